@@ -58,8 +58,9 @@ pub(crate) async fn open_session(
             (None, from)
         }
         None => {
-            // The log must not be trimmed between the commit and the lease on the operations after it.
-            kept.from(&store, store.log_complete_from());
+            // The log must not be trimmed between the commit and the lease on the operations after it: the snapshot
+            // is of the last commit or of a newer one.
+            kept.from(&store, store.committed_checkpoint().map_or(0, |checkpoint| checkpoint + 1));
             let snapshot = store.snapshot(&lease.replace('/', "-")).await?;
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
             if let SessionKind::Remote { lease: id } = &kind {

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use world::Task;
 
 use super::apply::{ApplyError, RETRY_AFTER, mapping_version, report_store_failure};
+use super::leases::retain_for_copy;
 use crate::core::Core;
 use crate::planted;
 use crate::shard::LocalShard;
@@ -151,6 +152,7 @@ pub(super) fn mark_copy_stale(
     reason: &str,
 ) -> impl Future<Output = Result<(), Failure>> + use<> {
     shard.copies.borrow_mut().remove(id);
+    retain_for_copy(core, shard, id);
     let event = Event::CopyOutOfSync {
         index: shard.index.clone(),
         shard: shard.number,

@@ -56,6 +56,9 @@ pub struct LocalShard {
     pub(crate) leaving: RefCell<BTreeSet<String>>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
+    /// On a primary: the operations that copies lack which left, so that they come back by operations. Another primary
+    /// begins with none.
+    pub(crate) peer_leases: RefCell<Leases>,
     /// Held while leases are written to the disk, so that older ones are not written last.
     pub(crate) leases_on_disk: tokio::sync::Mutex<()>,
     /// The global checkpoint rose.
@@ -142,6 +145,7 @@ impl LocalShard {
             copies: RefCell::default(),
             leaving: RefCell::default(),
             leases: RefCell::default(),
+            peer_leases: RefCell::default(),
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),
             followed_writes: Cell::new(0),

@@ -16,7 +16,69 @@ both_worlds!(
     a_whole_cluster_restarts_with_its_data,
     updates_and_deletes_reach_every_copy,
     a_write_goes_on_where_the_node_that_sent_it_is_lost,
+    the_log_is_cut_however_often_copies_recover_by_files,
+    a_copy_that_left_comes_back_by_operations_after_a_commit,
 );
+
+async fn replicas(cluster: &Cluster, replicas: u32) {
+    let body = json!({ "index.number_of_replicas": replicas });
+    cluster.must("PUT", "/a/_settings", body).await;
+    cluster.green("a").await;
+}
+
+/// Operations in the log of the primary's node.
+async fn logged(cluster: &Cluster) -> u64 {
+    let state = cluster.any().state();
+    let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let stats = cluster.must("GET", "/_nodes/stats", Value::Null).await;
+    let mut nodes = stats["nodes"].as_object().unwrap().values();
+    let node = nodes.find(|node| node["name"] == json!(primary)).unwrap();
+    node["indices"]["translog"]["operations"].as_u64().unwrap()
+}
+
+/// Every recovery by files commits. What no copy lacks any more goes with the next one.
+async fn the_log_is_cut_however_often_copies_recover_by_files(env: Env) {
+    let cluster = Cluster::start(&env, "c", 2).await;
+    cluster.create("a", 1, 0).await;
+    for round in 0..6 {
+        cluster.index("a", round * 50, round * 50 + 50).await;
+        replicas(&cluster, 1).await;
+        replicas(&cluster, 0).await;
+    }
+    let kept = logged(&cluster).await;
+    assert!(kept <= 100, "{kept} of 300 operations are kept");
+    cluster.stop().await;
+}
+
+async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 2).await;
+    cluster.index("a", 0, 1000).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    let state = cluster.any().state();
+    let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let lost = (1..3).find(|number| cluster.node(*number).name() != primary).unwrap();
+    let name = cluster.node(lost).name().to_owned();
+    cluster.kill_node(lost).await;
+    for round in 20..23 {
+        cluster.index("a", round * 50, round * 50 + 20).await;
+        cluster.must("POST", "/a/_flush", Value::Null).await;
+    }
+    cluster.start_node(lost).await;
+    cluster.green("a").await;
+    let answer = cluster.must("GET", "/a/_recovery", Value::Null).await;
+    let rows = answer["a"]["shards"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["target"]["name"] == json!(name)).unwrap();
+    assert_eq!(row["index"]["files"]["recovered"], 0, "it came back by files: {row:#}");
+    assert_eq!(row["translog"]["recovered"], 60, "{row:#}");
+    let digests = cluster.digests("a").await;
+    assert!(digests.len() == 3 && digests.iter().all(|d| *d == digests[0]), "{digests:?}");
+    // Nobody lacks anything now: the operations go with the next commit.
+    cluster.index("a", 2000, 2010).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    assert_eq!(logged(&cluster).await, 0);
+    cluster.stop().await;
+}
 
 /// The connection closes a little later with each write, so that some of them are half way then. No copy may lack what
 /// another has.

@@ -157,6 +157,11 @@ impl Shard {
         self.inner.seq_nos.borrow().persisted_checkpoint
     }
 
+    /// Everything up to here is in the newest commit; none while operation 0 is not.
+    pub fn committed_checkpoint(&self) -> Option<u64> {
+        self.inner.seq_nos.borrow().commit.local_checkpoint
+    }
+
     /// What is missing below [`Shard::max_seq_no`]; a new primary fills it with [`crate::OpKind::NoOp`].
     pub fn gaps(&self) -> Vec<std::ops::Range<u64>> {
         self.inner.seq_nos.borrow().tracker.gaps()

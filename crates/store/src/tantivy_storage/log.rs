@@ -27,6 +27,8 @@ pub(super) struct Log {
     history: u64,
     /// Oldest first; the last one is written.
     files: Vec<LogFile>,
+    /// The last one's.
+    writer: Arc<File>,
     next_seq_no: u64,
     synced: Synced,
     checkpoint: CheckpointFile,
@@ -45,11 +47,13 @@ impl Log {
     pub(super) fn of(
         dir: &Path,
         files: Vec<LogFile>,
+        writer: File,
         synced: Synced,
         checkpoint: CheckpointFile,
     ) -> Self {
         let Synced { history, next_seq_no, .. } = synced;
-        Log { dir: dir.to_owned(), history, files, next_seq_no, synced, checkpoint }
+        let (dir, writer) = (dir.to_owned(), Arc::new(writer));
+        Log { dir, history, files, writer, next_seq_no, synced, checkpoint }
     }
 
     fn newest(&mut self) -> &mut LogFile {
@@ -61,7 +65,7 @@ impl Log {
         let newest = self.files.last().expect("a log has a file from its opening on");
         let (generation, len) = (newest.generation, newest.len);
         let position = Position { generation, len, next_seq_no: self.next_seq_no };
-        (newest.file.clone(), newest.path.clone(), position)
+        (self.writer.clone(), newest.path.clone(), position)
     }
 
     /// Notes that the log was synced up to a position.
@@ -94,9 +98,10 @@ impl Log {
         if self.newest().len > GENERATION_BYTES {
             self.roll().map_err(|error| (error, false))?;
         }
+        let writer = self.writer.clone();
         let newest = self.newest();
-        if let Err(error) = newest.file.write_all_at(&buffer, newest.len) {
-            let restored = newest.file.set_len(newest.len).is_ok();
+        if let Err(error) = writer.write_all_at(&buffer, newest.len) {
+            let restored = writer.set_len(newest.len).is_ok();
             return Err((io("append to", &newest.path)(error), restored));
         }
         for op in ops {
@@ -109,15 +114,17 @@ impl Log {
 
     /// Syncs the file being written and begins another.
     pub(super) fn roll(&mut self) -> Result<()> {
+        let writer = self.writer.clone();
         let newest = self.newest();
         if newest.ops == 0 {
             return Ok(());
         }
-        newest.file.sync_data().map_err(io("sync", &newest.path))?;
+        writer.sync_data().map_err(io("sync", &newest.path))?;
         let (before, generation) = ((newest.generation, newest.len), newest.generation + 1);
         let header = Header { history: self.history, before };
-        let next = LogFile::create(&self.dir, generation, header)?;
+        let (next, writer) = LogFile::create(&self.dir, generation, header)?;
         self.files.push(next);
+        self.writer = Arc::new(writer);
         let (len, next_seq_no) = (HEADER_BYTES, self.next_seq_no);
         self.synced = Synced { generation, len, next_seq_no, ..self.synced };
         self.checkpoint.write(&self.synced)?;
@@ -152,10 +159,12 @@ impl Log {
     /// The blocks with operations of these sequence numbers, by their lowest one.
     pub(super) fn pieces(&self, seq_nos: &RangeInclusive<u64>) -> Vec<Piece> {
         let (from, to) = (*seq_nos.start(), *seq_nos.end());
+        let last = self.files.last().map(|file| file.generation);
         let mut pieces = Vec::new();
         for file in self.files.iter().filter(|file| file.max >= Some(from)) {
+            let writer = (Some(file.generation) == last).then(|| self.writer.clone());
             for block in file.blocks.iter().filter(|block| block.max >= from && block.min <= to) {
-                let (path, file) = (file.path.clone(), file.file.clone());
+                let (path, file) = (file.path.clone(), writer.clone());
                 pieces.push(Piece { path, file, block: block.clone() });
             }
         }

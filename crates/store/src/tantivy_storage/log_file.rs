@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,10 @@ pub(super) struct Block {
     pub(super) max: u64,
 }
 
-/// One file of the log, and what is in it.
+/// One file of the log, and what is in it. It is not held open: a log that is retained for long has many.
 pub(super) struct LogFile {
     pub(super) generation: u64,
     pub(super) path: PathBuf,
-    pub(super) file: Arc<File>,
     /// None in a file of an earlier build.
     pub(super) header: Option<Header>,
     pub(super) len: u64,
@@ -39,19 +39,19 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
-    fn new(generation: u64, path: PathBuf, file: File, header: Option<Header>, len: u64) -> Self {
-        let file = Arc::new(file);
-        LogFile { generation, path, file, header, len, ops: 0, max: None, blocks: Vec::new() }
+    fn new(generation: u64, path: PathBuf, header: Option<Header>, len: u64) -> Self {
+        LogFile { generation, path, header, len, ops: 0, max: None, blocks: Vec::new() }
     }
 
-    pub(super) fn create(dir: &Path, generation: u64, header: Header) -> Result<Self> {
+    /// A new file, and its handle.
+    pub(super) fn create(dir: &Path, generation: u64, header: Header) -> Result<(Self, File)> {
         let path = path(dir, generation);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(io("create", &path))?;
         file.write_all_at(&header.bytes(), 0).map_err(io("write", &path))?;
         file.sync_all().map_err(io("sync", &path))?;
         files::sync_dir(dir)?;
-        Ok(LogFile::new(generation, path, file, Some(header), HEADER_BYTES))
+        Ok((LogFile::new(generation, path, Some(header), HEADER_BYTES), file))
     }
 
     /// Takes one record into the directory of blocks.
@@ -85,15 +85,13 @@ impl LogFile {
     ) -> Result<(Self, u64)> {
         let path = path(dir, generation);
         let bytes = fs::read(&path).map_err(io("read", &path))?;
-        let file = OpenOptions::new().read(true).write(true).open(&path);
-        let file = file.map_err(io("open", &path))?;
         let found = bytes.len() as u64;
         // It may have been killed before its header was there.
         if newest && synced == 0 && found <= HEADER_BYTES && Header::read(&path, &bytes).is_err() {
-            return Ok((LogFile::new(generation, path, file, None, 0), found));
+            return Ok((LogFile::new(generation, path, None, 0), found));
         }
         let (header, len) = Header::read(&path, &bytes)?;
-        let mut log = LogFile::new(generation, path, file, header, len);
+        let mut log = LogFile::new(generation, path, header, len);
         loop {
             let at = log.len as usize;
             match frame::read(&bytes, at, Operation::plausible) {
@@ -123,7 +121,9 @@ impl LogFile {
     /// Cuts the torn end, if there is one.
     pub(super) fn cut(&self, found: u64) -> Result<u64> {
         if found > self.len {
-            let cut = self.file.set_len(self.len).and_then(|()| self.file.sync_all());
+            let file = OpenOptions::new().write(true).open(&self.path);
+            let file = file.map_err(io("open", &self.path))?;
+            let cut = file.set_len(self.len).and_then(|()| file.sync_all());
             cut.map_err(io("cut the torn end of", &self.path))?;
         }
         Ok(found - self.len)
@@ -137,14 +137,27 @@ pub(super) fn path(dir: &Path, generation: u64) -> PathBuf {
 /// A block to read, with the file that it is in.
 pub(super) struct Piece {
     pub(super) path: PathBuf,
-    pub(super) file: Arc<File>,
+    /// Of the newest file; another one is opened when it is read.
+    pub(super) file: Option<Arc<File>>,
     pub(super) block: Block,
 }
 
 impl Piece {
-    fn read(&self) -> Result<Vec<Operation>> {
+    /// The file that it is in; none where that was trimmed meanwhile.
+    fn open(&self) -> Result<Option<Arc<File>>> {
+        match &self.file {
+            Some(file) => Ok(Some(file.clone())),
+            None => match File::open(&self.path) {
+                Ok(file) => Ok(Some(Arc::new(file))),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(io("open", &self.path)(error)),
+            },
+        }
+    }
+
+    fn read(&self, file: &File) -> Result<Vec<Operation>> {
         let mut bytes = vec![0; self.block.len as usize];
-        let read = self.file.read_exact_at(&mut bytes, self.block.offset);
+        let read = file.read_exact_at(&mut bytes, self.block.offset);
         read.map_err(io("read", &self.path))?;
         let mut ops = Vec::new();
         let mut at = 0;
@@ -172,11 +185,21 @@ pub(super) fn read(
     max_bytes: usize,
 ) -> Result<Vec<Operation>> {
     let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
+    let mut open: Option<(&Path, Arc<File>)> = None;
     for piece in pieces {
         if is_enough(&found, piece.block.min, max_ops, max_bytes) {
             break;
         }
-        for op in piece.read()? {
+        let file = match &open {
+            Some((path, file)) if *path == piece.path => file.clone(),
+            _ => {
+                let (from, oldest) = (*seq_nos.start(), piece.block.max + 1);
+                piece.open()?.ok_or(Error::OperationsGone { from, oldest })?
+            }
+        };
+        let ops = piece.read(&file)?;
+        open = Some((&piece.path, file));
+        for op in ops {
             if seq_nos.contains(&op.seq_no) {
                 found.entry(op.seq_no).or_insert(op);
             }

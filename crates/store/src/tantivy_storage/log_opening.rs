@@ -195,7 +195,7 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     let generation = next.map_or(expected.generation, |n| expected.generation.max(n + 1));
     let history = expected.history;
     let last = kept.last().map_or((0, 0), |file| (file.generation, file.len));
-    let file = LogFile::create(dir, generation, Header { history, before: last })?;
+    let (file, writer) = LogFile::create(dir, generation, Header { history, before: last })?;
     let oldest = kept.first().map_or(generation, |file| file.generation);
     let next_seq_no = expected.held.max_seq_no().map_or(0, |max| max + 1);
     let floor = before.map_or(0, |synced| synced.floor);
@@ -207,7 +207,7 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
         }
     }
     let files = kept.into_iter().chain([file]).collect();
-    let log = Log::of(dir, files, synced, checkpoint);
+    let log = Log::of(dir, files, writer, synced, checkpoint);
     Ok(OpenedLog { log, torn_bytes, begins_at })
 }
 
@@ -307,6 +307,52 @@ mod tests {
         let all = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
         let seq_nos: Vec<u64> = all.iter().map(|op| op.seq_no).collect();
         assert_eq!(seq_nos, (0..3000).collect::<Vec<_>>());
+    }
+
+    /// What is held open in a directory.
+    fn handles(dir: &Path) -> Vec<String> {
+        let dir = dir.canonicalize().unwrap();
+        let open = fs::read_dir("/proc/self/fd").unwrap();
+        let open = open.filter_map(|handle| fs::read_link(handle.unwrap().path()).ok());
+        let name =
+            |path: std::path::PathBuf| Some(path.strip_prefix(&dir).ok()?.display().to_string());
+        let mut names: Vec<String> = open.filter_map(name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// A log that is retained for long has many files.
+    #[test]
+    fn only_the_newest_file_is_held_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path()).unwrap().log;
+        for seq_no in 0..20 {
+            put(&mut log, &[op(seq_no, 10)]);
+            log.roll().unwrap();
+        }
+        let all = 0..=u64::MAX;
+        let pieces = log.pieces(&all);
+        assert_eq!(read(&pieces, &all, usize::MAX, usize::MAX).unwrap().len(), 20);
+        assert_eq!(handles(dir.path()), ["oplog-21.log", "oplog.ckp"]);
+        drop(log);
+        let log = open(dir.path()).unwrap().log;
+        assert_eq!(handles(dir.path()), ["oplog-22.log", "oplog.ckp"]);
+        assert_eq!(log.size().0, 20);
+    }
+
+    /// Whoever reads without a lease may be late.
+    #[test]
+    fn operations_that_were_trimmed_before_they_were_read_are_said_to_be_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path()).unwrap().log;
+        put(&mut log, &[op(0, 10), op(1, 10)]);
+        log.roll().unwrap();
+        put(&mut log, &[op(2, 10)]);
+        let all = 0..=u64::MAX;
+        let pieces = log.pieces(&all);
+        log.trim(2).unwrap();
+        let error = read(&pieces, &all, usize::MAX, usize::MAX).unwrap_err();
+        assert!(matches!(error, Error::OperationsGone { from: 0, oldest: 2 }), "{error}");
     }
 
     #[test]
