@@ -296,7 +296,15 @@ pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<
     let of_shard = |place: &AskedCopy| place.shard == shard;
     let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
     let place = place.ok_or_else(|| no_such_index(&state, index))?;
-    match ask(node, &place, ShardAction::Get { id }, PATIENCE).await? {
+    let is_here = || node.core().state().indices.contains_key(index);
+    let answer = match ask(node, &place, ShardAction::Get { id }, PATIENCE).await {
+        Err(failure) if failure.status == 404 && is_here() => {
+            let why = "is on a node that does not know of it yet; try again";
+            return Err(Failure::unavailable(index, shard, why));
+        }
+        answer => answer?,
+    };
+    match answer {
         ShardAnswer::Get(found) => Ok(found.map(|(version, seq_no, source)| Found {
             version,
             seq_no,

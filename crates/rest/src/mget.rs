@@ -10,9 +10,9 @@ use super::names::one_index;
 use super::parameters::Query;
 use engine::transport::{Failure, unexpected};
 
-/// Documents of one request, at most; those that are read at once; bytes of an answer.
+/// Documents of one request, at most; those that are read at once, each of which may have 100 MB; bytes of an answer.
 const MAX_DOCUMENTS: usize = 10_000;
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 8;
 const MAX_ANSWER_BYTES: usize = 100 << 20;
 
 /// A document that is asked for.

@@ -9,8 +9,8 @@ use store::{WriteOutcome, WriteRequest};
 use super::answer::Reply;
 use super::call::Call;
 use super::document::{
-    Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported, wait_for_active,
-    written_reply,
+    Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported,
+    wait_for_active, written_reply,
 };
 use super::error::{bad_request, not_supported};
 use super::names::write_index;
@@ -18,7 +18,7 @@ use super::parameters::Query;
 use super::partial_update::{Change, PartialUpdate};
 use super::unchanged::Unchanged;
 use engine::Node;
-use engine::replication::write_documents;
+use engine::replication::{RETRY_AFTER, WRITE_TIMEOUT, write_documents};
 use engine::transport::{Failure, Written, unexpected};
 
 /// Parameters beside those of every write.
@@ -44,6 +44,13 @@ impl Update {
         if self.unchanged.is_some() && update.may_create() {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
         }
+        if self.unchanged.is_some() && self.retries > 0 {
+            return Err(Failure::new(
+                400,
+                "action_request_validation_exception",
+                "Validation Failed: 1: compare and write operations can not be retried;",
+            ));
+        }
         let mut retries = self.retries;
         loop {
             match self.attempt(node, index, &update).await {
@@ -60,7 +67,7 @@ impl Update {
         update: &PartialUpdate<'_>,
     ) -> Result<Written, Failure> {
         let id = self.id.clone();
-        let found = find(node, index, id.to_string()).await?;
+        let found = read_once_started(node, index, &id).await?;
         let change = update.apply(&id, found.as_ref().map(|found| found.source.as_ref()))?;
         let read = found.map(|found| (Unchanged::from(&found), found.version));
         let request = match (change, read) {
@@ -82,6 +89,20 @@ impl Update {
             }
         };
         write_one(node, index, request).await
+    }
+}
+
+/// Reads a document of the primary; waits for one where there is none yet, as a write does.
+async fn read_once_started(node: &Node, index: &str, id: &str) -> Result<Option<Found>, Failure> {
+    let env = &node.core().env;
+    let give_up = env.now() + WRITE_TIMEOUT;
+    loop {
+        match find(node, index, id.to_owned()).await {
+            Err(failure) if failure.status == 503 && env.now() < give_up => {
+                env.sleep(RETRY_AFTER).await;
+            }
+            found => return found,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::shard::LocalShard;
 use crate::transport::{Failure, UNAVAILABLE};
 
 /// What failed for now is tried again after this.
-pub(super) const RETRY_AFTER: Duration = Duration::from_millis(50);
+pub const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Why operations could not be applied.
 pub(crate) enum ApplyError {

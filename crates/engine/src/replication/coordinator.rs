@@ -17,7 +17,7 @@ use crate::transport::{
 };
 
 /// How long a write waits for its primary.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes documents to an index from any node: each to its shard's primary. One result for each request, in
 /// order.

@@ -25,8 +25,9 @@ mod primary;
 mod promotion;
 mod replica;
 
+pub use apply::RETRY_AFTER;
 pub(crate) use apply::{fill_gaps, follow_mapping, follow_mapping_to, mapping_version};
-pub use coordinator::{write_documents, write_synthetic_batch};
+pub use coordinator::{WRITE_TIMEOUT, write_documents, write_synthetic_batch};
 pub(crate) use followed::{apply_followed, end_following, follows};
 pub(crate) use in_sync::{advance_global_checkpoint, spread_durability};
 pub(crate) use leases::{add_lease, expire_leases, remove_lease, set_leases, take_leases};

@@ -124,7 +124,8 @@ impl NodeDisk {
         [self.root.join("state.json"), self.root.join("state.second.json")]
     }
 
-    /// Stores the cluster state. The virtual disk holds the state itself, as it has no use for its text.
+    /// Stores the cluster state; one that could not be read back is refused, and the stored one stays. The virtual
+    /// disk holds the state itself, as it has no use for its text.
     pub(crate) async fn write_state(&self, state: &Arc<ClusterState>) -> io::Result<()> {
         let paths = self.state_paths();
         if let Some(disk) = self.env.virtual_disk() {
@@ -134,8 +135,10 @@ impl NodeDisk {
             place.replace(Some(state.clone()));
             return Ok(());
         }
-        let text = seal(&serde_json::to_string(&**state).expect("a state is plain data"));
-        self.replace(paths.to_vec(), text).await
+        let text = serde_json::to_string(&**state).expect("a state is plain data");
+        let bytes = text.len() as u64;
+        let text = self.env.work(Work::Hash { bytes }, move || readable(text)).await?;
+        self.replace(paths.to_vec(), seal(&text)).await
     }
 
     /// The stored cluster state of node `name`; none if there is none yet. Fails where there was one and none can be
@@ -394,6 +397,14 @@ fn lock(dir: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// A state's text, if a node that starts can read it.
+fn readable(text: String) -> io::Result<String> {
+    match serde_json::from_str::<ClusterState>(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(io::Error::other(format!("it could not be read again: {error}"))),
+    }
+}
+
 /// Replaces files of one directory by others with this text; a kill leaves each as it was, or whole.
 fn replace(paths: &[PathBuf], text: &str) -> io::Result<()> {
     let dir = paths[0].parent().expect("a file has a directory");
@@ -418,8 +429,11 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
 
     use super::*;
+    use crate::settings::SettingsMap;
+    use crate::state::{Aliases, IndexMeta};
 
     async fn removes_one_copy_alone(env: Env) {
         let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
@@ -451,6 +465,36 @@ mod tests {
             let dir = disk.copy_dir("uuid", shard);
             assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
         }
+    }
+
+    #[test]
+    fn a_state_that_nobody_could_read_again_is_not_stored() {
+        world::real_world::run(7, |env| async move {
+            let dir = tempfile::tempdir().unwrap();
+            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+            let mut state = ClusterState::new("c", [], || 7);
+            disk.write_state(&Arc::new(state.clone())).await.unwrap();
+            let deep = (0..130).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+            let meta = IndexMeta {
+                uuid: "uuid".to_owned(),
+                shards: 1,
+                replicas: 0,
+                mappings: deep,
+                mapping_version: 1,
+                settings: SettingsMap::default(),
+                settings_version: 1,
+                aliases: Aliases::default(),
+                aliases_version: 1,
+                created_ms: 0,
+                leader: None,
+            };
+            state.indices.insert("a".to_owned(), meta.into());
+            state.version += 1;
+            let error = disk.write_state(&Arc::new(state)).await.unwrap_err();
+            assert!(error.to_string().contains("recursion limit"), "{error}");
+            let found = disk.read_state("n1").await.unwrap();
+            assert_eq!(found.state.unwrap().version, 0);
+        });
     }
 
     #[test]

@@ -137,6 +137,18 @@ pub(super) fn put_mapping(
     Ok(vec![Change::MappingsChanged { index }])
 }
 
+/// Objects and lists within each other in mappings: more than [`DEPTH_MAX`] fields need, and few enough that the state
+/// around them can be read again, of which JSON's reader takes 127.
+const NESTING_MAX: usize = 64;
+
+fn nesting(json: &Value) -> usize {
+    match json {
+        Value::Array(items) => 1 + items.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(nesting).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// Whether an index can have these fields. A follower has as many as its leader and so no `limit`; but the depth of a
 /// hostile leader's would make the state unreadable here.
 fn check_fields(mappings: &Value, limit: Option<u32>) -> Result<(), StateError> {
@@ -144,6 +156,12 @@ fn check_fields(mappings: &Value, limit: Option<u32>) -> Result<(), StateError> 
     let mapping = mapping.map_err(|error| StateError::Mapping(error.to_string()))?;
     if mapping.depth() > DEPTH_MAX {
         let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
+        return Err(StateError::Mapping(why));
+    }
+    if nesting(mappings) > NESTING_MAX {
+        let why = format!(
+            "objects and lists are nested deeper than {NESTING_MAX}, counting [_meta] and [meta]"
+        );
         return Err(StateError::Mapping(why));
     }
     match limit.filter(|limit| mapping.total_fields() > *limit as usize) {

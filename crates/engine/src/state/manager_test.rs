@@ -509,6 +509,9 @@ fn mappings_grow_and_never_conflict() {
     };
     let said = lab.apply(of(None, &deeper)).unwrap_err().to_string();
     assert!(said.contains("Limit of mapping depth [20]"), "{said}");
+    let meta = (0..64).fold(json!(1), |inner, _| json!([inner]));
+    let said = lab.apply(of(None, &json!({"_meta": {"deep": meta}}))).unwrap_err().to_string();
+    assert!(said.contains("nested deeper than 64"), "{said}");
     assert!(lab.apply(of(None, &json!({"properties": {"-z": {"type": "long"}}}))).is_err());
     let another = json!({"properties": {"z": {"type": "long"}}});
     assert!(lab.apply(of(Some("of an index that was here before"), &another)).is_err());

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::lines;
-use crate::common::{Cluster, ask, raw};
+use crate::common::{Cluster, ask, eventually, raw};
 
 crate::both_worlds!(
     updates_documents,
     updates_within_bulks,
     a_write_is_refused_where_another_came_between,
     concurrent_updates_lose_nothing,
+    an_update_waits_for_its_primary,
     reads_many_documents,
 );
 
@@ -20,6 +21,41 @@ async fn copies_agree(c: &Cluster, documents: u64) {
     assert!(
         digests.iter().all(|(_, count, content)| (*count, content) == (documents, &digests[0].2))
     );
+}
+
+/// As every write does. Half of the documents are on the node that is away.
+async fn an_update_waits_for_its_primary(env: Env) {
+    let mut c = Cluster::start(&env, "c", 2).await;
+    c.create("a", 2, 0).await;
+    let ids: Vec<String> = (0..10).map(|n| n.to_string()).collect();
+    for id in &ids {
+        c.must("PUT", &format!("/a/_doc/{id}"), json!({"late": false})).await;
+    }
+    c.kill_node(1).await;
+    let node = c.node(0).clone();
+    let lost = async || {
+        let mut is_away = false;
+        for id in &ids {
+            is_away |= ask(&node, "GET", &format!("/a/_doc/{id}"), Value::Null).await.0 == 503;
+        }
+        is_away
+    };
+    eventually(&env, "some documents are away", lost).await;
+    let updates: Vec<_> = ids
+        .iter()
+        .map(|id| {
+            let (node, path) = (node.clone(), format!("/a/_update/{id}"));
+            env.spawn("updates", async move {
+                ask(&node, "POST", &path, json!({"doc": {"late": true}})).await
+            })
+        })
+        .collect();
+    c.start_node(1).await;
+    for update in updates {
+        let (status, said) = update.await.unwrap();
+        assert_eq!((status, &said["result"]), (200, &json!("updated")), "{said}");
+    }
+    c.stop().await;
 }
 
 async fn updates_documents(env: Env) {
@@ -45,6 +81,11 @@ async fn updates_documents(env: Env) {
         ("/a/_update/1?if_seq_no=0", json!({"doc": {"n": 2}}), 400),
         ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 2}, "upsert": {}}), 400),
         ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 2}}), 409),
+        (
+            "/a/_update/1?if_seq_no=0&if_primary_term=1&retry_on_conflict=4000000000",
+            json!({"doc": {"n": 2}}),
+            400,
+        ),
         ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 1}}), 409),
         ("/gone/_update/1", json!({"doc": {"n": 1}}), 404),
     ] {
