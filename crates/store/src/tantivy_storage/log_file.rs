@@ -48,9 +48,16 @@ impl LogFile {
         let path = path(dir, generation);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(io("create", &path))?;
-        file.write_all_at(&header.bytes(), 0).map_err(io("write", &path))?;
-        file.sync_all().map_err(io("sync", &path))?;
-        files::sync_dir(dir)?;
+        let begin = || {
+            file.write_all_at(&header.bytes(), 0).map_err(io("write", &path))?;
+            file.sync_all().map_err(io("sync", &path))?;
+            files::sync_dir(dir)
+        };
+        if let Err(error) = begin() {
+            // It has begun nowhere. Should it stay all the same, the next opening knows it by its generation.
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
         Ok((LogFile::new(generation, path, Some(header), HEADER_BYTES), file))
     }
 
@@ -75,19 +82,20 @@ impl LogFile {
     }
 
     /// Reads a file that was written before, up to `synced` bytes at least. The `newest` may have a torn end behind
-    /// them; how long the file is with that is returned.
+    /// them; how long the file is with that is returned. One that is `beyond` the checkpoint may have no header: the
+    /// disk was full, or the process was killed.
     pub(super) fn open(
         dir: &Path,
         generation: u64,
-        newest: bool,
+        (newest, beyond): (bool, bool),
         synced: u64,
         held: &mut LocalCheckpointTracker,
     ) -> Result<(Self, u64)> {
         let path = path(dir, generation);
         let bytes = fs::read(&path).map_err(io("read", &path))?;
         let found = bytes.len() as u64;
-        // It may have been killed before its header was there.
-        if newest && synced == 0 && found <= HEADER_BYTES && Header::read(&path, &bytes).is_err() {
+        let may_lack_header = (newest || beyond) && synced == 0 && found <= HEADER_BYTES;
+        if may_lack_header && Header::read(&path, &bytes).is_err() {
             return Ok((LogFile::new(generation, path, None, 0), found));
         }
         let (header, len) = Header::read(&path, &bytes)?;

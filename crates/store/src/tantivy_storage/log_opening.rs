@@ -98,7 +98,9 @@ impl Reading {
             let is_newest = Some(generation) == newest;
             let needed = synced.filter(|synced| synced.generation == generation);
             let needed = needed.map_or(0, |synced| synced.len);
-            match LogFile::open(dir, generation, is_newest, needed, &mut expected.held) {
+            let is_beyond = synced.is_some_and(|synced| generation > synced.generation);
+            let place = (is_newest, is_beyond);
+            match LogFile::open(dir, generation, place, needed, &mut expected.held) {
                 Ok((file, found)) => {
                     if is_newest {
                         reading.torn = Some(found);
@@ -353,6 +355,29 @@ mod tests {
         log.trim(2).unwrap();
         let error = read(&pieces, &all, usize::MAX, usize::MAX).unwrap_err();
         assert!(matches!(error, Error::OperationsGone { from: 0, oldest: 2 }), "{error}");
+    }
+
+    /// A full disk leaves no header, at each try of an opening; so did earlier builds, which left the file, too.
+    #[test]
+    fn files_that_never_began_are_no_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path()).unwrap().log;
+        put(&mut log, &[op(0, 10), op(1, 10)]);
+        sync(&mut log);
+        drop(log);
+        fs::write(dir.path().join("oplog-2.log"), "").unwrap();
+        fs::write(dir.path().join("oplog-3.log"), "nrws").unwrap();
+        fs::write(dir.path().join("oplog-4.log"), "").unwrap();
+        let log = open(dir.path()).unwrap().log;
+        assert_eq!(log.size().0, 2);
+        let left = files::names(dir.path()).unwrap();
+        assert_eq!(left, ["oplog-1.log", "oplog-5.log", "oplog.ckp"]);
+        drop(log);
+        // One that had begun is damaged without its header.
+        fs::write(dir.path().join("oplog-5.log"), "").unwrap();
+        fs::write(dir.path().join("oplog-6.log"), "").unwrap();
+        let error = said(open(dir.path()));
+        assert!(error.contains("oplog-5.log"), "{error}");
     }
 
     #[test]
