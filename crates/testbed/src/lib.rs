@@ -5,6 +5,7 @@ pub mod fuzz;
 pub mod generated;
 pub mod night;
 pub mod plans;
+mod ports;
 mod small_disk;
 pub mod tls;
 pub mod tools;
@@ -14,6 +15,7 @@ use std::sync::{PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+pub use ports::free_port;
 pub use small_disk::SmallDisk;
 pub use tools::Tool;
 

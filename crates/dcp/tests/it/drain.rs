@@ -118,10 +118,7 @@ async fn nothing_to_drain_is_an_error(env: Env) {
 fn nowhere(env: &Env) -> String {
     match env.is_virtual() {
         true => "main:1".to_owned(),
-        false => {
-            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            free.local_addr().unwrap().to_string()
-        }
+        false => format!("127.0.0.1:{}", testbed::free_port()),
     }
 }
 

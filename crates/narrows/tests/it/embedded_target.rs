@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use clusters::{Clusters, EmbeddedClusters, Error, FaultKind, Faults};
+use testbed::free_port;
 use world::{Direction, Env};
 
 use crate::clusters_common::{
@@ -78,9 +79,9 @@ async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) 
 
 async fn a_start_that_fails_leaves_no_node(env: &Env) {
     // The third node finds its port taken.
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
-    let mut target = EmbeddedClusters::new(env, PathBuf::from(BINARY)).with_port(port - 2);
+    let port = free_port();
+    let _taken = TcpListener::bind(("127.0.0.1", port + 2)).unwrap();
+    let mut target = EmbeddedClusters::new(env, PathBuf::from(BINARY)).with_port(port);
     let failed = target.start(&topology(3)).await.unwrap_err();
     assert!(matches!(&failed, Error::AddressTaken { node, .. } if node == "leader-2"), "{failed}");
     assert_eq!(children().len(), 0);

@@ -276,7 +276,7 @@ fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
 
 #[test]
 fn a_link_does_not_lead_to_itself_and_is_bounded() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = testbed::free_port();
     let at = |host: &str| format!("{host}:{port}");
     for to in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
         let output = narrows(&["link", "--listen", &at("127.0.0.1"), "--to", &at(to)]);

@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
+
+use testbed::free_port;
 
 use crate::common::cluster::{Cluster, http, http_with};
 use crate::common::{BINARY, all_end, children_of, entries, failed, said, signal};
@@ -19,21 +20,6 @@ fn start(nodes: usize, port: u16, data: &Path) -> Cluster {
 /// A cluster whose temporary files go into this directory.
 fn start_in(dir: &Path, nodes: usize) -> Cluster {
     Cluster::start_with(nodes, |command| command.env("TMPDIR", dir))
-}
-
-/// A port with room for a few more above it, and 100 above: below the range from which the system gives out
-/// ports for connections, and another one for every test.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 10_000 + std::process::id() % 97 * 200;
-    loop {
-        let number = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
-        let port = u16::try_from(10_000 + (first + number * 200) % 20_000).unwrap();
-        let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if (port..port + 4).all(|port| is_free(port) && is_free(port + 100)) {
-            return port;
-        }
-    }
 }
 
 /// Runner and nodes without warning, at the same moment: a runner that sees a node end would end by itself.

@@ -125,11 +125,7 @@ pub async fn cluster_behind(env: &Env, name: &str, nodes: usize) -> (Between, Cl
     let manager = format!("{name}-0");
     let address = match env.is_virtual() {
         true => format!("{manager}:9300"),
-        // A port that was free a moment ago.
-        false => {
-            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            listener.local_addr().unwrap().to_string()
-        }
+        false => format!("127.0.0.1:{}", testbed::free_port()),
     };
     let between = Between::before(env, &address).await;
     let change = |config: &mut engine::NodeConfig| {
