@@ -1,7 +1,7 @@
 //! The cores or the disk of a node that are busy: with the recovery, or with something else.
 
 use super::copying::{Copying, End};
-use super::finding::{Evidence, NODES_STATS};
+use super::finding::{Against, Evidence, NODES_STATS};
 use super::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN};
 use crate::words;
 
@@ -15,15 +15,32 @@ pub(crate) struct BusyCores {
 }
 
 impl BusyCores {
-    /// None where they are not busy.
-    pub(crate) fn of(end: &End<'_>) -> Option<BusyCores> {
-        let (share, field) = end.span.cpu().filter(|(share, _)| *share >= CPU_BUSY.value)?;
-        Some(BusyCores { share, own: end.span.process_cpu(), field })
+    /// What speaks against it where they are not busy.
+    pub(crate) fn of(end: &End<'_>) -> Result<BusyCores, Against> {
+        let name = end.node();
+        let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
+        let (share, field) = end.span.cpu().ok_or_else(untold)?;
+        if share < CPU_BUSY.value {
+            let why = format!(
+                "the cores of {name} are busy {}, which would have to be {} at least",
+                words::percent(share),
+                words::percent(CPU_BUSY.value)
+            );
+            return Err(Against::figure(why));
+        }
+        Ok(BusyCores { share, own: end.span.process_cpu(), field })
     }
 
     /// Whether it is the node's own process that is busy; its machine may be busy with something else altogether.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_none_or(|own| own >= self.share * CPU_OWN.value)
+    }
+
+    /// Its own work, or something else's: what speaks against the other.
+    pub(crate) fn against(&self, end: &End<'_>) -> Against {
+        let own = words::percent(self.own.unwrap_or(self.share));
+        let whose = if self.is_own() { "" } else { "only " };
+        Against::figure(format!("{}, and its own process takes {whose}{own}", self.sentence(end)))
     }
 
     pub(crate) fn sentence(&self, end: &End<'_>) -> String {
@@ -52,21 +69,39 @@ pub(crate) struct BusyDisk {
 }
 
 impl BusyDisk {
-    /// None where it is not busy.
-    pub(crate) fn of(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<BusyDisk> {
-        let share =
-            end.span.share(|node| node.io_time_ms).filter(|share| *share >= DISK_BUSY.value)?;
+    /// What speaks against it where it is not busy.
+    pub(crate) fn of(recovery: &Copying<'_, '_>, end: &End<'_>) -> Result<BusyDisk, Against> {
+        let name = end.node();
+        let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
+        let share = end.span.share(|node| node.io_time_ms).ok_or_else(untold)?;
+        if share < DISK_BUSY.value {
+            let why = format!(
+                "the disk of {name} is busy {} of the time, which would have to be {} at least",
+                words::percent(share),
+                words::percent(DISK_BUSY.value)
+            );
+            return Err(Against::figure(why));
+        }
         let read = end.span.bytes_per_s(|node| node.read_kib);
         let written = end.span.bytes_per_s(|node| node.write_kib);
         let is_told = read.is_some() || written.is_some();
         let device = read.unwrap_or(0.0) + written.unwrap_or(0.0);
         let moved = if device > 0.0 { (recovery.node_bytes_per_s / device).min(1.0) } else { 1.0 };
-        Some(BusyDisk { share, own: is_told.then_some(moved) })
+        Ok(BusyDisk { share, own: is_told.then_some(moved) })
     }
 
     /// Whether it is busy with the recoveries.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_none_or(|own| own >= DISK_OWN.value)
+    }
+
+    /// Busy with the recoveries, or with something else: what speaks against the other.
+    pub(crate) fn against(&self, end: &End<'_>) -> Against {
+        let own = words::percent(self.own.unwrap_or(1.0));
+        Against::figure(format!(
+            "the disk of {} is busy, and {own} of what it moves is the recovery's",
+            end.node()
+        ))
     }
 
     pub(crate) fn evidence(&self, recovery: &Copying<'_, '_>, end: &End<'_>) -> Vec<Evidence> {

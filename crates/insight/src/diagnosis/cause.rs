@@ -2,6 +2,7 @@
 
 use record::observation::Remote;
 
+use super::answers::Answer;
 use super::copying::{Copying, End};
 use super::finding::Finding;
 use super::following::Following;
@@ -17,18 +18,19 @@ pub(crate) struct Cause {
     pub(crate) judges: &'static [Judge],
 }
 
-/// A function that looks for a cause, by what it looks at. None means that the cause does not hold it.
+/// A function that looks for a cause, by what it looks at. Where causes are rivals, one that does not hold says what
+/// speaks against it; otherwise none means that it does not.
 pub(crate) enum Judge {
     /// A recovery that copies files. The strongest answer of all causes counts.
-    Copying(fn(&Copying<'_, '_>) -> Option<Finding>),
+    Copying(fn(&Copying<'_, '_>) -> Answer),
     /// The source or the target of such a recovery. Its answers compete with those on the recovery.
-    End(fn(&Copying<'_, '_>, &End<'_>) -> Option<Finding>),
+    End(fn(&Copying<'_, '_>, &End<'_>) -> Answer),
     /// A recovery that replays operations. The first answer counts.
-    Replaying(fn(&Replaying<'_, '_>) -> Option<Finding>),
+    Replaying(fn(&Replaying<'_, '_>) -> Answer),
     /// Copies that wait for the same thing.
     Waiting(fn(&Waiting<'_, '_>) -> Option<Finding>),
     /// A shard that follows another cluster's. The first answer counts.
-    Following(fn(&Following<'_, '_>) -> Option<Finding>),
+    Following(fn(&Following<'_, '_>) -> Answer),
     /// Another cluster that this one knows.
     Remote(fn(&Series<'_>, &Remote) -> Option<Finding>),
     /// A node, whether something recovers there or not.

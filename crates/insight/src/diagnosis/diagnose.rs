@@ -6,6 +6,7 @@ use record::observation::Recovery;
 use record::{Line, RunDir};
 use serde::Serialize;
 
+use super::answers::Answers;
 use super::cause::Judge;
 use super::causes::{judges, unknown};
 use super::class::Class;
@@ -97,7 +98,7 @@ fn of_recoveries(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
 
 fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
     let first = |waiting| {
-        judges().find_map(|judge| match judge {
+        judges().find_map(|(_, judge)| match judge {
             Judge::Waiting(judge) => judge(&waiting),
             _ => None,
         })
@@ -107,11 +108,15 @@ fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
 
 fn of_followers(series: &Series<'_>) -> Vec<Finding> {
     let first = |following| {
-        let known = judges().find_map(|judge| match judge {
-            Judge::Following(judge) => judge(&following),
+        let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
+            Judge::Following(judge) => Some((class, judge(&following))),
             _ => None,
-        });
-        known.or_else(|| unknown::follower(&following))
+        }));
+        let unknown = || {
+            let ruled_out = answers.ruled_out(Class::Unknown);
+            Some(Finding { ruled_out, ..unknown::follower(&following)? })
+        };
+        answers.first().or_else(unknown)
     };
     followings(series).into_iter().filter_map(first).collect()
 }
@@ -119,11 +124,11 @@ fn of_followers(series: &Series<'_>) -> Vec<Finding> {
 /// What the judges of remote clusters and of the cluster as a whole find.
 fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
     let remotes = series.remotes();
-    let of_remote = judges().flat_map(|judge| match judge {
+    let of_remote = judges().flat_map(|(_, judge)| match judge {
         Judge::Remote(judge) => remotes.iter().filter_map(|one| judge(series, one)).collect(),
         _ => Vec::new(),
     });
-    let of_all = judges().filter_map(|judge| match judge {
+    let of_all = judges().filter_map(|(_, judge)| match judge {
         Judge::Cluster(judge) => judge(series),
         _ => None,
     });
@@ -134,7 +139,7 @@ fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
 fn of_nodes(series: &Series<'_>, known: &[Finding]) -> Vec<Finding> {
     let spans: Vec<_> =
         series.node_names().into_iter().filter_map(|name| series.node(name)).collect();
-    let all = judges().flat_map(|judge| match judge {
+    let all = judges().flat_map(|(_, judge)| match judge {
         Judge::Node(judge) => spans.iter().filter_map(judge).collect(),
         _ => Vec::new(),
     });

@@ -7,6 +7,7 @@
 //! | `cause`, `rule`, `threshold` | what such a file declares |
 //! | `series` | looks in order of time, and what changed between them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following` | what judges look at |
+//! | `answers` | what judges of rival causes say, and what speaks against each |
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
@@ -17,6 +18,7 @@
 //! summed, a limiter is a node's and not a shard's, pauses of several threads may exceed the time, and a setting
 //! that was acknowledged counts only if the rate obeys it.
 
+mod answers;
 mod baselines;
 mod busiest;
 mod busy;
@@ -43,7 +45,7 @@ mod waiting;
 pub use baselines::{highest_utilisation, settings_lint};
 pub use class::Class;
 pub use diagnose::{Diagnosis, diagnose, recorded};
-pub use finding::{Evidence, Finding, Gain, Lift};
+pub use finding::{By, Evidence, Finding, Gain, Lift, RuledOut};
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rule::Rule;

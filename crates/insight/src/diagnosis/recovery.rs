@@ -2,8 +2,10 @@
 
 use record::units::show_seconds;
 
+use super::answers::Answers;
 use super::cause::Judge;
 use super::causes::{judges, unknown};
+use super::class::Class;
 use super::copying::{Copying, Standstill};
 use super::finding::Finding;
 use super::replaying::Replaying;
@@ -35,12 +37,12 @@ pub(crate) fn judge(
     }
     if transfer.share_in("TRANSLOG") >= STAGE.value {
         let replaying = Replaying::of(series, transfer);
-        let first = judges().find_map(|judge| match judge {
-            Judge::Replaying(judge) => judge(&replaying),
+        let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
+            Judge::Replaying(judge) => Some((class, judge(&replaying))),
             _ => None,
-        });
+        }));
         let unknown = || unknown::recovery(transfer, "nothing slows the replay", Vec::new());
-        return Judged::Held(Box::new(first.unwrap_or_else(unknown)));
+        return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
     }
     match Copying::of(series, transfer, all) {
         Some(copying) => copying_held(&copying),
@@ -52,7 +54,8 @@ pub(crate) fn judge(
 }
 
 fn copying_held(copying: &Copying<'_, '_>) -> Judged {
-    let mut strong = strong_candidates(copying).into_iter();
+    let answers = answers(copying);
+    let mut strong = strong(&answers).into_iter();
     if let Some(mut first) = strong.next() {
         if first.next.is_none() {
             first.next = strong
@@ -61,6 +64,7 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
                 .map(|second| format!("{} ({})", second.class.label(), second.sentence));
         }
         first.evidence.extend(copying.own_accounting());
+        first.ruled_out = answers.ruled_out(first.class);
         return Judged::Held(Box::new(first));
     }
     if copying.node_bytes_per_s >= FAST_BYTES_PER_S.value && copying.standstill().is_none() {
@@ -82,22 +86,27 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     evidence.extend(standstill.as_ref().map(Standstill::evidence));
     let finding = unknown::recovery(copying.transfer, &why, evidence);
     let place = standstill.map_or(finding.place.clone(), |one| one.node.to_owned());
-    Judged::Held(Box::new(Finding { place, ..finding }))
+    let ruled_out = answers.ruled_out(Class::Unknown);
+    Judged::Held(Box::new(Finding { place, ruled_out, ..finding }))
 }
 
-/// The judges' answers that are strong enough for a verdict, strongest first; of equals the first of the table.
-fn strong_candidates(copying: &Copying<'_, '_>) -> Vec<Finding> {
-    let of_recovery = judges().filter_map(|judge| match judge {
-        Judge::Copying(judge) => judge(copying),
+fn answers(copying: &Copying<'_, '_>) -> Answers {
+    let of_recovery = judges().filter_map(|(class, judge)| match judge {
+        Judge::Copying(judge) => Some((class, judge(copying))),
         _ => None,
     });
     let of_end = |end| {
-        judges().filter_map(move |judge| match judge {
-            Judge::End(judge) => judge(copying, end),
+        judges().filter_map(move |(class, judge)| match judge {
+            Judge::End(judge) => Some((class, judge(copying, end))),
             _ => None,
         })
     };
-    let mut all: Vec<Finding> = of_recovery.chain(copying.ends.iter().flat_map(of_end)).collect();
+    Answers::new(of_recovery.chain(copying.ends.iter().flat_map(of_end)))
+}
+
+/// What is strong enough for a verdict, strongest first; of equals the first of the table.
+fn strong(answers: &Answers) -> Vec<Finding> {
+    let mut all: Vec<Finding> = answers.findings().cloned().collect();
     all.retain(|finding| finding.strength >= VERDICT.value);
     all.sort_by(|a, b| b.strength.total_cmp(&a.strength));
     all

@@ -256,6 +256,8 @@ fn a_full_path_follows_neither_and_latency_is_taken_back() {
     assert_eq!(reading(&found, Kind::Chunks).reading, Reading::Stays);
     assert_eq!(found.findings[0].class, Class::Unknown, "{found:#?}");
     assert_eq!(found.findings[0].strength, 0.0);
+    let against = found.findings[0].ruled_out.iter().find(|one| one.class == Class::Latency);
+    assert!(against.unwrap().why.contains("max_concurrent_file_chunks 2 to 4"), "{found:#?}");
 }
 
 /// The trap: a setting that is acknowledged, and read only when the next recovery begins.

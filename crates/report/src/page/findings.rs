@@ -54,5 +54,15 @@ fn one(finding: &Finding) -> Markup {
         }
         @if let Some(next) = &finding.next { p { "Next limit: " (next) "." } }
         @if let Some(doubt) = &finding.doubt { p { "Doubt: " (doubt) "." } }
+        @if !finding.ruled_out.is_empty() {
+            details {
+                summary { "Other causes, and what speaks against each" }
+                ul {
+                    @for one in &finding.ruled_out {
+                        li { (one.class.label()) ", " (one.by.label()) ": " (one.why) "." }
+                    }
+                }
+            }
+        }
     }
 }

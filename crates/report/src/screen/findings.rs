@@ -80,6 +80,21 @@ fn one(finding: &Finding, style: Style) -> String {
     if let Some(doubt) = &finding.doubt {
         text.push_str(&row("doubt", doubt, style));
     }
+    text.push_str(&ruled_out(finding, style));
+    text
+}
+
+/// The other causes, by what kind of reason speaks against them.
+fn ruled_out(finding: &Finding, style: Style) -> String {
+    let mut all: Vec<_> = finding.ruled_out.iter().collect();
+    all.sort_by_key(|one| one.by);
+    let mut text = String::new();
+    let mut said = None;
+    for one in all {
+        let label = if said == Some(one.by) { "" } else { one.by.label() };
+        said = Some(one.by);
+        text.push_str(&row(label, &format!("{}: {}", one.class.label(), one.why), style));
+    }
     text
 }
 

@@ -1,9 +1,10 @@
 //! The path between the nodes is full.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
-use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, RECOVERY};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Lift, NODES_STATS, RECOVERY};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Step;
 use crate::diagnosis::threshold::{
@@ -66,27 +67,37 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Copying(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
-    if !recovery.is_idle() || is_limited(recovery) || recovery.standstill().is_some() {
-        return None;
+fn judge(recovery: &Copying<'_, '_>) -> Answer {
+    if let Some(why) = held_otherwise(recovery) {
+        return Err(Against::figure(why));
     }
     // Only a measured round trip tells a full path from a long one.
-    let rtt_ms = recovery.rtt_ms?;
+    let unmeasured = || Against::untold("the round trip was not measured");
+    let rtt_ms = recovery.rtt_ms.ok_or_else(unmeasured)?;
     let little = recovery.little_bytes_per_s();
-    if little.is_some_and(|little| recovery.rate_bytes_per_s >= little * LITTLE_USED.value) {
-        return None;
+    let is_explained = |little: &f64| recovery.rate_bytes_per_s >= little * LITTLE_USED.value;
+    if let Some(little) = little.filter(is_explained) {
+        let why = format!("the round trip explains the rate: it allows {}", words::rate(little));
+        return Err(Against::figure(why));
     }
     // Something always limits a fast recovery between near nodes; only a full card would be worth lifting.
     let is_fast = recovery.node_bytes_per_s >= FAST_BYTES_PER_S.value;
     if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(recovery.node_bytes_per_s) {
-        return None;
+        let rate = words::rate(recovery.node_bytes_per_s);
+        let why = format!("{rate} between near nodes is not what a usual card carries");
+        return Err(Against::figure(why));
     }
     let steps = &recovery.path_steps;
-    let spread = spread(steps)?;
+    let too_few = || Against::untold("there are too few looks to tell whether the rate is level");
+    let spread = spread(steps).ok_or_else(too_few)?;
     let chunk_bytes = recovery.knobs.chunk_bytes(recovery.series).unwrap_or(0.0);
     let lump = LUMP.value * chunk_bytes * lumps(steps);
     if spread > LEVEL.value + lump || recovery.rate_bytes_per_s <= 0.0 {
-        return None;
+        let (spread, level) = (words::percent(spread), words::percent(LEVEL.value + lump));
+        let why = format!(
+            "the rate is within {spread} of its mean, which would have to be {level} at most"
+        );
+        return Err(Against::figure(why));
     }
     let last = recovery.transfer.last();
     let from = last.source.as_ref().or(last.repository.as_ref()).map_or("", String::as_str);
@@ -101,7 +112,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
                   (a node setting)";
     let doubt = "a cap for each flow and a full link look the same: compare 1 with 8 streams";
     let found = recovery.series.setting_or_default(CONNECTIONS, CAUSE.rule.default);
-    Some(Finding {
+    Ok(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery, spread),
         lift: Some(Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, action) }),
@@ -109,6 +120,18 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
         doubt: Some(doubt.to_owned()),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
     })
+}
+
+/// What else could hold the rate, so that the path need not.
+fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
+    if !recovery.is_idle() {
+        let idle = words::percent(IDLE.value);
+        return Some(format!("cores or a disk are in use for more than {idle} of the time"));
+    }
+    if is_limited(recovery) {
+        return Some("the limiter of the node would do".to_owned());
+    }
+    recovery.standstill().map(|still| still.why())
 }
 
 /// Whether the limiter of the node could hold it.

@@ -1,5 +1,6 @@
 //! All cores of the source or of the target are busy, and with its own work.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::busy::BusyCores;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -24,9 +25,12 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    let busy = BusyCores::of(end).filter(BusyCores::is_own)?;
-    Some(Finding {
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let busy = BusyCores::of(end)?;
+    if !busy.is_own() {
+        return Err(busy.against(end));
+    }
+    Ok(Finding {
         evidence: busy.evidence(recovery, end),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), busy.sentence(end))
     })

@@ -1,9 +1,10 @@
 //! The control group of a node keeps it from running.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{GIVEN_BACK, Threshold, at};
 use crate::words;
@@ -26,18 +27,28 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    let summed = end.span.cgroup_throttled().filter(|share| *share >= THROTTLED.value)?;
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let name = end.node();
+    let untold = || Against::untold(format!("{name} tells nothing of a control group"));
+    let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
+    if summed < THROTTLED.value {
+        let why = format!(
+            "the control group of {name} kept it from running for {} of the time, which would have to be {} at least",
+            words::percent(summed),
+            words::percent(THROTTLED.value)
+        );
+        return Err(Against::figure(why));
+    }
     // A node with threads on several cores is kept from each of them.
     let share = summed.min(1.0);
-    let (name, percent) = (end.node(), words::percent(share));
+    let percent = words::percent(share);
     let sentence = format!(
         "the control group of {name} ({}) kept it from running for {percent} of the time",
         end.side()
     );
     let cores = if summed > 1.0 { ", summed over its cores" } else { "" };
     let value = format!("{name}: rose by {} of the time{cores}", words::percent(summed));
-    Some(Finding {
+    Ok(Finding {
         evidence: vec![
             recovery.rate_evidence(),
             Evidence::new(NODES_STATS, "os.cgroup.cpu.stat.time_throttled_nanos", value),

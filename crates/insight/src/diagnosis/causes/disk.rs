@@ -1,5 +1,6 @@
 //! The disk of the source or of the target is busy with the recovery.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::busy::BusyDisk;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -25,8 +26,11 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    let busy = BusyDisk::of(recovery, end).filter(BusyDisk::is_own)?;
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let busy = BusyDisk::of(recovery, end)?;
+    if !busy.is_own() {
+        return Err(busy.against(end));
+    }
     let sentence = format!(
         "the disk of {} ({}) is busy {} of the time with what it {} for the recovery",
         end.node(),
@@ -34,7 +38,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
         words::percent(busy.share),
         if end.is_source { "reads" } else { "writes" }
     );
-    Some(Finding {
+    Ok(Finding {
         evidence: busy.evidence(recovery, end),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), sentence)
     })

@@ -1,8 +1,9 @@
 //! A follower reads too slowly from its leader.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift};
 use crate::diagnosis::following::{CCR_STATS, Following};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
@@ -29,11 +30,17 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Following(judge)],
 };
 
-fn judge(following: &Following<'_, '_>) -> Option<Finding> {
-    let lagging = following.lagging()?;
+fn judge(following: &Following<'_, '_>) -> Answer {
+    let lagging = following.lagging().ok_or_else(|| Against::figure("it does not lag"))?;
     let (then, now) = (lagging.then, following.now);
-    let read_ms = now.read_ms?.checked_sub(then.read_ms?).filter(|ms| *ms > 0)? as f64;
-    let leader_ms = now.read_remote_ms?.checked_sub(then.read_remote_ms?)? as f64;
+    let rise = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+    let times = rise(now.read_ms, then.read_ms).zip(rise(now.read_remote_ms, then.read_remote_ms));
+    let (read_ms, leader_ms) =
+        times.ok_or_else(|| Against::untold("the time that its reads take is not told"))?;
+    if read_ms == 0 {
+        return Err(Against::figure("no read was answered meanwhile"));
+    }
+    let (read_ms, leader_ms) = (read_ms as f64, leader_ms as f64);
     let network = 1.0 - (leader_ms / read_ms).min(1.0);
     let is_the_leaders = network < READ_NETWORK.value;
     let share = if is_the_leaders { 1.0 - network } else { network };
@@ -46,7 +53,6 @@ fn judge(following: &Following<'_, '_>) -> Option<Finding> {
     let times = format!("rose by {read_ms:.0} and {leader_ms:.0} ms");
     let fields = "total_read_time_millis, total_read_remote_exec_time_millis";
     let mut evidence = vec![lagging.evidence, Evidence::new(CCR_STATS, fields, times)];
-    let rise = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
     if let Some(reads) = rise(now.reads, then.reads).filter(|reads| *reads > 0) {
         let value = format!("{reads}, {:.0} ms each", read_ms / reads as f64);
         evidence.push(Evidence::new(CCR_STATS, "successful_read_requests", value));
@@ -60,7 +66,7 @@ fn judge(following: &Following<'_, '_>) -> Option<Finding> {
         evidence.push(Evidence::new(CCR_STATS, "outstanding_read_requests", reads.to_string()));
     }
     let found = Finding { evidence, ..following.finding(&CAUSE.rule, share, sentence) };
-    Some(if is_the_leaders {
+    Ok(if is_the_leaders {
         let action = "look at the leader: its disks, its cores, and what else it serves";
         Finding { lift: Some(Lift::action(action)), ..found }
     } else {

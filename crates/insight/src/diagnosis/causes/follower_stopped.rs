@@ -1,8 +1,9 @@
 //! A follower stopped for good.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding};
+use crate::diagnosis::finding::{Against, Evidence, Finding};
 use crate::diagnosis::following::{CCR_STATS, Following};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
@@ -23,10 +24,11 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Following(judge)],
 };
 
-fn judge(following: &Following<'_, '_>) -> Option<Finding> {
-    let why = following.now.fatal.as_ref()?;
+fn judge(following: &Following<'_, '_>) -> Answer {
+    let against = || Against::figure("no fatal exception");
+    let why = following.now.fatal.as_ref().ok_or_else(against)?;
     let sentence = format!("{} stopped following: {why}", following.now.shard_name());
-    Some(Finding {
+    Ok(Finding {
         evidence: vec![Evidence::new(CCR_STATS, "fatal_exception.reason", why)],
         ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
     })

@@ -2,9 +2,10 @@
 
 use record::units::show_bytes;
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding};
+use crate::diagnosis::finding::{Against, Evidence, Finding};
 use crate::diagnosis::following::{CCR_STATS, Following};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
@@ -36,14 +37,17 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Following(judge)],
 };
 
-fn judge(following: &Following<'_, '_>) -> Option<Finding> {
-    let lagging = following.lagging()?;
+fn judge(following: &Following<'_, '_>) -> Answer {
+    let lagging = following.lagging().ok_or_else(|| Against::figure("it does not lag"))?;
     let now = following.now;
-    let (was, is) = (lagging.then.write_buffer_bytes?, now.write_buffer_bytes?);
+    let told = lagging.then.write_buffer_bytes.zip(now.write_buffer_bytes);
+    let (was, is) =
+        told.ok_or_else(|| Against::untold("the size of its write buffer is not told"))?;
     let is_full = is as f64 / BUFFER_BYTES.value >= BUFFER_FULL.value;
     let grows = is > was && now.outstanding_writes.is_some_and(|writes| writes > 0);
     if !is_full && !grows {
-        return None;
+        let why = format!("{} wait to be written: neither much nor more and more", show_bytes(is));
+        return Err(Against::figure(why));
     }
     let buffer = format!("{was} then, {is} now");
     let mut evidence =
@@ -58,7 +62,7 @@ fn judge(following: &Following<'_, '_>) -> Option<Finding> {
         show_bytes(is)
     );
     let strength = if is_full { STRENGTH_FULL } else { STRENGTH_GROWS };
-    Some(Finding {
+    Ok(Finding {
         evidence,
         next: Some("the follower's disks and cores".to_owned()),
         ..following.finding(&CAUSE.rule, strength.value, sentence)

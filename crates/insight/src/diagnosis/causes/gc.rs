@@ -1,9 +1,10 @@
 //! Garbage collections stop a node.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{GIVEN_BACK, Threshold, VERDICT, at};
 use crate::words;
@@ -25,9 +26,18 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    let share = end.span.share(|node| node.gc_ms).filter(|share| *share >= COLLECTING.value)?;
-    let (name, percent) = (end.node(), words::percent(share));
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let name = end.node();
+    let untold = || Against::untold(format!("{name} tells nothing of collections"));
+    let share = end.span.share(|node| node.gc_ms).ok_or_else(untold)?;
+    let percent = words::percent(share);
+    if share < COLLECTING.value {
+        let least = words::percent(COLLECTING.value);
+        let why = format!(
+            "collections take {percent} of {name}'s time, which would have to be {least} at least"
+        );
+        return Err(Against::figure(why));
+    }
     let sentence = format!("garbage collections take {percent} of the time on {name}");
     let mut evidence = vec![Evidence::new(
         NODES_STATS,
@@ -38,7 +48,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
         let value = format!("{name}: {heap:.0} % on average");
         evidence.push(Evidence::new(NODES_STATS, "jvm.mem.heap_used_percent", value));
     }
-    Some(Finding {
+    Ok(Finding {
         evidence,
         gain: Some(Gain {
             factor: 1.0 / (1.0 - share.min(GIVEN_BACK.value)),

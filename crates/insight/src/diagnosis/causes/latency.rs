@@ -2,10 +2,11 @@
 
 use record::units::show_size_setting;
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, alias_of};
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{IDLE, LITTLE_USED, NEAR_MS, Threshold, at};
@@ -49,13 +50,15 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Copying(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
+fn judge(recovery: &Copying<'_, '_>) -> Answer {
     if recovery.rate_bytes_per_s <= 0.0 {
-        return None;
+        return Err(Against::figure("nothing moved meanwhile"));
     }
-    let implied_ms = recovery.in_flight_bytes? / recovery.rate_bytes_per_s * MS_PER_S;
+    let chosen = || Against::untold("a scheduler chooses how much is in flight");
+    let in_flight_bytes = recovery.in_flight_bytes.ok_or_else(chosen)?;
+    let implied_ms = in_flight_bytes / recovery.rate_bytes_per_s * MS_PER_S;
     let (strength, doubt) = strength(recovery, implied_ms)?;
-    let (lift, factor, formula) = more_in_flight(recovery)?;
+    let (lift, factor, formula) = more_in_flight(recovery).ok_or_else(chosen)?;
     let (next, reachable) = after_latency(recovery, factor);
     let between = between(recovery);
     let sentence = format!(
@@ -69,7 +72,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
             "no limiter binds, and that explains the rate although cores or disks are busy"
         }
     );
-    Some(Finding {
+    Ok(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery),
         lift: Some(lift),
@@ -87,8 +90,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
     })
 }
 
-/// How well the round trip explains the rate, and what else would; none where it does not.
-fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Option<(f64, Option<String>)> {
+/// How well the round trip explains the rate, and what else would; what speaks against it where it does not.
+fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<String>), Against> {
     match (recovery.little_bytes_per_s(), recovery.rtt_ms) {
         (Some(little), _) => {
             let used = recovery.rate_bytes_per_s / little;
@@ -96,15 +99,32 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Option<(f64, Option<
             let least = if is_free { LITTLE_USED } else { LITTLE_USED_BUSY };
             // A node that is kept from running answers as late as its chunks come: that is no round trip.
             let runs = 1.0 - recovery.starved();
-            (used >= least.value).then(|| (STRENGTH.at_most(used) * runs, None))
+            if used < least.value {
+                let (rate, little) = (words::rate(recovery.rate_bytes_per_s), words::rate(little));
+                let least = words::percent(least.value);
+                return Err(Against::figure(format!(
+                    "{rate} is {} of the {little} that chunks in flight allow over the round trip, which would have to \
+                     be {least} at least",
+                    words::percent(used)
+                )));
+            }
+            Ok((STRENGTH.at_most(used) * runs, None))
         }
         // Near nodes: a round trip explains nothing.
-        (None, Some(_)) => None,
+        (None, Some(rtt_ms)) => {
+            let rtt = words::rtt_tenths(rtt_ms);
+            Err(Against::figure(format!("the nodes are near each other: {rtt} of round trip")))
+        }
         (None, None) => {
             let doubt = "bandwidth looks the same while the round trip is not known: give the hosts of both nodes, or \
                  compare a ping with the time a chunk takes";
-            (recovery.is_idle() && implied_ms >= IMPLIED_MS.value)
-                .then(|| (GUESS_STRENGTH.value, Some(doubt.to_owned())))
+            if !recovery.is_idle() || implied_ms < IMPLIED_MS.value {
+                let chunk = words::rtt_tenths(implied_ms);
+                return Err(Against::untold(format!(
+                    "the round trip was not measured; a chunk takes {chunk}"
+                )));
+            }
+            Ok((GUESS_STRENGTH.value, Some(doubt.to_owned())))
         }
     }
 }

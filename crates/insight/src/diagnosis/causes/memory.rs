@@ -2,10 +2,11 @@
 
 use record::observation::Node;
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::NodeSpan;
 use crate::diagnosis::threshold::{Threshold, at};
@@ -26,8 +27,22 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(at_end), Judge::Node(judge)],
 };
 
-fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    Some(Finding { subjects: vec![recovery.transfer.name()], ..judge(&end.span)? })
+fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let against = || match tells(&end.span) {
+        true => Against::figure(format!(
+            "no breaker tripped on {}, and no request was refused",
+            end.node()
+        )),
+        false => Against::untold(format!("{} tells nothing of breakers", end.node())),
+    };
+    let found = judge(&end.span).ok_or_else(against)?;
+    Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })
+}
+
+/// Whether the node tells of its breakers, or of requests that it refused.
+fn tells(span: &NodeSpan<'_>) -> bool {
+    let breakers = span.latest(|node| (!node.breakers_tripped.is_empty()).then_some(()));
+    breakers.is_some() || span.rise(|node| node.pressure_rejections).is_some()
 }
 
 /// Breakers that tripped and requests that were refused while the node was looked at.

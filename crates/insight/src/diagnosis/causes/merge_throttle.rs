@@ -1,11 +1,13 @@
 //! Merges hold indexing back while operations are replayed.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::Finding;
+use crate::diagnosis::finding::{Against, Finding};
 use crate::diagnosis::replaying::Replaying;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
+use crate::words;
 
 /// Merges hold indexing back for this share of the time.
 const MERGES: Threshold = at("merge throttle time over wall time", 0.2);
@@ -24,12 +26,21 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Replaying(judge)],
 };
 
-fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
-    let target = &recovery.target.as_ref()?.last().name;
-    let merges = recovery.merges.filter(|share| *share >= MERGES.value)?;
+fn judge(recovery: &Replaying<'_, '_>) -> Answer {
+    let untold = || Against::untold("the target tells nothing of its merges");
+    let target = &recovery.target.as_ref().ok_or_else(untold)?.last().name;
+    let merges = recovery.merges.ok_or_else(untold)?;
+    if merges < MERGES.value {
+        let why = format!(
+            "merges on {target} hold indexing back for {} of the time, which would have to be {} at least",
+            words::percent(merges),
+            words::percent(MERGES.value)
+        );
+        return Err(Against::figure(why));
+    }
     let name = recovery.transfer.name();
     let sentence = format!("{name} replays operations while merges on {target} hold indexing back");
-    Some(Finding {
+    Ok(Finding {
         subjects: vec![name],
         evidence: recovery.evidence.clone(),
         ..Finding::of(&CAUSE.rule, target, VERDICT.up_to_one(merges), sentence)

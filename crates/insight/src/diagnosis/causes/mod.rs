@@ -51,8 +51,10 @@ impl Class {
 }
 
 /// The judges of every cause, in the order of the table.
-pub(crate) fn judges() -> impl Iterator<Item = &'static Judge> {
-    Class::ALL.iter().flat_map(|class| cause(*class).judges)
+pub(crate) fn judges() -> impl Iterator<Item = (Class, &'static Judge)> {
+    Class::ALL
+        .iter()
+        .flat_map(|class| cause(*class).judges.iter().map(move |judge| (*class, judge)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The cores or the disk of a node are busy with something else than the recovery.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::busy::{BusyCores, BusyDisk};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -27,21 +28,27 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(cores), Judge::End(disk)],
 };
 
-fn cores(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    let busy = BusyCores::of(end).filter(|busy| !busy.is_own())?;
+fn cores(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let busy = BusyCores::of(end)?;
+    if busy.is_own() {
+        return Err(busy.against(end));
+    }
     let sentence = format!(
         "{}, of which its own process takes {}",
         busy.sentence(end),
         words::percent(busy.own.unwrap_or(0.0))
     );
-    Some(Finding {
+    Ok(Finding {
         evidence: busy.evidence(recovery, end),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), sentence)
     })
 }
 
-fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    let busy = BusyDisk::of(recovery, end).filter(|busy| !busy.is_own())?;
+fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
+    let busy = BusyDisk::of(recovery, end)?;
+    if busy.is_own() {
+        return Err(busy.against(end));
+    }
     let name = end.node();
     let sentence = format!(
         "the disk of {name} ({}) is busy {} of the time, {} of it with something else",
@@ -59,7 +66,7 @@ fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
             evidence.push(Evidence::new(NODES_STATS, field, value));
         }
     }
-    Some(Finding {
+    Ok(Finding {
         evidence,
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), sentence)
     })

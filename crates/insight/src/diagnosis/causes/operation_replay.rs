@@ -1,5 +1,6 @@
 //! Operations are replayed, one batch after another.
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Finding, Gain, Lift};
@@ -34,7 +35,7 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Replaying(judge)],
 };
 
-fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
+fn judge(recovery: &Replaying<'_, '_>) -> Answer {
     let transfer = recovery.transfer;
     let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
     let now: f64 = setting.value.parse().unwrap_or(1.0);
@@ -56,7 +57,7 @@ fn judge(recovery: &Replaying<'_, '_>) -> Option<Finding> {
         (false, false) => Lift::action(FEWER_OPERATIONS),
     };
     let target = transfer.last().target.as_deref().unwrap_or_default();
-    Some(Finding {
+    Ok(Finding {
         subjects: vec![transfer.name()],
         evidence: recovery.evidence.clone(),
         lift: Some(lift),

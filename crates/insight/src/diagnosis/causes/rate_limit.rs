@@ -2,10 +2,11 @@
 
 use record::units::show_seconds;
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Step};
@@ -59,9 +60,12 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Copying(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
-    let (name, default) = recovery.knobs.rate?;
-    let limit = recovery.limit_bytes_per_s?;
+fn judge(recovery: &Copying<'_, '_>) -> Answer {
+    let no_limiter = || Against::figure("no limiter serves a recovery of this kind");
+    let (name, default) = recovery.knobs.rate.ok_or_else(no_limiter)?;
+    let setting = recovery.series.setting_or_default(name, default);
+    let no_limit = || Against::figure(format!("{name} = {} sets no limit", setting.value));
+    let limit = recovery.limit_bytes_per_s.ok_or_else(no_limit)?;
     let used = recovery.node_bytes_per_s / limit;
     let paused = recovery.paused();
     let sleepers = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
@@ -72,11 +76,10 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
         None if used >= USED_ALONE.value => VERDICT.value,
         // The limiter may also serve recoveries that are not seen from here.
         Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(each_paused),
-        _ => return None,
+        _ => return Err(below(recovery, name, limit)),
     };
-    let setting = recovery.series.setting_or_default(name, default);
     if let Some(finding) = not_yet_through(recovery, name, limit, strength) {
-        return Some(finding);
+        return Ok(finding);
     }
     let ceiling = recovery
         .little_bytes_per_s()
@@ -116,7 +119,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
         ),
     };
     let action = "raise the limit while searches and indexing have room";
-    Some(Finding {
+    Ok(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence,
         lift: Some(Lift::setting(name, setting, Some(to_text), action)),
@@ -125,6 +128,18 @@ fn judge(recovery: &Copying<'_, '_>) -> Option<Finding> {
         doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
     })
+}
+
+/// What speaks against the limiter: the rate and the pauses that it has.
+fn below(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Against {
+    let (rate, of) = (words::rate(recovery.node_bytes_per_s), words::rate(limit));
+    let used = words::percent(recovery.node_bytes_per_s / limit);
+    let pauses = match recovery.paused() {
+        Some(paused) => format!("chunks pause {} of the time", words::percent(paused)),
+        None => "pauses are not told".to_owned(),
+    };
+    let node = &recovery.node;
+    Against::figure(format!("{node} moves {rate}, {used} of the {of} of {name}, and {pauses}"))
 }
 
 const BELOW_LIMIT: &str = "the rate is below this limit: other recoveries that are not seen from here use the rest, or \

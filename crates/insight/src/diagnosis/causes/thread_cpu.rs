@@ -2,11 +2,12 @@
 
 use record::observation::HotThreads;
 
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::busy::BusyCores;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Lift, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{CPU_BUSY, Threshold, at};
@@ -33,20 +34,25 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::End(judge)],
 };
 
-fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
-    if end.span.cpu().is_none() || BusyCores::of(end).is_some() {
-        return None;
-    }
+fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let name = end.node();
+    if let Some((share, _)) = end.span.cpu().filter(|_| BusyCores::of(end).is_ok()) {
+        let why = format!("all cores of {name} are busy: {}", words::percent(share));
+        return Err(Against::figure(why));
+    }
+    let untold = || Against::untold(format!("{name} does not tell the CPU time of its process"));
+    end.span.cpu().ok_or_else(untold)?;
     let threads = hot_threads(recovery.series, name);
     // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.
     let has_one_loop = recovery.series.flavour() == "narrows";
-    let cores = end.span.share(|node| node.process_cpu_ms)?;
+    let cores = end.span.share(|node| node.process_cpu_ms).ok_or_else(untold)?;
+    let shown = words::three_digits(cores);
     let on_core = on_core(recovery, end, cores).filter(|share| *share >= ON_CORE.value);
     if (cores < CPU_BUSY.value && on_core.is_none()) || !(has_one_loop || threads > 0) {
-        return None;
+        let stacks = if has_one_loop { "" } else { ", and no stack is in TLS or compression" };
+        let why = format!("{name} uses {shown} cores{stacks}");
+        return Err(Against::figure(why));
     }
-    let shown = words::three_digits(cores);
     let sentence = format!(
         "{name} ({}) uses {shown} cores, and what it does stands in line on few threads",
         end.side()
@@ -69,7 +75,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Finding> {
         Some(share) => STRENGTH.up_to_one(share),
         None => STRENGTH.value,
     };
-    Some(Finding {
+    Ok(Finding {
         evidence,
         lift: Some(Lift::setting(setting, found, to, action)),
         ..recovery.finding_at(end, &CAUSE.rule, strength, sentence)

@@ -1,9 +1,9 @@
 //! What is enough for a verdict, and what is healthy or unknown.
 
-use insight::diagnosis::{Class, Series, paces};
+use insight::diagnosis::{By, Class, Series, paces};
 use record::observation::{Node, Observation, RoundTrip};
 
-use super::{judge, looks, only};
+use super::{LIMIT, judge, looks, only};
 use crate::common::{MB, case, recovery, rtt, settings};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
@@ -177,4 +177,61 @@ fn a_pace_is_an_interval_around_what_is_left() {
     let (soon, late) = pace.eta_s.unwrap();
     assert!(soon < 89.0 && 89.0 < late && late < 110.0, "{pace:?}");
     assert_eq!(pace.bytes_per_s.map(f64::round), Some(10e6));
+}
+
+/// The causes that are looked for in a recovery that copies files.
+const OF_COPYING: [Class; 10] = [
+    Class::RateLimit,
+    Class::Latency,
+    Class::Bandwidth,
+    Class::CpuQuota,
+    Class::Gc,
+    Class::Cpu,
+    Class::ThreadCpu,
+    Class::Disk,
+    Class::Memory,
+    Class::NoisyNeighbour,
+];
+
+#[test]
+fn a_finding_says_what_speaks_against_every_other_cause() {
+    let throttled = only(&looks(|s| {
+        let mut look = case(s, LIMIT);
+        look.recoveries[0].target_throttle_ms = Some(s * 900);
+        look.nodes[0].os_cpu_percent = Some(95);
+        look.nodes[0].process_cpu_ms = Some(s * 7600);
+        look.nodes[1].gc_ms = None;
+        look.round_trips = rtt(5.0);
+        look
+    }));
+    assert_eq!(throttled.class, Class::RateLimit);
+    let others = OF_COPYING.iter().filter(|class| **class != Class::RateLimit);
+    let named: Vec<Class> = throttled.ruled_out.iter().map(|one| one.class).collect();
+    assert_eq!(named, others.copied().collect::<Vec<_>>());
+    let against = |class| throttled.ruled_out.iter().find(|one| one.class == class).unwrap();
+    let has = |class, by, words: &str| {
+        let one = against(class);
+        assert!(one.by == by && one.why.contains(words), "{one:?}");
+    };
+    // The cores of the source are busy as well, but less surely what holds.
+    has(Class::Cpu, By::Weaker, "the cores of a (source) are busy: 95 %");
+    has(Class::ThreadCpu, By::Figure, "all cores of a are busy: 95 %; b uses 0.10 cores");
+    has(Class::Latency, By::Figure, "at least");
+    has(Class::Gc, By::Untold, "0.5 % of a's time, which would have to be 15 % at least; b tells");
+    has(Class::Disk, By::Figure, "the disk of a is busy 5.0 % of the time");
+    has(Class::NoisyNeighbour, By::Figure, "and its own process takes 95 %");
+    has(Class::Bandwidth, By::Figure, "in use for more than 70 %");
+}
+
+#[test]
+fn what_is_unknown_says_so_of_every_cause() {
+    let unknown = only(&looks(|s| {
+        let mut look = case(s, 0);
+        look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
+        look.round_trips = rtt(0.0);
+        look
+    }));
+    let named: Vec<Class> = unknown.ruled_out.iter().map(|one| one.class).collect();
+    assert_eq!(named, OF_COPYING);
+    assert!(unknown.ruled_out.iter().all(|one| one.by == By::Figure), "{unknown:#?}");
 }
