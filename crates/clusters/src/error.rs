@@ -300,6 +300,22 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// A transcript that cannot be played.
+    #[error("{path} {why}")]
+    Transcript {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A transcript is played, and what is asked was not asked then.
+    #[error("the transcript has no answer to {method} {path}")]
+    NotRecorded {
+        /// HTTP method.
+        method: String,
+        /// Path.
+        path: String,
+    },
     /// No room for the data of nodes.
     #[error("{path} is full; make room there, or set TMPDIR to a directory that has some")]
     NoRoom {

@@ -88,7 +88,7 @@ async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64
         timeout: Duration::from_secs(10),
     };
     let client = LiveClient::new(env, &options).unwrap();
-    let mut sampler = Sampler::connect(env, client).await.unwrap();
+    let mut sampler = Sampler::connect(client).await.unwrap();
     let warm_s = if target.name() == "opensearch" { WARM_S } else { 5 };
     if target.name() == "opensearch" {
         for _ in 0..WARM_LOOKS {

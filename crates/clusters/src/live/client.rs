@@ -2,17 +2,19 @@
 
 use std::cell::Cell;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustls::CertificateError;
 use serde_json::Value;
-use world::Env;
+use world::{Env, Time};
 
+use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
 use crate::http::error_in;
 use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
-use crate::{Answer, Error};
+use crate::{Answer, Credentials, Error};
 
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -23,6 +25,13 @@ const CERTIFICATE_WANTED: &str =
     "asks for a client certificate that it knows; give it with --cert FILE and --key FILE";
 /// How much of an answer that is no JSON is shown.
 const SHOWN_CHARS: usize = 60;
+
+/// Whether what is asked is written down, or answered by what was.
+enum Tape {
+    Off,
+    Written(Transcript),
+    Played(Replay),
+}
 
 /// Asks a live cluster.
 pub struct LiveClient {
@@ -35,6 +44,7 @@ pub struct LiveClient {
     timeout: Duration,
     requests: Cell<u32>,
     answer_bytes: Cell<u64>,
+    tape: Tape,
 }
 
 impl LiveClient {
@@ -62,7 +72,59 @@ impl LiveClient {
             timeout: options.timeout,
             requests: Cell::new(0),
             answer_bytes: Cell::new(0),
+            tape: Tape::Off,
         })
+    }
+
+    /// The same, which writes down everything from now on.
+    pub fn written_to(self, transcript: Transcript) -> Self {
+        LiveClient { tape: Tape::Written(transcript), ..self }
+    }
+
+    /// One that asks nobody: a transcript answers, and tells the time.
+    pub fn replaying(env: &Env, header: &Header, replay: Replay) -> Result<Self, Error> {
+        let hosts = Address::parse_all(header.hosts.iter().map(String::as_str))?;
+        let nobody = LiveOptions {
+            addresses: Vec::new(),
+            credentials: Credentials::None,
+            tls: TlsOptions::default(),
+            timeout: Duration::ZERO,
+        };
+        let client = LiveClient::new(env, &nobody)?;
+        Ok(LiveClient { tape: Tape::Played(replay), hosts, ..client })
+    }
+
+    /// The file that everything was written to; none where nothing was. Fails where it could not be written.
+    pub fn transcript(&self) -> Result<Option<&Path>, Error> {
+        match &self.tape {
+            Tape::Written(transcript) => transcript.end().map(Some),
+            Tape::Off | Tape::Played(_) => Ok(None),
+        }
+    }
+
+    /// Whether a transcript answers that ended earlier than what it is asked.
+    pub fn has_broken_off(&self) -> bool {
+        matches!(&self.tape, Tape::Played(replay) if replay.has_broken_off())
+    }
+
+    /// The time by which evidence is reckoned.
+    pub fn now(&self) -> Time {
+        match &self.tape {
+            Tape::Off => self.env.now(),
+            Tape::Written(transcript) => {
+                let now = self.env.now();
+                transcript.clock(now);
+                now
+            }
+            Tape::Played(replay) => replay.now(),
+        }
+    }
+
+    /// Waits; not at all where a transcript answers.
+    pub async fn sleep_until(&self, until: Time) {
+        if !matches!(self.tape, Tape::Played(_)) {
+            self.env.sleep_until(until).await;
+        }
     }
 
     /// The hosts, as they were given.
@@ -98,20 +160,25 @@ impl LiveClient {
         Ok(Answer { path: path.to_owned(), status: 200, body })
     }
 
-    /// As [`LiveClient::get`], from one host and no other.
-    pub async fn get_from(&self, host: usize, path: &str) -> Result<Value, Error> {
-        let Some(address) = self.hosts.get(host) else {
+    /// As [`LiveClient::get`], from one host and no other; and how long it took.
+    pub(super) async fn get_from(
+        &self,
+        host: usize,
+        path: &str,
+    ) -> Result<(Value, Duration), Error> {
+        if host >= self.hosts.len() {
             let why = format!("there are {} hosts", self.hosts.len());
             return Err(Error::Address { what: host.to_string(), why });
-        };
-        json_of(path, &self.exchange(address, "GET", path, Bytes::new()).await?)
+        }
+        let (body, took) = self.exchange(host, "GET", path, Bytes::new()).await?;
+        Ok((json_of(path, &body)?, took))
     }
 
     async fn send(&self, method: &str, path: &str, body: Bytes) -> Result<Bytes, Error> {
         let mut tried = Vec::new();
         for _ in 0..self.hosts.len() {
             let index = self.current.get() % self.hosts.len();
-            match self.with_retries(&self.hosts[index], method, path, body.clone()).await {
+            match self.with_retries(index, method, path, body.clone()).await {
                 Err(error) if is_worth_another_host(&error, method) => {
                     self.current.set((index + 1) % self.hosts.len());
                     tried.push(error);
@@ -128,40 +195,65 @@ impl LiveClient {
     /// Sends a request, and again after a pause where the cluster says that it is busy (429).
     async fn with_retries(
         &self,
-        address: &Address,
+        host: usize,
         method: &str,
         path: &str,
         body: Bytes,
     ) -> Result<Bytes, Error> {
         for pause in BUSY_PAUSES {
-            match self.exchange(address, method, path, body.clone()).await {
-                Err(Error::Refused { status: 429, .. }) => self.env.sleep(pause).await,
-                answer => return answer,
+            match self.exchange(host, method, path, body.clone()).await {
+                Err(Error::Refused { status: 429, .. }) => {
+                    self.sleep_until(self.env.now() + pause).await;
+                }
+                answer => return answer.map(|(body, _)| body),
             }
         }
-        self.exchange(address, method, path, body).await
+        self.exchange(host, method, path, body).await.map(|(body, _)| body)
     }
 
+    /// The answer of one host, and how long it took.
     async fn exchange(
+        &self,
+        host: usize,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(Bytes, Duration), Error> {
+        let address = &self.hosts[host];
+        let name = address.to_string();
+        let request = Request { host, address: &name, method, path };
+        self.requests.set(self.requests.get() + 1);
+        let (exchanged, took) = match &self.tape {
+            Tape::Played(replay) => replay.answer(request),
+            Tape::Off | Tape::Written(_) => self.reach(address, method, path, body).await,
+        };
+        if let Tape::Written(transcript) = &self.tape {
+            transcript.asked(request, took, &exchanged);
+        }
+        let (status, body) = exchanged?;
+        self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
+        Ok((self.judge(address, method, path, status, body)?, took))
+    }
+
+    async fn reach(
         &self,
         address: &Address,
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<Bytes, Error> {
+    ) -> (Exchanged, Duration) {
         let client = match &self.secure {
             Some(client) if address.tls => client,
             _ => &self.plain,
         };
         let whole = format!("{}{path}", address.prefix);
         let authority = address.authority();
-        self.requests.set(self.requests.get() + 1);
         let asking = client.send(&authority, method, &whole, body);
-        match self.env.timeout(self.timeout, asking).await {
-            Ok(Ok((status, body))) => {
-                self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
-                self.judge(address, method, path, status, body)
-            }
+        let began = self.env.now();
+        let ended = self.env.timeout(self.timeout, asking).await;
+        let took = self.env.now() - began;
+        let exchanged = match ended {
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Failure::TooLarge(limit_bytes))) => Err(Error::TooLarge {
                 address: address.to_string(),
                 method: method.to_owned(),
@@ -184,7 +276,8 @@ impl LiveClient {
                 path: path.to_owned(),
                 limit: elapsed.0,
             }),
-        }
+        };
+        (exchanged, took)
     }
 
     fn judge(

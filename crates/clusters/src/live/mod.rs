@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `transcript` | what was asked and answered, written down and played again |
 //! | `client` | [`LiveClient`]: several hosts, retries, errors that say what to do |
 //! | `parse` | answers as typed observations; pure |
 //! | `pacing` | how often each question is asked; pure |
@@ -18,6 +19,7 @@ mod parse;
 mod questions;
 mod round_trips;
 mod sampler;
+mod transcript;
 mod version;
 
 pub(crate) use version::{ask_version, check_version};
@@ -25,3 +27,4 @@ pub(crate) use version::{ask_version, check_version};
 pub use crate::http::{Address, LiveOptions, TlsOptions};
 pub use client::LiveClient;
 pub use sampler::{Depth, Sampler};
+pub use transcript::{Header, Replay, Transcript, is_transcript};

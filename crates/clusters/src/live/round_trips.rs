@@ -5,10 +5,10 @@
 //! answer each time.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use record::observation::{AnswerTime, Observation, Recovery, Remote, RoundTrip};
-use world::Env;
 
 use super::{LiveClient, parse};
 use crate::Error;
@@ -27,7 +27,6 @@ const LOCAL: &str = "/_nodes/_local/stats/process?filter_path=nodes.*.name";
 /// Round trips from the hosts that were given to the nodes that recoveries read from or write to, and to remote
 /// clusters. None where nothing recovers.
 pub(super) async fn measure(
-    env: &Env,
     client: &LiveClient,
     seen: &Observation,
     remotes: &[Remote],
@@ -38,7 +37,7 @@ pub(super) async fn measure(
     }
     for host in 0..client.hosts().len() {
         // A host that does not answer is a gap in the observation itself.
-        let Ok((local, base_ms)) = local(env, client, host).await else { continue };
+        let Ok((local, base_ms)) = local(client, host).await else { continue };
         let mut ends: Vec<&str> = Vec::new();
         for recovery in seen.recoveries.iter().filter(|recovery| !recovery.ended) {
             let pair = [recovery.source.as_deref(), recovery.target.as_deref()];
@@ -52,7 +51,7 @@ pub(super) async fn measure(
         for end in ends.into_iter().take(PAIRS_MAX) {
             let Some(node) = seen.nodes.iter().find(|node| node.name == end) else { continue };
             let path = format!("/_nodes/{}/stats/process?filter_path=nodes.*.name", node.id);
-            if let Ok(took_ms) = shortest_ms(env, client, host, &path).await {
+            if let Ok(took_ms) = shortest_ms(client, host, &path).await {
                 push(&mut found, &local, end, took_ms - base_ms);
             }
         }
@@ -63,7 +62,7 @@ pub(super) async fn measure(
             } else {
                 format!("/_resolve/index/{}:narrows-no-such-index-*", remote.alias)
             };
-            if let Ok(took_ms) = shortest_ms(env, client, host, &path).await {
+            if let Ok(took_ms) = shortest_ms(client, host, &path).await {
                 push(&mut found, &local, &remote.alias, took_ms - base_ms);
             }
         }
@@ -73,15 +72,12 @@ pub(super) async fn measure(
 
 /// How long each host takes to answer for itself, asked all at once: a node that stands still for a moment answers
 /// late, and soon when it is asked again.
-pub(super) async fn answers(env: &Env, client: &LiveClient) -> Vec<AnswerTime> {
-    let ms_since = |began| (env.now() - began).as_secs_f64() * 1e3;
+pub(super) async fn answers(client: &LiveClient) -> Vec<AnswerTime> {
     let one = async |host: usize| {
-        let began = env.now();
-        let answer = client.get_from(host, LOCAL).await.ok()?;
-        let (ms, answered) = (ms_since(began), env.now());
-        client.get_from(host, LOCAL).await.ok()?;
+        let (answer, took) = client.get_from(host, LOCAL).await.ok()?;
+        let (_, again) = client.get_from(host, LOCAL).await.ok()?;
         let (_, node) = parse::names(&answer).into_iter().next()?;
-        Some(AnswerTime { node, ms, again_ms: ms_since(answered) })
+        Some(AnswerTime { node, ms: ms(took), again_ms: ms(again) })
     };
     let hosts = client.hosts().len().min(ANSWERS_MAX);
     join_all((0..hosts).map(one)).await.into_iter().flatten().collect()
@@ -107,23 +103,21 @@ fn push(found: &mut Vec<RoundTrip>, from: &str, to: &str, rtt_ms: f64) {
 }
 
 /// The name of the node behind a host, and how long its own answer takes.
-async fn local(env: &Env, client: &LiveClient, host: usize) -> Result<(String, f64), Error> {
-    let answer = client.get_from(host, LOCAL).await?;
+async fn local(client: &LiveClient, host: usize) -> Result<(String, f64), Error> {
+    let (answer, _) = client.get_from(host, LOCAL).await?;
     let name = parse::names(&answer).into_iter().next().map(|(_, name)| name).unwrap_or_default();
-    Ok((name, shortest_ms(env, client, host, LOCAL).await?))
+    Ok((name, shortest_ms(client, host, LOCAL).await?))
 }
 
-async fn shortest_ms(
-    env: &Env,
-    client: &LiveClient,
-    host: usize,
-    path: &str,
-) -> Result<f64, Error> {
+async fn shortest_ms(client: &LiveClient, host: usize, path: &str) -> Result<f64, Error> {
     let mut shortest = f64::INFINITY;
     for _ in 0..TRIES {
-        let began = env.now();
-        client.get_from(host, path).await?;
-        shortest = shortest.min((env.now() - began).as_secs_f64() * 1e3);
+        let (_, took) = client.get_from(host, path).await?;
+        shortest = shortest.min(ms(took));
     }
     Ok(shortest)
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }

@@ -12,7 +12,7 @@ use record::observation::{
     WaitingCopy,
 };
 use serde_json::{Value, json};
-use world::{Env, Time};
+use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{CCR, CORES, HEALTH, LOST, RECOVERY_FILTER, SHARD_COLUMNS, escape};
@@ -37,7 +37,6 @@ pub enum Depth {
 
 /// Observes one cluster.
 pub struct Sampler {
-    env: Env,
     client: LiveClient,
     identity: Identity,
     pacing: Pacing,
@@ -68,7 +67,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Asks for the version. Fails where no host answers, where the credentials are wrong, or where it is no cluster.
-    pub async fn connect(env: &Env, client: LiveClient) -> Result<Self, Error> {
+    pub async fn connect(client: LiveClient) -> Result<Self, Error> {
         let mut gaps = BTreeMap::new();
         let identity = match ask_version(&client).await {
             Ok((_, identity)) => identity,
@@ -81,7 +80,6 @@ impl Sampler {
             Err(error) => return Err(error),
         };
         Ok(Sampler {
-            env: env.clone(),
             client,
             follows: true,
             has_followers: false,
@@ -121,12 +119,12 @@ impl Sampler {
 
     /// Makes one observation.
     pub async fn look(&mut self, depth: Depth) -> Result<Observation, Error> {
-        let began = self.env.now();
+        let began = self.client.now();
         let (requests, bytes) = self.client.cost();
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
         let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
         if depth != Depth::Light && !self.active.is_empty() {
-            seen.answers = round_trips::answers(&self.env, &self.client).await;
+            seen.answers = round_trips::answers(&self.client).await;
         }
         seen.health = self.health_if_due(depth, began).await?;
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
@@ -156,7 +154,7 @@ impl Sampler {
         seen.cost = Cost {
             requests: requests_now - requests,
             bytes: bytes_now - bytes,
-            took_ms: (self.env.now() - began).as_secs_f64() * 1e3,
+            took_ms: (self.client.now() - began).as_secs_f64() * 1e3,
         };
         Ok(seen)
     }
@@ -235,7 +233,7 @@ impl Sampler {
         self.pacing.ask(Question::NewPairs, now);
         self.pacing.ask(Question::RoundTrips, now);
         self.measured = pairs;
-        round_trips::measure(&self.env, &self.client, seen, &self.remotes).await
+        round_trips::measure(&self.client, seen, &self.remotes).await
     }
 
     async fn slow_parts(

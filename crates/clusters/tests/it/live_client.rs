@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::live::{
+    Address, Depth, Header, LiveClient, LiveOptions, Replay, Sampler, TlsOptions, Transcript,
+};
 use clusters::{ClusterIdentity, Credentials, Error, check_follows};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -246,7 +248,7 @@ fn what_is_forbidden_becomes_a_gap() {
         let server = serve(&env, None, &[(200, ROOT), (200, calm), (403, "{}")]).await;
         let url = std::slice::from_ref(&server.address);
         let client_of = |url| client(&env, url, TlsOptions::default());
-        let mut sampler = Sampler::connect(&env, client_of(url)).await.unwrap();
+        let mut sampler = Sampler::connect(client_of(url)).await.unwrap();
         assert_eq!(sampler.identity().flavour, "opensearch");
         sampler.check_version().unwrap();
         let look = sampler.look(Depth::Deep).await.unwrap();
@@ -255,7 +257,7 @@ fn what_is_forbidden_becomes_a_gap() {
         assert!(look.nodes.is_empty() && look.settings.is_none() && look.health.is_some());
         let server = serve(&env, None, &[(200, ROOT), (403, "{}")]).await;
         let url = std::slice::from_ref(&server.address);
-        let mut sampler = Sampler::connect(&env, client_of(url)).await.unwrap();
+        let mut sampler = Sampler::connect(client_of(url)).await.unwrap();
         says(sampler.look(Depth::Light).await, &["/_recovery", "403", "monitor"]);
     });
 }
@@ -286,17 +288,19 @@ fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
     real(async |env| {
         let future = r#"{"cluster_name":"c","version":{"number":"42.0.0"},"tagline":"You Know, for Search"}"#;
         let server = serve(&env, None, &[(200, future)]).await;
-        let connected = Sampler::connect(
+        let connected = Sampler::connect(client(
             &env,
-            client(&env, std::slice::from_ref(&server.address), TlsOptions::default()),
-        )
+            std::slice::from_ref(&server.address),
+            TlsOptions::default(),
+        ))
         .await;
         says(connected.unwrap().check_version(), &["elasticsearch 42.0.0", "--any-version"]);
         let server = serve(&env, None, &[(200, r#"{"hello":"world"}"#)]).await;
-        let other = Sampler::connect(
+        let other = Sampler::connect(client(
             &env,
-            client(&env, std::slice::from_ref(&server.address), TlsOptions::default()),
-        )
+            std::slice::from_ref(&server.address),
+            TlsOptions::default(),
+        ))
         .await;
         let said = other.err().unwrap().to_string();
         assert!(said.contains("neither Elasticsearch nor OpenSearch"), "{said}");
@@ -312,7 +316,7 @@ fn parts_that_a_version_lacks_are_left_out() {
         let answers = [(200, ROOT), (200, "{}"), (400, unknown), (200, stats)];
         let server = serve(&env, None, &answers).await;
         let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
-        let mut sampler = Sampler::connect(&env, client).await.unwrap();
+        let mut sampler = Sampler::connect(client).await.unwrap();
         let look = sampler.look(Depth::Light).await.unwrap();
         assert_eq!(look.nodes[0].name, "n1");
         let asked = Cell::new(0);
@@ -326,5 +330,43 @@ fn parts_that_a_version_lacks_are_left_out() {
             );
         }
         assert_eq!(asked.get(), 2);
+    });
+}
+
+/// Errors, retries, late answers and hosts that are gone come again as they were, and so does the time.
+#[test]
+fn a_transcript_answers_as_the_cluster_did() {
+    real(async |env| {
+        let busy = [(200, ROOT), (429, "{}"), (503, "{}"), (200, r#"{"n":1}"#), (403, "{}")];
+        let server = serve(&env, None, &busy).await;
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let urls = [gone.to_string(), server.address.clone()];
+        let dir = tempfile::tempdir().unwrap();
+        let asked = async |client: &LiveClient| {
+            let began = client.now();
+            let mut said = Vec::new();
+            for path in ["/", "/a", "/b", "/c"] {
+                let answer = client.get(path).await.map_err(|error| error.to_string());
+                said.push((format!("{answer:?}"), client.now() - began));
+            }
+            (said, client.cost())
+        };
+        let second = Duration::from_secs(1);
+        let header = Header::new(urls.to_vec(), second, second);
+        let transcript = Transcript::create(dir.path(), &header).unwrap();
+        let client = client(&env, &urls, TlsOptions::default()).written_to(transcript);
+        let then = asked(&client).await;
+        client.transcript().unwrap().unwrap();
+        assert!(then.0[1].0.contains("n") && then.0[3].0.contains("403"), "{then:?}");
+
+        drop(server);
+        let (read, replay) = Replay::open(dir.path()).unwrap();
+        assert_eq!(read, header);
+        let client = LiveClient::replaying(&env, &read, replay).unwrap();
+        assert_eq!(asked(&client).await, then);
+        assert!(!client.has_broken_off());
+        says(client.get("/d").await, &["no answer to GET /d"]);
+        client.now();
+        assert!(client.has_broken_off());
     });
 }

@@ -2,6 +2,7 @@
 
 mod common;
 mod diagnosis;
+mod json;
 mod probe;
 mod summary;
 mod thresholds;

@@ -14,14 +14,14 @@ const LOOK_MS: f64 = 500.0;
 
 /// What the settings are while looks are taken.
 #[derive(Clone, Debug)]
-struct Now {
-    limit: f64,
-    chunks: f64,
+pub(super) struct Now {
+    pub(super) limit: f64,
+    pub(super) chunks: f64,
     slots: f64,
 }
 
 /// A cluster with one recovery after another, each of `bytes`.
-struct Model {
+pub(super) struct Model {
     flavour: &'static str,
     bytes: f64,
     /// Bytes a second.
@@ -41,7 +41,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(flavour: &'static str, rate: impl FnMut(&Now) -> f64 + 'static) -> Model {
+    pub(super) fn new(flavour: &'static str, rate: impl FnMut(&Now) -> f64 + 'static) -> Model {
         let now = Now { limit: f64::from(40 << 20), chunks: 2.0, slots: 2.0 };
         Model {
             flavour,
@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// Looks, probes, and checks on the way that every change is put back.
-    fn explain(&mut self) -> Diagnosis {
+    pub(super) fn explain(&mut self) -> Diagnosis {
         (0..=12).for_each(|_| self.look());
         let mut diagnosis = diagnose(&self.series());
         let mut prober = Prober::new(plan(&self.series(), &diagnosis), 0.0);

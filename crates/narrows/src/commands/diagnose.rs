@@ -276,7 +276,7 @@ async fn explain(
         let identity = sampler.identity();
         if identity.flavour == "narrows" { title_of_engine() } else { title(identity) }
     };
-    let mut looking = Looking::new(env, sampler, INTERVAL);
+    let mut looking = Looking::new(sampler, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
     let passive = diagnose(&looking.series());
     if args.no_probe || !case.can_be_probed() {

@@ -1,8 +1,10 @@
 //! `narrows explain`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
+use clusters::live::{Header, LiveClient, Replay, Transcript, is_transcript};
 use insight::Summary;
 use insight::diagnosis::{Class, Diagnosis, diagnose, probe, recorded};
 use record::RunDir;
@@ -11,14 +13,17 @@ use serde_json::json;
 use world::Env;
 
 use crate::exit::Usage;
-use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
+use crate::live::{self, ConnectArgs, Looking, Probing, client, greet, title, usage};
 use crate::runs;
 use crate::terminal::{self, say};
 
+/// The format of `--json`, which docs/diagnosis/json.md describes.
+const FORMAT: u32 = 1;
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A cluster (its hosts, repeated or joined by commas: http://a:9200,http://b:9200), or a run: its id, its
-    /// directory, or "last".
+    /// A cluster (its hosts, repeated or joined by commas: http://a:9200,http://b:9200), a run (its id, its directory,
+    /// or "last"), or the directory of a transcript.
     #[arg(value_name = "URL|RUN", required_unless_present = "rules")]
     what: Vec<String>,
     /// How long to look at a cluster.
@@ -37,6 +42,10 @@ pub(crate) struct Args {
     /// doubled, one slot more. Each change is written to a journal in a run directory first, for `narrows restore`.
     #[arg(long)]
     probe: bool,
+    /// Keep what the cluster is asked and answers in a new file there, with the times, so that `narrows explain DIR`
+    /// looks again exactly so, without the cluster. It names hosts, nodes and indices, and holds no credentials.
+    #[arg(long, value_name = "DIR", conflicts_with = "probe")]
+    record: Option<PathBuf>,
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
@@ -51,9 +60,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let [one] = &args.what[..]
         && !is_address(one)
     {
-        if args.probe {
-            let text = "a run is over, so there is nothing to probe; give the URL of a cluster";
+        if args.probe || args.record.is_some() {
+            let text = "what is over can neither be probed nor recorded; give the URL of a cluster";
             return Err(Usage(text.to_owned()).into());
+        }
+        if is_transcript(Path::new(one)) {
+            return world::real_world::run(0, async |env| of_transcript(&env, args, one).await);
         }
         return of_run(args, one);
     }
@@ -78,13 +90,18 @@ fn is_address(text: &str) -> bool {
 }
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
-    let sampler = connect(env, &args.what, &args.connect).await?;
+    let client = client(env, &args.what, &args.connect, args.connect.timeout())?;
+    let sampler = greet(recorded_to(client, args)?, &args.connect).await?;
     let title = title(sampler.identity());
     if !args.json {
         say!("looking at {title} for {}", show_seconds(args.span.as_secs_f64()));
     }
-    let mut looking = Looking::new(env, sampler, args.interval);
-    looking.look_for(args.span).await?;
+    let mut looking = Looking::new(sampler, args.interval);
+    let looked = looking.look_for(args.span).await;
+    if let Some(path) = looking.sampler.client().transcript()? {
+        say!("narrows: everything that was asked and answered is in {}", path.display());
+    }
+    looked?;
     let mut diagnosis = diagnose(&looking.series());
     if args.probe && diagnosis.looks >= 2 {
         let aloud = !args.json;
@@ -93,6 +110,34 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
         live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
     }
     write(args, &diagnosis, &title)
+}
+
+/// The client, which writes down everything where that is wanted.
+fn recorded_to(client: LiveClient, args: &Args) -> anyhow::Result<LiveClient> {
+    let Some(dir) = &args.record else { return Ok(client) };
+    if is_transcript(dir) {
+        let text = format!("{} holds a transcript already; give another directory", dir.display());
+        return Err(Usage(text).into());
+    }
+    let hosts = client.hosts().iter().map(ToString::to_string).collect();
+    let transcript = Transcript::create(dir, &Header::new(hosts, args.span, args.interval))?;
+    Ok(client.written_to(transcript))
+}
+
+/// Looks again as somebody looked before, without the cluster.
+async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> {
+    let (header, replay) = Replay::open(Path::new(dir)).map_err(|error| usage(&error))?;
+    let client = LiveClient::replaying(env, &header, replay).map_err(|error| usage(&error))?;
+    let asked = |error: clusters::Error| anyhow::Error::new(error);
+    let sampler =
+        clusters::live::Sampler::connect(client).await.map_err(asked).context(dir.to_owned())?;
+    let title = title(sampler.identity());
+    let mut looking = Looking::new(sampler, Duration::from_millis(header.interval_ms));
+    looking.look_for(Duration::from_millis(header.span_ms)).await?;
+    if looking.has_broken_off() {
+        say!("narrows: {dir} breaks off; what was seen up to there counts");
+    }
+    write(args, &diagnose(&looking.series()), &title)
 }
 
 fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {
@@ -145,6 +190,7 @@ fn write(args: &Args, diagnosis: &Diagnosis, title: &str) -> anyhow::Result<()> 
     let mut out = terminal::out();
     if args.json {
         let mut value = serde_json::to_value(diagnosis)?;
+        value["format"] = json!(FORMAT);
         value["cluster"] = json!(title);
         writeln!(out, "{value}")?;
     } else {

@@ -101,8 +101,12 @@ pub(crate) async fn connect(
     urls: &[String],
     args: &ConnectArgs,
 ) -> anyhow::Result<Sampler> {
-    let client = client(env, urls, args, args.timeout)?;
-    let sampler = Sampler::connect(env, client).await.map_err(|error| usage(&error))?;
+    greet(client(env, urls, args, args.timeout)?, args).await
+}
+
+/// Asks a cluster for its version, and refuses one that narrows was never tried with.
+pub(crate) async fn greet(client: LiveClient, args: &ConnectArgs) -> anyhow::Result<Sampler> {
+    let sampler = Sampler::connect(client).await.map_err(|error| usage(&error))?;
     match sampler.check_version() {
         Err(_) if args.any_version => {}
         checked => checked.map_err(|error| usage(&error))?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clusters::live::{Depth, Sampler};
 use insight::diagnosis::Series;
-use world::{Env, Time};
+use world::Time;
 
 use super::{History, usage};
 
@@ -18,7 +18,6 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// Looks at one cluster, one after another.
 pub(crate) struct Looking {
-    env: Env,
     pub(crate) sampler: Sampler,
     history: History,
     began: Time,
@@ -30,17 +29,9 @@ pub(crate) struct Looking {
 
 impl Looking {
     /// Nothing was seen yet.
-    pub(crate) fn new(env: &Env, sampler: Sampler, interval: Duration) -> Looking {
-        let (env, began) = (env.clone(), env.now());
-        Looking {
-            env,
-            sampler,
-            history: History::default(),
-            began,
-            interval,
-            next: began,
-            waited: 0,
-        }
+    pub(crate) fn new(sampler: Sampler, interval: Duration) -> Looking {
+        let began = sampler.client().now();
+        Looking { sampler, history: History::default(), began, interval, next: began, waited: 0 }
     }
 
     /// All that was seen.
@@ -48,10 +39,22 @@ impl Looking {
         self.history.series()
     }
 
+    fn now(&self) -> Time {
+        self.sampler.client().now()
+    }
+
+    /// Whether what is looked at is a transcript that ended in the middle of a look, which does not count.
+    pub(crate) fn has_broken_off(&self) -> bool {
+        self.sampler.client().has_broken_off()
+    }
+
     /// Looks once, and answers the look's time in milliseconds since the first.
     pub(crate) async fn look(&mut self, depth: Depth) -> anyhow::Result<f64> {
-        let t_ms = (self.env.now() - self.began).as_secs_f64() * 1e3;
+        let t_ms = (self.now() - self.began).as_secs_f64() * 1e3;
         let look = self.sampler.look(depth).await.map_err(|error| usage(&error))?;
+        if self.has_broken_off() {
+            return Ok(t_ms);
+        }
         self.history.push(t_ms, look);
         Ok(t_ms)
     }
@@ -60,10 +63,11 @@ impl Looking {
     /// what comes and goes in the same beat. A slow answer is followed by a pause all the same: the cluster has better
     /// things to do.
     pub(crate) async fn pause(&mut self) {
-        self.next = (self.next + self.interval).max(self.env.now() + self.interval / 4);
+        self.next = (self.next + self.interval).max(self.now() + self.interval / 4);
         self.waited += 1;
         let late = (f64::from(self.waited) * GOLDEN).fract() * LATE_MAX;
-        self.env.sleep_until(self.next + self.interval.mul_f64(late)).await;
+        let until = self.next + self.interval.mul_f64(late);
+        self.sampler.client().sleep_until(until).await;
     }
 
     /// Looks for so long, the first time deeply. Longer where the cluster answers so late that there would be too few
@@ -73,9 +77,10 @@ impl Looking {
         let wanted = LOOKS_MIN.min(1 + (span.as_secs_f64() / self.interval.as_secs_f64()) as usize);
         self.look(Depth::Deep).await?;
         // Counters say something only by how they change, however late the first answers came.
-        while self.series().looks().len() < 2
-            || self.env.now() < ends
-            || (self.series().looks().len() < wanted && self.env.now() < gives_up)
+        while !self.has_broken_off()
+            && (self.series().looks().len() < 2
+                || self.now() < ends
+                || (self.series().looks().len() < wanted && self.now() < gives_up))
         {
             self.pause().await;
             self.look(Depth::Full).await?;

@@ -8,7 +8,7 @@ mod probing;
 mod recording;
 
 pub(crate) use connect::{
-    ConnectArgs, checked_options, client, connect, options, second_client, title, usage,
+    ConnectArgs, checked_options, client, connect, greet, options, second_client, title, usage,
 };
 pub(crate) use history::History;
 pub(crate) use left::tell_left;

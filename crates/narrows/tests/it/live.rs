@@ -112,6 +112,7 @@ async fn a_throttle(lab: &Lab) {
     assert_eq!(lift["setting"], "indices.recovery.max_bytes_per_sec");
     assert_eq!((&lift["now"], &lift["set_by"]), (&json!("2mb"), &json!("persistent")));
     recorded_and_opened_again(lab);
+    kept_and_looked_at_again(lab);
     lab.set("leader", json!({"indices.recovery.max_bytes_per_sec": "-1"})).await;
     lab.until_green("a").await;
 }
@@ -144,6 +145,49 @@ fn recorded_and_opened_again(lab: &Lab) {
         assert_no_secret(said(output).as_bytes());
     }
     every_file(dir.path(), &|path| assert_no_secret(&std::fs::read(path).unwrap()));
+}
+
+/// Looks that are kept can be had again, to the letter; the password is nowhere.
+fn kept_and_looked_at_again(lab: &Lab) {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let to = kept.to_str().unwrap();
+    let urls = lab.urls("leader");
+    let look = ["explain", &urls, "--for", "2s", "--interval", "250ms", "--json", "--record", to];
+    let seen = narrows(&look);
+    assert_eq!(seen.status.code(), Some(0), "{}", said(&seen));
+    let again = narrows(&["explain", to, "--json"]);
+    assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+    assert_eq!(again.stdout, seen.stdout);
+    let found: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((classes(&found), &found["format"]), (vec!["rate_limit"], &json!(1)));
+    every_file(&kept, &|path| assert_no_secret(&std::fs::read(path).unwrap()));
+
+    let refused = narrows(&look);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("holds a transcript already"), "{}", said(&refused));
+
+    // Whoever recorded was interrupted in the middle of a line.
+    let file = kept.join("transcript.jsonl");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() * 2 / 3]).unwrap();
+    let part = narrows(&["explain", to, "--json"]);
+    assert!(said(&part).contains("breaks off"), "{}", said(&part));
+    let looks = |output: &std::process::Output| {
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["looks"].as_u64().unwrap()
+    };
+    assert!((2..looks(&seen)).contains(&looks(&part)), "{} looks", looks(&part));
+    let text = String::from_utf8(whole).unwrap();
+    for (damage, words) in [
+        (text.replacen("\"format\":1", "\"format\":7", 1), "in format 7, and this build reads"),
+        (text.replacen("{\"clock\"", "{\"clock", 1), "is damaged in line"),
+        (String::new(), "does not begin as a transcript does"),
+    ] {
+        std::fs::write(&file, damage).unwrap();
+        let refused = narrows(&["explain", to]);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(words), "{}", said(&refused));
+    }
 }
 
 fn every_file(dir: &Path, look: &dyn Fn(&Path)) {

@@ -206,7 +206,7 @@ async fn look(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow:
 async fn explain(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow::Result<Looked> {
     let (env, urls, args) = (&stage.env, stage.urls(), ConnectArgs::default());
     let sampler = connect(env, &urls, &args).await?;
-    let mut looking = Looking::new(env, sampler, INTERVAL);
+    let mut looking = Looking::new(sampler, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
     let series = looking.series();
     let passive = diagnose(&series);

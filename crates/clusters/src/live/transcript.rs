@@ -1,0 +1,276 @@
+//! What a cluster was asked and what it answered, kept line by line, so that the same looks can be had again without
+//! the cluster.
+//!
+//! The first line is a [`Header`]. The others are readings of the clock and answers, each answer with the time that it
+//! took: whoever looks again reads the same clock. No credentials are in it, for no header of a request is.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use world::Time;
+
+use crate::Error;
+
+/// The file in a directory.
+const FILE: &str = "transcript.jsonl";
+/// What this build writes, and the only one that it reads.
+const FORMAT: u32 = 1;
+/// A larger file is not read into memory.
+const BYTES_MAX: u64 = 2 << 30;
+
+/// Of whom, by whom, and how it was looked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The format of the lines.
+    pub format: u32,
+    /// The version of narrows that asked.
+    pub narrows: String,
+    /// The hosts, in the order in which they were given.
+    pub hosts: Vec<String>,
+    /// How long was to be looked, in milliseconds.
+    pub span_ms: u64,
+    /// From one look to the next, in milliseconds.
+    pub interval_ms: u64,
+}
+
+impl Header {
+    /// What this build writes.
+    pub fn new(hosts: Vec<String>, span: Duration, interval: Duration) -> Header {
+        let narrows = env!("CARGO_PKG_VERSION").to_owned();
+        let ms = |time: Duration| time.as_millis() as u64;
+        Header { format: FORMAT, narrows, hosts, span_ms: ms(span), interval_ms: ms(interval) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Line {
+    /// A reading of the clock, in nanoseconds.
+    Clock(u64),
+    /// A request and how it ended.
+    Asked { host: usize, method: String, path: String, took_ns: u64, outcome: Outcome },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Outcome {
+    Answer { status: u16, body: String },
+    NoConnection(String),
+    Broken(String),
+    NoPeer(String),
+    TooLarge { limit_bytes: usize },
+    Late { limit_ms: u64 },
+}
+
+/// One request to one host.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) host: usize,
+    pub(super) address: &'a str,
+    pub(super) method: &'a str,
+    pub(super) path: &'a str,
+}
+
+/// Status and body, or why there are none.
+pub(super) type Exchanged = Result<(u16, Bytes), Error>;
+
+impl Outcome {
+    /// None for what is no failure of an exchange.
+    fn of(exchanged: &Exchanged) -> Option<Outcome> {
+        Some(match exchanged {
+            Ok((status, body)) => {
+                let body = String::from_utf8_lossy(body).into_owned();
+                Outcome::Answer { status: *status, body }
+            }
+            Err(Error::Connection { source, .. }) => Outcome::NoConnection(source.to_string()),
+            Err(Error::Broken { source, .. }) => Outcome::Broken(source.to_string()),
+            Err(Error::Peer { why, .. }) => Outcome::NoPeer(why.clone()),
+            Err(Error::TooLarge { limit_bytes, .. }) => {
+                Outcome::TooLarge { limit_bytes: *limit_bytes }
+            }
+            Err(Error::Timeout { limit, .. }) => {
+                Outcome::Late { limit_ms: limit.as_millis() as u64 }
+            }
+            Err(_) => return None,
+        })
+    }
+
+    fn exchanged(self, request: Request<'_>) -> Exchanged {
+        let address = request.address.to_owned();
+        let (method, path) = (request.method.to_owned(), request.path.to_owned());
+        Err(match self {
+            Outcome::Answer { status, body } => return Ok((status, Bytes::from(body))),
+            Outcome::NoConnection(why) => {
+                Error::Connection { address, source: io::Error::other(why) }
+            }
+            Outcome::Broken(why) => {
+                Error::Broken { address, method, path, source: io::Error::other(why) }
+            }
+            Outcome::NoPeer(why) => Error::Peer { address, why },
+            Outcome::TooLarge { limit_bytes } => {
+                Error::TooLarge { address, method, path, limit_bytes }
+            }
+            Outcome::Late { limit_ms } => {
+                Error::Timeout { address, method, path, limit: Duration::from_millis(limit_ms) }
+            }
+        })
+    }
+}
+
+/// Writes a transcript.
+pub struct Transcript {
+    path: PathBuf,
+    file: RefCell<File>,
+    failed: RefCell<Option<io::Error>>,
+}
+
+impl Transcript {
+    /// Begins one in a directory, which is created where it is not there. Whoever else uses the machine cannot read it:
+    /// it names nodes and indices. Fails where there is one already.
+    pub fn create(dir: &Path, header: &Header) -> Result<Transcript, Error> {
+        let path = dir.join(FILE);
+        let io = |what| {
+            let path = path.clone();
+            move |source| Error::Io { what, path, source }
+        };
+        std::fs::create_dir_all(dir).map_err(io("create the directory of"))?;
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(io("create"))?;
+        let transcript = Transcript { path, file: RefCell::new(file), failed: RefCell::default() };
+        transcript.write(header);
+        Ok(transcript)
+    }
+
+    fn write(&self, line: &impl Serialize) {
+        // Each line is written at once, so that what was asked before an interruption is there.
+        let written = serde_json::to_vec(line).map_err(io::Error::other).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            self.file.borrow_mut().write_all(&bytes)
+        });
+        if let Err(error) = written {
+            self.failed.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    pub(super) fn clock(&self, now: Time) {
+        self.write(&Line::Clock(now.since(Time::default()).as_nanos() as u64));
+    }
+
+    pub(super) fn asked(&self, request: Request<'_>, took: Duration, exchanged: &Exchanged) {
+        let Some(outcome) = Outcome::of(exchanged) else { return };
+        let (method, path) = (request.method.to_owned(), request.path.to_owned());
+        let took_ns = took.as_nanos() as u64;
+        self.write(&Line::Asked { host: request.host, method, path, took_ns, outcome });
+    }
+
+    /// The file, once everything is in it; the first failure to write otherwise.
+    pub(super) fn end(&self) -> Result<&Path, Error> {
+        match self.failed.take() {
+            Some(source) => Err(Error::Io { what: "write", path: self.path.clone(), source }),
+            None => Ok(&self.path),
+        }
+    }
+}
+
+/// Whether a directory holds a transcript.
+pub fn is_transcript(dir: &Path) -> bool {
+    dir.join(FILE).is_file()
+}
+
+type Asked = (usize, String, String);
+
+/// A transcript that answers as the cluster did: each host, method and path in its own order.
+pub struct Replay {
+    clock: RefCell<VecDeque<Time>>,
+    last: Cell<Time>,
+    has_broken_off: Cell<bool>,
+    answers: RefCell<HashMap<Asked, VecDeque<(Duration, Outcome)>>>,
+}
+
+impl Replay {
+    /// Reads one. A last line that breaks off is left out: whoever wrote it was interrupted.
+    pub fn open(dir: &Path) -> Result<(Header, Replay), Error> {
+        let path = dir.join(FILE);
+        let io = |source| Error::Io { what: "read", path: path.clone(), source };
+        let damaged = |line: usize, why: String| Error::Transcript {
+            path: path.clone(),
+            why: format!("is damaged in line {line}: {why}"),
+        };
+        let file = File::open(&path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        if bytes > BYTES_MAX {
+            let why = format!("has {bytes} bytes; {BYTES_MAX} at most are read");
+            return Err(Error::Transcript { path, why });
+        }
+        let (mut reader, mut text) = (BufReader::new(file), String::new());
+        reader.read_line(&mut text).map_err(io)?;
+        let header = header(&text).map_err(|why| Error::Transcript { path: path.clone(), why })?;
+        let (mut clock, mut answers) = (VecDeque::new(), HashMap::<Asked, VecDeque<_>>::new());
+        for number in 2.. {
+            text.clear();
+            if reader.read_line(&mut text).map_err(io)? == 0 {
+                break;
+            }
+            match serde_json::from_str(&text) {
+                Ok(Line::Clock(ns)) => clock.push_back(Time::default() + Duration::from_nanos(ns)),
+                Ok(Line::Asked { host, method, path, took_ns, outcome }) => {
+                    let answer = (Duration::from_nanos(took_ns), outcome);
+                    answers.entry((host, method, path)).or_default().push_back(answer);
+                }
+                Err(_) if !text.ends_with('\n') => break,
+                Err(error) => return Err(damaged(number, error.to_string())),
+            }
+        }
+        let replay = Replay {
+            clock: RefCell::new(clock),
+            last: Cell::new(Time::default()),
+            has_broken_off: Cell::new(false),
+            answers: RefCell::new(answers),
+        };
+        Ok((header, replay))
+    }
+
+    /// The next reading of the clock; the last one again where there is none.
+    pub(super) fn now(&self) -> Time {
+        match self.clock.borrow_mut().pop_front() {
+            Some(now) => self.last.set(now),
+            None => self.has_broken_off.set(true),
+        }
+        self.last.get()
+    }
+
+    /// Whether more was wanted than there is.
+    pub(super) fn has_broken_off(&self) -> bool {
+        self.has_broken_off.get()
+    }
+
+    pub(super) fn answer(&self, request: Request<'_>) -> (Exchanged, Duration) {
+        let key = (request.host, request.method.to_owned(), request.path.to_owned());
+        match self.answers.borrow_mut().get_mut(&key).and_then(VecDeque::pop_front) {
+            Some((took, outcome)) => (outcome.exchanged(request), took),
+            None => {
+                let (_, method, path) = key;
+                (Err(Error::NotRecorded { method, path }), Duration::ZERO)
+            }
+        }
+    }
+}
+
+fn header(text: &str) -> Result<Header, String> {
+    let header: Header = serde_json::from_str(text)
+        .map_err(|error| format!("does not begin as a transcript does: {error}"))?;
+    if header.format != FORMAT {
+        return Err(format!(
+            "was written by narrows {} in format {}, and this build reads format {FORMAT}",
+            header.narrows, header.format
+        ));
+    }
+    Ok(header)
+}
