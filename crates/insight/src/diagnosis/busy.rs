@@ -22,7 +22,7 @@ impl BusyCores {
         let (share, field) = end.span.cpu().ok_or_else(untold)?;
         if share < CPU_BUSY.value {
             let why = format!(
-                "the cores of {name} are busy {}, which would have to be {} at least",
+                "the cores of {name} are busy {} ({} would tell)",
                 words::percent(share),
                 words::percent(CPU_BUSY.value)
             );
@@ -76,7 +76,7 @@ impl BusyDisk {
         let share = end.span.share(|node| node.io_time_ms).ok_or_else(untold)?;
         if share < DISK_BUSY.value {
             let why = format!(
-                "the disk of {name} is busy {} of the time, which would have to be {} at least",
+                "the disk of {name} is busy {} of the time ({} would tell)",
                 words::percent(share),
                 words::percent(DISK_BUSY.value)
             );

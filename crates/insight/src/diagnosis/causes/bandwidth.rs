@@ -94,9 +94,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let lump = LUMP.value * chunk_bytes * lumps(steps);
     if spread > LEVEL.value + lump || recovery.rate_bytes_per_s <= 0.0 {
         let (spread, level) = (words::percent(spread), words::percent(LEVEL.value + lump));
-        let why = format!(
-            "the rate is within {spread} of its mean, which would have to be {level} at most"
-        );
+        let why = format!("the rate is within {spread} of its mean ({level} would tell)");
         return Err(Against::figure(why));
     }
     let last = recovery.transfer.last();

@@ -33,7 +33,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
     if summed < THROTTLED.value {
         let why = format!(
-            "the control group of {name} kept it from running for {} of the time, which would have to be {} at least",
+            "the control group of {name} kept it from running for {} of the time ({} would tell)",
             words::percent(summed),
             words::percent(THROTTLED.value)
         );

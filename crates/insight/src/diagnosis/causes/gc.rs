@@ -33,9 +33,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let percent = words::percent(share);
     if share < COLLECTING.value {
         let least = words::percent(COLLECTING.value);
-        let why = format!(
-            "collections take {percent} of {name}'s time, which would have to be {least} at least"
-        );
+        let why = format!("collections take {percent} of {name}'s time ({least} would tell)");
         return Err(Against::figure(why));
     }
     let sentence = format!("garbage collections take {percent} of the time on {name}");

@@ -103,8 +103,7 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<
                 let (rate, little) = (words::rate(recovery.rate_bytes_per_s), words::rate(little));
                 let least = words::percent(least.value);
                 return Err(Against::figure(format!(
-                    "{rate} is {} of the {little} that chunks in flight allow over the round trip, which would have to \
-                     be {least} at least",
+                    "{rate} is {} of the {little} that chunks in flight allow over the round trip ({least} would tell)",
                     words::percent(used)
                 )));
             }

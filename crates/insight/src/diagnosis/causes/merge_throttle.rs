@@ -32,7 +32,7 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
     let merges = recovery.merges.ok_or_else(untold)?;
     if merges < MERGES.value {
         let why = format!(
-            "merges on {target} hold indexing back for {} of the time, which would have to be {} at least",
+            "merges on {target} hold indexing back for {} of the time ({} would tell)",
             words::percent(merges),
             words::percent(MERGES.value)
         );
