@@ -7,7 +7,7 @@ use super::cause::Judge;
 use super::causes::{judges, unknown};
 use super::class::Class;
 use super::copying::{Copying, Standstill};
-use super::finding::Finding;
+use super::finding::{Against, Finding};
 use super::replaying::Replaying;
 use super::series::{MS_PER_S, Series, Transfer};
 use super::threshold::{FAST_BYTES_PER_S, JUDGED_MS, SHORT_S, STAGE, VERDICT};
@@ -101,7 +101,22 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
             _ => None,
         })
     };
-    Answers::new(of_recovery.chain(copying.ends.iter().flat_map(of_end)))
+    // What an end that nobody saw does is open.
+    let unseen = ["source", "target"].into_iter().filter(|side| {
+        let is_seen = copying.ends.iter().any(|end| end.side() == *side);
+        !is_seen
+    });
+    let of_unseen = unseen.flat_map(|side| {
+        judges().filter_map(move |(class, judge)| match judge {
+            Judge::End(_) => {
+                let why = format!("the node at the {side} was not seen twice");
+                Some((class, Err(Against::untold(why))))
+            }
+            _ => None,
+        })
+    });
+    let of_ends = copying.ends.iter().flat_map(of_end).chain(of_unseen);
+    Answers::new(of_recovery.chain(of_ends))
 }
 
 /// What is strong enough for a verdict, strongest first; of equals the first of the table.

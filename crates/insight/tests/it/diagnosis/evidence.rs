@@ -224,6 +224,21 @@ fn a_finding_says_what_speaks_against_every_other_cause() {
 }
 
 #[test]
+fn an_end_that_was_not_seen_rules_nothing_out() {
+    let seen_at_the_target = only(&looks(|s| {
+        let mut look = case(s, 9 * MB);
+        look.nodes.remove(0);
+        look
+    }));
+    for class in [Class::Cpu, Class::Disk, Class::Gc, Class::Memory] {
+        let one = seen_at_the_target.ruled_out.iter().find(|one| one.class == class).unwrap();
+        let is_open =
+            one.by == By::Untold && one.why.ends_with("the node at the source was not seen twice");
+        assert!(is_open && one.why.contains("b"), "{one:?}");
+    }
+}
+
+#[test]
 fn what_is_unknown_says_so_of_every_cause() {
     let unknown = only(&looks(|s| {
         let mut look = case(s, 0);
