@@ -21,12 +21,8 @@ impl BusyCores {
         let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
         let (share, field) = end.span.cpu().ok_or_else(untold)?;
         if share < CPU_BUSY.value {
-            let why = format!(
-                "the cores of {name} are busy {} ({} would tell)",
-                words::percent(share),
-                words::percent(CPU_BUSY.value)
-            );
-            return Err(Against::figure(why));
+            let what = format!("the cores of {name} are busy");
+            return Err(Against::below(&what, share, CPU_BUSY));
         }
         Ok(BusyCores { share, own: end.span.process_cpu(), field })
     }
@@ -75,12 +71,8 @@ impl BusyDisk {
         let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
         let share = end.span.share(|node| node.io_time_ms).ok_or_else(untold)?;
         if share < DISK_BUSY.value {
-            let why = format!(
-                "the disk of {name} is busy {} of the time ({} would tell)",
-                words::percent(share),
-                words::percent(DISK_BUSY.value)
-            );
-            return Err(Against::figure(why));
+            let what = format!("the disk of {name} is busy");
+            return Err(Against::below(&what, share, DISK_BUSY));
         }
         let read = end.span.bytes_per_s(|node| node.read_kib);
         let written = end.span.bytes_per_s(|node| node.write_kib);

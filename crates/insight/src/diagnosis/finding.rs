@@ -5,6 +5,8 @@ use serde::Serialize;
 
 use super::class::Class;
 use super::rule::Rule;
+use super::threshold::Threshold;
+use crate::words;
 
 /// Something that holds transfers, copies or followers back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -117,6 +119,12 @@ impl Against {
     /// A figure that is on the other side of its threshold.
     pub(crate) fn figure(why: impl Into<String>) -> Against {
         Against { by: By::Figure, why: why.into() }
+    }
+
+    /// A share of the time that would have to be larger. `what` takes so much of it, in words.
+    pub(crate) fn below(what: &str, share: f64, least: Threshold) -> Against {
+        let (share, least) = (words::percent(share), words::percent(least.value));
+        Against::figure(format!("{what} {share} of the time ({least} would tell)"))
     }
 
     /// Something that the cluster does not tell.

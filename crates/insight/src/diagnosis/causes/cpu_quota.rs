@@ -32,12 +32,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let untold = || Against::untold(format!("{name} tells nothing of a control group"));
     let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
     if summed < THROTTLED.value {
-        let why = format!(
-            "the control group of {name} kept it from running for {} of the time ({} would tell)",
-            words::percent(summed),
-            words::percent(THROTTLED.value)
-        );
-        return Err(Against::figure(why));
+        let what = format!("the control group of {name} kept it from running for");
+        return Err(Against::below(&what, summed, THROTTLED));
     }
     // A node with threads on several cores is kept from each of them.
     let share = summed.min(1.0);

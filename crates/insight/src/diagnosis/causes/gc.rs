@@ -32,9 +32,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let share = end.span.share(|node| node.gc_ms).ok_or_else(untold)?;
     let percent = words::percent(share);
     if share < COLLECTING.value {
-        let least = words::percent(COLLECTING.value);
-        let why = format!("collections take {percent} of {name}'s time ({least} would tell)");
-        return Err(Against::figure(why));
+        let what = format!("collections stop {name} for");
+        return Err(Against::below(&what, share, COLLECTING));
     }
     let sentence = format!("garbage collections take {percent} of the time on {name}");
     let mut evidence = vec![Evidence::new(

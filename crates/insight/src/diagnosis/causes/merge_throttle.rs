@@ -7,7 +7,6 @@ use crate::diagnosis::finding::{Against, Finding};
 use crate::diagnosis::replaying::Replaying;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
-use crate::words;
 
 /// Merges hold indexing back for this share of the time.
 const MERGES: Threshold = at("merge throttle time over wall time", 0.2);
@@ -31,12 +30,8 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
     let target = &recovery.target.as_ref().ok_or_else(untold)?.last().name;
     let merges = recovery.merges.ok_or_else(untold)?;
     if merges < MERGES.value {
-        let why = format!(
-            "merges on {target} hold indexing back for {} of the time ({} would tell)",
-            words::percent(merges),
-            words::percent(MERGES.value)
-        );
-        return Err(Against::figure(why));
+        let what = format!("merges on {target} hold indexing back for");
+        return Err(Against::below(&what, merges, MERGES));
     }
     let name = recovery.transfer.name();
     let sentence = format!("{name} replays operations while merges on {target} hold indexing back");

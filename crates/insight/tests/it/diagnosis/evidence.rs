@@ -217,7 +217,11 @@ fn a_finding_says_what_speaks_against_every_other_cause() {
     has(Class::Cpu, By::Weaker, "the cores of a (source) are busy: 95 %");
     has(Class::ThreadCpu, By::Figure, "all cores of a are busy: 95 %; b uses 0.10 cores");
     has(Class::Latency, By::Figure, "(80 % would tell)");
-    has(Class::Gc, By::Untold, "0.5 % of a's time (15 % would tell); b tells");
+    has(
+        Class::Gc,
+        By::Untold,
+        "collections stop a for 0.5 % of the time (15 % would tell); b tells",
+    );
     has(Class::Disk, By::Figure, "the disk of a is busy 5.0 % of the time");
     has(Class::NoisyNeighbour, By::Figure, "and its own process takes 95 %");
     has(Class::Bandwidth, By::Figure, "in use for more than 70 %");
