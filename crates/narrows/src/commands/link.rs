@@ -4,20 +4,23 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use lab::plan::bounds;
-use record::units::{show_bytes, show_rate};
+use record::units::{show_bytes, show_rate, show_seconds};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
 use crate::exit::Usage;
 use crate::interrupt;
 use crate::terminal::{self, say};
 
+/// Whoever is behind a link is there if a connection to it is open by then.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Where to listen, host:port.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = with_port)]
     listen: String,
     /// Where to lead, host:port.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = with_port)]
     to: String,
     /// Round-trip time, for example 100ms.
     #[arg(long, value_name = "TIME", value_parser = |text: &str| bounds::RTT.read(text), default_value = "0ms")]
@@ -34,6 +37,20 @@ pub(crate) struct Args {
     /// Listen on an address that is not loopback. Whoever reaches it reaches what is behind.
     #[arg(long)]
     allow_remote: bool,
+}
+
+/// A host and a port; whoever leaves one of them out is told what to write.
+fn with_port(text: &str) -> Result<String, String> {
+    let is_port = |text: &str| text.parse::<u16>().is_ok();
+    if is_port(text) {
+        return Err(format!("write host:port, as 127.0.0.1:{text}"));
+    }
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && is_port(port) => Ok(text.to_owned()),
+        Some(("", port)) if is_port(port) => Err(format!("write host:port, as 127.0.0.1:{port}")),
+        Some((host, _)) if !text.ends_with(']') => Err(format!("write host:port, as {host}:9300")),
+        _ => Err(format!("write host:port, as {text}:9300")),
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -64,6 +81,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 _ => anyhow::Error::new(error).context("open the link"),
             })?;
         writeln!(terminal::out(), "{address} leads to {}", args.to)?;
+        if let Some(why) = why_nobody_answers(&env, &args.to).await {
+            say!(
+                "narrows: nobody answers at {} ({why}); whoever connects is sent away until somebody does",
+                args.to
+            );
+        }
         say!("Ctrl-C ends it");
         tokio::select! {
             biased;
@@ -71,6 +94,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             () = say_stats(&env, &link, args.connections as usize) => Ok(()),
         }
     })
+}
+
+/// Why nobody can be reached there, tried once; none where somebody is.
+async fn why_nobody_answers(env: &Env, to: &str) -> Option<String> {
+    match env.timeout(ANSWERS_WITHIN, tokio::net::TcpStream::connect(to)).await {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => {
+            Some(format!("no connection within {}", show_seconds(ANSWERS_WITHIN.as_secs_f64())))
+        }
+    }
 }
 
 /// A line of figures each second, where there is something new.

@@ -294,6 +294,8 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
     let mut first = String::new();
     BufReader::new(link.stdout.take().unwrap()).read_line(&mut first).unwrap();
     let address = first.split(' ').next().unwrap();
+    // The link looked whether somebody is there.
+    drop(behind.accept().unwrap());
     let mut near: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     let far: Vec<TcpStream> = (0..2).map(|_| behind.accept().unwrap().0).collect();
     let said = BufReader::new(link.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -307,6 +309,35 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
     assert_eq!(&came, b"third");
     link.kill().unwrap();
     link.wait().unwrap();
+}
+
+#[test]
+fn a_link_says_what_to_write_and_that_nobody_answers() {
+    for (listen, words) in [
+        ("9901", "write host:port, as 127.0.0.1:9901"),
+        (":9901", "write host:port, as 127.0.0.1:9901"),
+        ("localhost", "write host:port, as localhost:9300"),
+        ("localhost:", "write host:port, as localhost:9300"),
+        ("localhost:99999", "write host:port, as localhost:9300"),
+        ("[::1]", "write host:port, as [::1]:9300"),
+    ] {
+        let output = narrows(&["link", "--listen", listen, "--to", "127.0.0.1:1"]);
+        assert_eq!(output.status.code(), Some(2), "{listen}");
+        let said = harmless(&output.stderr);
+        assert!(said.contains(words), "{said}");
+    }
+    let to = format!("127.0.0.1:{}", testbed::free_port());
+    let mut link = Command::new(BINARY)
+        .args(["link", "--listen", "127.0.0.1:0", "--to", &to])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(link.stderr.take().unwrap()).read_line(&mut first).unwrap();
+    link.kill().unwrap();
+    link.wait().unwrap();
+    assert!(first.contains(&format!("nobody answers at {to} (Connection refused")), "{first}");
 }
 
 #[test]
