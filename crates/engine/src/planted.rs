@@ -6,6 +6,10 @@ pub const FAILED_REPLICA_IGNORED: &str = "engine: a replica's failure is ignored
 pub const MISSING_COPY_STAYS_IN_SYNC: &str = "engine: a missing copy stays in sync";
 /// The manager is not told of a failed copy once the write has given up.
 pub const STALE_COPY_FORGOTTEN: &str = "engine: a failed copy is forgotten when its write gives up";
+/// A copy that failed a write gets no more of them, and the global checkpoint does not wait for it, before the manager
+/// knows.
+pub const FAILED_COPY_UNTRACKED: &str =
+    "engine: a failed copy is left behind before the manager knows";
 /// A write is acknowledged before the primary's log is synced.
 pub const ACKNOWLEDGED_BEFORE_SYNC: &str = "engine: acknowledged before the primary's sync";
 /// A write is acknowledged before its replicas answered.
@@ -65,6 +69,7 @@ pub const ALL: &[&str] = &[
     FAILED_REPLICA_IGNORED,
     MISSING_COPY_STAYS_IN_SYNC,
     STALE_COPY_FORGOTTEN,
+    FAILED_COPY_UNTRACKED,
     ACKNOWLEDGED_BEFORE_SYNC,
     ACKNOWLEDGED_BEFORE_REPLICAS,
     REPLICA_NOT_SYNCED,

@@ -145,13 +145,18 @@ pub(crate) async fn spread_durability(
 
 /// Has the manager take a copy out of the in-sync set. Fails if that takes long, because the write that waits for it
 /// must not be acknowledged. The manager is told later all the same: the copy lacks operations that nobody sends again.
+///
+/// Until the manager has answered, writes go to the copy and the global checkpoint waits for it. The manager may count
+/// it as in sync, although this node does not know that yet: a copy whose recovery has ended reports it by itself.
 pub(super) fn mark_copy_stale(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     id: &str,
     reason: &str,
 ) -> impl Future<Output = Result<(), Failure>> + use<> {
-    shard.copies.borrow_mut().remove(id);
+    if core.env.is_planted(planted::FAILED_COPY_UNTRACKED) {
+        shard.copies.borrow_mut().remove(id);
+    }
     retain_for_copy(core, shard, id);
     let event = Event::CopyOutOfSync {
         index: shard.index.clone(),
@@ -188,6 +193,9 @@ pub(super) fn mark_copy_stale(
                 outcome => break outcome,
             }
         };
+        if outcome.is_ok() {
+            shard.copies.borrow_mut().remove(&id);
+        }
         match waiter {
             Some(waiter) => drop(waiter.send(outcome)),
             None => drop(shard.leaving.borrow_mut().remove(&id)),
