@@ -31,7 +31,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// Exit codes: 0 all went well, 1 a run failed or a copy was wrong, 2 the command line or a plan is not
 /// right.
 #[derive(Parser)]
-#[command(name = "narrows", version, max_term_width = 100)]
+#[command(name = "narrows", version = env!("NARROWS_VERSION"), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -43,5 +43,5 @@ fn main() -> ExitCode {
         Err(error) => return exit::of_clap(&error),
     };
     engine::core::print_warnings_with(|words| terminal::say!("{words}"));
-    exit::of(commands::run(cli.command, &mut Cli::command()))
+    exit::of(commands::run(cli.command, Cli::command()))
 }

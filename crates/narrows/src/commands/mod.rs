@@ -8,6 +8,7 @@ mod diagnose;
 mod explain;
 mod link;
 mod load;
+mod man;
 mod plans;
 mod published;
 mod report;
@@ -54,12 +55,15 @@ pub(crate) enum Command {
     Calibrate(calibrate::Args),
     /// Write completions for a shell.
     Completions(completions::Args),
+    /// Write the manual pages, as packages hold them.
+    #[command(hide = true)]
+    Man(man::Args),
     /// One node of an embedded cluster; reads its configuration from standard input.
     #[command(hide = true)]
     Node,
 }
 
-pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<()> {
+pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Plans(args) => plans::run(&args),
@@ -75,7 +79,8 @@ pub(crate) fn run(command: Command, cli: &mut clap::Command) -> anyhow::Result<(
         Command::Dcp(command) => dcp::run(&command),
         Command::Link(args) => link::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
-        Command::Completions(args) => completions::run(&args, cli),
+        Command::Completions(args) => completions::run(&args, &mut cli),
+        Command::Man(args) => man::run(&args, cli),
         Command::Node => crate::node_process::run(),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{failed, json, narrows, refused};
+use crate::common::{failed, json, narrows, refused, said};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -80,6 +80,33 @@ fn completions_are_written_for_every_shell() {
         let output = narrows(&["completions", shell]);
         assert!(text(&output.stdout).contains("narrows"), "{shell}");
     }
+}
+
+/// A page for each command that the help lists, and none for what it does not.
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("man/man1");
+    let output = narrows(&["man", pages.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let help = text(&narrows(&["--help"]).stdout);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    // A description that goes on in the next line is indented further.
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names: Vec<&str> = names.filter(|name| !name.is_empty() && *name != "help").collect();
+    assert!(names.len() > 12, "{names:?}");
+    for name in &names {
+        let page = std::fs::read_to_string(pages.join(format!("narrows-{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
+    }
+    let main = std::fs::read_to_string(pages.join("narrows.1")).unwrap();
+    assert!(main.contains("narrows\\-run(1)") && !main.contains("narrows\\-man(1)"), "{main}");
+    assert!(pages.join("narrows-dcp-drain.1").is_file());
+    assert!(!pages.join("narrows-node.1").exists());
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    failed(&narrows(&["man", file.to_str().unwrap()]), 1, &["manual pages", "file"]);
 }
 
 #[test]

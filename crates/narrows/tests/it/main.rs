@@ -17,3 +17,4 @@ mod live_target;
 mod opensearch_missing;
 mod probe;
 mod processes;
+mod version;
