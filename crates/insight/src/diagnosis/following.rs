@@ -2,7 +2,7 @@
 
 use record::observation::Follower;
 
-use super::finding::{Evidence, Finding};
+use super::finding::{Against, Evidence, Finding};
 use super::rule::Rule;
 use super::series::Series;
 use super::threshold::{CATCHES_UP, LAG_OPS};
@@ -39,20 +39,26 @@ pub(crate) fn followings<'s, 'a>(series: &'s Series<'a>) -> Vec<Following<'s, 'a
 }
 
 impl<'a> Following<'_, 'a> {
-    /// How it lags; none where it stopped, lacks little, or catches up.
-    pub(crate) fn lagging(&self) -> Option<Lagging<'a>> {
+    /// How it lags; or what speaks against that.
+    pub(crate) fn lagging(&self) -> Result<Lagging<'a>, Against> {
         if self.now.fatal.is_some() {
-            return None;
+            return Err(Against::figure("it has stopped, and neither reads nor writes"));
         }
-        let ops = self.now.lag_ops().filter(|ops| *ops as f64 >= LAG_OPS.value)?;
-        let then = self.then?;
-        let was = then.lag_ops()?;
+        let untold = || Against::untold("how far it is behind its leader is not told");
+        let ops = self.now.lag_ops().ok_or_else(untold)?;
+        if (ops as f64) < LAG_OPS.value {
+            let least = LAG_OPS.value;
+            return Err(Against::figure(format!("{ops} operations behind ({least} would tell)")));
+        }
+        let untold = || Against::untold("how far it was behind at the first look is not told");
+        let then = self.then.ok_or_else(untold)?;
+        let was = then.lag_ops().ok_or_else(untold)?;
         if (ops as f64) < was as f64 * CATCHES_UP.value {
-            return None;
+            return Err(Against::figure(format!("it catches up: {was} behind then, {ops} now")));
         }
         let field = "leader_global_checkpoint - follower_global_checkpoint";
         let evidence = Evidence::new(CCR_STATS, field, format!("{was} then, {ops} now"));
-        Some(Lagging { then, ops, evidence })
+        Ok(Lagging { then, ops, evidence })
     }
 
     /// A finding on this shard.

@@ -31,7 +31,7 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(following: &Following<'_, '_>) -> Answer {
-    let lagging = following.lagging().ok_or_else(|| Against::figure("it does not lag"))?;
+    let lagging = following.lagging()?;
     let (then, now) = (lagging.then, following.now);
     let rise = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
     let times = rise(now.read_ms, then.read_ms).zip(rise(now.read_remote_ms, then.read_remote_ms));

@@ -38,7 +38,7 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(following: &Following<'_, '_>) -> Answer {
-    let lagging = following.lagging().ok_or_else(|| Against::figure("it does not lag"))?;
+    let lagging = following.lagging()?;
     let now = following.now;
     let told = lagging.then.write_buffer_bytes.zip(now.write_buffer_bytes);
     let (was, is) =

@@ -59,7 +59,7 @@ pub(crate) fn recovery(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidenc
 
 /// A follower that lags and that no cause explains; none where it does not lag.
 pub(crate) fn follower(following: &Following<'_, '_>) -> Option<Finding> {
-    let lagging = following.lagging()?;
+    let lagging = following.lagging().ok()?;
     let name = following.now.shard_name();
     let sentence = format!(
         "{name} is {} operations behind and does not catch up; why is unknown",

@@ -1,6 +1,6 @@
 //! Copies that wait for a place, followers that fall behind, proxies and routing.
 
-use insight::diagnosis::Class;
+use insight::diagnosis::{Class, RuledOut};
 use record::observation::{Decision, Follower, Observation, Remote, Selection, WaitingCopy};
 
 use super::{LIMIT, judge, looks, only};
@@ -126,6 +126,10 @@ fn followers_read_or_write_too_slowly_or_stop() {
     assert_eq!(writer.class, Class::FollowerWriter);
     let stopped = only(&with(|f, _| f.fatal = Some("history UUID changed".into())));
     assert_eq!(stopped.class, Class::FollowerStopped);
+    // It lags, and its reads and writes are not why.
+    assert!(!stopped.ruled_out.is_empty());
+    let says_so = |one: &RuledOut| one.why.contains("has stopped");
+    assert!(stopped.ruled_out.iter().all(says_so), "{:#?}", stopped.ruled_out);
     // Behind, but catching up.
     let well = judge(&with(|f, s| f.follower_checkpoint = Some(50_000 + s as i64 * 9900)));
     assert!(well.findings.is_empty(), "{well:#?}");
