@@ -25,12 +25,14 @@ const CSS: &str = "text{font:12px sans-serif;fill:#333}.grid{stroke:#ccc}.right 
 /// What the bench found on one target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bench {
-    /// Where: `virtual`, `embedded`, `opensearch`.
+    /// Where: `virtual`, `embedded`, `opensearch`, `recordings`.
     pub target: String,
     /// Cases with their verdicts.
     pub cases: Vec<Scored>,
     /// Draws that are no cases, by why.
     pub refused: BTreeMap<String, usize>,
+    /// Whether cases were drawn from seeds, so that scores are those of the odd ones. Otherwise all are scored.
+    pub is_drawn: bool,
 }
 
 /// A line of the table of scores.
@@ -41,7 +43,17 @@ struct Line {
 }
 
 impl Bench {
-    /// One object for scripts. Scores are those of the held-out half of the seeds.
+    /// The cases that scores are of.
+    fn scored(&self) -> Vec<&Scored> {
+        if self.is_drawn { held_out(&self.cases) } else { self.cases.iter().collect() }
+    }
+
+    /// How many of the scored cases have another first verdict than the one that is right.
+    pub fn wrong(&self) -> usize {
+        self.scored().iter().filter(|case| !is_right(case, &case.verdicts)).count()
+    }
+
+    /// One object for scripts. Scores are those of the held-out half of the seeds, where cases were drawn.
     pub fn json(&self) -> Value {
         let class = |case: &Scored| match &case.classes[..] {
             [] => json!("healthy"),
@@ -70,7 +82,7 @@ impl Bench {
                 })
             })
             .collect();
-        json!({ "cases": cases, "scores": scores(&held_out(&self.cases), &passive) })
+        json!({ "cases": cases, "scores": scores(&self.scored(), &passive) })
     }
 
     /// For a terminal. Ends with a line break.
@@ -85,7 +97,7 @@ impl Bench {
             text.push_str("\nmistakes\n");
         }
         for case in mistakes {
-            text.push_str(&format!("  {}\n", mistake(case)));
+            text.push_str(&format!("  {}\n", mistake(case, self.is_drawn)));
         }
         text
     }
@@ -113,7 +125,7 @@ impl Bench {
              ## By cause\n\n| cause | cases | right |\n| --- | --- | --- |\n"
         ));
         let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for case in held_out(&self.cases) {
+        for case in self.scored() {
             let counts = kinds.entry(&case.name).or_default();
             counts.0 += 1;
             counts.1 += usize::from(is_right(case, &case.verdicts));
@@ -139,7 +151,7 @@ impl Bench {
 
     /// The confusion matrix of looking alone, as a picture by itself.
     pub fn matrix_svg(&self) -> String {
-        let counts = confusion(&held_out(&self.cases), &passive);
+        let counts = confusion(&self.scored(), &passive);
         let labels: BTreeSet<Option<Class>> =
             counts.keys().flat_map(|(right, said)| [*right, *said]).collect();
         let row = |right: &Option<Class>| {
@@ -166,7 +178,7 @@ impl Bench {
                 title: format!("{}, seed {}", case.name, case.seed),
             })
         };
-        let dots: Vec<Dot> = held_out(&self.cases).iter().filter_map(dot).collect();
+        let dots: Vec<Dot> = self.scored().iter().filter_map(dot).collect();
         let scatter = Scatter {
             id: "gains",
             title: "Gains promised and gains got",
@@ -181,7 +193,7 @@ impl Bench {
     }
 
     fn lines(&self) -> Vec<Line> {
-        let cases = held_out(&self.cases);
+        let cases = self.scored();
         let line = |who: &str, of: &[&Scored], verdicts: Verdicts<'_>| Line {
             who: who.to_owned(),
             cases: of.len(),
@@ -191,7 +203,7 @@ impl Bench {
         if cases.iter().any(|case| case.probed.is_some()) {
             lines.push(line("with probes", &cases, &probed));
         }
-        for severity in 1..=3 {
+        for severity in if self.is_drawn { 1..=3 } else { 1..=0 } {
             let of: Vec<&Scored> = cases
                 .iter()
                 .copied()
@@ -203,7 +215,7 @@ impl Bench {
         lines.push(line("looking, two causes", &two, &passive));
         // What these say is chosen on the other half, as thresholds are.
         let other: Vec<&Scored> = self.cases.iter().filter(|case| case.seed % 2 == 0).collect();
-        let most = majority(&other);
+        let most = majority(if self.is_drawn { &other } else { &cases });
         let without_gains: Vec<Scored> = cases
             .iter()
             .map(|case| Scored { promised: None, got: None, ..(*case).clone() })
@@ -217,14 +229,14 @@ impl Bench {
     }
 
     fn about(&self) -> Vec<String> {
-        let cases = held_out(&self.cases);
+        let cases = self.scored();
         let share = |is: fn(&&&Scored) -> bool| {
             words::percent(cases.iter().filter(is).count() as f64 / cases.len().max(1) as f64)
         };
         let seconds: Vec<f64> = cases.iter().filter_map(|case| case.seconds).collect();
         let time = median(&seconds).map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s"));
         let refused: usize = self.refused.values().sum();
-        vec![
+        let mut about = vec![
             format!(
                 "{} of the {} scored cases are healthy, {} have two causes, {} are of no class",
                 share(|case| case.classes.is_empty()),
@@ -233,17 +245,18 @@ impl Bench {
                 share(|case| case.classes == [Class::Unknown]),
             ),
             format!("median time until the verdict is right and stays so: {time}"),
-            format!("{refused} draws of both halves were no cases"),
-        ]
+        ];
+        if self.is_drawn {
+            about.push(format!("{refused} draws of both halves were no cases"));
+        }
+        about
     }
 
     /// Wrong verdicts of the held-out half: alarms on what is healthy first, then wrong causes, then what stayed
     /// unknown.
     fn mistakes(&self) -> Vec<&Scored> {
-        let mut wrong: Vec<&Scored> = held_out(&self.cases)
-            .into_iter()
-            .filter(|case| !is_right(case, &case.verdicts))
-            .collect();
+        let mut wrong: Vec<&Scored> =
+            self.scored().into_iter().filter(|case| !is_right(case, &case.verdicts)).collect();
         let badness = |case: &&Scored| match case.verdicts.first() {
             Some(_) if case.classes.is_empty() => 0,
             Some(Class::Unknown) | None => 2,
@@ -271,12 +284,11 @@ fn right_of(case: &Scored) -> String {
     if names.is_empty() { "healthy".to_owned() } else { names.join(", then ") }
 }
 
-fn mistake(case: &Scored) -> String {
+fn mistake(case: &Scored, is_drawn: bool) -> String {
     let Scored { name, severity, seed, sentence, .. } = case;
-    format!(
-        "{name}, severity {severity}, seed {seed}: right is {}; said: {sentence}",
-        right_of(case)
-    )
+    let drawn =
+        if is_drawn { format!(", severity {severity}, seed {seed}") } else { String::new() };
+    format!("{name}{drawn}: right is {}; said: {sentence}", right_of(case))
 }
 
 /// A chart that is a file of its own.
@@ -317,7 +329,7 @@ mod tests {
             case(3, &[], &[Class::Latency]),
         ];
         let refused = [("it costs nothing".to_owned(), 2)].into();
-        Bench { target: "virtual".to_owned(), cases, refused }
+        Bench { target: "virtual".to_owned(), cases, refused, is_drawn: true }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `narrows diagnose`
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use clusters::{Clusters, EmbeddedClusters};
 use insight::diagnosis::{Diagnosis, diagnose};
+use report::benched::Bench;
 use report::diagnosed::{Diagnosed, Judged, Row};
 use world::Env;
 
@@ -52,6 +53,10 @@ pub(crate) struct Args {
     /// The seeds of the cases, one each, as 0..179 or 7,9; from 0 on where only their number is given.
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
     seeds: Vec<RangeInclusive<u64>>,
+    /// Has the bench score verdicts on recordings instead: folders that `narrows explain --record` made, each with a
+    /// case.toml that says what is right (name = "a limit of 8mb", classes = ["rate_limit"]).
+    #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["on", "count", "seeds", "write"])]
+    recordings: Option<PathBuf>,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -117,8 +122,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
+/// Verdicts on recordings. A wrong one fails, as nothing was drawn: each was kept to be named rightly.
+fn run_recordings(dir: &Path, json: bool) -> anyhow::Result<()> {
+    let found = world::real_world::run(SEED, async |env| bench::of_recordings(&env, dir).await)?;
+    print_bench(&found, json)?;
+    match found.wrong() {
+        0 => Ok(()),
+        n => anyhow::bail!("{n} of {} recordings are not named rightly", found.cases.len()),
+    }
+}
+
+fn print_bench(found: &Bench, json: bool) -> anyhow::Result<()> {
+    let mut out = terminal::out();
+    match json {
+        true => writeln!(out, "{}", found.json())?,
+        false => write!(out, "{}", found.text())?,
+    }
+    Ok(())
+}
+
 /// Cases of every seed on every target that was asked for.
 fn run_bench(args: &Args) -> anyhow::Result<()> {
+    if let Some(dir) = &args.recordings {
+        return run_recordings(dir, args.json);
+    }
     let on = match &args.on[..] {
         [] => On::Virtual,
         [one @ (On::Virtual | On::Embedded | On::OpenSearch)] => one.clone(),
@@ -169,11 +196,7 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
             std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         }
     }
-    let mut out = terminal::out();
-    match args.json {
-        true => writeln!(out, "{}", found.json())?,
-        false => write!(out, "{}", found.text())?,
-    }
+    print_bench(&found, args.json)?;
     failed.map_or(Ok(()), |error| {
         Err(error.context(
             "the bench ended early; these are the cases before that, and no page was written",

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
-use clusters::live::{Header, LiveClient, Replay, Transcript, is_transcript};
+use clusters::live::{Header, LiveClient, Transcript, is_transcript};
 use insight::Summary;
 use insight::diagnosis::{Class, Diagnosis, diagnose, probe, recorded};
 use record::RunDir;
@@ -13,12 +12,14 @@ use serde_json::json;
 use world::Env;
 
 use crate::exit::Usage;
-use crate::live::{self, ConnectArgs, Looking, Probing, client, greet, title, usage};
+use crate::live::{self, ConnectArgs, Looking, Probing, client, greet, title};
 use crate::runs;
 use crate::terminal::{self, say};
 
 /// The format of `--json`, which docs/diagnosis/json.md describes.
 const FORMAT: u32 = 1;
+const SPAN: Duration = Duration::from_secs(10);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -26,12 +27,12 @@ pub(crate) struct Args {
     /// or "last"), or the directory of a transcript.
     #[arg(value_name = "URL|RUN", required_unless_present = "rules")]
     what: Vec<String>,
-    /// How long to look at a cluster.
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
-    span: Duration,
-    /// Time from one look to the next.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
-    interval: Duration,
+    /// How long to look at a cluster; 10s unless said otherwise.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    span: Option<Duration>,
+    /// Time from one look to the next; 1s unless said otherwise.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    interval: Option<Duration>,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -53,6 +54,16 @@ pub(crate) struct Args {
     connect: ConnectArgs,
 }
 
+impl Args {
+    fn span(&self) -> Duration {
+        self.span.unwrap_or(SPAN)
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval.unwrap_or(INTERVAL)
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.rules {
         return print_rules();
@@ -64,12 +75,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let text = "what is over can neither be probed nor recorded; give the URL of a cluster";
             return Err(Usage(text.to_owned()).into());
         }
+        if args.span.is_some() || args.interval.is_some() {
+            let text = "how long and how often somebody looked is over; --for and --interval want the URL of a cluster";
+            return Err(Usage(text.to_owned()).into());
+        }
         if is_transcript(Path::new(one)) {
             return world::real_world::run(0, async |env| of_transcript(&env, args, one).await);
         }
         return of_run(args, one);
     }
-    if args.span < args.interval || args.interval < Duration::from_millis(100) {
+    if args.span() < args.interval() || args.interval() < Duration::from_millis(100) {
         let text = "--for must be at least --interval, and --interval at least 100ms: two looks are needed";
         return Err(Usage(text.to_owned()).into());
     }
@@ -94,10 +109,10 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     let sampler = greet(recorded_to(client, args)?, &args.connect).await?;
     let title = title(sampler.identity());
     if !args.json {
-        say!("looking at {title} for {}", show_seconds(args.span.as_secs_f64()));
+        say!("looking at {title} for {}", show_seconds(args.span().as_secs_f64()));
     }
-    let mut looking = Looking::new(sampler, args.interval);
-    let looked = looking.look_for(args.span).await;
+    let mut looking = Looking::new(sampler, args.interval());
+    let looked = looking.look_for(args.span()).await;
     if let Some(path) = looking.sampler.client().transcript()? {
         say!("narrows: everything that was asked and answered is in {}", path.display());
     }
@@ -120,24 +135,16 @@ fn recorded_to(client: LiveClient, args: &Args) -> anyhow::Result<LiveClient> {
         return Err(Usage(text).into());
     }
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
-    let transcript = Transcript::create(dir, &Header::new(hosts, args.span, args.interval))?;
+    let transcript = Transcript::create(dir, &Header::new(hosts, args.span(), args.interval()))?;
     Ok(client.written_to(transcript))
 }
 
-/// Looks again as somebody looked before, without the cluster.
 async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> {
-    let (header, replay) = Replay::open(Path::new(dir)).map_err(|error| usage(&error))?;
-    let client = LiveClient::replaying(env, &header, replay).map_err(|error| usage(&error))?;
-    let asked = |error: clusters::Error| anyhow::Error::new(error);
-    let sampler =
-        clusters::live::Sampler::connect(client).await.map_err(asked).context(dir.to_owned())?;
-    let title = title(sampler.identity());
-    let mut looking = Looking::new(sampler, Duration::from_millis(header.interval_ms));
-    looking.look_for(Duration::from_millis(header.span_ms)).await?;
+    let looking = live::looked_again(env, Path::new(dir)).await?;
     if looking.has_broken_off() {
         say!("narrows: {dir} breaks off; what was seen up to there counts");
     }
-    write(args, &diagnose(&looking.series()), &title)
+    write(args, &diagnose(&looking.series()), &title(looking.sampler.identity()))
 }
 
 fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {

@@ -1,10 +1,12 @@
 //! Looking at a cluster for a while.
 
+use std::path::Path;
 use std::time::Duration;
 
-use clusters::live::{Depth, Sampler};
+use anyhow::Context;
+use clusters::live::{Depth, LiveClient, Replay, Sampler};
 use insight::diagnosis::Series;
-use world::Time;
+use world::{Env, Time};
 
 use super::{History, usage};
 
@@ -87,4 +89,14 @@ impl Looking {
         }
         Ok(())
     }
+}
+
+/// Looks again as somebody looked before, without the cluster: at the transcript in a directory.
+pub(crate) async fn looked_again(env: &Env, dir: &Path) -> anyhow::Result<Looking> {
+    let (header, replay) = Replay::open(dir).map_err(|error| usage(&error))?;
+    let client = LiveClient::replaying(env, &header, replay).map_err(|error| usage(&error))?;
+    let sampler = Sampler::connect(client).await.with_context(|| dir.display().to_string())?;
+    let mut looking = Looking::new(sampler, Duration::from_millis(header.interval_ms));
+    looking.look_for(Duration::from_millis(header.span_ms)).await?;
+    Ok(looking)
 }

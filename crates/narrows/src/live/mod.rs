@@ -12,6 +12,6 @@ pub(crate) use connect::{
 };
 pub(crate) use history::History;
 pub(crate) use left::tell_left;
-pub(crate) use looking::Looking;
+pub(crate) use looking::{Looking, looked_again};
 pub(crate) use probing::{Probing, probe, probe_unrecorded};
 pub(crate) use recording::Recording;

@@ -166,6 +166,10 @@ fn kept_and_looked_at_again(lab: &Lab) {
     let refused = narrows(&look);
     assert_eq!(refused.status.code(), Some(2));
     assert!(said(&refused).contains("holds a transcript already"), "{}", said(&refused));
+    let refused = narrows(&["explain", to, "--for", "3s"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("how often somebody looked is over"), "{}", said(&refused));
+    is_a_case_of_the_bench(dir.path(), &kept);
 
     // Whoever recorded was interrupted in the middle of a line.
     let file = kept.join("transcript.jsonl");
@@ -188,6 +192,30 @@ fn kept_and_looked_at_again(lab: &Lab) {
         assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
         assert!(said(&refused).contains(words), "{}", said(&refused));
     }
+}
+
+/// A recording is scored against what somebody knows of the cause.
+fn is_a_case_of_the_bench(dir: &Path, kept: &Path) {
+    let scored = |label: &str| {
+        std::fs::write(kept.join("case.toml"), label).unwrap();
+        let dir = dir.to_str().unwrap();
+        narrows(&["diagnose", "--bench", "--recordings", dir, "--json"])
+    };
+    let right = scored("name = \"a limit\"\nclasses = [\"rate_limit\"]\n");
+    assert_eq!(right.status.code(), Some(0), "{}", said(&right));
+    let found: Value = serde_json::from_slice(&right.stdout).unwrap();
+    assert_eq!(found["scores"]["ac1"], 1.0, "{found:#}");
+    assert_eq!(found["cases"][0]["verdicts"], json!(["rate_limit"]));
+    let wrong = scored("name = \"nothing\"\nclasses = []\n");
+    assert_eq!(wrong.status.code(), Some(1), "{}", said(&wrong));
+    assert!(said(&wrong).contains("1 of 1 recordings"), "{}", said(&wrong));
+    let unknown = scored("name = \"a limit\"\nclasses = [\"the_moon\"]\n");
+    assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
+    assert!(said(&unknown).contains("the_moon") && said(&unknown).contains("rate_limit"));
+    std::fs::remove_file(kept.join("case.toml")).unwrap();
+    let without = narrows(&["diagnose", "--bench", "--recordings", dir.to_str().unwrap()]);
+    assert_eq!(without.status.code(), Some(2), "{}", said(&without));
+    assert!(said(&without).contains("write what is right into it"), "{}", said(&without));
 }
 
 fn every_file(dir: &Path, look: &dyn Fn(&Path)) {

@@ -6,6 +6,7 @@
 //! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
 //! | `stage` | two nodes under conditions |
+//! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
 //! | `place` | where stages are: in virtual time, or on nodes that run as processes |
 //! | `trial` | whether a case is one, its verdict, and what the advice brings |
 
@@ -13,6 +14,7 @@ mod case;
 mod cause;
 mod conditions;
 mod place;
+mod recordings;
 mod stage;
 mod trial;
 
@@ -29,6 +31,7 @@ use world::{Env, LinkConfig};
 use super::bed::two_nodes;
 use crate::interrupt::{Ended, until_told};
 use place::{Place, Processes, Simulated};
+pub(crate) use recordings::of_recordings;
 use trial::{Outcome, trial};
 
 use crate::seeds::side_by_side;
@@ -118,7 +121,7 @@ impl<'a, P: Place> Told<'a, P> {
 
 fn bench(place: &impl Place, outcomes: Vec<Outcome>) -> Bench {
     let target = place.name().to_owned();
-    let mut bench = Bench { target, cases: vec![], refused: BTreeMap::new() };
+    let mut bench = Bench { target, cases: vec![], refused: BTreeMap::new(), is_drawn: true };
     for outcome in outcomes {
         match outcome {
             Outcome::Admitted(scored) => bench.cases.push(*scored),

@@ -10,7 +10,7 @@ use super::stage::Stage;
 use crate::live::{ConnectArgs, Looking, connect, probe_unrecorded};
 use anyhow::anyhow;
 use insight::diagnosis::score::{Guesses, Scored};
-use insight::diagnosis::{Class, Diagnosis, diagnose, highest_utilisation, settings_lint};
+use insight::diagnosis::{Class, Diagnosis, Series, diagnose, highest_utilisation, settings_lint};
 
 /// How long a case is looked at before anything is probed, and how often.
 const LOOK_FOR: Duration = Duration::from_secs(6);
@@ -208,18 +208,8 @@ async fn explain(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyh
     let sampler = connect(env, &urls, &args).await?;
     let mut looking = Looking::new(sampler, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
-    let series = looking.series();
-    let passive = diagnose(&series);
-    let right = case.classes();
-    let is_right = |diagnosis: &Diagnosis| {
-        diagnosis.findings.first().map(|f| f.class) == right.first().copied()
-    };
-    // From which look on the verdict is right and stays so.
-    let wrong = (2..=series.looks().len()).rev().find(|n| !is_right(&diagnose(&series.head(*n))));
-    let first = series.looks().get(wrong.unwrap_or(1));
-    let seconds = first.map(|(t_ms, _)| t_ms / 1e3);
-    let guesses =
-        Guesses { lint: settings_lint(&series), utilisation: highest_utilisation(&series) };
+    let Judgement { diagnosis: passive, seconds, guesses } =
+        Judgement::of(&looking.series(), &case.classes());
     let mut probed = None;
     if let Some(journal) = journal
         && !passive.findings.is_empty()
@@ -241,8 +231,30 @@ async fn explain(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyh
     })
 }
 
+/// What looking alone says.
+pub(super) struct Judgement {
+    pub(super) diagnosis: Diagnosis,
+    /// From when on its first finding is of the class that is right, and stays so; in seconds of looking.
+    pub(super) seconds: Option<f64>,
+    pub(super) guesses: Guesses,
+}
+
+impl Judgement {
+    /// Of what was seen, where these classes are right.
+    pub(super) fn of(series: &Series<'_>, right: &[Class]) -> Judgement {
+        let first = |diagnosis: &Diagnosis| diagnosis.findings.first().map(|found| found.class);
+        let is_wrong =
+            |looks: &usize| first(&diagnose(&series.head(*looks))) != right.first().copied();
+        let wrong = (2..=series.looks().len()).rev().find(is_wrong);
+        let seconds = series.looks().get(wrong.unwrap_or(1)).map(|(t_ms, _)| t_ms / 1e3);
+        let guesses =
+            Guesses { lint: settings_lint(series), utilisation: highest_utilisation(series) };
+        Judgement { diagnosis: diagnose(series), seconds, guesses }
+    }
+}
+
 /// Classes of the findings in their order, each once.
-fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
+pub(super) fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
     let mut classes = Vec::new();
     for finding in &diagnosis.findings {
         if !classes.contains(&finding.class) {
