@@ -203,7 +203,8 @@ impl Bench {
         if cases.iter().any(|case| case.probed.is_some()) {
             lines.push(line("with probes", &cases, &probed));
         }
-        for severity in if self.is_drawn { 1..=3 } else { 1..=0 } {
+        let severities: &[u32] = if self.is_drawn { &[1, 2, 3] } else { &[] };
+        for &severity in severities {
             let of: Vec<&Scored> = cases
                 .iter()
                 .copied()
