@@ -9,6 +9,8 @@ use crate::choices;
 const SHOWN_MAX: usize = 200;
 /// Characters of a message: lists of known names are long, a value that is repeated may be longer.
 const MESSAGE_MAX: usize = 2000;
+/// Mistakes of one plan that are shown.
+const MISTAKES_MAX: usize = 20;
 
 /// What is wrong where; displays as
 ///
@@ -34,9 +36,69 @@ pub struct Diagnostic {
     mark_at: usize,
     /// Characters to underline, at least one.
     width: usize,
+    /// Where in the file the place begins, in bytes.
+    at: usize,
 }
 
 impl std::error::Error for Diagnostic {}
+
+/// All that is wrong with a plan, in the order of its text; at least one mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistakes(Vec<Diagnostic>);
+
+impl std::error::Error for Mistakes {}
+
+impl From<Diagnostic> for Mistakes {
+    fn from(mistake: Diagnostic) -> Self {
+        Mistakes(vec![mistake])
+    }
+}
+
+impl Mistakes {
+    /// Of some mistakes; none where there are none.
+    pub(crate) fn of(mistakes: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
+        let mut all: Vec<Diagnostic> = mistakes.into_iter().collect();
+        all.sort_by(|a, b| (&a.origin, a.at).cmp(&(&b.origin, b.at)));
+        // What variants share is checked for each of them.
+        all.dedup();
+        (!all.is_empty()).then_some(Mistakes(all))
+    }
+
+    /// Each of them.
+    pub fn each(&self) -> &[Diagnostic] {
+        &self.0
+    }
+
+    /// Those of both.
+    pub(crate) fn and(self, other: Mistakes) -> Mistakes {
+        Mistakes::of(self.0.into_iter().chain(other.0)).expect("there are some")
+    }
+
+    /// Those that begin in none of the places.
+    pub(crate) fn outside(&self, places: &[Range<usize>]) -> Option<Mistakes> {
+        let is_within = |at: usize| {
+            places.iter().any(|place| place.contains(&at) || (place.start, place.end) == (at, at))
+        };
+        Mistakes::of(self.0.iter().filter(|mistake| !is_within(mistake.at)).cloned())
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mistakes(all) = self;
+        if let [only] = all.as_slice() {
+            return only.fmt(f);
+        }
+        write!(f, "{} mistakes in {}", all.len(), all[0].origin)?;
+        for mistake in all.iter().take(MISTAKES_MAX) {
+            write!(f, "\n\n{mistake}")?;
+        }
+        match all.len().saturating_sub(MISTAKES_MAX) {
+            0 => Ok(()),
+            more => write!(f, "\n\nand {more} more"),
+        }
+    }
+}
 
 impl Diagnostic {
     /// At the bytes `span` of `text`; only its first line is underlined.
@@ -57,6 +119,7 @@ impl Diagnostic {
             width: width.min((source.chars().count() + 1).saturating_sub(column - left)).max(1),
             mark_at: column - left,
             source,
+            at: start,
         }
     }
 
@@ -136,7 +199,7 @@ fn in_our_words(said: &str) -> String {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diagnostic { origin, line, column, message, source, mark_at, width } = self;
+        let Diagnostic { origin, line, column, message, source, mark_at, width, .. } = self;
         let gutter = " ".repeat(line.to_string().len());
         // Tabs stay tabs, so that the carets stand below what they mean at any tab width.
         let indent: String =

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::choices::unknown;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Mistakes;
 
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
 pub(crate) const READ_PLAN: &str = "read plan";
@@ -22,9 +22,9 @@ pub enum Error {
         /// The bundled plans.
         known: Vec<&'static str>,
     },
-    /// Something in a plan's text; shows the place.
+    /// What is wrong in a plan's text; shows each place.
     #[error(transparent)]
-    Plan(#[from] Box<Diagnostic>),
+    Plan(#[from] Mistakes),
     /// A plan cannot be run as it was asked for, or not there.
     #[error("{why}")]
     Usage {
@@ -286,6 +286,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Both, where both are mistakes of a plan; otherwise the one that is not.
+    pub(crate) fn and(self, other: Error) -> Error {
+        match (self, other) {
+            (Error::Plan(one), Error::Plan(other)) => Error::Plan(one.and(other)),
+            (Error::Plan(_), other) => other,
+            (one, _) => one,
+        }
+    }
+
     /// Whether what was asked for cannot be done as it was asked: nothing was started.
     pub fn is_usage(&self) -> bool {
         match self {

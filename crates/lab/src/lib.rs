@@ -15,7 +15,7 @@ pub mod plan;
 mod runner;
 mod writers;
 
-pub use diagnostic::Diagnostic;
+pub use diagnostic::{Diagnostic, Mistakes};
 pub use error::Error;
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,

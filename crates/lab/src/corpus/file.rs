@@ -8,6 +8,9 @@ use serde::de::IgnoredAny;
 
 use crate::error::Error;
 
+/// The actions of `_bulk`.
+const ACTIONS: [&str; 4] = ["index", "create", "update", "delete"];
+
 /// Reads a file one document a line. The ending chooses: `.gz` and `.zst` are decompressed,
 /// `.json`, `.ndjson`, `.jsonl` and no ending are read as they are. Blank lines are skipped.
 pub struct FileDocuments {
@@ -41,6 +44,16 @@ impl FileDocuments {
     /// decompressed further. `out` is as before after an error.
     pub fn read(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         let first = out.len();
+        if !self.next_line(out)? {
+            return Ok(false);
+        }
+        self.check(&out[first..]).inspect_err(|_| out.truncate(first))?;
+        Ok(true)
+    }
+
+    /// Appends the next line that is not blank.
+    fn next_line(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let first = out.len();
         loop {
             self.line += 1;
             let count = self.reader.read_until(b'\n', out).map_err(|source| {
@@ -55,11 +68,35 @@ impl FileDocuments {
                 out.pop();
             }
             if out.len() > first {
-                break;
+                return Ok(true);
             }
         }
-        self.check(&out[first..]).inspect_err(|_| out.truncate(first))?;
-        Ok(true)
+    }
+
+    /// Whether the first line is an action of `_bulk`, as `{"index": {}}`. Errors as of [`read`](Self::read).
+    pub fn begins_with_an_action(path: &Path) -> Result<bool, Error> {
+        let mut line = Vec::new();
+        if !FileDocuments::open(path)?.read(&mut line)? {
+            return Ok(false);
+        }
+        let first = serde_json::from_slice::<serde_json::Map<_, _>>(&line).unwrap_or_default();
+        let is_action = |(name, value): (&String, &serde_json::Value)| {
+            ACTIONS.contains(&name.as_str()) && value.is_object()
+        };
+        Ok(first.len() == 1 && first.iter().all(is_action))
+    }
+
+    /// How many documents there are, counted up to `enough`. Lines are not looked into. Errors as of
+    /// [`read`](Self::read).
+    pub fn count(path: &Path, enough: u64) -> Result<u64, Error> {
+        let mut file = FileDocuments::open(path)?;
+        let mut line = Vec::new();
+        let mut count = 0;
+        while count < enough && file.next_line(&mut line)? {
+            line.clear();
+            count += 1;
+        }
+        Ok(count)
     }
 
     fn check(&self, document: &[u8]) -> Result<(), Error> {

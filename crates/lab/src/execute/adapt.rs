@@ -28,6 +28,9 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         _ if name.starts_with("dcp.") => crate::buckets::check_setting(name, value),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
+    if !place.is_foreign() {
+        check_mappings(&resolved)?;
+    }
     if let Some(laps) = options.laps {
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
     }
@@ -56,6 +59,16 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Whether the embedded engine has the mappings; foreign clusters know theirs themselves.
+fn check_mappings(plan: &Resolved) -> Result<(), Error> {
+    for index in &plan.indices {
+        let Some(mappings) = &index.mappings else { continue };
+        query::Mapping::parse(mappings)
+            .map_err(|why| usage(format!("plan {}, index {}: {why}", plan.name, index.name)))?;
+    }
+    Ok(())
 }
 
 fn usage(why: impl Into<String>) -> Error {

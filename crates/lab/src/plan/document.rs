@@ -19,9 +19,9 @@ pub(super) struct Document {
     pub(super) source: Option<String>,
     /// Names, or tables of one name each: `resolve/steps.rs` checks them.
     pub(super) steps: Spanned<Vec<Spanned<Value>>>,
-    pub(super) laps: Spanned<i64>,
-    pub(super) sample: Spanned<String>,
-    pub(super) seed: Spanned<i64>,
+    pub(super) laps: Option<Spanned<i64>>,
+    pub(super) sample: Option<Spanned<String>>,
+    pub(super) seed: Option<Spanned<i64>>,
     pub(super) leader: ClusterTable,
     pub(super) follower: Option<FollowerTable>,
     pub(super) link: Option<LinkTable>,
@@ -114,6 +114,8 @@ pub(super) struct IndexTable {
     pub(super) rollover: Option<Spanned<RolloverTable>>,
     #[serde(default)]
     pub(super) settings: Values,
+    /// In place of the corpus's mapping.
+    pub(super) mappings: Option<Spanned<toml::Table>>,
 }
 
 /// When an index is rolled over; `full` has what is so in virtual time.

@@ -3,10 +3,14 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use toml::de::{DeTable, Deserializer};
+
 use super::bundled::{Bundled, bundled};
 use super::document::Document;
 use super::expand;
-use crate::diagnostic::Diagnostic;
+use super::keys::{self, Checked};
+use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, READ_PLAN};
 
 /// A plan as it was read: text and plain data, nothing resolved.
@@ -18,6 +22,8 @@ pub struct Plan {
     pub(super) dir: Option<PathBuf>,
     text: String,
     pub(super) document: Document,
+    /// What is wrong with its keys, and where the document has an example in the place of something wrong.
+    checked: Checked,
 }
 
 impl Plan {
@@ -46,14 +52,24 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan in `text`; messages call it `origin`. Errors: no TOML, a key that is unknown,
-    /// missing or of the wrong type.
+    /// The plan in `text`; messages call it `origin`. Error: it is no TOML. Keys that are unknown, missing or of the
+    /// wrong type are told by [`resolve`](Plan::resolve), with all else that is wrong.
     pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
-        let mut document: Document = toml::from_str(text)
-            .map_err(|error| Box::new(Diagnostic::from_toml(origin, text, &error)))?;
+        let (mut root, wrong) = DeTable::parse_recoverable(text);
+        let mut wrong: Vec<Diagnostic> =
+            wrong.iter().map(|error| Diagnostic::from_toml(origin, text, error)).collect();
+        // What follows on the same line comes from the first.
+        wrong.dedup_by_key(|mistake| mistake.line);
+        if let Some(mistakes) = Mistakes::of(wrong) {
+            return Err(mistakes.into());
+        }
+        let checked = keys::check(text, &mut root);
+        let mut document = Document::deserialize(Deserializer::from(root))
+            .map_err(|error| Mistakes::from(Diagnostic::from_toml(origin, text, &error)))?;
         let written = std::mem::take(document.variant.get_mut());
         *document.variant.get_mut() = expand::expand(written);
-        Ok(Plan { origin: origin.to_owned(), dir: None, text: text.to_owned(), document })
+        let (origin, text) = (origin.to_owned(), text.to_owned());
+        Ok(Plan { origin, dir: None, text, document, checked })
     }
 
     /// The plan's name.
@@ -73,7 +89,34 @@ impl Plan {
 
     /// An error at `span` of the text.
     pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> Error {
-        Error::Plan(Box::new(Diagnostic::new(&self.origin, &self.text, span, message.into())))
+        Error::Plan(self.mistake(span, message.into()).into())
+    }
+
+    fn mistake(&self, span: Range<usize>, message: String) -> Diagnostic {
+        Diagnostic::new(&self.origin, &self.text, span, message)
+    }
+
+    /// Whether every key is known, there, and of the right type.
+    pub(super) fn has_right_keys(&self) -> bool {
+        self.checked.mistakes.is_empty()
+    }
+
+    /// What was resolved, where the keys are right, too; otherwise all that is wrong.
+    pub(super) fn with_mistakes_of_keys<T>(&self, resolved: Result<T, Error>) -> Result<T, Error> {
+        let of_keys = self.checked.mistakes.iter().cloned();
+        let Some(of_keys) = Mistakes::of(of_keys.map(|(at, said)| self.mistake(at, said))) else {
+            return resolved;
+        };
+        let Err(Error::Plan(others)) = resolved else { return Err(of_keys.into()) };
+        match others.outside(&self.checked.replaced) {
+            Some(others) => Err(of_keys.and(others).into()),
+            None => Err(of_keys.into()),
+        }
+    }
+
+    /// A part of the text.
+    pub(super) fn excerpt(&self, span: Range<usize>) -> &str {
+        self.text.get(span).unwrap_or_default()
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Index {
     pub rollover: Option<ByWorld<RolloverRule>>,
     /// Its settings, but for the numbers of shards and replicas.
     pub settings: BTreeMap<String, String>,
+    /// Its mappings; without them those of the corpus.
+    pub mappings: Option<serde_json::Value>,
 }
 
 impl Index {

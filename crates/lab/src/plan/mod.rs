@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `document` | the file's tables as plain data |
 //! | `file`, `bundled` | a plan as it was read, and those that come with narrows |
+//! | `keys/` | every key with what it holds: what files are checked against, and `docs/plans.md` |
 //! | `resolve/` | from plain data to values: one file for each section of a plan |
 //! | `resolved` and the files beside it | the values: one file for each noun |
 //! | `bounds` | what a plan's laps and link may be, and the command line's |
@@ -28,6 +29,7 @@ mod expand;
 mod fault;
 mod file;
 mod index;
+mod keys;
 mod kinds;
 mod load;
 mod models;
@@ -52,6 +54,7 @@ pub use fault::Fault;
 pub(crate) use fault::LINK;
 pub use file::Plan;
 pub use index::{Full, Index};
+pub use keys::markdown as keys_markdown;
 pub use load::{FullLoad, LoadUse};
 pub use models::{ModelInUse, models, models_in_use};
 pub use parameter::{Parameter, ParameterScope};

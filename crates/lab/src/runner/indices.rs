@@ -83,7 +83,9 @@ impl Runner<'_> {
             // A copy can only cross the link later if none is on the other side now.
             settings[PLACE] = json!(self.clusters.nodes(LEADER).first().map(|node| &node.name));
         }
-        json!({ "settings": settings, "mappings": self.corpus().source.mapping() })
+        let mappings = index.mappings.clone();
+        let mappings = mappings.unwrap_or_else(|| self.corpus().source.mapping());
+        json!({ "settings": settings, "mappings": mappings })
     }
 
     /// Fills an index that exists only as a size.

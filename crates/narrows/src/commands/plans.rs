@@ -12,10 +12,17 @@ pub(crate) struct Args {
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
+    /// Every key of a plan's file, with what it holds, its default and an example, as Markdown.
+    #[arg(long, conflicts_with_all = ["name", "json"])]
+    keys: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut out = terminal::out();
+    if args.keys {
+        write!(out, "{}", lab::plan::keys_markdown())?;
+        return Ok(());
+    }
     if let Some(name) = &args.name {
         write!(out, "{}", lab::plan::Plan::open(name)?.text())?;
         return Ok(());
@@ -35,6 +42,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for (name, about) in &plans {
         writeln!(out, "{name:width$}  {about}")?;
     }
-    writeln!(out, "\nRun one with `narrows run NAME`; print one with `narrows plans NAME`.")?;
+    writeln!(
+        out,
+        "\nRun one with `narrows run NAME`; print one with `narrows plans NAME`;\n`narrows plans --keys` \
+         says what a plan may have."
+    )?;
     Ok(())
 }

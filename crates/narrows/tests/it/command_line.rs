@@ -75,6 +75,14 @@ fn plans_are_listed_in_words_and_in_json() {
 }
 
 #[test]
+fn the_keys_of_plans_are_those_of_the_document() {
+    let keys = text(&narrows(&["plans", "--keys"]).stdout);
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans.md");
+    assert_eq!(keys, std::fs::read_to_string(document).unwrap());
+    refused(&["plans", "--keys", "remote-recovery"], &["--keys"]);
+}
+
+#[test]
 fn completions_are_written_for_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let output = narrows(&["completions", shell]);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::Spanned;
 
+use super::together::Together;
 use crate::error::Error;
 use crate::plan::bucket::BucketUse;
 use crate::plan::file::Plan;
@@ -22,19 +23,19 @@ impl Plan {
         let items = |items: &Spanned<i64>| self.scaled("items", items, ITEMS, scale);
         let quota = |quota: &Spanned<String>| self.bucket_size("quota", quota, QUOTAS);
         let full = bucket.full.as_ref();
-        let full = full.map(|full| Ok::<_, Error>((items(&full.items)?, quota(&full.quota)?)));
-        let full = full.transpose()?;
-        Ok(Some(BucketUse {
-            vbuckets: self.number("vbuckets", &bucket.vbuckets, VBUCKETS)?,
-            items: items(&bucket.items)?,
-            item_bytes: self.bucket_size("item_size", &bucket.item_size, ITEM_SIZES)?,
-            quota_bytes: quota(&bucket.quota)?,
-            at_least: match &bucket.at_least {
-                Some(time) => self.unit(time, parse_duration)?.mul_f64(scale),
-                None => Duration::ZERO,
-            },
-            full,
-        }))
+        let full = full.map(|full| (items(&full.items), quota(&full.quota)).together());
+        let at_least = bucket.at_least.as_ref().map(|time| self.unit(time, parse_duration));
+        let found = (
+            self.number("vbuckets", &bucket.vbuckets, VBUCKETS),
+            items(&bucket.items),
+            self.bucket_size("item_size", &bucket.item_size, ITEM_SIZES),
+            quota(&bucket.quota),
+            at_least.transpose(),
+            full.transpose(),
+        );
+        let (vbuckets, items, item_bytes, quota_bytes, at_least, full) = found.together()?;
+        let at_least = at_least.map_or(Duration::ZERO, |time| time.mul_f64(scale));
+        Ok(Some(BucketUse { vbuckets, items, item_bytes, quota_bytes, at_least, full }))
     }
 
     fn bucket_size(

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use toml::Spanned;
 
+use super::together::Together;
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::bounds::{RATE, RTT, WINDOW};
@@ -11,7 +12,9 @@ use crate::plan::declared::{DeclaredSteps, Needs};
 use crate::plan::file::Plan;
 use crate::plan::topology::{Cluster, FOLLOWER, LEADER, Link};
 
-const NODES: RangeInclusive<i64> = 1..=64;
+/// Nodes of a cluster, at most.
+pub(super) const NODES_MAX: u32 = 64;
+const NODES: RangeInclusive<i64> = 1..=NODES_MAX as i64;
 
 impl Plan {
     /// Leader and follower.
@@ -19,20 +22,24 @@ impl Plan {
         let cluster = |nodes: &Spanned<i64>| -> Result<Cluster, Error> {
             Ok(Cluster { nodes: self.number("nodes", nodes, NODES)? })
         };
-        let leader = cluster(&self.document.leader.nodes)?;
+        let leader = cluster(&self.document.leader.nodes);
         let follower = self.document.follower.as_ref().map(|follower| cluster(&follower.nodes));
-        Ok((leader, follower.transpose()?))
+        (leader, follower.transpose()).together()
     }
 
-    /// The names that a fault can have: every node, and each cluster for all of its nodes. Called once numbers of nodes
-    /// are known to be in range.
+    /// The names that a fault can have: every node, and each cluster for all of its nodes.
     pub(super) fn fault_nodes(&self) -> Vec<String> {
         let document = &self.document;
         let follower = document.follower.as_ref().map(|follower| (FOLLOWER, &follower.nodes));
         let clusters = [Some((LEADER, &document.leader.nodes)), follower];
         let mut names = Vec::new();
         for (cluster, nodes) in clusters.into_iter().flatten() {
-            names.extend((0..*nodes.get_ref()).map(|n| format!("{cluster}-{n}")));
+            // A number out of range is told elsewhere.
+            let nodes = match NODES.contains(nodes.get_ref()) {
+                true => *nodes.get_ref(),
+                false => *NODES.end(),
+            };
+            names.extend((0..nodes).map(|n| format!("{cluster}-{n}")));
             names.push(cluster.to_owned());
         }
         names
@@ -82,11 +89,11 @@ impl Plan {
     /// The path between leader and follower.
     pub(super) fn link(&self) -> Result<Option<Link>, Error> {
         let Some(link) = &self.document.link else { return Ok(None) };
-        let rtt = self.unit(&link.rtt, |text| RTT.read(text))?;
-        let rate_bytes_per_s = self.unit(&link.rate, |text| RATE.read(text))?;
         let window = link.window.as_ref();
         let window = window.map(|text| self.unit(text, |text| WINDOW.read(text)));
-        let window_bytes = window.transpose()?;
+        let rtt = self.unit(&link.rtt, |text| RTT.read(text));
+        let rate = self.unit(&link.rate, |text| RATE.read(text));
+        let (rtt, rate_bytes_per_s, window_bytes) = (rtt, rate, window.transpose()).together()?;
         Ok(Some(Link { rtt, rate_bytes_per_s, window_bytes }))
     }
 }

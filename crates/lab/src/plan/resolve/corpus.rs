@@ -3,6 +3,9 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use toml::Spanned;
+
+use super::together::Together;
 use crate::corpus::{FileDocuments, Source};
 use crate::error::Error;
 use crate::plan::corpus::CorpusUse;
@@ -28,21 +31,50 @@ impl Plan {
                 return Err(self.error(document.steps.span(), message));
             }
         };
-        let named = |name: &str| {
-            let source = Source::named(name, self.dir.as_deref())?;
+        let documents = self.scaled("documents", &corpus.documents, DOCUMENTS, scale);
+        let source = self.unit(&corpus.name, |name| Source::named(name, self.dir.as_deref()));
+        let source = source.and_then(|source| {
             if let Source::File(path) = &source {
-                check_file(path)?;
+                let checked = check_file(path).map(|()| source.clone());
+                let source = checked.map_err(|why| self.error(corpus.name.span(), why))?;
+                self.check_count(path, &corpus.documents, documents.as_ref().ok(), scale)?;
+                return Ok(source);
             }
-            Ok::<_, String>(source)
-        };
-        let documents = self.scaled("documents", &corpus.documents, DOCUMENTS, scale)?;
-        let bulk = &corpus.bulk_documents;
-        Ok(Some(CorpusUse {
-            source: self.unit(&corpus.name, named)?,
+            Ok(source)
+        });
+        let found = (
+            source,
             documents,
-            bulk_documents: self.number("bulk_documents", bulk, BULK_DOCUMENTS)?,
-            clients: self.number("clients", &corpus.clients, CLIENTS)?,
-        }))
+            self.number("bulk_documents", &corpus.bulk_documents, BULK_DOCUMENTS),
+            self.number("clients", &corpus.clients, CLIENTS),
+        );
+        let (source, documents, bulk_documents, clients) = found.together()?;
+        Ok(Some(CorpusUse { source, documents, bulk_documents, clients }))
+    }
+
+    /// Whether a file has as many documents as are asked for.
+    fn check_count(
+        &self,
+        path: &Path,
+        written: &Spanned<i64>,
+        wanted: Option<&u64>,
+        scale: f64,
+    ) -> Result<(), Error> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        let wrong = |said: String| self.error(written.span(), said);
+        let found =
+            FileDocuments::count(path, *wanted).map_err(|error| wrong(error.to_string()))?;
+        if found >= *wanted {
+            return Ok(());
+        }
+        // At most as many as there are, whatever rounding does.
+        let fit = (found as f64 / scale).floor().max(1.0) as u64;
+        let scaled = if scale == 1.0 { String::new() } else { format!(" at --scale {scale}") };
+        let message = format!(
+            "{} has {found} documents, and {wanted} are asked for{scaled}; write documents = {fit}",
+            path.display()
+        );
+        Err(wrong(message))
     }
 }
 
@@ -50,8 +82,26 @@ impl Plan {
 fn check_file(path: &Path) -> Result<(), String> {
     let first = FileDocuments::open(path).and_then(|mut file| file.read(&mut Vec::new()));
     match first {
-        Ok(true) => Ok(()),
+        Ok(true) => match FileDocuments::begins_with_an_action(path) {
+            Ok(true) => Err(format!(
+                "{0} is a file of _bulk, whose every other line is an action; a corpus has documents alone: \
+                 {1} | awk 'NR % 2 == 0' > documents.ndjson",
+                path.display(),
+                reader(path)
+            )),
+            _ => Ok(()),
+        },
         Ok(false) => Err(format!("{} holds no document", path.display())),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The command that writes a file's lines.
+fn reader(path: &Path) -> String {
+    let program = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => "zcat",
+        Some("zst") => "zstdcat",
+        _ => "cat",
+    };
+    format!("{program} {}", path.display())
 }

@@ -7,6 +7,7 @@ use clusters::FaultKind;
 use record::units::{parse_duration, parse_size};
 use toml::Spanned;
 
+use super::together::{Together, every};
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::document::FaultTable;
@@ -22,17 +23,18 @@ const JUMPS: RangeInclusive<Duration> =
 impl Plan {
     /// The faults of the plan, then those of a variant.
     pub(super) fn faults(&self, own: &[FaultTable], nodes: &[String]) -> Result<Vec<Fault>, Error> {
-        self.document.fault.iter().chain(own).map(|table| self.fault(table, nodes)).collect()
+        every(self.document.fault.iter().chain(own).map(|table| self.fault(table, nodes)))
     }
 
     /// A fault. `nodes` are the names that it can have: nodes, and clusters.
     pub(super) fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault, Error> {
-        let kind = self.fault_kind(table)?;
-        self.check_fault_keys(table, kind)?;
-        let at = table.at.as_ref().map(|at| self.unit(at, parse_duration)).transpose()?;
+        let at = table.at.as_ref().map(|at| self.unit(at, parse_duration));
         let lasts = table.lasts.as_ref().map(|lasts| self.time("lasts", lasts, &LASTS));
-        let lasts = lasts.transpose()?;
-        let node = self.fault_node(table, kind, nodes)?;
+        let kind = self.fault_kind(table).and_then(|kind| {
+            let rest = (self.check_fault_keys(table, kind), self.fault_node(table, kind, nodes));
+            Ok((kind, rest.together()?.1))
+        });
+        let ((kind, node), at, lasts) = (kind, at.transpose(), lasts.transpose()).together()?;
         Ok(Fault { node, kind, at: at.unwrap_or_default(), lasts })
     }
 

@@ -25,24 +25,18 @@ const SEARCH_CLIENTS: RangeInclusive<i64> = 1..=1000;
 /// The name of a pattern that has none of its own.
 const PATTERN: &str = "narrows";
 
-/// How an action is written.
+/// How an action is read. Its options are in `keys/steps.rs`.
 pub(super) struct ActionForm {
     pub(super) name: &'static str,
-    pub(super) options: &'static [&'static str],
     pub(super) read: fn(&StepText<'_>, Around<'_>) -> Result<Action, Error>,
 }
 
 /// Every action that is no step of other plans.
 pub(super) const ACTIONS: [ActionForm; 9] = [
-    ActionForm {
-        name: "auto_follow",
-        options: &["name", "patterns", "exclude"],
-        read: |step, _| step.pattern().map(Action::AutoFollow),
-    },
-    ActionForm { name: "stop_indexing", options: &[], read: |_, _| Ok(Action::StopIndexing) },
+    ActionForm { name: "auto_follow", read: |step, _| step.pattern().map(Action::AutoFollow) },
+    ActionForm { name: "stop_indexing", read: |_, _| Ok(Action::StopIndexing) },
     ActionForm {
         name: "wait",
-        options: &["lasts", "full"],
         read: |step, _| {
             let lasts = step.lasts("lasts")?;
             lasts.map(Action::Wait).ok_or_else(|| step.lacks("{ wait = \"30s\" }"))
@@ -50,30 +44,19 @@ pub(super) const ACTIONS: [ActionForm; 9] = [
     },
     ActionForm {
         name: "wait_for_documents",
-        options: &["written", "full"],
         read: |step, around| step.documents(around.scale).map(Action::WaitForDocuments),
     },
-    ActionForm {
-        name: "wait_for_lag",
-        options: &["under", "within", "full"],
-        read: |step, _| step.wait_for_lag(),
-    },
-    ActionForm {
-        name: "fault",
-        options: &["kind", "node", "factor", "processes", "free", "by", "lasts", "full"],
-        read: |step, around| step.fault(around.fault_nodes),
-    },
+    ActionForm { name: "wait_for_lag", read: |step, _| step.wait_for_lag() },
+    ActionForm { name: "fault", read: |step, around| step.fault(around.fault_nodes) },
     ActionForm {
         name: "search_in_background",
-        options: &["clients", "pause"],
         read: |step, _| step.searching().map(Action::SearchInBackground),
     },
     ActionForm {
         name: "restart_at_random",
-        options: &["cluster", "nodes", "kind", "every", "pause", "full"],
         read: |step, _| step.restarts().map(Action::RestartAtRandom),
     },
-    ActionForm { name: "stop_restarts", options: &[], read: |_, _| Ok(Action::StopRestarts) },
+    ActionForm { name: "stop_restarts", read: |_, _| Ok(Action::StopRestarts) },
 ];
 
 impl Plan {

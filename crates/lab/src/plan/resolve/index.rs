@@ -6,13 +6,28 @@ use std::ops::{Range, RangeInclusive};
 use record::units::parse_size;
 use toml::Spanned;
 
+use super::together::{Together, every};
 use super::values::scaled;
+use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::document::{FullTable, IndexTable};
 use crate::plan::file::Plan;
 use crate::plan::index::{Full, Index};
 use crate::plan::topology::Cluster;
 
+/// What a request that creates an index may have below `mappings`.
+const MAPPINGS: [&str; 10] = [
+    "properties",
+    "dynamic",
+    "dynamic_templates",
+    "_source",
+    "_routing",
+    "_meta",
+    "date_detection",
+    "numeric_detection",
+    "dynamic_date_formats",
+    "_field_names",
+];
 const SHARDS: RangeInclusive<i64> = 1..=1024;
 const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const SEGMENTS: RangeInclusive<i64> = 1..=1_000_000;
@@ -41,32 +56,62 @@ impl Plan {
                 .to_owned()),
         };
         let tables = &self.document.index;
-        let shares = self.shares(tables)?;
+        let shares = self.shares(tables);
         let mut names = BTreeSet::new();
-        let mut indices = Vec::new();
         let (mut below, mut from) = (0.0, 0);
-        for (table, share) in tables.iter().zip(shares) {
-            if table.name.get_ref().is_empty() || !names.insert(table.name.get_ref()) {
-                let message = "each index has a name of its own; this one is empty or taken";
-                return Err(self.error(table.name.span(), message));
-            }
-            engine::state::check_index_name(table.name.get_ref())
-                .map_err(|why| self.error(table.name.span(), why.to_string()))?;
-            below += share;
+        let indices = tables.iter().enumerate().map(|(at, table)| {
+            below += shares.as_ref().map_or(0.0, |shares| shares[at]);
             let to = ((documents as f64 * below).round() as u64).clamp(from, documents);
-            let full = table.full.as_ref().map(|full| self.full(full, scale)).transpose()?;
-            indices.push(Index {
-                name: table.name.get_ref().clone(),
-                shards: self.number("shards", &table.shards, SHARDS)?,
-                replicas: self.replicas(&table.replicas, leader)?,
-                documents: Range { start: from, end: to },
-                full,
-                rollover: table.rollover.as_ref().map(|r| self.rollover(r)).transpose()?,
-                settings: self.settings(&table.settings, &check_setting)?,
-            });
+            let range = Range { start: from, end: to };
             from = to;
-        }
+            let is_first = names.insert(table.name.get_ref());
+            let full = table.full.as_ref().map(|full| self.full(full, scale));
+            let rollover = table.rollover.as_ref().map(|rollover| self.rollover(rollover));
+            let found = (
+                self.index_name(table, is_first),
+                self.number("shards", &table.shards, SHARDS),
+                self.replicas(&table.replicas, leader),
+                full.transpose(),
+                rollover.transpose(),
+                self.settings(&table.settings, &check_setting),
+                self.mappings(table),
+            );
+            let (name, shards, replicas, full, rollover, settings, mappings) = found.together()?;
+            let documents = range;
+            Ok(Index { name, shards, replicas, documents, full, rollover, settings, mappings })
+        });
+        let indices = every(indices);
+        let (indices, _) = (indices, shares).together()?;
         Ok(indices)
+    }
+
+    fn index_name(&self, table: &IndexTable, is_first: bool) -> Result<String, Error> {
+        let name = table.name.get_ref();
+        if name.is_empty() || !is_first {
+            let message = "each index has a name of its own; this one is empty or taken";
+            return Err(self.error(table.name.span(), message));
+        }
+        engine::state::check_index_name(name)
+            .map_err(|why| self.error(table.name.span(), why.to_string()))?;
+        Ok(name.clone())
+    }
+
+    /// Mappings as a request has them.
+    fn mappings(&self, table: &IndexTable) -> Result<Option<serde_json::Value>, Error> {
+        let Some(mappings) = &table.mappings else { return Ok(None) };
+        let found = serde_json::to_value(mappings.get_ref());
+        let found = found.map_err(|error| self.error(mappings.span(), error.to_string()))?;
+        let mut names = mappings.get_ref().keys();
+        let Some(other) = names.find(|name| !MAPPINGS.contains(&name.as_str())) else {
+            return Ok(Some(found));
+        };
+        if mappings.get_ref().contains_key(MAPPINGS[0]) {
+            // Clusters know more of them than are listed here.
+            return Ok(Some(found));
+        }
+        let said = unknown("mappings have no key", other, "Keys here", &MAPPINGS);
+        let hint = "; fields stand below properties: properties = { title = { type = \"text\" } }";
+        Err(self.error(mappings.span(), format!("{said}{hint}")))
     }
 
     /// Copies of a shard never share a node.
@@ -103,15 +148,21 @@ impl Plan {
     }
 
     fn full(&self, full: &FullTable, scale: f64) -> Result<Full, Error> {
-        let documents = self.scaled("documents", &full.documents, DOCUMENTS, scale)?;
-        let bytes = self.unit(&full.bytes, parse_size)?;
-        self.within("bytes", &full.bytes, &bytes, &BYTES, |bytes| format!("{bytes}b"))?;
-        let segments = self.number("segments", &full.segments, SEGMENTS)?;
-        let mut segment_ratio = SEGMENT_RATIO;
-        if let Some(ratio) = &full.segment_ratio {
+        let bytes = self.unit(&full.bytes, parse_size).and_then(|bytes| {
+            self.within("bytes", &full.bytes, &bytes, &BYTES, |bytes| format!("{bytes}b"))?;
+            Ok(bytes)
+        });
+        let ratio = full.segment_ratio.as_ref().map_or(Ok(SEGMENT_RATIO), |ratio| {
             self.within("segment_ratio", ratio, ratio.get_ref(), &SEGMENT_RATIOS, f64::to_string)?;
-            segment_ratio = *ratio.get_ref();
-        }
+            Ok(*ratio.get_ref())
+        });
+        let found = (
+            self.scaled("documents", &full.documents, DOCUMENTS, scale),
+            bytes,
+            self.number("segments", &full.segments, SEGMENTS),
+            ratio,
+        );
+        let (documents, bytes, segments, segment_ratio) = found.together()?;
         Ok(Full { documents, bytes: scaled(bytes, scale), segments, segment_ratio })
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toml::{Spanned, Value};
 
+use super::together::{Together, every};
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::load::{Arrival, Extent};
@@ -44,37 +45,53 @@ impl Plan {
         scale: f64,
     ) -> Result<Option<LoadUse>, Error> {
         let common = self.document.load.as_ref();
-        let Some(any) = own.or(common) else { return Ok(None) };
+        let Some(any) = common.or(own) else { return Ok(None) };
         let tables =
             Tables { variant: own.map(Spanned::get_ref), plan: common.map(Spanned::get_ref) };
         let lacks = |message: &str| self.error(any.span(), message);
         let named = tables.get(|table| table.operations.as_ref());
         let named =
-            named.ok_or_else(|| lacks("a load names its operations: operations = [\"search\"]"))?;
+            named.ok_or_else(|| lacks("a load names its operations: operations = [\"search\"]"));
         let clients = tables.get(|table| table.clients.as_ref());
-        let clients = clients.ok_or_else(|| lacks("a load says how many clients it has"))?;
+        let clients =
+            clients.ok_or_else(|| lacks("a load says how many clients it has: clients = 8"));
         let measured = tables.get(|table| table.measured.as_ref()).ok_or_else(|| {
-            lacks("a load says what is measured: a time (\"30s\") or a number of requests")
-        })?;
-        let measured = self.extent("measured", measured)?;
+            lacks(
+                "a load says what is measured, a time or a number of requests: measured = \"30s\"",
+            )
+        });
+        let measured = measured.and_then(|measured| self.extent("measured", measured));
         let warm_up = tables.get(|table| table.warm_up.as_ref());
-        let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value))?;
+        let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value));
+        let (named, clients, measured, warm_up) = (named, clients, measured, warm_up).together()?;
         let time = |what: &str, text: Option<&Spanned<String>>, default| {
             text.map_or(Ok(default), |text| self.time(what, text, &TIMES))
         };
         let asked = tables.get(|table| table.nodes.as_ref()).into_iter().flatten();
         let threads = tables.get(|table| table.threads.as_ref());
+        let found = (
+            self.operations_called(named),
+            self.full_load(tables, named, warm_up, measured, scale),
+            self.number("clients", clients, CLIENTS),
+            self.arrival(tables),
+            time("timeout", tables.get(|table| table.timeout.as_ref()), TIMEOUT),
+            time("window", tables.get(|table| table.window.as_ref()), WINDOW),
+            every(asked.map(|name| self.node_called(name, nodes))),
+            threads.map_or(Ok(1), |threads| self.number("threads", threads, THREADS)),
+        );
+        let (operations, full, clients, arrival, timeout, window, nodes, threads) =
+            found.together()?;
         Ok(Some(LoadUse {
-            operations: self.operations_called(named)?,
-            full: self.full_load(tables, named, warm_up, measured, scale)?,
-            clients: self.number("clients", clients, CLIENTS)?,
-            arrival: self.arrival(tables)?,
+            operations,
+            full,
+            clients,
+            arrival,
             warm_up,
             measured,
-            timeout: time("timeout", tables.get(|table| table.timeout.as_ref()), TIMEOUT)?,
-            window: time("window", tables.get(|table| table.window.as_ref()), WINDOW)?,
-            nodes: asked.map(|name| self.node_called(name, nodes)).collect::<Result<_, _>>()?,
-            threads: threads.map_or(Ok(1), |threads| self.number("threads", threads, THREADS))?,
+            timeout,
+            window,
+            nodes,
+            threads,
         }))
     }
 

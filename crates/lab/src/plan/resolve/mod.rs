@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `plan` | the whole |
 //! | `values` | numbers, units and settings, wherever they stand |
+//! | `together` | several results at once, with all that is wrong |
 //! | `clusters` | `[leader]`, `[follower]`, `[link]` |
 //! | `corpus`, `bucket` | `[corpus]`, `[bucket]` |
 //! | `index`, `rollover` | `[[index]]` |
@@ -11,7 +12,7 @@
 //! | `parameters`, `test_bed` | `[virtual]`, `test_bed` |
 //! | `variants`, `published` | `[[variant]]`, and the published row of one |
 //! | `step_text` | one entry of `steps` with its options |
-//! | `steps`, `following` | `steps`, and the actions of a plan that follows |
+//! | `steps`, `order`, `following` | `steps`, their order, and the actions of a plan that follows |
 
 mod bucket;
 mod clusters;
@@ -21,6 +22,7 @@ mod following;
 mod index;
 mod load;
 mod operation;
+mod order;
 mod parameters;
 mod plan;
 mod published;
@@ -28,8 +30,12 @@ mod rollover;
 mod step_text;
 mod steps;
 mod test_bed;
+mod together;
 mod values;
 mod variants;
+
+#[cfg(test)]
+pub(super) use steps::names as step_names;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use record::units::parse_size;
 use serde_json::json;
 use toml::{Spanned, Value};
 
+use super::together::every;
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::load::{Check, Content, Draw, Operation};
@@ -35,7 +36,7 @@ impl Plan {
                 }
             }
         };
-        named.iter().map(one).collect()
+        every(named.iter().map(one))
     }
 
     /// The same operations where indices are loaded by their sizes: searches that count, at the cost that their table

@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use world::model::{ModelError, Models};
 
+use super::together::every;
 use crate::error::Error;
 use crate::plan::document::{ParameterTable, Parameters};
 use crate::plan::parameter::{Parameter, ParameterScope};
@@ -44,5 +45,5 @@ pub(super) fn parameters(
             calibrated_on: table.calibrated_on.clone(),
         })
     };
-    tables.iter().map(parameter).collect()
+    every(tables.iter().map(parameter))
 }

@@ -1,16 +1,23 @@
 //! The whole plan.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::parse_duration;
-
+use super::clusters::NODES_MAX;
+use super::together::Together;
 use crate::error::Error;
 use crate::plan::bounds::LAPS;
 use crate::plan::declared::DeclaredSteps;
 use crate::plan::file::Plan;
 use crate::plan::resolved::Resolved;
+use crate::plan::topology::Cluster;
 
 const SCALE_MAX: f64 = 1e6;
+const SAMPLES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
+/// What is so where a plan does not say it.
+const LAPS_WITHOUT: u32 = 1;
+const SAMPLE_WITHOUT: Duration = Duration::from_millis(100);
+const SEED_WITHOUT: u64 = 42;
 
 impl Plan {
     /// Everything with units and checked. `scale` multiplies the documents of the corpus.
@@ -26,37 +33,73 @@ impl Plan {
         if !(scale > 0.0 && scale <= SCALE_MAX) {
             return Err(Error::Scale { scale });
         }
+        let resolved = self.resolve_all(scale, declared, &check_setting);
+        self.with_mistakes_of_keys(resolved)
+    }
+
+    fn resolve_all(
+        &self,
+        scale: f64,
+        declared: &DeclaredSteps,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<Resolved, Error> {
         let document = &self.document;
-        let (leader, follower) = self.clusters()?;
-        let corpus = self.corpus(scale)?;
-        let (steps, actions) = self.steps(declared, leader, scale)?;
-        let bucket = self.bucket(scale)?;
+        let clusters = self.clusters();
+        // Where their nodes are wrong, nothing else is wrong because of them.
+        let leader = clusters.as_ref().map_or(Cluster { nodes: NODES_MAX }, |(leader, _)| *leader);
+        let corpus = self.corpus(scale);
         let indices = match &corpus {
-            Some(corpus) => self.indices(leader, corpus.documents, scale, &check_setting)?,
-            None => Vec::new(),
+            Ok(None) => Ok(Vec::new()),
+            Ok(Some(corpus)) => self.indices(leader, corpus.documents, scale, check_setting),
+            Err(_) => self.indices(leader, 1, scale, check_setting),
         };
+        let laps = document.laps.as_ref().map(|laps| self.number("laps", laps, LAPS));
+        let seed = document.seed.as_ref().map(|seed| self.number("seed", seed, 0..=i64::MAX));
+        let whole = (
+            self.plan_name(),
+            laps.unwrap_or(Ok(LAPS_WITHOUT)),
+            self.sample(),
+            seed.unwrap_or(Ok(SEED_WITHOUT)),
+            self.settings(&document.node_settings, check_setting),
+            self.check_fitted(),
+        );
+        let tables = (
+            whole.together(),
+            clusters,
+            corpus,
+            indices,
+            self.bucket(scale),
+            self.link(),
+            self.steps(declared, leader, scale),
+            self.joined(declared),
+            self.variants(check_setting, leader, scale),
+        );
+        let (whole, clusters, corpus, indices, bucket, link, steps, joined, variants) =
+            tables.together()?;
+        let (name, laps, sample, seed, node_settings, ()) = whole;
+        let ((leader, follower), (steps, actions)) = (clusters, steps);
         self.check_patterns(&indices, &actions)?;
         let resolved = Resolved {
-            name: self.plan_name()?,
+            name,
             about: document.about.clone(),
             source: document.source.clone(),
             steps,
             actions,
-            joined: self.joined(declared)?,
-            laps: self.number("laps", &document.laps, LAPS)?,
-            sample: self.sample()?,
-            seed: self.number("seed", &document.seed, 0..=i64::MAX)?,
+            joined,
+            laps,
+            sample,
+            seed,
             scale,
             leader,
             follower,
-            link: self.link()?,
+            link,
             indices,
             corpus,
             bucket,
-            node_settings: self.settings(&document.node_settings, &check_setting)?,
-            variants: self.variants(&check_setting, leader, scale)?,
+            node_settings,
+            variants,
         };
-        let resolved = self.with_kinds(resolved)?;
+        let resolved = self.with_kinds(resolved);
         self.check_measured(declared, &resolved)?;
         Ok(resolved)
     }
@@ -72,10 +115,7 @@ impl Plan {
     }
 
     fn sample(&self) -> Result<Duration, Error> {
-        let sample = &self.document.sample;
-        let time = self.unit(sample, parse_duration)?;
-        let bounds = Duration::from_millis(1)..=Duration::from_secs(3600);
-        self.within("sample", sample, &time, &bounds, |time| format!("{time:?}"))?;
-        Ok(time)
+        let sample = self.document.sample.as_ref();
+        sample.map_or(Ok(SAMPLE_WITHOUT), |sample| self.time("sample", sample, &SAMPLES))
     }
 }

@@ -1,5 +1,6 @@
 //! The published row that a variant is compared with.
 
+use super::together::every;
 use crate::error::Error;
 use crate::plan::document::PublishedTable;
 use crate::plan::file::Plan;
@@ -10,12 +11,9 @@ use crate::plan::resolved::Resolved;
 impl Plan {
     pub(super) fn published(&self, table: &PublishedTable) -> Result<Published, Error> {
         let figures = self.unit(&table.file, Table::named)?;
-        for name in table.columns.get_ref().keys() {
-            self.unit(name, |name| figures.check_column(name))?;
-        }
-        if let Some(figure) = &table.figure {
-            self.unit(figure, |name| figures.check_column(name))?;
-        }
+        let columns = table.columns.get_ref().keys().chain(&table.figure);
+        let checked = columns.map(|name| self.unit(name, |name| figures.check_column(name)));
+        every::<(), ()>(checked)?;
         let values = self.texts(table.columns.get_ref(), "a column's value")?;
         let found = match &table.figure {
             None if figures.has_loads() => figures.load(&values),
@@ -24,15 +22,21 @@ impl Plan {
         found.map_err(|why| self.error(table.columns.span(), why))
     }
 
-    /// Says of each published row what our figure beside it is worth.
-    pub(super) fn with_kinds(&self, mut plan: Resolved) -> Result<Resolved, Error> {
+    pub(super) fn check_fitted(&self) -> Result<(), Error> {
         let document = &self.document;
-        for fitted in &document.fitted {
+        let checked = document.fitted.iter().map(|fitted| {
             if !document.settings.keys().any(|name| name.get_ref() == fitted.setting.get_ref()) {
                 let message = "a fitted setting is one of the plan's own [settings]";
                 return Err(self.error(fitted.setting.span(), message));
             }
-        }
+            Ok(())
+        });
+        every(checked)
+    }
+
+    /// Says of each published row what our figure beside it is worth.
+    pub(super) fn with_kinds(&self, mut plan: Resolved) -> Resolved {
+        let document = &self.document;
         let settings = document.fitted.iter().map(|fitted| &fitted.calibrated_on);
         let segments = document.index.iter().filter_map(|index| index.full.as_ref());
         let parameters = plan.variants.iter().flat_map(|variant| &variant.parameters);
@@ -48,6 +52,6 @@ impl Plan {
                     kind(&row_name(&plan.name, &variant.name), &variant.settings, &fitted);
             }
         }
-        Ok(plan)
+        plan
     }
 }

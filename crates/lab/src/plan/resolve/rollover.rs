@@ -6,6 +6,7 @@ use std::time::Duration;
 use record::units::parse_size;
 use toml::Spanned;
 
+use super::together::Together;
 use crate::error::Error;
 use crate::plan::by_world::ByWorld;
 use crate::plan::document::RolloverTable;
@@ -45,14 +46,15 @@ impl Plan {
             Ok::<u64, Error>(bytes)
         };
         let docs = |docs: &Spanned<i64>| self.number("max_docs", docs, DOCUMENTS);
-        let interval =
-            poll_interval.as_ref().map(|text| time("poll_interval", text)).transpose()?;
-        let rule = RolloverRule {
-            max_docs: max_docs.as_ref().map(docs).transpose()?,
-            max_bytes: max_size.as_ref().map(size).transpose()?,
-            max_age: max_age.as_ref().map(|text| time("max_age", text)).transpose()?,
-            poll_interval: interval.unwrap_or(POLL_INTERVAL),
-        };
+        let found = (
+            max_docs.as_ref().map(docs).transpose(),
+            max_size.as_ref().map(size).transpose(),
+            max_age.as_ref().map(|text| time("max_age", text)).transpose(),
+            poll_interval.as_ref().map(|text| time("poll_interval", text)).transpose(),
+        );
+        let (max_docs, max_bytes, max_age, interval) = found.together()?;
+        let poll_interval = interval.unwrap_or(POLL_INTERVAL);
+        let rule = RolloverRule { max_docs, max_bytes, max_age, poll_interval };
         if rule.max_docs.is_none() && rule.max_bytes.is_none() && rule.max_age.is_none() {
             let message = "say when it rolls over: max_docs, max_size or max_age";
             return Err(self.error(table.span(), message));

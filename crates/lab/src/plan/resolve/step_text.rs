@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use toml::{Spanned, Value};
 
+use super::together::every;
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::by_world::ByWorld;
 use crate::plan::file::Plan;
+use crate::plan::keys::{STEPS, options_of};
 use crate::plan::topology::Cluster;
 
 /// Updates and deletes need documents that were written before.
@@ -37,24 +39,26 @@ pub(super) struct StepText<'a> {
 }
 
 impl<'a> StepText<'a> {
-    /// Reads an entry; `options_of` answers the names of the options that a step has.
-    pub(super) fn read(
-        plan: &'a Plan,
-        entry: &'a Spanned<Value>,
-        options_of: impl Fn(&str) -> Vec<&'static str>,
-    ) -> Result<StepText<'a>, Error> {
+    /// Reads an entry.
+    pub(super) fn read(plan: &'a Plan, entry: &'a Spanned<Value>) -> Result<StepText<'a>, Error> {
         let wrong = |message: String| plan.error(entry.span(), message);
         let (name, options) = name_and_options(entry).map_err(wrong)?;
-        let known = options_of(name);
-        for key in options.keys() {
-            if !known.contains(key) {
-                let said = format!("the step \"{name}\" has no option");
-                return Err(wrong(match known.as_slice() {
-                    [] => format!("{said}s, found \"{key}\""),
-                    known => unknown(&said, key, "Options", known),
-                }));
-            }
+        if !STEPS.iter().any(|step| step.title == name) {
+            // The name is what is wrong, and it is told by whoever knows the steps.
+            return Ok(StepText { plan, entry, name, options: BTreeMap::new() });
         }
+        let known = options_of(name);
+        let checked = options.keys().map(|key| {
+            if known.contains(key) {
+                return Ok(());
+            }
+            let said = format!("the step \"{name}\" has no option");
+            Err(wrong(match known.as_slice() {
+                [] => format!("{said}s, found \"{key}\""),
+                known => unknown(&said, key, "Options", known),
+            }))
+        });
+        every::<(), ()>(checked)?;
         Ok(StepText { plan, entry, name, options })
     }
 

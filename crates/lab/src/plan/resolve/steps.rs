@@ -7,7 +7,9 @@ use record::units::{parse_size, show_size_setting};
 use toml::{Spanned, Value};
 
 use super::following::ACTIONS;
+use super::order::Written;
 use super::step_text::{Around, StepText};
+use super::together::{Together, every};
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::action::Action;
@@ -20,8 +22,6 @@ use crate::plan::topology::Cluster;
 
 const DOCUMENTS_PER_S: RangeInclusive<i64> = 1..=1_000_000_000;
 const DOCUMENT_SIZES: RangeInclusive<u64> = 1..=100 << 20;
-/// The options of `index_in_background`.
-const BACKGROUND: [&str; 4] = ["documents_per_s", "updates", "deletes", "full"];
 const FULL_BACKGROUND: [&str; 2] = ["documents_per_s", "document_size"];
 
 const NAMES_AND_PATTERN: &str = "a plan follows its indices by their names or by a pattern: \"follow\" or auto_follow, not both";
@@ -46,20 +46,22 @@ impl Plan {
         }
         let fault_nodes = self.fault_nodes();
         let around = Around { leader, fault_nodes: &fault_nodes, scale };
-        let mut meanings = Vec::new();
-        for entry in written.get_ref() {
-            let step = StepText::read(self, entry, |name| options_of(declared, name))?;
-            meanings.push((entry, step.meaning(declared, around)?));
-        }
+        let meanings = written.get_ref().iter().map(|entry| {
+            let step = StepText::read(self, entry)?;
+            let name = Written { name: step.name, at: entry.span() };
+            Ok((name, entry, step.meaning(declared, around)?))
+        });
+        let meanings: Vec<_> = every(meanings)?;
+        let names: Vec<Written<'_>> = meanings.iter().map(|(name, ..)| name.clone()).collect();
         // The step that actions are part of, where the plan has it.
         let acting = declared.iter().find(|step| step.has_actions).filter(|acting| {
-            meanings.iter().any(|(_, meaning)| match meaning {
+            meanings.iter().any(|(_, _, meaning)| match meaning {
                 Meaning::Step(step) => step.name() == acting.name,
                 Meaning::Action(action) => action.follows(),
             })
         });
         let (mut steps, mut actions) = (Vec::new(), Vec::new());
-        for (entry, meaning) in meanings {
+        for (_, entry, meaning) in meanings {
             match (meaning, acting) {
                 (Meaning::Step(Step::IndexInBackground(rate)), Some(_)) => {
                     actions.push(Action::IndexInBackground(rate));
@@ -86,7 +88,12 @@ impl Plan {
                 }
             }
         }
-        self.check_together(&steps, declared)?;
+        // What goes together is seen once every key is there and read.
+        if self.has_right_keys() {
+            self.check_together(&steps, declared)?;
+            let measured = declared.iter().copied().find(|known| has(&steps, known.name));
+            self.check_order(&names, measured)?;
+        }
         Ok((steps, actions))
     }
 
@@ -181,20 +188,8 @@ fn any_of<'a>(steps: impl Iterator<Item = &'a &'static DeclaredStep>) -> String 
     }
 }
 
-/// The options of a step; none where no step has the name.
-fn options_of(declared: &DeclaredSteps, name: &str) -> Vec<&'static str> {
-    if name == Step::BEFORE[2] {
-        return BACKGROUND.to_vec();
-    }
-    if let Some(action) = ACTIONS.iter().find(|action| action.name == name) {
-        return action.options.to_vec();
-    }
-    let step = declared.iter().find(|step| step.name == name);
-    step.map_or(Vec::new(), |step| step.options.iter().map(|option| option.name).collect())
-}
-
 /// The name of every step.
-fn names(declared: &DeclaredSteps) -> Vec<&'static str> {
+pub(in crate::plan) fn names(declared: &DeclaredSteps) -> Vec<&'static str> {
     let mut names = Step::BEFORE.to_vec();
     for step in declared {
         names.extend((step.needs == Needs::Bucket).then_some(Step::FILL));
@@ -226,13 +221,13 @@ impl StepText<'_> {
     }
 
     fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step, Error> {
-        let mut options = BTreeMap::new();
-        for option in step.options {
-            let Some(value) = self.whole(option.name)? else { continue };
+        let options = step.options.iter().map(|option| {
+            let Some(value) = self.whole(option.name)? else { return Ok(None) };
             let (what, bounds) = (option.bounds)(leader);
-            options.insert(option.name, self.plan.number(&what, &value, bounds)?);
-        }
-        Ok(Step::Measure(measured(step, options)))
+            Ok(Some((option.name, self.plan.number(&what, &value, bounds)?)))
+        });
+        let options: Vec<_> = every(options)?;
+        Ok(Step::Measure(measured(step, options.into_iter().flatten().collect())))
     }
 
     fn background(&self) -> Result<Background, Error> {
@@ -240,12 +235,15 @@ impl StepText<'_> {
             let example = "{ index_in_background = { documents_per_s = 80_000 } }";
             self.wrong(format!("say how many documents a second, as {example}"))
         })?;
-        let background = Background {
-            documents_per_s: self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?,
-            updates_in_1000: self.in_1000("updates")?,
-            deletes_in_1000: self.in_1000("deletes")?,
-            full: self.full(&FULL_BACKGROUND)?.map(|full| full.runs()).transpose()?,
-        };
+        let full = self.full(&FULL_BACKGROUND);
+        let found = (
+            self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S),
+            self.in_1000("updates"),
+            self.in_1000("deletes"),
+            full.and_then(|full| full.map(|full| full.runs()).transpose()),
+        );
+        let (documents_per_s, updates_in_1000, deletes_in_1000, full) = found.together()?;
+        let background = Background { documents_per_s, updates_in_1000, deletes_in_1000, full };
         if background.full.is_some() && background.changes() {
             let message = "what is written at a full rate exists only as a number, and is never changed; take updates and \
                            deletes out, or full";

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::parameters::parameters;
 use crate::choices::unknown;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::Error;
 use crate::plan::document::Parameters;
 use crate::plan::parameter::{Parameter, ParameterScope};
@@ -58,9 +58,9 @@ impl TestBed {
     pub(super) fn parameters(&self) -> Result<Vec<Parameter>, Error> {
         let origin = format!("plans/test-beds/{}.toml", self.name);
         let document: Document = toml::from_str(self.text)
-            .map_err(|error| Box::new(Diagnostic::from_toml(&origin, self.text, &error)))?;
+            .map_err(|error| Mistakes::from(Diagnostic::from_toml(&origin, self.text, &error)))?;
         parameters(ParameterScope::Everywhere, &document.parameters, |span, message| {
-            Error::Plan(Box::new(Diagnostic::new(&origin, self.text, span, message)))
+            Error::Plan(Diagnostic::new(&origin, self.text, span, message).into())
         })
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use record::units::parse_duration;
 use toml::Spanned;
 
+use super::together::every;
 use crate::error::Error;
 use crate::plan::bounds;
 use crate::plan::document::Values;
@@ -77,13 +78,14 @@ impl Plan {
         settings: &Values,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
     ) -> Result<BTreeMap<String, String>, Error> {
-        let texts = self.texts(settings, "a setting")?;
-        for (name, value) in settings {
+        let checked = settings.iter().map(|(name, value)| {
+            let text = self.text_of(value, "a setting")?;
             // Name and value together: only the check knows which of the two is wrong.
-            check_setting(name.get_ref(), &texts[name.get_ref()])
+            check_setting(name.get_ref(), &text)
                 .map_err(|why| self.error(name.span().start..value.span().end, why))?;
-        }
-        Ok(texts)
+            Ok((name.get_ref().clone(), text))
+        });
+        every(checked)
     }
 
     /// Strings, numbers and booleans as texts.
@@ -93,15 +95,18 @@ impl Plan {
         what: &str,
     ) -> Result<BTreeMap<String, String>, Error> {
         let text = |(name, value): (&Spanned<String>, &Spanned<toml::Value>)| {
-            let text = scalar::text(value.get_ref()).map_err(|found| {
-                let hint = if found == "a table" { "; put a dotted name in quotes" } else { "" };
-                let message =
-                    format!("{what} is a string, a number, true or false, found {found}{hint}");
-                self.error(value.span(), message)
-            })?;
-            Ok((name.get_ref().clone(), text))
+            Ok((name.get_ref().clone(), self.text_of(value, what)?))
         };
-        values.iter().map(text).collect()
+        every(values.iter().map(text))
+    }
+
+    fn text_of(&self, value: &Spanned<toml::Value>, what: &str) -> Result<String, Error> {
+        scalar::text(value.get_ref()).map_err(|found| {
+            let hint = if found == "a table" { "; put a dotted name in quotes" } else { "" };
+            let message =
+                format!("{what} is a string, a number, true or false, found {found}{hint}");
+            self.error(value.span(), message)
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use record::text::has_hidden;
 
 use super::parameters::parameters;
 use super::test_bed::{test_bed, unknown_test_bed};
+use super::together::{Together, every};
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::document::{Parameters, VariantTable};
@@ -31,25 +32,33 @@ impl Plan {
         if variants.get_ref().is_empty() {
             return Err(self.error(variants.span(), "a plan has at least one [[variant]]"));
         }
-        let common = Common {
-            settings: self.settings(&self.document.settings, check_setting)?,
-            parameters: self.common_parameters()?,
-        };
+        let settings = self.settings(&self.document.settings, check_setting);
+        let common = (settings, self.common_parameters()).together();
+        // Where what they share is wrong, their own is checked all the same.
+        let (settings, parameters) =
+            common.as_ref().map_or_else(|_| Default::default(), Clone::clone);
+        let shared = Common { settings, parameters };
         let mut names = BTreeSet::new();
-        let mut resolved = Vec::new();
-        for variant in variants.get_ref() {
-            let name = &variant.name;
-            if name.get_ref().is_empty() || !names.insert(name.get_ref()) {
-                let message = "each variant has a name of its own; this one is empty or taken";
-                return Err(self.error(name.span(), message));
+        let resolved = variants.get_ref().iter().map(|variant| {
+            let is_first = names.insert(variant.name.get_ref());
+            let name = self.variant_name(variant, is_first);
+            let rest = self.variant(variant, &shared, check_setting, leader, scale);
+            Ok((name, rest).together()?.1)
+        });
+        let resolved = every(resolved);
+        Ok((common, resolved).together()?.1)
+    }
+
+    fn variant_name(&self, variant: &VariantTable, is_first: bool) -> Result<(), Error> {
+        let name = &variant.name;
+        let message = match name.get_ref() {
+            text if text.is_empty() || !is_first => {
+                "each variant has a name of its own; this one is empty or taken"
             }
-            if has_hidden(name.get_ref()) {
-                let message = "a variant's name has only characters that can be seen";
-                return Err(self.error(name.span(), message));
-            }
-            resolved.push(self.variant(variant, &common, check_setting, leader, scale)?);
-        }
-        Ok(resolved)
+            text if has_hidden(text) => "a variant's name has only characters that can be seen",
+            _ => return Ok(()),
+        };
+        Err(self.error(name.span(), message))
     }
 
     fn variant(
@@ -60,23 +69,30 @@ impl Plan {
         leader: Cluster,
         scale: f64,
     ) -> Result<Variant, Error> {
-        let mut settings = common.settings.clone();
-        settings.extend(self.settings(&variant.settings, check_setting)?);
-        let own = self.parameters(ParameterScope::Everywhere, &variant.parameters)?;
-        let own_parameters = own.iter().map(|parameter| parameter.name.clone()).collect();
         let published = variant.published.as_ref().map(|table| self.published(table));
         let replicas = variant.replicas.as_ref().map(|number| self.replicas(number, leader));
         let nodes: Vec<String> = (0..leader.nodes).map(|n| format!("{LEADER}-{n}")).collect();
+        let found = (
+            self.settings(&variant.settings, check_setting),
+            self.parameters(ParameterScope::Everywhere, &variant.parameters),
+            published.transpose(),
+            self.baseline(variant),
+            replicas.transpose(),
+            self.load(variant.load.as_ref(), &nodes, scale),
+            self.faults(&variant.fault, &self.fault_nodes()),
+        );
+        let (own_settings, own, published, baseline, replicas, load, faults) = found.together()?;
+        let own_parameters = own.iter().map(|parameter| parameter.name.clone()).collect();
         Ok(Variant {
             name: variant.name.get_ref().clone(),
-            settings,
+            settings: common.settings.clone().into_iter().chain(own_settings).collect(),
             parameters: common.parameters.iter().cloned().chain(own).collect(),
             own_parameters,
-            published: published.transpose()?,
-            baseline: self.baseline(variant)?,
-            replicas: replicas.transpose()?,
-            load: self.load(variant.load.as_ref(), &nodes, scale)?,
-            faults: self.faults(&variant.fault, &self.fault_nodes())?,
+            published,
+            baseline,
+            replicas,
+            load,
+            faults,
         })
     }
 
@@ -97,13 +113,16 @@ impl Plan {
     /// The plan's parameters of the virtual world, then those of its clusters.
     fn common_parameters(&self) -> Result<Vec<Parameter>, Error> {
         let document = &self.document;
-        let mut all = self.test_bed()?;
-        all.extend(self.parameters(ParameterScope::Everywhere, &document.parameters)?);
-        all.extend(self.parameters(ParameterScope::Leader, &document.leader.parameters)?);
-        if let Some(follower) = &document.follower {
-            all.extend(self.parameters(ParameterScope::Follower, &follower.parameters)?);
-        }
-        Ok(all)
+        let follower = document.follower.as_ref().map_or(Ok(Vec::new()), |follower| {
+            self.parameters(ParameterScope::Follower, &follower.parameters)
+        });
+        let all: Vec<_> = every([
+            self.test_bed(),
+            self.parameters(ParameterScope::Everywhere, &document.parameters),
+            self.parameters(ParameterScope::Leader, &document.leader.parameters),
+            follower,
+        ])?;
+        Ok(all.concat())
     }
 
     /// The parameters of the test bed that the plan names.

@@ -201,7 +201,7 @@ fn what_cannot_be_with_a_pattern_is_said() {
             by_pattern(&writes.replace("= 5", "= 5, updates = 0.1, full = { documents_per_s = 5 }"), ""),
             "exists only as a number",
         ),
-        (by_pattern(&writes.replace("= 5", "= 5, full = 7"), ROLLS), "full is a table, with"),
+        (by_pattern(&writes.replace("= 5", "= 5, full = 7"), ROLLS), "full is a table; write full = { documents_per_s"),
         (
             by_pattern(&writes.replace("= 5", "= 5, full = { documents = 7 }"), ROLLS),
             "has no option \"documents\"",

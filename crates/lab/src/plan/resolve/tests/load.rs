@@ -155,7 +155,7 @@ fn what_is_wrong_is_shown_in_its_place() {
         ("operations = [\"term\"]\n", "", "a load names its operations"),
         ("measured = \"30s\"", "", "what is measured"),
         ("clients = 100", "clients = 0", "clients is out of range"),
-        ("measured = \"30s\"", "measured = true", "found boolean"),
+        ("measured = \"30s\"", "measured = true", "write measured = \"30s\""),
         ("arrival = \"poisson\"", "arrival = \"fishy\"", "Arrivals: closed"),
         ("rate = 200.0\n", "", "need a rate"),
         ("nodes = [\"leader-0\"]", "nodes = [\"leader-9\"]", "Nodes: leader-0"),

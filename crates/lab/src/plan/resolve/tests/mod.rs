@@ -145,7 +145,7 @@ fn scale_multiplies_documents_and_leaves_at_least_one() {
 #[test]
 fn keys_are_checked() {
     insta::assert_snapshot!(said("[leader]\nnodes = 3", "leader = 3"), @r"
-    my.toml:12:10: invalid type: integer 3, expected a table
+    my.toml:12:10: leader is a table; write [leader] and below it nodes = 3
        |
     12 | leader = 3
        |          ^
@@ -157,19 +157,19 @@ fn keys_are_checked() {
        | ^^
     "#);
     insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, fitted, variant
+    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, operation, load, fault, virtual, node_settings, settings, fitted, variant
       |
     9 | nonsense = 2
       | ^^^^^^^^
     "#);
-    insta::assert_snapshot!(said("seed = 42", ""), @r#"
-    my.toml:4:1: the key "seed" is missing here
+    insta::assert_snapshot!(said("steps = [\"start\", \"index\", \"recover\", \"verify\"]", ""), @r#"
+    my.toml:4:1: the key "steps" is missing here; write steps = ["start", "index", "recover", "verify"]
       |
     4 | name = "remote-recovery"
       | ^
     "#);
     insta::assert_snapshot!(said("laps = 1", "laps = \"1\""), @r#"
-    my.toml:8:8: invalid type: string "1", expected a whole number
+    my.toml:8:8: laps is a whole number; write laps = 1
       |
     8 | laps = "1"
       |        ^^^
@@ -187,17 +187,143 @@ fn keys_are_checked() {
       |          ^
     "#);
     insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, leader, follower, link, corpus, index, bucket, operation, load, fault, test_bed, virtual, node_settings, settings, fitted, variant
+    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, operation, load, fault, virtual, node_settings, settings, fitted, variant
        |
     15 | [folower]
        |  ^^^^^^^
     "#);
     insta::assert_snapshot!(said("[link]\n", "[link.extra]\n"), @r#"
+    3 mistakes in my.toml
+
+    my.toml:18:2: the key "rtt" is missing here; write rtt = "100ms"
+       |
+    18 | [link.extra]
+       |  ^^^^
+
+    my.toml:18:2: the key "rate" is missing here; write rate = "1gbit"
+       |
+    18 | [link.extra]
+       |  ^^^^
+
     my.toml:18:7: unknown key "extra". Keys here: rtt, rate, window
        |
     18 | [link.extra]
        |       ^^^^^
     "#);
+}
+
+/// Each line of a plan that is wrong, and what is said of it.
+#[test]
+fn every_mistake_is_told_at_once_with_the_line_to_write() {
+    let mut text = TEXT.to_owned();
+    for (from, to) in [
+        ("laps = 1", "laps = \"three\""),
+        ("sample = \"100ms\"", "sample = 5"),
+        ("[leader]\nnodes = 3", "[leader]\nnodes = 65"),
+        ("rtt = \"100ms\"", "rtt = 50"),
+        ("rate = \"1gbit\"", "rat = \"1gbit\""),
+        ("# window = \"2mb\"", "window = 2"),
+        ("documents = 2_500_000", "documents = \"2_500_000\""),
+        ("bulk_documents = 5000\n", ""),
+        ("shards = 3", "shards = 3.0"),
+        ("replicas = 0", "replicas = 64"),
+        ("recovery.scheduler\" = \"adaptive\"", "recovery.schedular\" = \"adaptive\""),
+        (
+            "track = \"geopoint\", chunk_size = \"5mb\"",
+            "track = \"geopoint\", chunk_size = \"6mb\"",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        text = text.replacen(from, to, 1);
+    }
+    let Err(Error::Plan(mistakes)) = resolve(&text, 1.0, check) else { panic!("it is refused") };
+    let said: Vec<String> =
+        mistakes.each().iter().map(|one| format!("{}: {}", one.line, one.message)).collect();
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    8: laps is a whole number; write laps = 4
+    9: sample is a time, which is a text with a unit; write sample = "5ms" (units: micros, ms, s, m, h, d)
+    13: nodes is out of range; give 1 to 64
+    19: rtt is a time, which is a text with a unit; write rtt = "50ms" (units: micros, ms, s, m, h, d)
+    20: unknown key "rat"; did you mean "rate" or "rtt"? Keys here: rtt, rate, window
+    21: window is a size, which is a text with a unit; write window = "2mb" (units: b, kb, mb, gb, tb)
+    23: the key "bulk_documents" is missing here; write bulk_documents = 5000
+    25: documents is a whole number; write documents = 2500000
+    30: shards is a whole number; write shards = 3
+    31: replicas on 64 leader nodes is out of range; give 0 to 63
+    58: no published row has chunk_size = "6mb"; there are 1mb, 5mb, 64kb
+    79: no setting is called "narrows.recovery.schedular"; did you mean "narrows.recovery.scheduler"?
+    "#);
+    let whole = mistakes.to_string();
+    assert!(
+        whole.starts_with("12 mistakes in my.toml\n\nmy.toml:8:8: laps is a whole number"),
+        "{whole}"
+    );
+}
+
+#[test]
+fn laps_sample_and_seed_have_defaults() {
+    let text = TEXT.replace("laps = 1\nsample = \"100ms\"\nseed = 42\n", "");
+    assert_ne!(text, TEXT);
+    let plan = resolve(&text, 1.0, check).unwrap();
+    assert_eq!((plan.laps, plan.sample, plan.seed), (1, Duration::from_millis(100), 42));
+}
+
+#[test]
+fn an_index_may_have_mappings_of_its_own() {
+    let with = |mappings: &str| {
+        TEXT.replacen("[settings]\n", &format!("mappings = {mappings}\n\n[settings]\n"), 1)
+    };
+    let plan =
+        resolve(&with("{ properties = { title = { type = \"text\" } } }"), 1.0, check).unwrap();
+    let mappings = serde_json::json!({ "properties": { "title": { "type": "text" } } });
+    assert_eq!(plan.indices[0].mappings, Some(mappings));
+    let flat =
+        resolve(&with("{ title = { type = \"text\" } }"), 1.0, check).unwrap_err().to_string();
+    assert!(flat.contains("properties = { title = { type = \"text\" } }"), "{flat}");
+}
+
+#[test]
+fn a_corpus_is_looked_at_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = |name: &str, content: &str| {
+        std::fs::write(dir.path().join(name), content).unwrap();
+        let path = dir.path().join(name);
+        let text = TEXT.replacen("\"geopoint\"", &format!("\"{}\"", path.display()), 1);
+        let text = text.replacen("documents = 2_500_000", "documents = 3", 1);
+        let wrong = resolve(&text, 1.0, check).err();
+        wrong.map(|wrong| wrong.to_string().replace(&dir.path().display().to_string(), "DIR"))
+    };
+    let documents = "{\"a\":1}\n{\"a\":2}\n\n{\"a\":3}\n{\"a\":4}\n";
+    assert_eq!(said("enough.json", documents), None);
+    let few = said("few.json", "{\"a\":1}\n{\"a\":2}\n").unwrap();
+    assert!(
+        few.contains(
+            "my.toml:25:13: DIR/few.json has 2 documents, and 3 are asked for; write documents = 2"
+        ),
+        "{few}"
+    );
+    let empty = said("empty.json", "\n").unwrap();
+    assert!(empty.contains("DIR/empty.json holds no document"), "{empty}");
+    let bulk = said("bulk.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap();
+    assert!(bulk.contains("cat DIR/bulk.json | awk 'NR % 2 == 0' > documents.ndjson"), "{bulk}");
+}
+
+#[test]
+fn steps_are_whole_and_in_order() {
+    let step = |to: &str| {
+        let said = said("[\"start\", \"index\", \"recover\", \"verify\"]", to);
+        said.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        step("[\"start\", \"recover\", \"index\", \"verify\"]"),
+        "my.toml:7:30: \"index\" comes before \"recover\"; write steps = [\"start\", \"index\", \"recover\", \"verify\"]"
+    );
+    assert_eq!(
+        step("[\"recover\", \"verify\"]"),
+        "my.toml:7:9: the step \"start\" is missing; write steps = [\"start\", \"index\", \"recover\", \"verify\"]"
+    );
+    let none = step("[\"start\", \"index\"]");
+    assert!(none.starts_with("my.toml:7:9: no step measures anything; add recover"), "{none}");
 }
 
 #[test]
@@ -327,7 +453,7 @@ fn steps_with_options_are_checked() {
         "a plan has the step \"recover\" or \"recover_peers\", not both"
     );
     let rate = "{ index_in_background = { documents_per_s = 80_000 } }";
-    let plan = TEXT.replacen(verify, &format!(", {rate}]"), 1);
+    let plan = TEXT.replacen("\"recover\"", &format!("{rate}, \"recover\""), 1);
     let plan = resolve(&plan, 1.0, check).unwrap();
     assert_eq!(plan.background().unwrap().documents_per_s, 80_000);
     assert!(plan.spoils_indices());
@@ -346,7 +472,7 @@ fn parameters_of_the_virtual_world_are_checked() {
     assert!(range.contains("Share of the segments") && range.contains("0 to 0.1"), "{range}");
     assert_eq!(
         said("\"link.loss\" = { value = 0.1 }", "35:15"),
-        "the key \"source\" is missing here"
+        "the key \"source\" is missing here; write source = \"a data sheet\""
     );
     assert_eq!(
         said("\"link.loss\" = { value = 0.1, source = \" \" }", "35:39"),

@@ -1,0 +1,149 @@
+//! Every key of a plan's file: what it holds, its default, an example. Plans are checked against this table, and
+//! `docs/plans.md` and `narrows plans --keys` are written from it. A test holds that it has the keys of the types in
+//! `document.rs`, and no others.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `sections` | the tables of a plan |
+//! | `steps` | the steps, and the options of each |
+//! | `check` | a file against the table: every mistake, and what to write instead |
+//! | `markdown` | the table as a document |
+
+mod check;
+mod markdown;
+#[rustfmt::skip]
+mod sections;
+#[rustfmt::skip]
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub(super) use check::{Checked, check};
+pub use markdown::markdown;
+pub(super) use sections::PLAN;
+pub(super) use steps::{STEPS, options_of};
+
+/// A table of a plan's file.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// As a file writes it, with brackets: `[link]`, `[[index]]`.
+    pub(super) title: &'static str,
+    /// What it is for, in one or two sentences.
+    pub(super) about: &'static str,
+    pub(super) keys: &'static [Key],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) holds: Holds,
+    /// What is so where it is not given; none where it has to be.
+    pub(super) default: Option<&'static str>,
+    /// A value as a file writes it.
+    pub(super) example: &'static str,
+    pub(super) about: &'static str,
+}
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Holds {
+    /// Any text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// A text with a unit of time.
+    Time,
+    /// A text with a unit of bytes.
+    Size,
+    /// A text with a unit of bits or bytes a second.
+    Rate,
+    /// A whole number.
+    Whole,
+    /// A number.
+    Number,
+    /// A text with a unit of time, or a whole number of requests.
+    TimeOrRequests,
+    /// A list of values, each of them a text, a number, true or false.
+    Values,
+    /// A table of names, each with a text, a number, true or false: settings, or columns.
+    Settings,
+    /// A table of anything.
+    Anything,
+    /// A table of parameters of the virtual world, each a table of its own.
+    Parameters(&'static Section),
+    /// The list of steps.
+    Steps,
+    /// A table.
+    Table(&'static Section),
+    /// A list of tables.
+    Tables(&'static Section),
+}
+
+impl Section {
+    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.keys.iter().map(|key| key.name).collect()
+    }
+}
+
+impl Holds {
+    /// What it is in words, with its article.
+    fn words(self) -> &'static str {
+        match self {
+            Holds::Text => "a text",
+            Holds::Texts => "a list of texts",
+            Holds::Time => "a time, which is a text with a unit",
+            Holds::Size => "a size, which is a text with a unit",
+            Holds::Rate => "a rate, which is a text with a unit",
+            Holds::Whole => "a whole number",
+            Holds::Number => "a number",
+            Holds::TimeOrRequests => "a time, which is a text with a unit, or a number of requests",
+            Holds::Values => "a list of texts and numbers",
+            Holds::Settings => "a table of names and values",
+            Holds::Anything | Holds::Table(_) => "a table",
+            Holds::Parameters(_) => "a table of parameters",
+            Holds::Steps => "a list of steps",
+            Holds::Tables(_) => "a list of tables",
+        }
+    }
+
+    /// What it is in a column of a table.
+    fn column(self) -> &'static str {
+        match self {
+            Holds::Time => "time",
+            Holds::Size => "size",
+            Holds::Rate => "rate",
+            Holds::TimeOrRequests => "time, or requests",
+            Holds::Settings => "names and values",
+            other => {
+                let words = other.words();
+                words.strip_prefix("a ").unwrap_or(words)
+            }
+        }
+    }
+}
+
+/// A key that has to be there.
+const fn needed(
+    name: &'static str,
+    holds: Holds,
+    example: &'static str,
+    about: &'static str,
+) -> Key {
+    Key { name, holds, default: None, example, about }
+}
+
+/// A key that may be left out.
+const fn optional(
+    name: &'static str,
+    holds: Holds,
+    default: &'static str,
+    example: &'static str,
+    about: &'static str,
+) -> Key {
+    Key { name, holds, default: Some(default), example, about }
+}
