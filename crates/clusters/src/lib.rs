@@ -22,7 +22,7 @@ pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControl
 pub use credentials::Credentials;
 pub use error::Error;
 pub use fault::FaultKind;
-pub use http::{Answer, RestClient, wire};
+pub use http::{Answer, RestClient, trusted_authorities, wire};
 pub use link::{LinkThread, measure_ceiling};
 pub use nodes::{
     ADDRESS_TAKEN, NodeReady, NodeStart, Order, STOP, TemporaryUse, end_process_on_panic,

@@ -2,6 +2,7 @@
 
 mod commands;
 mod diagnose;
+mod doctor;
 mod exit;
 mod interrupt;
 mod live;

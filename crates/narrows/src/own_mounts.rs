@@ -16,20 +16,14 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
     if std::env::var_os(HAS_OWN).is_some() {
         return Ok(());
     }
-    // Who is not root is so among its own.
-    let tried = [&["--mount"][..], &["--mount", "--user", "--map-root-user"][..]];
-    let works = |args: &&&[&str]| {
-        let tried = Command::new("unshare").args(**args).arg("true").output();
-        tried.is_ok_and(|output| output.status.success())
-    };
-    let Some(args) = tried.iter().find(works) else {
+    let Some(args) = machine::own_mounts() else {
         let text = "a full disk on processes is a small file system of the node's own, and this user may not mount one: \
                     run it as root, with util-linux there, or with --on virtual";
         return Err(Usage(text.to_owned()).into());
     };
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new("unshare");
-    command.args(*args).arg(program).args(std::env::args_os().skip(1)).env(HAS_OWN, "1");
+    command.args(args).arg(program).args(std::env::args_os().skip(1)).env(HAS_OWN, "1");
     // Comes back only if it failed.
     Err(command.exec()).context("begin again through unshare")
 }

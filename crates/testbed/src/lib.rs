@@ -15,9 +15,9 @@ use std::sync::{PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+pub use machine::Tool;
 pub use ports::free_port;
 pub use small_disk::SmallDisk;
-pub use tools::Tool;
 
 /// The variable that has a test fail which cannot run.
 pub const REQUIRE_ALL: &str = "NARROWS_REQUIRE_ALL";
@@ -87,9 +87,9 @@ pub fn test<O: Outcome + 'static>(
             .then(|| MACHINE.write().unwrap_or_else(PoisonError::into_inner));
         let _shared = (company == Company::SideBySide)
             .then(|| MACHINE.read().unwrap_or_else(PoisonError::into_inner));
-        let missing = needs.iter().find(|tool| !tool.is_here());
-        let ran = match missing {
-            Some(tool) => Err(CannotRun(format!("{}: {}", tool.missing, tool.remedy))),
+        let missing = |tool: &&Tool| Some(format!("{}: {}", tool.look().err()?, tool.remedy));
+        let ran = match needs.iter().find_map(missing) {
+            Some(why) => Err(CannotRun(why)),
             None => body().ran(),
         };
         match ran {

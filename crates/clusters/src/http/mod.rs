@@ -26,4 +26,4 @@ pub(crate) use rest::error_in;
 pub use address::Address;
 pub use options::LiveOptions;
 pub use rest::{Answer, RestClient};
-pub use tls::TlsOptions;
+pub use tls::{TlsOptions, trusted_authorities};

@@ -71,14 +71,21 @@ impl TlsOptions {
             }
             return Ok(roots);
         }
-        let (added, _) =
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if added == 0 {
+        if add_systems_own(&mut roots) == 0 {
             let text = "this system has no store of trusted authorities; give the cluster's with --ca FILE";
             return Err(Error::Tls(text.to_owned()));
         }
         Ok(roots)
     }
+}
+
+/// How many authorities this system trusts. Without one no `https` cluster can be reached but with `--ca`.
+pub fn trusted_authorities() -> usize {
+    add_systems_own(&mut RootCertStore::empty())
+}
+
+fn add_systems_own(roots: &mut RootCertStore) -> usize {
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs).0
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {

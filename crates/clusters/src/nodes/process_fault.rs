@@ -69,12 +69,6 @@ impl ProcessFault {
         )
     }
 
-    /// Whether `stress-ng` is installed.
-    pub(crate) fn has_stress() -> bool {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&paths).any(|dir| dir.join("stress-ng").is_file())
-    }
-
     fn begin(script: &str, arguments: &[String]) -> Result<ProcessFault, String> {
         use std::os::unix::process::CommandExt;
         let mut child = Command::new("sh")

@@ -3,7 +3,6 @@
 use super::list::Nodes;
 use super::order::Order;
 use super::process::NodeProcess;
-use super::process_fault::ProcessFault;
 use crate::Error;
 use crate::fault::FaultKind;
 
@@ -57,7 +56,7 @@ impl<C> Nodes<NodeProcess, C> {
     /// `stress-ng` share them as leave one of its threads one part in `factor`. Without `stress-ng` it is slowed.
     fn load(&mut self, node: &str, factor: f64) -> Result<(), Error> {
         let competitors = (factor - 1.0).round() as u32;
-        if competitors == 0 || !ProcessFault::has_stress() {
+        if competitors == 0 || machine::STRESS_NG.look().is_err() {
             return self.slow(node, factor);
         }
         self.limit_cores(node, Some((self.cores_of_a_node(), competitors)))

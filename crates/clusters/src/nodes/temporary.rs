@@ -39,7 +39,7 @@ impl TemporaryDir {
             _ => Error::Io { what: "make a directory in", path: above.clone(), source },
         };
         sweep(&above);
-        if free_bytes(&above).is_some_and(|free| free < FREE_BYTES_MIN) {
+        if machine::free_bytes(&above).is_some_and(|free| free < FREE_BYTES_MIN) {
             return Err(Error::NoRoom { path: above });
         }
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(io)?;
@@ -50,12 +50,6 @@ impl TemporaryDir {
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
-}
-
-/// What others than the superuser may still write there; none where the system does not tell.
-fn free_bytes(dir: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(dir).ok()?;
-    Some(stat.f_bavail * stat.f_frsize)
 }
 
 fn make_marker(dir: &Path) -> io::Result<File> {

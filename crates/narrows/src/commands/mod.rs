@@ -5,6 +5,7 @@ mod cluster;
 mod completions;
 mod dcp;
 mod diagnose;
+mod doctor;
 mod explain;
 mod link;
 mod load;
@@ -39,6 +40,9 @@ pub(crate) enum Command {
     Explain(explain::Args),
     /// Inject causes into nodes that are started for it, and see whether explain finds them.
     Diagnose(diagnose::Args),
+    /// Say what this machine has and lacks for each command, and what to do about it. Exit code 1 if the first run
+    /// cannot work.
+    Doctor(doctor::Args),
     /// Send searches or other requests to a cluster and measure latency and throughput. Read-only unless told
     /// otherwise.
     Load(load::Args),
@@ -73,6 +77,7 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Cluster(args) => cluster::run(&args),

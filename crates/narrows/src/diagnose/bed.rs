@@ -8,8 +8,8 @@ use clusters::{ClusterSpec, Clusters, TopologySpec};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
-use super::quota::{self, Quota};
 use super::{Case, Kind, LIMIT, QUOTA_SHARE_MAX, RTT, STARVED_RECOVERY};
+use machine::Quota;
 
 /// The site that has the primaries, and the one that recovers replicas. Each is one node.
 pub(crate) const NEAR: &str = "near";
@@ -125,11 +125,11 @@ impl<T: Clusters> Bed<T> {
             quota.allow(share)?;
             // The first may have more to do than all that follow, and any may be held up by something else.
             let took = self.time_of_recovery().await?.min(self.time_of_recovery().await?);
-            if took >= STARVED_RECOVERY || share <= quota::SHARE_MIN {
+            if took >= STARVED_RECOVERY || share <= Quota::SHARE_MIN {
                 return Ok(());
             }
             let fits = took.div_duration_f64(STARVED_RECOVERY).min(LOWERED_AT_LEAST);
-            share = (share * fits).max(quota::SHARE_MIN);
+            share = (share * fits).max(Quota::SHARE_MIN);
         }
     }
 

@@ -4,14 +4,12 @@
 //! | --- | --- |
 //! | `bed` | two nodes on two sites of one cluster, indices to recover, recoveries that go on |
 //! | `bench` | cases drawn from seeds, and scores of the verdicts on them |
-//! | `quota` | a control group that keeps a node from running |
 //!
 //! A verdict is right if its first finding is of a class that the injection is one of; of a healthy recovery, if
 //! nothing is found.
 
 mod bed;
 pub(crate) mod bench;
-mod quota;
 
 use std::time::Duration;
 
@@ -93,7 +91,7 @@ impl Case {
     /// Why it cannot be injected on this machine.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         let obstacle = "no control group with a quota can be made here (root on Linux can)";
-        (self.kind == Kind::Cpu && !quota::Quota::is_allowed()).then_some(obstacle)
+        (self.kind == Kind::Cpu && machine::CONTROL_GROUPS.look().is_err()).then_some(obstacle)
     }
 
     /// Whether something goes on that a probe could change.

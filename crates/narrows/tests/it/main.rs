@@ -9,6 +9,7 @@ mod bad_days;
 mod bench;
 mod command_line;
 mod dcp;
+mod doctor;
 mod embedded_target;
 mod following;
 mod hostile;

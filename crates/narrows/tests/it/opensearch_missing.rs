@@ -21,7 +21,7 @@ fn that_java_is_missing_is_said_with_the_command_that_installs_it() {
         command.env_remove("JAVA_HOME");
         command
     };
-    refused(&mut bare(&[]), &["apt-get install openjdk-17-jre-headless"]);
+    refused(&mut bare(&[]), &["apt-get install default-jre-headless"]);
     let home = dir.path().to_str().unwrap();
     refused(&mut bare(&["--opensearch-home", home]), &["lib and modules"]);
     nothing_is_left(dir.path());

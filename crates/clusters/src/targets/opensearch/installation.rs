@@ -17,9 +17,6 @@ const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
 /// The oldest Java for a distribution without its own.
 const JAVA_OLDEST: u32 = 11;
-/// Where Debian installs every Java, besides the one on the path.
-const JAVAS: &str = "/usr/lib/jvm";
-const INSTALL_MAVEN: &str = "apt-get install maven";
 /// Lines of a failed build that are shown.
 const BUILD_LINES: usize = 12;
 
@@ -37,10 +34,10 @@ pub(crate) struct Installation {
 impl Installation {
     /// A release, from the cache; fetched and compiled where it is not there yet.
     pub(super) async fn from_maven(release: &Release) -> Result<Installation, Error> {
-        let java = java(None, release.java_oldest, release.install_java).await?;
+        let java = java(None, release.java_oldest, release.java.remedy).await?;
         let dialect = release.dialect;
-        let dir = cache_dir()?.join(cache_name(&release.whole_name(), dialect));
-        if !dir.join("classes").is_dir() {
+        let dir = made_cache_dir()?.join(release_name(release));
+        if !is_whole(&dir) {
             build(&dir, release, &java).await?;
         }
         let mut class_path = dir.join("classes").into_os_string();
@@ -59,8 +56,8 @@ impl Installation {
         let dialect = Dialect::of_home(&lib).filter(|_| home.join("modules").is_dir());
         let no_distribution = || Error::NoDistribution { home: home.to_owned() };
         let dialect = dialect.ok_or_else(no_distribution)?;
-        let java = java(Some(home), JAVA_OLDEST, Release::standard().install_java).await?;
-        let source = cache_dir()?.join(format!("{}.java", cache_name("node", dialect)));
+        let java = java(Some(home), JAVA_OLDEST, Release::standard().java.remedy).await?;
+        let source = made_cache_dir()?.join(format!("{}.java", cache_name("node", dialect)));
         write(&source, &node_source(dialect))?;
         let arguments = vec!["-cp".into(), lib.join("*").into_os_string(), source.into()];
         Ok(Installation { java, arguments, home: Some(home.to_owned()), dialect })
@@ -98,13 +95,32 @@ fn cache_name(what: &str, dialect: Dialect) -> String {
     format!("{what}-{:08x}", hash as u32)
 }
 
-/// `NARROWS_CACHE`, or `narrows` in the user's cache directory.
-fn cache_dir() -> Result<PathBuf, Error> {
+/// The entry of a release.
+fn release_name(release: &Release) -> String {
+    cache_name(&release.whole_name(), release.dialect)
+}
+
+/// Whether an entry of a release holds all that it needs.
+fn is_whole(dir: &Path) -> bool {
+    dir.join("classes").is_dir()
+}
+
+/// Where a release has been built; none where it has yet to be fetched.
+pub(super) fn built(release: &Release) -> Option<PathBuf> {
+    cache_dir().map(|dir| dir.join(release_name(release))).filter(|dir| is_whole(dir))
+}
+
+/// `NARROWS_CACHE`, or `narrows` in the user's cache directory; none where nothing says where that is.
+pub(super) fn cache_dir() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let own = variable("NARROWS_CACHE").map(PathBuf::from);
     let user = || variable("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("narrows"));
     let home = || variable("HOME").map(|dir| PathBuf::from(dir).join(".cache/narrows"));
-    let dir = own.or_else(user).or_else(home).ok_or(Error::NoCache)?;
+    own.or_else(user).or_else(home)
+}
+
+fn made_cache_dir() -> Result<PathBuf, Error> {
+    let dir = cache_dir().ok_or(Error::NoCache)?;
     std::fs::create_dir_all(&dir).map_err(|source| Error::Io {
         what: "make the cache directory",
         path: dir.clone(),
@@ -119,59 +135,20 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(path, text).map_err(io)
 }
 
-/// The Java to use: the distribution's, `JAVA_HOME`'s, or the one on the path; where that is too old, one of
-/// [`JAVAS`] that is not. Checked by asking for its version.
+/// The Java to use; a JVM may take seconds to say its version, so it is asked on a thread of its own.
 async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result<PathBuf, Error> {
-    let below = |dir: &Path| Some(dir.join("bin/java")).filter(|java| java.is_file());
-    let bundled = home.and_then(|home| below(&home.join("jdk")));
-    let set = std::env::var_os("JAVA_HOME").and_then(|dir| below(Path::new(&dir)));
-    let first = bundled.or(set).unwrap_or_else(|| "java".into());
+    let home = home.map(Path::to_owned);
+    let asked = tokio::task::spawn_blocking(move || machine::java(home.as_deref(), oldest));
+    let found = asked.await.unwrap_or_else(|error| Err(error.to_string()));
     let missing =
         |found: String| Error::Missing { what: "Java", found, install, oldest: oldest.to_string() };
-    let version = version_of(&first).await.map_err(missing)?;
-    if version >= oldest {
-        return Ok(first);
-    }
-    for java in installed().iter().filter_map(|dir| below(dir)) {
-        if version_of(&java).await.is_ok_and(|version| version >= oldest) {
-            return Ok(java);
-        }
-    }
-    Err(missing(format!("{} is Java {version}", first.display())))
-}
-
-/// Directories of [`JAVAS`]; none where there is no such place.
-fn installed() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(JAVAS).into_iter().flatten();
-    let mut dirs: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    dirs.sort_unstable();
-    dirs
-}
-
-/// The major version of a Java; the error is what was found instead.
-async fn version_of(java: &Path) -> Result<u32, String> {
-    let answer = run(Command::new(java).arg("-version"), "java").await?;
-    let said = String::from_utf8_lossy(&answer.stderr);
-    java_version(&said).ok_or_else(|| format!("{} -version says {:?}", java.display(), said.trim()))
-}
-
-/// The major version in the first line of `java -version`: `17` of `17.0.15`, `8` of `1.8.0_402`.
-fn java_version(said: &str) -> Option<u32> {
-    let quoted = said.split('"').nth(1)?;
-    let mut numbers = quoted.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-    match numbers.next()?.ok()? {
-        1 => numbers.next()?.ok(),
-        version => Some(version),
-    }
+    found.map(|java| java.path).map_err(missing)
 }
 
 /// Runs a command to its end; the error is why it could not be started.
 async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
-    output.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no {name} on the path"),
-        _ => format!("{name} cannot be started: {error}"),
-    })
+    output.map_err(|error| machine::why_not_started(name, &error))
 }
 
 /// Downloads and compiles in a directory of its own, and moves the result to `dir`, so that `dir` is always complete.
@@ -198,7 +175,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> 
     let output = run(&mut maven, "mvn").await.map_err(|found| Error::Missing {
         what: "Maven",
         found,
-        install: INSTALL_MAVEN,
+        install: machine::MAVEN.remedy,
         oldest: "3.6".to_owned(),
     })?;
     if !output.status.success() {
@@ -210,7 +187,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> 
     let made = work.path().join("target");
     match std::fs::rename(&made, dir) {
         // Another run was faster; its result is the same.
-        Err(_) if dir.join("classes").is_dir() => Ok(()),
+        Err(_) if is_whole(dir) => Ok(()),
         result => result.map_err(io("move what was built to", dir)),
     }
 }
@@ -218,16 +195,6 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn java_says_its_version_in_many_ways() {
-        assert_eq!(java_version("openjdk version \"17.0.15\" 2025-04-15"), Some(17));
-        assert_eq!(java_version("java version \"1.8.0_402\"\nJava(TM) SE"), Some(8));
-        assert_eq!(java_version("openjdk version \"21\" 2023-09-19"), Some(21));
-        assert_eq!(java_version("openjdk version \"22-ea\" 2024-03-19"), Some(22));
-        assert_eq!(java_version("bash: no such thing"), None);
-        assert_eq!(java_version("\"\""), None);
-    }
 
     #[test]
     fn each_flavour_has_its_own_class_and_its_own_place() {

@@ -110,6 +110,16 @@ impl OpenSearchClusters {
         self
     }
 
+    /// Where a release has been fetched and built already; none where Maven has yet to do that.
+    pub fn built(release: &Release) -> Option<PathBuf> {
+        installation::built(release)
+    }
+
+    /// Where releases are kept; none where neither `NARROWS_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says it.
+    pub fn cache_dir() -> Option<PathBuf> {
+        installation::cache_dir()
+    }
+
     /// Downloads or finds OpenSearch. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be awaited
     /// by itself, because the first time takes a while.
     pub async fn install(&mut self) -> Result<(), Error> {

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use machine::Tool;
+
 use crate::Error;
 
 /// A release of OpenSearch, or of Elasticsearch where it is of the same licence, whose jars Maven Central has.
@@ -17,8 +19,8 @@ pub struct Release {
     pub(super) plugins: [&'static str; 3],
     /// The oldest Java that runs it.
     pub(super) java_oldest: u32,
-    /// The command that installs such a Java.
-    pub(super) install_java: &'static str,
+    /// Such a Java.
+    pub java: &'static Tool,
 }
 
 /// Names that differ by flavour and version.
@@ -58,9 +60,6 @@ impl Dialect {
     }
 }
 
-const JAVA_17: &str = "apt-get install openjdk-17-jre-headless";
-const JAVA_21: &str = "apt-get install openjdk-21-jre-headless";
-
 const OPENSEARCH_PLUGINS: [&str; 3] = [
     "org.opensearch.transport.Netty4Plugin",
     "org.opensearch.analysis.common.CommonAnalysisPlugin",
@@ -75,7 +74,7 @@ static RELEASES: [Release; 4] = [
         dialect: Dialect::OPENSEARCH,
         plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
-        install_java: JAVA_17,
+        java: &machine::JAVA,
     },
     Release {
         name: "1.3.13",
@@ -83,7 +82,7 @@ static RELEASES: [Release; 4] = [
         dialect: Dialect::OPENSEARCH_1,
         plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
-        install_java: JAVA_17,
+        java: &machine::JAVA,
     },
     Release {
         name: "3.0.0",
@@ -95,7 +94,7 @@ static RELEASES: [Release; 4] = [
             "org.opensearch.plugin.repository.url.URLRepositoryModulePlugin",
         ],
         java_oldest: 21,
-        install_java: JAVA_21,
+        java: &machine::JAVA_21,
     },
     Release {
         name: "elasticsearch-7.10.2",
@@ -107,7 +106,7 @@ static RELEASES: [Release; 4] = [
             "org.elasticsearch.plugin.repository.url.URLRepositoryPlugin",
         ],
         java_oldest: 11,
-        install_java: JAVA_17,
+        java: &machine::JAVA,
     },
 ];
 
@@ -126,6 +125,11 @@ impl Release {
             name: name.to_owned(),
             known: RELEASES.each_ref().map(|release| release.name).join(", "),
         })
+    }
+
+    /// All of them.
+    pub fn all() -> &'static [Release] {
+        &RELEASES
     }
 
     /// Flavour and version in one word.

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod ask;
+mod java;
+mod limits;
+mod mounts;
+mod programs;
+mod quota;
+mod tool;
+
+pub use ask::{ask, why_not_started};
+pub use java::{JAVA, JAVA_21, Java, java};
+pub use limits::{free_bytes, memory_limit_bytes, open_files_max};
+pub use mounts::{OWN_MOUNTS, own_mounts};
+pub use programs::{
+    CHROMIUM, COUCHBASE_PY, FOR_TESTS, GO, MAVEN, OPENSEARCH_PY, SCRIPT, STRESS_NG, TSHARK, python,
+};
+pub use quota::{CONTROL_GROUPS, Quota};
+pub use tool::Tool;

@@ -1,0 +1,53 @@
+//! What this process may take: open files, memory, room on a disk.
+
+use std::path::Path;
+
+/// What others than the superuser may still write there, bytes; none where the system does not tell.
+pub fn free_bytes(dir: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(dir).ok()?;
+    Some(stat.f_bavail * stat.f_frsize)
+}
+
+/// How many files and connections this process may hold open: the soft limit; none where the system does not tell.
+pub fn open_files_max() -> Option<u64> {
+    open_files_in(&std::fs::read_to_string("/proc/self/limits").ok()?)
+}
+
+/// A line of proc(5)'s limits: `Max open files            1024                 1048576              files`.
+fn open_files_in(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    match line.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+/// The memory that a container leaves to this process, bytes; none where nothing limits it.
+pub fn memory_limit_bytes() -> Option<u64> {
+    // Within a container its own group stands there. The first version says 2^63 where there is no limit.
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let text = files.iter().find_map(|file| std::fs::read_to_string(file).ok())?;
+    text.trim().parse().ok().filter(|bytes: &u64| *bytes < 1 << 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_the_kernel_writes_them() {
+        let of = |soft: &str| {
+            open_files_in(&format!("Max cpu time  1 2 s\nMax open files  {soft}  9 files\n"))
+        };
+        assert_eq!(of("1024"), Some(1024));
+        assert_eq!(of("unlimited"), Some(u64::MAX));
+        assert_eq!(of("?"), None);
+        assert_eq!(open_files_in(""), None);
+    }
+
+    #[test]
+    fn a_directory_that_there_is_not_has_no_room() {
+        assert!(free_bytes(&std::env::temp_dir()).is_some());
+        assert_eq!(free_bytes(Path::new("/no/such/place")), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! A control group that lets a process have a part of a core. Linux alone, and only where we may make groups.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::ask::why_not_started;
+use crate::tool::Tool;
+
+/// Groups of processes that are given a share of the cores.
+pub static CONTROL_GROUPS: Tool = Tool {
+    name: "control groups with a quota",
+    look: look_for_groups,
+    remedy: "run it as root on Linux; in a container, with --privileged",
+};
+
+/// A period is as short as may be: a process that has had its part waits for the next.
+const PERIOD_MIN_US: f64 = 100_000.0;
+/// The smallest part of a period that the kernel takes.
+const PART_MIN_US: f64 = 1000.0;
+
+/// A process that is kept from running. Dropping this lets it run again.
+#[derive(Debug)]
+pub struct Quota {
+    pid: u32,
+    group: PathBuf,
+    /// Where it was before.
+    home: PathBuf,
+    /// Whether groups are of the first version.
+    is_first: bool,
+}
+
+impl Quota {
+    /// With less, a node would hardly answer any more: a period is half a second then.
+    pub const SHARE_MIN: f64 = 0.002;
+
+    /// Lets a process have so much of one core.
+    ///
+    /// # Errors
+    /// Where this machine does not let us.
+    pub fn of(pid: u32, share: f64) -> io::Result<Quota> {
+        let first = PathBuf::from("/sys/fs/cgroup/cpu");
+        let is_first =
+            first.join("cpu.cfs_quota_us").exists() || first.join("cgroup.procs").exists();
+        let home = if is_first { first } else { PathBuf::from("/sys/fs/cgroup") };
+        let group = home.join(format!("narrows-{pid}"));
+        fs::create_dir(&group)?;
+        // From here on it is removed again, whatever fails.
+        let made = Quota { pid, group, home, is_first };
+        made.allow(share)?;
+        fs::write(made.group.join("cgroup.procs"), pid.to_string())?;
+        Ok(made)
+    }
+
+    /// From now on it has so much of one core.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn allow(&self, share: f64) -> io::Result<()> {
+        let period_us = PERIOD_MIN_US.max(PART_MIN_US / share);
+        let (part_us, period_us) = ((share * period_us).round(), period_us.round());
+        if self.is_first {
+            // A part that is longer than its period is refused, so that neither order of the two always does.
+            fs::write(self.group.join("cpu.cfs_quota_us"), "-1")?;
+            fs::write(self.group.join("cpu.cfs_period_us"), period_us.to_string())?;
+            fs::write(self.group.join("cpu.cfs_quota_us"), part_us.to_string())
+        } else {
+            fs::write(self.group.join("cpu.max"), format!("{part_us} {period_us}"))
+        }
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // A group with a process in it stays; one whose process has ended can go at once.
+        let _ = fs::write(self.home.join("cgroup.procs"), self.pid.to_string());
+        let _ = fs::remove_dir(&self.group);
+    }
+}
+
+/// Makes a group and puts a process into it that does nothing.
+fn look_for_groups() -> Result<String, String> {
+    let mut idle = Command::new("sleep");
+    idle.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut idle = idle.spawn().map_err(|error| why_not_started("sleep", &error))?;
+    let made = Quota::of(idle.id(), 1.0);
+    let found = made.as_ref().map(|quota| {
+        let version = if quota.is_first { "1" } else { "2" };
+        format!("version {version}, in {}", quota.home.display())
+    });
+    let found = found.map_err(|error| format!("no group can be made in /sys/fs/cgroup: {error}"));
+    // A group can go once nobody is in it.
+    drop(made);
+    let _ = idle.kill();
+    let _ = idle.wait();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether or not this machine lets us make one.
+    #[test]
+    fn a_group_goes_with_its_quota() {
+        let mut idle = Command::new("sleep").arg("60").spawn().unwrap();
+        let homes = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
+        let groups = homes.map(|home| PathBuf::from(format!("{home}/narrows-{}", idle.id())));
+        let is_there = || groups.iter().any(|group| group.exists());
+        let quota = Quota::of(idle.id(), 0.5);
+        assert_eq!(is_there(), quota.is_ok(), "{quota:?}");
+        assert_eq!(CONTROL_GROUPS.look().is_ok(), quota.is_ok());
+        drop(quota);
+        assert!(!is_there());
+        idle.kill().unwrap();
+        idle.wait().unwrap();
+    }
+}
