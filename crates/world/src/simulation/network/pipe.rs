@@ -51,6 +51,21 @@ pub(in crate::simulation) struct Passed {
     pub(super) lost_bytes: u64,
 }
 
+/// A piece whose last byte has not arrived.
+struct Arriving {
+    from: Time,
+    until: Time,
+    bytes: u64,
+}
+
+impl Arriving {
+    /// Bytes that are still to arrive then.
+    fn left(&self, at: Time) -> u64 {
+        let (left, whole) = ((self.until - at).as_nanos(), (self.until - self.from).as_nanos());
+        (u128::from(self.bytes) * left.min(whole) / whole.max(1)) as u64
+    }
+}
+
 /// What continues when a cut heals.
 type Continue = Box<dyn FnOnce()>;
 
@@ -60,6 +75,8 @@ pub(in crate::simulation) struct Pipe {
     queue_bytes: Cell<Option<u64>>,
     random_loss: RefCell<Option<RandomLoss>>,
     queue: RefCell<RateQueue>,
+    /// In a pipe that loses what its queue cannot hold: what is reserved there and does not wait yet.
+    arriving: RefCell<Vec<Arriving>>,
     /// When the last small piece has passed, in a pipe where they go ahead.
     small_until: Option<Cell<Time>>,
     bytes: Cell<u64>,
@@ -95,6 +112,7 @@ impl Pipe {
             queue_bytes: Cell::new(None),
             random_loss: RefCell::new(None),
             queue: RefCell::default(),
+            arriving: RefCell::default(),
             small_until,
             bytes: Cell::new(0),
             faults,
@@ -150,7 +168,8 @@ impl Pipe {
             (Some(room), Some(rate)) => {
                 // The queue must hold what still waits when the last byte has arrived.
                 let waits = (queue.backlog(now) + at_rate(bytes, rate)).saturating_sub(spread);
-                let waiting = (waits.as_nanos() * u128::from(rate) / 1_000_000_000) as u64;
+                let reserved = (waits.as_nanos() * u128::from(rate) / 1_000_000_000) as u64;
+                let waiting = reserved.saturating_sub(self.still_to_arrive(now, now + spread));
                 waiting.saturating_sub(room).min(bytes)
             }
             _ => 0,
@@ -159,6 +178,10 @@ impl Pipe {
         let lost_bytes =
             self.random_loss.borrow_mut().as_mut().map_or(0, |loss| loss.draw(sent_bytes));
         let service = rate.map_or(Duration::ZERO, |rate| at_rate(sent_bytes, rate));
+        if self.queue_bytes.get().is_some() && !spread.is_zero() {
+            let piece = Arriving { from: now, until: now + spread, bytes: sent_bytes };
+            self.arriving.borrow_mut().push(piece);
+        }
         self.bytes.set(self.bytes.get() + sent_bytes);
         let mut done = queue.reserve(now, service);
         if let Some(small_until) = self.small_until.as_ref().filter(|_| bytes <= SMALL_BYTES) {
@@ -168,6 +191,13 @@ impl Pipe {
         let begins = Time(done.0.saturating_sub(service.as_nanos() as u64));
         let spread = (done.max(now + spread)) - begins;
         Passed { head: begins + delay, spread, lost_bytes: overflow_bytes + lost_bytes }
+    }
+
+    /// Bytes of earlier pieces that arrive after `at`, which is not before `now`.
+    fn still_to_arrive(&self, now: Time, at: Time) -> u64 {
+        let mut arriving = self.arriving.borrow_mut();
+        arriving.retain(|piece| piece.until > now);
+        arriving.iter().filter(|piece| piece.until > at).map(|piece| piece.left(at)).sum()
     }
 
     /// The cut is healed: what stalled continues, in the order in which it arrived.
@@ -216,6 +246,16 @@ mod tests {
         // Comes as fast as the line: nothing waits.
         assert_eq!(pipe.pass(Time(30_000_000), 50 * MS, 50_000).lost_bytes, 0);
         assert_eq!(pipe.bytes(), 80_000);
+    }
+
+    #[test]
+    fn what_has_not_arrived_takes_no_room_in_a_queue() {
+        let config = LinkConfig { queue_bytes: Some(30_000), ..ten_ms_and_a_megabyte_a_second() };
+        let pipe = line(config);
+        assert_eq!(pipe.pass(Time(0), 100 * MS, 100_000).lost_bytes, 0, "as fast as the line");
+        assert_eq!(pipe.pass(Time(10_000_000), Duration::ZERO, 1000).lost_bytes, 0);
+        // 1 kB waits already, and what arrives meanwhile leaves as it comes.
+        assert_eq!(pipe.pass(Time(10_000_000), Duration::ZERO, 40_000).lost_bytes, 11_000);
     }
 
     #[test]
