@@ -174,7 +174,7 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
             let clusters = args.opensearch.nodes()?.clusters(&env);
             bench::on_processes(&env, clusters, seeds, probes).await
         })?,
-        On::Virtual | On::Url(_) => (bench::in_virtual_time(seeds, probes)?, None),
+        On::Virtual | On::Url(_) => bench::in_virtual_time(seeds, probes)?,
     };
     // A page says which seeds it is of: what ended early is printed, and not written.
     if let (Some(dir), None) = (&args.write, &failed) {
@@ -198,9 +198,8 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     }
     print_bench(&found, args.json)?;
     failed.map_or(Ok(()), |error| {
-        Err(error.context(
-            "the bench ended early; these are the cases before that, and no page was written",
-        ))
+        Err(error
+            .context("a case could not be tried; these are the others, and no page was written"))
     })
 }
 

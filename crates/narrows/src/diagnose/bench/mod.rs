@@ -38,8 +38,11 @@ use crate::seeds::side_by_side;
 use crate::terminal::say;
 
 /// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
-/// also asked for with probes.
-pub(crate) fn in_virtual_time(seeds: Vec<u64>, probes: bool) -> anyhow::Result<Bench> {
+/// also asked for with probes. The first error of a case comes with the cases that could be tried.
+pub(crate) fn in_virtual_time(
+    seeds: Vec<u64>,
+    probes: bool,
+) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
     let journals = tempfile::tempdir()?;
     let journals = probes.then_some(journals.path());
     let one = |seed: u64| {
@@ -51,8 +54,14 @@ pub(crate) fn in_virtual_time(seeds: Vec<u64>, probes: bool) -> anyhow::Result<B
         }
     };
     let mut told = Told::new(&Simulated, seeds.len());
-    let outcomes = side_by_side(&seeds, &one, |seed, outcome| told.tell(seed, outcome))?;
-    Ok(bench(&Simulated, outcomes))
+    let tried = side_by_side(&seeds, &|seed| Ok(one(seed)), |seed, outcome| {
+        if let Ok(outcome) = outcome {
+            told.tell(seed, outcome);
+        }
+    })?;
+    let (outcomes, failed): (Vec<_>, Vec<_>) = tried.into_iter().partition(Result::is_ok);
+    let bench = bench(&Simulated, outcomes.into_iter().flatten().collect());
+    Ok((bench, failed.into_iter().find_map(Result::err)))
 }
 
 /// The same on nodes that are started for it, one case after another. Whatever the end, the nodes are stopped; an error

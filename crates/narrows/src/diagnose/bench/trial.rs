@@ -44,6 +44,9 @@ pub(crate) async fn trial(
 ) -> anyhow::Result<Outcome> {
     let runs = Runs { place, seed: case.seed };
     let base = runs.rate(&case.surroundings).await?;
+    if base <= 0.0 && case.surroundings.recovers {
+        return Ok(Outcome::Refused("nothing moves before anything is injected"));
+    }
     let second = case.with_second(base);
     let beneath = runs.rate_or(&second, &case.surroundings, base).await?;
     let injected = case.injected(second, beneath);
