@@ -38,6 +38,8 @@ pub const TRACKED_COPY_LEFT_OUT: &str = "engine: a tracked copy gets no writes";
 pub const OWN_COPY_TRUSTED: &str = "engine: a copy of an earlier term is trusted";
 /// Sessions are numbered from 1 on after every start.
 pub const SESSIONS_BEGIN_AGAIN: &str = "engine: session numbers begin again";
+/// A node that missed a state learns of it by the next one alone.
+pub const STATE_MISSED: &str = "engine: a state that was missed stays missed";
 /// The manager publishes what it did not write.
 pub const STATE_NOT_WRITTEN: &str = "engine: the manager does not write the state";
 /// A recovery from remote gets what not every copy of the leader has.
@@ -84,6 +86,7 @@ pub const ALL: &[&str] = &[
     TRACKED_COPY_LEFT_OUT,
     OWN_COPY_TRUSTED,
     SESSIONS_BEGIN_AGAIN,
+    STATE_MISSED,
     STATE_NOT_WRITTEN,
     REMOTE_BEYOND_CHECKPOINT,
     CHANGES_BEYOND_CHECKPOINT,

@@ -7,6 +7,7 @@ use policy::failures::Component;
 use super::manager::{Manager, version_of};
 use super::parts::{Node, Parts};
 use crate::following;
+use crate::planted;
 use crate::recovery;
 use crate::remote;
 use crate::replication;
@@ -31,8 +32,11 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             Response::State(Box::pin(joining).await?)
         }
         Request::Heartbeat(name) => heartbeat(node, &name)?,
-        Request::FollowerCheck => {
+        Request::FollowerCheck(version) => {
             node.heard_manager();
+            if core.state().version < version && !core.env.is_planted(planted::STATE_MISSED) {
+                Box::pin(core.ask_for_state()).await?;
+            }
             Response::Done
         }
         Request::Publish(publication) => {

@@ -1,6 +1,6 @@
 //! The cluster manager: the state, and the events that wait for their turn.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot};
@@ -18,6 +18,8 @@ pub(super) type Answer = Result<Arc<ClusterState>, Failure>;
 /// The state, and the events that wait for their turn.
 pub(crate) struct Manager {
     pub(super) state: RefCell<Arc<ClusterState>>,
+    /// The last version that every node was sent, whether it got it or not.
+    pub(super) published: Cell<u64>,
     pub(super) waiting: RefCell<Vec<(Event, oneshot::Sender<Answer>)>>,
     pub(super) came: Notify,
 }
@@ -50,7 +52,8 @@ impl Manager {
         };
         state::apply(&mut state, env.epoch_ms(), Event::ManagerRestarted).map_err(refused)?;
         let state = RefCell::new(Arc::new(state));
-        Ok(Manager { state, waiting: RefCell::default(), came: Notify::new() })
+        let (published, waiting) = (Cell::default(), RefCell::default());
+        Ok(Manager { state, published, waiting, came: Notify::new() })
     }
 
     /// Handles an event: changes the state, stores it, and publishes it to every node that is there.

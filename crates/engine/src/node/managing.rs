@@ -45,10 +45,12 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
     }
     *manager.state.borrow_mut() = new.clone();
     publish(core, &old, &new).await;
+    manager.published.set(new.version);
     answers(&new)
 }
 
-/// A node that does not answer is found by [`watch_nodes`]; publishing does not wait for it for long.
+/// A node that does not answer is found by [`watch_nodes`], and one that did not get it is told then that there is a newer
+/// one; publishing does not wait for either for long.
 async fn publish(core: &Rc<Core>, old: &Arc<ClusterState>, new: &Arc<ClusterState>) {
     core.accept_state(new.clone());
     let diff = Arc::new(StateDiff::between(old, new));
@@ -109,13 +111,13 @@ pub(super) async fn watch_nodes(node: Node) {
     let mut looked = core.env.now();
     loop {
         core.env.sleep(core.settings().follower_check_interval()).await;
-        let state = manager.state();
+        let (state, version) = (manager.state(), manager.published.get());
         let others = state.present_nodes().filter(|other| other.name != core.name());
         let checks: Vec<_> = others
             .map(|other| {
                 let (from, address) = (core.clone(), other.transport_address.clone());
                 let check = core.env.spawn("checks a node", async move {
-                    let request = Request::FollowerCheck;
+                    let request = Request::FollowerCheck(version);
                     from.pool.call(&address, Class::Control, request, CHECK_TIMEOUT).await
                 });
                 (other.name.clone(), check)

@@ -153,8 +153,9 @@ pub enum Request {
     Dangling(String),
     /// From the manager: this is the state now. Refused by a node that lacks the one that it follows.
     Publish(Publication),
-    /// From the manager to a present member: are you there?
-    FollowerCheck,
+    /// From the manager to a present member: are you there, and have you this version of the state or a later one? A
+    /// member that missed it asks for the state before it answers.
+    FollowerCheck(u64),
     /// To the manager: I am alive. Refused where the manager does not know it.
     Heartbeat(String),
     /// To the manager: this happened; answers with the version once that is published.

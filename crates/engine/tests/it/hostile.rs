@@ -24,7 +24,7 @@ both_worlds!(
 
 /// Who has an older state may ask a copy that is being brought up: its store is open, and lacks operations.
 async fn a_copy_that_recovers_is_not_read(env: Env) {
-    let (between, mut cluster) = cluster_behind(&env, "one", 2).await;
+    let (between, mut cluster) = cluster_behind(&env, "one", 2, 0).await;
     cluster.stop_node(1).await;
     cluster.create("a", 1, 0).await;
     assert_eq!(cluster.index("a", 0, 100).await, 100);
@@ -77,7 +77,7 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
 
 /// A manager that has too much to do, or no room for the state, takes the node in later.
 async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
-    let (between, mut cluster) = cluster_behind(&env, "one", 2).await;
+    let (between, mut cluster) = cluster_behind(&env, "one", 2, 0).await;
     for refusal in [
         Failure::new(429, "circuit_breaking_exception", "too much at once"),
         Failure::new(429, "cluster_block_exception", "the disk is full"),

@@ -15,6 +15,7 @@ mod foreground;
 mod fuzz;
 mod hostile;
 mod leases;
+mod membership;
 mod recovery;
 mod replica_selection;
 mod replication;

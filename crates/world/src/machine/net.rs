@@ -2,7 +2,7 @@
 //!
 //! | bytes | field |
 //! | --- | --- |
-//! | 4 | magic `NRW2` |
+//! | 4 | magic `NRW3` |
 //! | 4 | length of the head, little-endian |
 //! | 4 | length of the tail |
 //! | 4 | CRC-32C of the twelve bytes before and of the head |
@@ -26,7 +26,7 @@ use crate::Message;
 use crate::counters::NetCounters;
 use crate::message::{Frame, MAX_HEAD_BYTES, MAX_TAIL_BYTES};
 
-const MAGIC: [u8; 4] = *b"NRW2";
+const MAGIC: [u8; 4] = *b"NRW3";
 const PREFIX_BYTES: usize = 16;
 /// Messages that wait in one connection before `send` waits.
 const QUEUED_MESSAGES: usize = 4;

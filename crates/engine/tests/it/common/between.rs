@@ -67,6 +67,11 @@ impl Between {
         self.inner.holds.set(Some(which));
     }
 
+    /// Holds nothing back from now on; what is held stays so, as if it was lost.
+    pub fn lose_what_is_held(&self) {
+        self.inner.holds.set(None);
+    }
+
     /// How many questions are held back.
     pub fn held(&self) -> usize {
         self.inner.held.get()
@@ -120,16 +125,21 @@ impl Inner {
     }
 }
 
-/// A cluster whose manager the others reach through somebody in between.
-pub async fn cluster_behind(env: &Env, name: &str, nodes: usize) -> (Between, Cluster) {
-    let manager = format!("{name}-0");
+/// A cluster of which the others reach one node, as node 0, the manager, through somebody in between.
+pub async fn cluster_behind(
+    env: &Env,
+    name: &str,
+    nodes: usize,
+    behind: usize,
+) -> (Between, Cluster) {
+    let behind = format!("{name}-{behind}");
     let address = match env.is_virtual() {
-        true => format!("{manager}:9300"),
+        true => format!("{behind}:9300"),
         false => format!("127.0.0.1:{}", testbed::free_port()),
     };
     let between = Between::before(env, &address).await;
     let change = |config: &mut engine::NodeConfig| {
-        if config.name == manager {
+        if config.name == behind {
             config.transport = address.clone();
             config.publish = Some(between.address.clone());
         }
