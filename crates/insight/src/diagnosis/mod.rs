@@ -11,7 +11,9 @@
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
-//! | `pace`, `node_pace` | rates and times to go; what each node does now |
+//! | `pace`, `node_pace`, `flow` | rates and times to go; what each node does now, and what goes from node to node |
+//! | `green` | when the cluster will be green |
+//! | `events` | what happened between two looks |
 //! | [`score`], `baselines` | scores of verdicts on known causes; what simpler tools would say |
 //!
 //! Two looks are needed: counters alone say nothing. The traps of the field are kept: source and target pauses are
@@ -27,8 +29,11 @@ mod causes;
 mod class;
 mod copying;
 mod diagnose;
+mod events;
 mod finding;
+mod flow;
 mod following;
+mod green;
 mod knobs;
 mod node_pace;
 mod pace;
@@ -45,7 +50,10 @@ mod waiting;
 pub use baselines::{highest_utilisation, settings_lint};
 pub use class::Class;
 pub use diagnose::{Diagnosis, diagnose, recorded};
+pub use events::{Event, EventFinder, Topic};
 pub use finding::{By, Evidence, Finding, Gain, Lift, RuledOut};
+pub use flow::{Flow, flows};
+pub use green::{TimeToGreen, time_to_green};
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rule::Rule;

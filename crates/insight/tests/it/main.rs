@@ -3,6 +3,7 @@
 mod common;
 mod diagnosis;
 mod json;
+mod over_time;
 mod probe;
 mod summary;
 mod thresholds;

@@ -1,0 +1,236 @@
+//! When a cluster will be green: an interval with what it rests on, or why nobody can tell.
+
+use record::observation::{Observation, Recovery};
+use record::units::{show_bytes, show_seconds};
+use serde::Serialize;
+
+use super::class::Class;
+use super::diagnose::Diagnosis;
+use super::pace::Pace;
+use super::series::Series;
+
+/// When every copy is where it should be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum TimeToGreen {
+    /// It is green.
+    Now,
+    /// Not yet.
+    Within {
+        /// Seconds from the last look, earliest.
+        soon_s: f64,
+        /// And latest.
+        late_s: f64,
+        /// What was reckoned with.
+        rests_on: String,
+    },
+    /// What is seen does not tell.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl TimeToGreen {
+    fn unknown(why: impl Into<String>) -> TimeToGreen {
+        TimeToGreen::Unknown { why: why.into() }
+    }
+
+    /// A few words: `now`, `in 3:10 to 4:20`, `unknown`.
+    pub fn words(&self) -> String {
+        match self {
+            TimeToGreen::Now => "now".to_owned(),
+            TimeToGreen::Within { soon_s, late_s, .. } => {
+                format!("in {} to {}", show_seconds(*soon_s), show_seconds(*late_s))
+            }
+            TimeToGreen::Unknown { .. } => "unknown".to_owned(),
+        }
+    }
+
+    /// What it rests on, or why it is unknown; empty where there is nothing to say.
+    pub fn note(&self) -> &str {
+        match self {
+            TimeToGreen::Now => "",
+            TimeToGreen::Within { rests_on, .. } => rests_on,
+            TimeToGreen::Unknown { why } => why,
+        }
+    }
+}
+
+/// When the cluster of a series will be green. `paces` are those of its last look, and `diagnosis` its own.
+pub fn time_to_green(series: &Series<'_>, paces: &[Pace], diagnosis: &Diagnosis) -> TimeToGreen {
+    let Some(last) = series.last() else { return TimeToGreen::unknown("nothing was seen yet") };
+    let Some(health) = &last.health else {
+        return TimeToGreen::unknown("the cluster's health is not told");
+    };
+    if health.status == "green" {
+        return TimeToGreen::Now;
+    }
+    let blocked = diagnosis.findings.iter().find(|one| one.class == Class::AllocationBlock);
+    if let Some(blocked) = blocked {
+        return TimeToGreen::unknown(format!("not before this is lifted: {}", blocked.sentence));
+    }
+    if let Some(delayed) = health.delayed.filter(|count| *count > 0) {
+        return TimeToGreen::unknown(format!(
+            "copies that wait for a node to come back: {delayed}"
+        ));
+    }
+    let needed = needed(last, paces);
+    if needed.is_empty() {
+        return TimeToGreen::unknown("copies are missing, and none of them recovers now");
+    }
+    let mut left = Left::default();
+    for pace in &needed {
+        if let Err(why) = left.add(pace) {
+            return TimeToGreen::unknown(why);
+        }
+    }
+    let queued = match queued(series, last) {
+        Ok(queued) => queued,
+        Err(why) => return TimeToGreen::unknown(why),
+    };
+    left.within(needed.len(), queued)
+}
+
+/// The recoveries that the cluster waits for; a copy that merely moves leaves it as green as it was.
+fn needed<'p>(last: &Observation, paces: &'p [Pace]) -> Vec<&'p Pace> {
+    let copies = |pace: &&Pace| !matches!(pace.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE");
+    let active: Vec<&Pace> = paces.iter().filter(|pace| !pace.ended).filter(copies).collect();
+    let is_missing = |pace: &&Pace| {
+        last.waiting.iter().any(|copy| {
+            copy.state == "INITIALIZING"
+                && (&copy.index, copy.shard) == (&pace.index, pace.shard)
+                && copy.node == pace.target
+        })
+    };
+    let missing: Vec<&Pace> = active.iter().copied().filter(|pace| is_missing(pace)).collect();
+    // The list of copies is older than that of recoveries.
+    if missing.is_empty() { active } else { missing }
+}
+
+/// What is left of the recoveries that go on.
+#[derive(Default)]
+struct Left {
+    bytes: f64,
+    /// Bytes a second of all of them, if each has its highest and its lowest likely rate.
+    high_bytes_per_s: f64,
+    low_bytes_per_s: f64,
+    /// The last of them ends so late at its own rate.
+    late_s: f64,
+    /// The last replay of operations ends so early.
+    replayed_s: f64,
+}
+
+impl Left {
+    fn add(&mut self, pace: &Pace) -> Result<(), String> {
+        let name = || format!("{}[{}]", pace.index, pace.shard);
+        match (pace.stage.as_str(), pace.eta_s) {
+            ("VERIFY_INDEX" | "FINALIZE" | "DONE", _) => {}
+            ("TRANSLOG", Some((soon, late))) => {
+                self.replayed_s = self.replayed_s.max(soon);
+                self.late_s = self.late_s.max(late);
+            }
+            (_, Some((soon, late))) => {
+                let bytes = pace.total_bytes.zip(pace.done_bytes);
+                let bytes = bytes.map_or(0, |(total, done)| total.saturating_sub(done)) as f64;
+                self.bytes += bytes;
+                if bytes > 0.0 && soon > 0.0 {
+                    self.high_bytes_per_s += bytes / soon;
+                    self.low_bytes_per_s += bytes / late;
+                }
+                self.late_s = self.late_s.max(late);
+            }
+            (_, None) => return Err(format!("the rate of {} is not known yet", name())),
+        }
+        Ok(())
+    }
+
+    /// Earliest, if a recovery that ends leaves its rate to the others; latest, if each keeps to its own.
+    fn within(self, active: usize, queued: Queued) -> TimeToGreen {
+        if queued.copies > 0 && self.low_bytes_per_s <= 0.0 {
+            return TimeToGreen::unknown("nothing is copied now, and copies wait");
+        }
+        let shared = |bytes: f64, rate: f64| if rate > 0.0 { bytes / rate } else { 0.0 };
+        let soon = shared(self.bytes + queued.least_bytes, self.high_bytes_per_s);
+        let late = shared(self.bytes + queued.most_bytes, self.low_bytes_per_s);
+        let late = if queued.copies > 0 { late } else { 0.0 };
+        let soon_s = soon.max(self.replayed_s);
+        TimeToGreen::Within {
+            soon_s,
+            late_s: late.max(self.late_s).max(soon_s),
+            rests_on: rests_on(active, &queued),
+        }
+    }
+}
+
+fn rests_on(active: usize, queued: &Queued) -> String {
+    let recoveries = match active {
+        1 => "1 recovery at its rate of now".to_owned(),
+        n => format!("{n} recoveries at their rates of now"),
+    };
+    if queued.copies == 0 {
+        return format!("{recoveries}; replaying operations afterwards comes on top");
+    }
+    let each = match queued.sizes {
+        (least, most) if least == most => show_bytes(most),
+        (least, most) => format!("{} to {}", show_bytes(least), show_bytes(most)),
+    };
+    let (copies, are) = match queued.copies {
+        1 => ("1 copy that waits".to_owned(), "is"),
+        n => (format!("{n} copies that wait"), "are"),
+    };
+    format!("{recoveries}; {copies} {are} taken to be as large as those that were seen ({each})")
+}
+
+/// Copies that are on no node yet.
+#[derive(Default)]
+struct Queued {
+    copies: u64,
+    least_bytes: f64,
+    most_bytes: f64,
+    /// The smallest and the largest that one is taken to be.
+    sizes: (u64, u64),
+}
+
+/// What waits for a slot. Nobody tells the size of a copy that is on no node: it is taken from those of its index that
+/// were seen recovering, or else from all that were.
+fn queued(series: &Series<'_>, last: &Observation) -> Result<Queued, String> {
+    let count = last.health.as_ref().and_then(|health| health.unassigned).unwrap_or(0);
+    if count == 0 {
+        return Ok(Queued::default());
+    }
+    let seen: Vec<&Recovery> =
+        series.looks().iter().flat_map(|(_, look)| &look.recoveries).collect();
+    let sizes = |index: Option<&str>| {
+        let of = seen.iter().filter(|one| index.is_none_or(|name| one.index == name));
+        let all = of.filter_map(|one| one.total_bytes).filter(|bytes| *bytes > 0);
+        all.fold(None, |known: Option<(u64, u64)>, bytes| {
+            Some(known.map_or((bytes, bytes), |(a, b)| (a.min(bytes), b.max(bytes))))
+        })
+    };
+    let Some(any) = sizes(None) else {
+        return Err(format!("how large the copies are that wait ({count}) is not known yet"));
+    };
+    let mut by_index = std::collections::BTreeMap::new();
+    let unassigned = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
+    let mut queued = Queued { sizes: (u64::MAX, 0), ..Queued::default() };
+    for copy in unassigned {
+        let index = copy.index.as_str();
+        let (least, most) =
+            *by_index.entry(index).or_insert_with(|| sizes(Some(index)).unwrap_or(any));
+        queued.copies += 1;
+        queued.least_bytes += least as f64;
+        queued.most_bytes += most as f64;
+        queued.sizes = (queued.sizes.0.min(least), queued.sizes.1.max(most));
+    }
+    if queued.copies == 0 {
+        queued.sizes = any;
+        (queued.least_bytes, queued.most_bytes, queued.copies) = (any.0 as f64, any.1 as f64, 1);
+    }
+    // The list may be older than the count.
+    let factor = count as f64 / queued.copies as f64;
+    queued.least_bytes *= factor;
+    queued.most_bytes *= factor;
+    queued.copies = count;
+    Ok(queued)
+}
