@@ -13,7 +13,8 @@ pub use java::{JAVA, JAVA_21, Java, java};
 pub use limits::{free_bytes, memory_limit_bytes, open_files_max};
 pub use mounts::{OWN_MOUNTS, own_mounts};
 pub use programs::{
-    CHROMIUM, COUCHBASE_PY, FOR_TESTS, GO, MAVEN, OPENSEARCH_PY, SCRIPT, STRESS_NG, TSHARK, python,
+    CHROMIUM, COUCHBASE_PY, FOR_TESTS, GO, MAVEN, OPENSEARCH_PY, PROMETHEUS, SCRIPT, STRESS_NG,
+    TSHARK, python,
 };
 pub use quota::{CONTROL_GROUPS, Quota};
 pub use tool::Tool;

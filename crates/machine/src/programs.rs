@@ -27,6 +27,13 @@ pub static CHROMIUM: Tool = Tool {
     remedy: "apt-get install chromium",
 };
 
+/// Asks for figures and keeps them.
+pub static PROMETHEUS: Tool = Tool {
+    name: "Prometheus",
+    look: || first_line("prometheus", &["--version"]),
+    remedy: "apt-get install prometheus",
+};
+
 /// Builds Couchbase's Go clients; from 1.21 on it fetches the version that they ask for.
 pub static GO: Tool = Tool {
     name: "Go 1.21 or newer",
@@ -68,8 +75,9 @@ pub static COUCHBASE_PY: Tool = Tool {
 };
 
 /// What the tests of this workspace need. `.ci/run` installs all of it.
-pub static FOR_TESTS: [&Tool; 12] = [
+pub static FOR_TESTS: [&Tool; 13] = [
     &CHROMIUM,
+    &PROMETHEUS,
     &JAVA,
     &JAVA_21,
     &MAVEN,

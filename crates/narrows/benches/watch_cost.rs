@@ -7,6 +7,9 @@
 //! ```text
 //! cargo bench -p narrows --bench watch_cost -- embedded 10 20
 //! ```
+//! `page` measures the other side: what `watch` itself takes of this machine where a cluster of 300 nodes and 20 000
+//! shards answers it, with a screen, with a page, and with figures for Prometheus: `-- page SECONDS`.
+//!
 //! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes; `recovering` as the fourth has
 //! a throttled recovery go on all the while.
 
@@ -14,14 +17,21 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
 use clusters::{
     ClusterSpec, Clusters, Credentials, EmbeddedClusters, OpenSearchClusters, TopologySpec,
 };
+use common::large::Large;
 use common::noise;
+use common::watched::Watched;
 use insight::stats::{mean, median, median_interval};
 use serde_json::json;
 use testbed::bench::Table;
@@ -56,6 +66,9 @@ fn main() {
         std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let number = |n: usize, default| arguments.get(n).map_or(default, |a| a.parse().unwrap());
     let (pairs, seconds) = (number(1, 5), number(2, 20));
+    if arguments.first().is_some_and(|word| word == "page") {
+        return pages(number(1, 60));
+    }
     let recovers = arguments.get(3).is_some_and(|word| word == "recovering");
     world::real_world::run(1, async |env| match arguments.first().map(String::as_str) {
         Some("opensearch") => {
@@ -67,6 +80,73 @@ fn main() {
             measure(&env, target, pairs, seconds, recovers).await;
         }
     });
+}
+
+const OWN_TABLE: Table = Table {
+    page: "watch_cost",
+    name: "own",
+    columns: &["watched by", "% of a core", "memory at most, MB", "sent to each page, KB a look"],
+};
+
+/// What `watch` itself takes, on a cluster that is not there.
+fn pages(seconds: u64) {
+    let url = Large::start(300, 20_000, 60, 900);
+    OWN_TABLE.begin();
+    let web = ["--web", "127.0.0.1:0"];
+    let figures = ["--serve-metrics", "127.0.0.1:0"];
+    own("lines (`--plain`)", &url, &["--plain"], 0, seconds);
+    own("`--web`, no page open", &url, &web, 0, seconds);
+    own("`--web`, one page open", &url, &web, 1, seconds);
+    own("`--web`, five pages open", &url, &web, 5, seconds);
+    own("`--serve-metrics`, asked every second", &url, &figures, 1, seconds);
+}
+
+fn own(name: &str, url: &str, arguments: &[&str], pages: usize, seconds: u64) {
+    let servers = usize::from(arguments.len() > 1);
+    let watched = Watched::start(&[&[url], arguments].concat(), servers);
+    let pid = watched.child.id();
+    let sent = Arc::new(AtomicU64::new(0));
+    for _ in 0..pages {
+        let (address, sent) = (watched.address().to_owned(), sent.clone());
+        let is_page = arguments[0] == "--web";
+        std::thread::spawn(move || if is_page { page(&address, &sent) } else { scraped(&address) });
+    }
+    // Until everything was asked for at least twice.
+    std::thread::sleep(Duration::from_secs(25));
+    let (before, sent_before) = (threads(&[pid]), sent.load(Relaxed));
+    std::thread::sleep(Duration::from_secs(seconds));
+    let [used, _] = used_s(&before, &threads(&[pid]));
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most_kib: f64 = most.trim().split(' ').next().unwrap().parse().unwrap();
+    let each = (sent.load(Relaxed) - sent_before) as f64 / pages.max(1) as f64;
+    OWN_TABLE.row(&[
+        name.to_owned(),
+        format!("{:.2}", used / seconds as f64 * 100.0),
+        format!("{:.0}", most_kib * 1024.0 / 1e6),
+        if each > 0.0 { format!("{:.0}", each / seconds as f64 / 1e3) } else { "-".to_owned() },
+    ]);
+}
+
+/// Reads events until they end.
+fn page(address: &str, sent: &AtomicU64) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /events HTTP/1.1\r\nhost: {address}\r\n\r\n").unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(read) = stream.read(&mut buffer)
+        && read > 0
+    {
+        sent.fetch_add(read as u64, Relaxed);
+    }
+}
+
+/// Asks every second until nobody answers.
+fn scraped(address: &str) {
+    while let Ok(mut stream) = TcpStream::connect(address) {
+        let _ = write!(stream, "GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let _ = stream.read_to_end(&mut Vec::new());
+        std::thread::sleep(Duration::from_secs(1));
+    }
 }
 
 async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64, recovers: bool) {

@@ -14,6 +14,7 @@ mod progress;
 mod runs;
 mod seeds;
 mod terminal;
+mod web;
 
 use std::process::ExitCode;
 

@@ -13,19 +13,25 @@ pub(super) fn check_host(
     bound: Option<IpAddr>,
     allowed: &[String],
 ) -> Result<(), Failure> {
-    let name = name_of(host);
-    let is_bound = |ip: IpAddr| bound.is_some_and(|bound| bound == ip || bound.is_unspecified());
-    let known = is_loopback(name)
-        || name.parse().is_ok_and(is_bound)
-        || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
-    if known {
+    if is_own_name(host, bound, allowed) {
         return Ok(());
     }
+    let name = name_of(host);
     let reason = format!(
         "this node is not asked by the name [{name}], which a page of a stranger may have given it; ask it by its \
          address or localhost, or start the cluster with --allow-host {name}"
     );
     Err(Failure::new(403, "security_exception", reason))
+}
+
+/// Whether `host`, `name:port`, is a name of whoever listens on `bound`: of this machine for itself, its address, or
+/// one of those that are `allowed`.
+pub fn is_own_name(host: &str, bound: Option<IpAddr>, allowed: &[String]) -> bool {
+    let name = name_of(host);
+    let is_bound = |ip: IpAddr| bound.is_some_and(|bound| bound == ip || bound.is_unspecified());
+    is_loopback(name)
+        || name.parse().is_ok_and(is_bound)
+        || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
 }
 
 /// Refuses what a web page of another site sends through somebody's browser.

@@ -55,6 +55,7 @@ use engine::{Error, Node, NodeConfig};
 use world::Env;
 
 pub use engine::core::BasicAuth;
+pub use hosts::is_own_name;
 pub use message::{RestMessage, RestRequest, RestResponse};
 pub use router::handle;
 pub use server::RestListener;

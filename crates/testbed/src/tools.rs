@@ -4,7 +4,7 @@ use crate::SmallDisk;
 
 pub use machine::{
     CHROMIUM, CONTROL_GROUPS, COUCHBASE_PY, GO, JAVA, JAVA_21, MAVEN, OPENSEARCH_PY, OWN_MOUNTS,
-    SCRIPT, STRESS_NG, TSHARK, python,
+    PROMETHEUS, SCRIPT, STRESS_NG, TSHARK, python,
 };
 
 /// The right to mount a file system where everybody sees it.

@@ -1,6 +1,8 @@
 //! When a cluster will be green: an interval with what it rests on, or why nobody can tell.
 
-use record::observation::{Observation, Recovery};
+use std::collections::BTreeMap;
+
+use record::observation::Observation;
 use record::units::{show_bytes, show_seconds};
 use serde::Serialize;
 
@@ -199,25 +201,22 @@ fn queued(series: &Series<'_>, last: &Observation) -> Result<Queued, String> {
     if count == 0 {
         return Ok(Queued::default());
     }
-    let seen: Vec<&Recovery> =
-        series.looks().iter().flat_map(|(_, look)| &look.recoveries).collect();
-    let sizes = |index: Option<&str>| {
-        let of = seen.iter().filter(|one| index.is_none_or(|name| one.index == name));
-        let all = of.filter_map(|one| one.total_bytes).filter(|bytes| *bytes > 0);
-        all.fold(None, |known: Option<(u64, u64)>, bytes| {
-            Some(known.map_or((bytes, bytes), |(a, b)| (a.min(bytes), b.max(bytes))))
-        })
-    };
-    let Some(any) = sizes(None) else {
+    let mut by_index: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut any: Option<(u64, u64)> = None;
+    let wider = |known: (u64, u64), bytes: u64| (known.0.min(bytes), known.1.max(bytes));
+    for recovery in series.looks().iter().flat_map(|(_, look)| &look.recoveries) {
+        let Some(bytes) = recovery.total_bytes.filter(|bytes| *bytes > 0) else { continue };
+        let of = by_index.entry(recovery.index.as_str()).or_insert((bytes, bytes));
+        *of = wider(*of, bytes);
+        any = Some(wider(any.unwrap_or((bytes, bytes)), bytes));
+    }
+    let Some(any) = any else {
         return Err(format!("how large the copies are that wait ({count}) is not known yet"));
     };
-    let mut by_index = std::collections::BTreeMap::new();
     let unassigned = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
     let mut queued = Queued { sizes: (u64::MAX, 0), ..Queued::default() };
     for copy in unassigned {
-        let index = copy.index.as_str();
-        let (least, most) =
-            *by_index.entry(index).or_insert_with(|| sizes(Some(index)).unwrap_or(any));
+        let (least, most) = by_index.get(copy.index.as_str()).copied().unwrap_or(any);
         queued.copies += 1;
         queued.least_bytes += least as f64;
         queued.most_bytes += most as f64;

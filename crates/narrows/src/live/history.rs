@@ -16,9 +16,16 @@ const RECENT_MS: f64 = 12_000.0;
 #[derive(Default)]
 pub(crate) struct History {
     looks: VecDeque<(f64, Observation)>,
+    /// Whether looks are forgotten that no longer speak of now.
+    is_of_now: bool,
 }
 
 impl History {
+    /// One that keeps what speaks of now and nothing else: of a large cluster a look is large.
+    pub(crate) fn of_now() -> History {
+        History { is_of_now: true, ..History::default() }
+    }
+
     pub(crate) fn push(&mut self, t_ms: f64, mut look: Observation) {
         // Settings and round trips come with every tenth look; with what is forgotten they would go too.
         if look.settings.is_none() && self.looks.len() >= RECENT {
@@ -36,6 +43,16 @@ impl History {
             self.looks.pop_front();
         }
         self.looks.push_back((t_ms, look));
+        while self.is_of_now && self.looks.len() > self.recent_looks() {
+            self.looks.pop_front();
+        }
+    }
+
+    /// How many of the last looks speak of now.
+    fn recent_looks(&self) -> usize {
+        let last_ms = self.looks.back().map_or(0.0, |(t_ms, _)| *t_ms);
+        let recent = self.looks.iter().rev().take_while(|(t_ms, _)| last_ms - t_ms <= RECENT_MS);
+        recent.count().max(RECENT)
     }
 
     /// All looks.
@@ -45,9 +62,7 @@ impl History {
 
     /// Those that speak of now.
     pub(crate) fn recent(&self) -> Series<'_> {
-        let last_ms = self.looks.back().map_or(0.0, |(t_ms, _)| *t_ms);
-        let recent = self.looks.iter().rev().take_while(|(t_ms, _)| last_ms - t_ms <= RECENT_MS);
-        self.series().tail(recent.count().max(RECENT))
+        self.series().tail(self.recent_looks())
     }
 
     pub(crate) fn last(&self) -> Option<&(f64, Observation)> {

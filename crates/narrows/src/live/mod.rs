@@ -6,6 +6,7 @@ mod left;
 mod looking;
 mod probing;
 mod recording;
+mod watching;
 
 pub(crate) use connect::{
     ConnectArgs, checked_options, client, connect, greet, options, second_client, title, usage,
@@ -15,3 +16,4 @@ pub(crate) use left::tell_left;
 pub(crate) use looking::{Looking, looked_again};
 pub(crate) use probing::{Probing, probe, probe_unrecorded};
 pub(crate) use recording::Recording;
+pub(crate) use watching::{Seen, Watching};

@@ -19,3 +19,4 @@ mod opensearch_missing;
 mod probe;
 mod processes;
 mod version;
+mod web;

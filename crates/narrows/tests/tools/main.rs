@@ -1,6 +1,7 @@
 //! A binary of its own: its tests need tools, or the machine to themselves. The longest stand first, so that others run
 //! beside them.
 
+mod browser;
 #[path = "../it/common/mod.rs"]
 mod common;
 mod cores;
@@ -8,10 +9,12 @@ mod diagnose;
 mod faults;
 mod full_disks;
 mod load;
+mod metrics;
 mod opensearch;
 mod ordinary_client;
 mod real_against_virtual;
 mod terminal;
+mod web;
 
 testbed::main! {
     faults::nodes_of_opensearch [JAVA, MAVEN, CONTROL_GROUPS, STRESS_NG],
@@ -23,6 +26,10 @@ testbed::main! {
     opensearch::elasticsearch_7_10_2_is_started_and_understood [JAVA, MAVEN],
     opensearch::opensearch_1_3_13_is_started_and_understood [JAVA, MAVEN],
     opensearch::a_snapshot_is_restored_through_the_link [JAVA, MAVEN],
+    web::the_page_says_of_opensearch_what_was_done_to_it [JAVA, MAVEN, CHROMIUM],
+    metrics::prometheus_reads_them_and_the_dashboard_has_something_to_show [PROMETHEUS],
+    web::tabs_policy_and_reconnecting [CHROMIUM],
+    web::a_browser_shows_the_token_over_tls [CHROMIUM],
     load::opensearch_behind_tls [JAVA, MAVEN],
     faults::the_embedded_engine_as_processes_that_lack_cores [CONTROL_GROUPS, STRESS_NG],
     full_disks::full_disks_stop_a_follower_and_a_leader_and_room_has_them_go_on [OWN_MOUNTS],

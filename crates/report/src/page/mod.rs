@@ -17,7 +17,8 @@ use record::{Manifest, RunDir};
 
 use limits::chip;
 
-const CSS: &str = include_str!("page.css");
+/// The rules of every page.
+pub(crate) const CSS: &str = include_str!("page.css");
 
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";

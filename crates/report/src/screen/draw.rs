@@ -1,5 +1,6 @@
 //! A view as a screen.
 
+use insight::diagnosis::TimeToGreen;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -74,12 +75,21 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Pa
             Span::styled(plain(&view.title), bold),
             Span::styled("  health ", paint.dim()),
             Span::styled(plain(&view.health), paint.health(&view.health).patch(bold)),
+            Span::styled(until_green(view), paint.dim()),
             Span::styled("  q quits", paint.dim()),
         ]),
         Line::styled(plain(&view.about), paint.dim()),
     ];
     lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// When it will be green, where that is worth a word.
+fn until_green(view: &View) -> String {
+    match &view.green {
+        TimeToGreen::Within { .. } => format!("  green {}", view.green.words()),
+        TimeToGreen::Now | TimeToGreen::Unknown { .. } => String::new(),
+    }
 }
 
 fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {

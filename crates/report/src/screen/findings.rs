@@ -109,15 +109,16 @@ fn lift_rows(lift: &Lift) -> Vec<(&'static str, String)> {
     let now = lift.now.as_deref().map_or_else(String::new, |now| format!(" = {now}{scope}"));
     let to = lift.to.as_deref().map_or_else(String::new, |to| format!(", try {to}"));
     let mut rows = vec![("setting", format!("{setting}{now}{to}")), ("do", lift.action.clone())];
-    if let Some(to) = &lift.to {
-        // Where it is set today is where it has to be set again: a transient value hides a persistent one.
-        let rank = if lift.set_by == Some(Scope::Transient) { "transient" } else { "persistent" };
-        rows.push((
-            "how",
-            format!("PUT _cluster/settings {{\"{rank}\":{{\"{setting}\":\"{to}\"}}}}"),
-        ));
-    }
+    rows.extend(request(lift).map(|request| ("how", request)));
     rows
+}
+
+/// The request that sets what lifts a finding; none for an action.
+pub(crate) fn request(lift: &Lift) -> Option<String> {
+    let (setting, to) = (lift.setting.as_ref()?, lift.to.as_ref()?);
+    // Where it is set today is where it has to be set again: a transient value hides a persistent one.
+    let rank = if lift.set_by == Some(Scope::Transient) { "transient" } else { "persistent" };
+    Some(format!("PUT _cluster/settings {{\"{rank}\":{{\"{setting}\":\"{to}\"}}}}"))
 }
 
 fn row(label: &str, words: &str, style: Style) -> String {

@@ -18,5 +18,7 @@ mod view;
 
 pub use draw::draw;
 pub use findings::findings;
+pub(crate) use findings::request;
 pub use plain::plain_lines;
 pub use view::{Found, Place, View};
+pub(crate) use view::{node_cells, recovery_cells};

@@ -1,5 +1,7 @@
 //! A view as lines: for logs, for pipes, and for terminals that cannot be drawn on.
 
+use insight::diagnosis::TimeToGreen;
+
 use super::view::{View, node_cells, recovery_cells};
 use crate::style::plain;
 
@@ -29,6 +31,9 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     }
     lines.extend(view.followers.iter().map(|line| format!("  follower {line}")));
     lines.extend(view.waiting.iter().map(|line| format!("  waits: {line}")));
+    if view.green != TimeToGreen::Now {
+        lines.push(format!("  green {}: {}", view.green.words(), view.green.note()));
+    }
     lines.push(format!("  {}", view.verdict));
     // The first finding has been printed as the verdict.
     lines.extend(view.found.iter().enumerate().filter_map(|(index, found)| {

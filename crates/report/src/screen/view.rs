@@ -1,6 +1,8 @@
 //! What is shown of a live cluster.
 
-use insight::diagnosis::{Diagnosis, Finding, NodePace, Pace, Series, node_paces, paces};
+use insight::diagnosis::{
+    Diagnosis, Finding, NodePace, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
+};
 use insight::words;
 use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_seconds};
@@ -25,6 +27,10 @@ pub struct View {
     pub title: String,
     /// `green`, `yellow`, `red`, or `unknown`, as it is while nobody answers.
     pub health: String,
+    /// Copies on no node; none where the health is not told.
+    pub unassigned: Option<u64>,
+    /// When it will be green.
+    pub green: TimeToGreen,
     /// Hosts, what a look costs, where it is recorded.
     pub about: String,
     /// Since when nobody answers, and why. Everything else is then of the last look that was answered.
@@ -76,6 +82,11 @@ impl View {
         }
         let mut recoveries = paces(series);
         recoveries.sort_by_key(|pace| pace.ended);
+        let green = match place.trouble.is_some() {
+            true => TimeToGreen::Unknown { why: "the cluster does not answer".to_owned() },
+            false => time_to_green(series, &recoveries, diagnosis),
+        };
+        let unassigned = health.and_then(|health| health.unassigned);
         let health = health.filter(|_| place.trouble.is_none());
         let trouble = place.trouble.as_ref().map(|why| {
             let since = show_seconds(place.answered_s_ago.round());
@@ -84,6 +95,8 @@ impl View {
         View {
             title,
             health: health.map_or("unknown", |health| health.status.as_str()).to_owned(),
+            unassigned,
+            green,
             about,
             trouble,
             recoveries,
@@ -157,7 +170,7 @@ fn waiting(all: &[WaitingCopy]) -> Vec<String> {
 }
 
 /// What stands on the line of a recovery, by column.
-pub(super) struct RecoveryCells {
+pub(crate) struct RecoveryCells {
     pub name: String,
     pub path: String,
     pub stage: String,
@@ -169,7 +182,7 @@ pub(super) struct RecoveryCells {
     pub eta: String,
 }
 
-pub(super) fn recovery_cells(pace: &Pace) -> RecoveryCells {
+pub(crate) fn recovery_cells(pace: &Pace) -> RecoveryCells {
     let replaying = pace.stage == "TRANSLOG";
     let (done, total) = if replaying {
         (pace.done_ops, pace.total_ops)
@@ -214,7 +227,7 @@ pub(super) fn recovery_cells(pace: &Pace) -> RecoveryCells {
 }
 
 /// What stands on the line of a node: CPU, disk, network, pauses, recoveries, heap.
-pub(super) fn node_cells(node: &NodePace) -> [String; 7] {
+pub(crate) fn node_cells(node: &NodePace) -> [String; 7] {
     let dash = || "-".to_owned();
     if node.gone {
         return [node.name.clone(), "gone".into(), dash(), dash(), dash(), dash(), dash()];

@@ -4,6 +4,8 @@ mod beside;
 mod common;
 mod fixture;
 mod fuzz;
+mod live_page;
+mod metrics;
 mod page;
 mod screen;
 mod text;

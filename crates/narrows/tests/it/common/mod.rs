@@ -2,9 +2,11 @@
 #![allow(dead_code, reason = "each module uses a part of it")]
 
 pub mod cluster;
+pub mod large;
 pub mod noise;
 pub mod plans;
 pub mod tls;
+pub mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

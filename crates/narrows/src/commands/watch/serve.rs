@@ -1,0 +1,282 @@
+//! `narrows watch --web` and `--serve-metrics`: what is watched, for browsers and for Prometheus.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use report::live_page::{Document, Frame, History, document};
+use report::metrics::{self, Figures};
+use world::Env;
+
+use crate::exit::Usage;
+use crate::interrupt::until_told;
+use crate::live::{ConnectArgs, Watching};
+use crate::terminal;
+use crate::web::{Answer, Guard, Hub, Routes, Server, event, guard};
+
+/// Where the page and the figures are served unless told otherwise.
+const WEB: &str = "127.0.0.1:9290";
+const METRICS: &str = "127.0.0.1:9291";
+
+/// A page, or figures, instead of a screen.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Serve a page that stays open, on this address instead of a screen. Others than this machine may reach it only
+    /// with a token and TLS.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = WEB, conflicts_with_all = ["plain", "json"])]
+    web: Option<String>,
+    /// Serve figures for Prometheus on this address, as OpenMetrics under /metrics; also beside --web.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = METRICS, conflicts_with_all = ["plain", "json"])]
+    serve_metrics: Option<String>,
+    /// Another cluster, in a tab of its own: its hosts, joined by commas. It is reached with the same credentials; may
+    /// be given several times. Only with --web or --serve-metrics.
+    #[arg(long, value_name = "URL")]
+    also: Vec<String>,
+    /// TOML file with token = "...", which nobody else may read: browsers ask for it as the password of user narrows,
+    /// Prometheus shows it as a bearer token.
+    #[arg(long, value_name = "FILE")]
+    web_token_file: Option<PathBuf>,
+    /// Certificate of --web and --serve-metrics, PEM; with it they speak TLS.
+    #[arg(long, value_name = "FILE", requires = "web_key")]
+    web_cert: Option<PathBuf>,
+    /// The key of that certificate, PEM.
+    #[arg(long, value_name = "FILE", requires = "web_cert")]
+    web_key: Option<PathBuf>,
+    /// A name by which browsers may ask for the page, besides localhost and its address; may be given several times.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
+}
+
+impl Args {
+    /// Whether anything is to be served, or asked for as if it were.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.web.is_some() || self.serve_metrics.is_some() || !self.also.is_empty()
+    }
+
+    /// The addresses of page and figures, and the cluster that stood where an address may stand.
+    fn addresses(&self) -> [(Option<&str>, Option<&str>); 2] {
+        [(&self.web, WEB), (&self.serve_metrics, METRICS)].map(|(given, default)| match given {
+            // `--web http://es:9200`: the address was left out, and this is the cluster.
+            Some(text) if text.contains("://") => (Some(default), Some(text.as_str())),
+            Some(text) => (Some(text.as_str()), None),
+            None => (None, None),
+        })
+    }
+}
+
+/// One cluster for those who ask.
+struct Shown {
+    name: String,
+    history: History,
+    /// What Prometheus is told, where it asks.
+    last: Option<Figures>,
+}
+
+/// All that is served.
+struct Served {
+    clusters: RefCell<Vec<Shown>>,
+    hub: Hub,
+    document: Document,
+    /// Whether anybody may ask for figures.
+    tells_figures: bool,
+}
+
+/// What is watched, and how.
+pub(super) struct What<'a> {
+    pub(super) urls: &'a [String],
+    pub(super) interval: Duration,
+    pub(super) span: Option<Duration>,
+    pub(super) record: Option<&'a PathBuf>,
+    pub(super) connect: &'a ConnectArgs,
+}
+
+pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
+    let [(web, first), (metrics, second)] = serve.addresses();
+    if web.is_none() && metrics.is_none() {
+        return Err(Usage("--also goes with --web or --serve-metrics".to_owned()).into());
+    }
+    let stood = [first, second].into_iter().flatten().map(str::to_owned);
+    let urls: Vec<String> = args.urls.iter().cloned().chain(stood).collect();
+    if urls.is_empty() {
+        let text = format!(
+            "which cluster? Write its URL, for example: narrows watch http://localhost:9200 --web{}",
+            web.filter(|text| *text != WEB).map_or_else(String::new, |text| format!(" {text}"))
+        );
+        return Err(Usage(text).into());
+    }
+    let who = Guard {
+        token_file: serve.web_token_file.clone(),
+        cert: serve.web_cert.clone(),
+        key: serve.web_key.clone(),
+        allowed_hosts: serve.allowed_hosts.clone(),
+    };
+    let guarded = |option: &'static str, address: Option<&str>| {
+        let guarded = address.map(|address| guard(option, address, &who)).transpose();
+        guarded.map(|guarded| guarded.map(|guarded| (option, guarded)))
+    };
+    let (web, metrics) = (guarded("--web", web)?, guarded("--serve-metrics", metrics)?);
+    world::real_world::run(0, async |env| {
+        let mut all =
+            vec![Watching::connect(&env, &urls, args.connect, args.record.cloned()).await?];
+        for also in &serve.also {
+            let urls = [also.clone()];
+            all.push(Watching::connect(&env, &urls, args.connect, args.record.cloned()).await?);
+        }
+        let served = Rc::new(Served {
+            clusters: RefCell::new(shown(&all)),
+            hub: Hub::default(),
+            document: document(),
+            tells_figures: metrics.is_some(),
+        });
+        let mut servers = Vec::new();
+        for (option, guarded) in [web, metrics].into_iter().flatten() {
+            let server = Server::bind(&env, option, guarded).await?;
+            announce(option, &server, &served)?;
+            servers.push(env.spawn("serves pages", server.serve(routes(option, served.clone()))));
+        }
+        let looks = all.iter_mut().enumerate().map(|(at, one)| watch(&env, at, one, args, &served));
+        let ended = until_told(async { try_join_all(looks).await.map(drop) }).await;
+        drop(servers);
+        for one in all {
+            one.close()?;
+        }
+        ended.map(drop)
+    })
+}
+
+/// What is shown of clusters that were connected to. Two of the same name are told apart by their hosts.
+fn shown(all: &[Watching]) -> Vec<Shown> {
+    let name = |one: &Watching| match one.identity().name.as_str() {
+        "" => one.hosts().to_owned(),
+        name => name.to_owned(),
+    };
+    let one = |watching: &Watching| {
+        let own = name(watching);
+        let twins = all.iter().filter(|other| name(other) == own).count();
+        let name = if twins > 1 { format!("{own}, {}", watching.hosts()) } else { own };
+        Shown { name, history: History::default(), last: None }
+    };
+    all.iter().map(one).collect()
+}
+
+/// Says where it is, to whoever started it.
+fn announce(option: &str, server: &Server, served: &Served) -> anyhow::Result<()> {
+    let url = server.url()?;
+    let names: Vec<String> = served.clusters.borrow().iter().map(|one| one.name.clone()).collect();
+    let what = match option {
+        "--web" => format!("{url} shows {}; Ctrl-C ends it", names.join(" and ")),
+        _ => format!("{url}metrics has figures of {} for Prometheus", names.join(" and ")),
+    };
+    Ok(writeln!(terminal::out(), "{what}")?)
+}
+
+fn routes(option: &str, served: Rc<Served>) -> Routes {
+    match option {
+        "--web" => Rc::new(move |path, query| served.page(path, query)),
+        _ => Rc::new(move |path, _| served.figures(path)),
+    }
+}
+
+impl Served {
+    /// What the page asks for: itself, events, and what was shown at a moment.
+    fn page(&self, path: &str, query: &str) -> Answer {
+        match path {
+            "/" => Answer::Text {
+                content_type: "text/html; charset=utf-8",
+                policy: Some(self.document.policy.clone()),
+                text: self.document.html.clone(),
+            },
+            "/events" => Answer::Feed(self.hub.open([event("all", &self.all())])),
+            "/at" => match self.at(query) {
+                Some(text) => Answer::Text { content_type: "application/json", policy: None, text },
+                None => Answer::NotFound,
+            },
+            _ => Answer::NotFound,
+        }
+    }
+
+    /// All clusters with their last hour, as JSON.
+    fn all(&self) -> String {
+        let clusters = self.clusters.borrow();
+        let one = |shown: &Shown| {
+            let name = serde_json::Value::from(shown.name.as_str());
+            format!("{{\"name\":{name},{}", &shown.history.all()[1..])
+        };
+        format!("[{}]", clusters.iter().map(one).collect::<Vec<_>>().join(","))
+    }
+
+    /// `cluster=0&ms=1700000000000`: what was shown then.
+    fn at(&self, query: &str) -> Option<String> {
+        let value = |name: &str| {
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+        };
+        let (cluster, at_ms): (usize, u64) =
+            (value("cluster")?.parse().ok()?, value("ms")?.parse().ok()?);
+        self.clusters.borrow().get(cluster)?.history.at(at_ms)
+    }
+
+    /// What Prometheus asks for.
+    fn figures(&self, path: &str) -> Answer {
+        if path != "/metrics" {
+            return Answer::NotFound;
+        }
+        let clusters = self.clusters.borrow();
+        let told = clusters.iter().filter_map(|shown| shown.last.as_ref());
+        Answer::Text {
+            content_type: metrics::CONTENT_TYPE,
+            policy: None,
+            text: metrics::openmetrics(told),
+        }
+    }
+}
+
+/// Looks at one cluster for as long as is wanted, and shows it.
+async fn watch(
+    env: &Env,
+    at: usize,
+    watching: &mut Watching,
+    args: &What<'_>,
+    served: &Served,
+) -> anyhow::Result<()> {
+    let ends = args.span.map(|span| watching.began() + span);
+    let mut next = watching.began();
+    let mut looks = 0;
+    loop {
+        let seen = watching.look().await?;
+        let frame = Frame::of(env.epoch_ms(), &seen.view, &seen.diagnosis);
+        let look = served.clusters.borrow_mut()[at].history.push(&frame, seen.events);
+        looks += 1;
+        if served.tells_figures {
+            let last = seen.series.last();
+            let health = last.and_then(|look| look.health.clone());
+            let followers = last.map(|look| look.followers.clone()).unwrap_or_default();
+            let (view, diagnosis, answered_s_ago) =
+                (seen.view, seen.diagnosis, seen.answered_s_ago);
+            let (requests, answer_bytes) = watching.cost();
+            let shown = &mut served.clusters.borrow_mut()[at];
+            let cluster = shown.name.clone();
+            shown.last = Some(Figures {
+                cluster,
+                view,
+                diagnosis,
+                health,
+                followers,
+                answered_s_ago,
+                looks,
+                requests: requests.into(),
+                answer_bytes,
+            });
+        }
+        if served.hub.is_heard() {
+            served.hub.send(&event("look", &format!("{{\"cluster\":{at},{}", &look[1..])));
+        }
+        next = (next + args.interval).max(env.now() + args.interval / 4);
+        env.sleep_until(ends.map_or(next, |ends| next.min(ends))).await;
+        if ends.is_some_and(|ends| env.now() >= ends) {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A real Prometheus asks for figures, over TLS and with the token, and answers what the dashboard asks it.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testbed::free_port;
+use testbed::tls::Authority;
+
+use crate::common::cluster::{Cluster, http};
+use crate::common::noise;
+use crate::common::watched::Watched;
+
+const DASHBOARD: &str = include_str!("../../../../packaging/grafana/narrows.json");
+const TOKEN: &str = "a-token-of-sufficient-length";
+
+struct Prometheus {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Prometheus {
+    fn start(dir: &Path, config: &str) -> Prometheus {
+        let file = dir.join("prometheus.yml");
+        std::fs::write(&file, config).unwrap();
+        let address = format!("127.0.0.1:{}", free_port());
+        let child = Command::new("prometheus")
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let prometheus = Prometheus { child, url: format!("http://{address}") };
+        until("prometheus listens", || std::net::TcpStream::connect(&address).is_ok());
+        prometheus
+    }
+
+    fn ask(&self, path: &str) -> Value {
+        let (_, text) = http(&self.url, "GET", path, "");
+        // It answers in chunks, whose lengths stand on lines of their own.
+        let json: String = text.lines().filter(|line| line.starts_with('{')).collect();
+        serde_json::from_str(&json).unwrap_or(Value::Null)
+    }
+
+    /// The samples that an expression gives now.
+    fn query(&self, expression: &str) -> Vec<Value> {
+        let escaped: String = expression
+            .bytes()
+            .map(|byte| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => char::from(byte).to_string(),
+                other => format!("%{other:02X}"),
+            })
+            .collect();
+        let answer = self.ask(&format!("/api/v1/query?query={escaped}"));
+        assert!(answer.is_null() || answer["status"] == "success", "{expression}: {answer}");
+        answer["data"]["result"].as_array().cloned().unwrap_or_default()
+    }
+
+    fn value(&self, expression: &str) -> Option<f64> {
+        self.query(expression).first()?["value"][1].as_str()?.parse().ok()
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(90);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+pub fn prometheus_reads_them_and_the_dashboard_has_something_to_show() {
+    let cluster = Cluster::start(2);
+    cluster.set(&json!({"indices.recovery.max_bytes_per_sec": "500kb"}));
+    cluster.ask("PUT", "/orders", &noise::index(1).to_string());
+    for lines in noise::bulks(8000) {
+        cluster.ask("POST", "/orders/_bulk", &lines);
+    }
+    cluster.ask("POST", "/orders/_flush", "");
+    cluster.ask("PUT", "/orders/_settings", r#"{"number_of_replicas": 1}"#);
+
+    let (dir, authority) = (tempfile::tempdir().unwrap(), Authority::new());
+    let token = dir.path().join("token.toml");
+    std::fs::write(&token, format!("token = \"{TOKEN}\"\n")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&token, mode).unwrap();
+    let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
+    let mut arguments = vec![cluster.url(), "--serve-metrics", "127.0.0.1:0", "--web-token-file"];
+    arguments.extend([token.to_str().unwrap(), "--web-cert", &cert, "--web-key", &key]);
+    let watched = Watched::start(&arguments, 1);
+    let port = watched.address().rsplit(':').next().unwrap();
+    let config = format!(
+        "global: {{ scrape_interval: 1s, scrape_timeout: 1s }}\nscrape_configs:\n  - job_name: narrows\n    scheme: https\n    \
+         authorization: {{ credentials: {TOKEN} }}\n    tls_config: {{ ca_file: {} }}\n    \
+         static_configs: [{{ targets: [\"localhost:{port}\"] }}]\n",
+        authority.file("ca.pem")
+    );
+    let prometheus = Prometheus::start(dir.path(), &config);
+
+    // What was injected: a limiter, 500 KiB a second between the two nodes.
+    until("the verdict is kept", || {
+        prometheus
+            .value("narrows_finding_strength_ratio{class=\"rate limit\"}")
+            .is_some_and(|s| s > 0.3)
+    });
+    let target = prometheus.ask("/api/v1/targets")["data"]["activeTargets"][0].clone();
+    assert_eq!((&target["health"], &target["lastError"]), (&"up".into(), &"".into()), "{target}");
+    let rate =
+        prometheus.value("sum(avg_over_time(narrows_recovery_bytes_per_second[10s]))").unwrap();
+    assert!((200e3..900e3).contains(&rate), "{rate}");
+    assert_eq!(prometheus.value("narrows_recoveries"), Some(1.0));
+    assert_eq!(prometheus.value("narrows_health{status=\"yellow\"}"), Some(1.0));
+    let bounds = |bound: &str| {
+        prometheus.value(&format!("narrows_time_to_green_seconds{{bound=\"{bound}\"}}")).unwrap()
+    };
+    assert!(bounds("soon") > 5.0 && bounds("soon") < bounds("late"));
+    // A second apart: it has counted every look.
+    assert!(prometheus.value("rate(narrows_looks_total[20s])").is_some_and(|looks| looks > 0.3));
+    let metadata = prometheus.ask("/api/v1/metadata")["data"].clone();
+    for family in report::metrics::FAMILIES {
+        let told = &metadata[family.name][0];
+        let expected = json!({"type": family.kind, "unit": family.unit, "help": family.help});
+        assert_eq!(*told, expected, "{}", family.name);
+    }
+
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert!(panels.len() > 10);
+    for panel in panels {
+        let targets = panel["targets"].as_array().unwrap();
+        let shows = targets.iter().any(|target| {
+            let expression = target["expr"].as_str().unwrap().replace("$cluster", ".*");
+            !prometheus.query(&expression).is_empty()
+        });
+        // The embedded engine has no heap.
+        assert!(shows || panel["title"] == "Heap", "{} has nothing to show", panel["title"]);
+    }
+
+    drop(cluster);
+    until("it does not answer", || prometheus.value("narrows_up") == Some(0.0));
+    assert_eq!(prometheus.query("narrows_recovery_bytes_per_second"), Vec::<Value>::new());
+}

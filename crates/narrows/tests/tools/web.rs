@@ -1,0 +1,241 @@
+//! The page that stays open in a browser, against clusters whose truth is known.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clusters::{ClusterSpec, Clusters, OpenSearchClusters, TopologySpec};
+use serde_json::{Value, json};
+use testbed::tls::Authority;
+use testbed::{CannotRun, free_port};
+
+use crate::browser::Browser;
+use crate::common::cluster::Cluster;
+use crate::common::watched::Watched;
+use crate::common::{SECRET, noise};
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+
+/// Where pictures are left to be looked at.
+fn pictures() -> PathBuf {
+    let dir = std::env::var_os("NARROWS_PICTURES")
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures"), PathBuf::from);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn take_pictures(browser: &mut Browser, name: &str) {
+    for width in [380, 800, 1600] {
+        for (theme, is_dark) in [("light", false), ("dark", true)] {
+            let file = pictures().join(format!("{name}-{width}-{theme}.png"));
+            browser.picture(width, is_dark, &file);
+            let wide = browser.value("document.documentElement.scrollWidth <= innerWidth");
+            assert_eq!(wide, true, "nothing sticks out at {width}");
+            // A page without anything on it has fewer bytes.
+            assert!(std::fs::metadata(&file).unwrap().len() > 20_000, "{}", file.display());
+        }
+    }
+}
+
+/// The names of index, source and target of the recovery that goes on, as the cluster itself tells them.
+async fn truth(target: &OpenSearchClusters) -> (String, String) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    loop {
+        let path = "/orders/_recovery?active_only=true";
+        let answer = target.request("c", "GET", path, "".into()).await.unwrap().json().unwrap();
+        let name = |end: &str| {
+            let found = answer.pointer(&format!("/orders/shards/0/{end}/name"));
+            found.and_then(Value::as_str).map(str::to_owned)
+        };
+        if let (Some(source), Some(target)) = (name("source"), name("target")) {
+            return (source, target);
+        }
+        assert!(Instant::now() < give_up, "{answer}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+pub fn the_page_says_of_opensearch_what_was_done_to_it() -> Result<(), CannotRun> {
+    world::real_world::run(1, async |env| {
+        let mut target = OpenSearchClusters::new(&env);
+        let cluster = ClusterSpec { name: "c".into(), nodes: 2, settings: Default::default() };
+        let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
+        if let Err(error) = target.start(&topology).await {
+            let error = error.to_string();
+            assert!(error.contains("mvn could not"), "{error}");
+            return Err(CannotRun(error));
+        }
+        let told = on_opensearch(&target).await;
+        target.stop().await;
+        let () = told;
+        Ok(())
+    })
+}
+
+async fn on_opensearch(target: &OpenSearchClusters) {
+    let ask = async |method: &str, path: &str, body: String| {
+        let answer = target.request("c", method, path, body.into()).await.unwrap();
+        answer.json().unwrap()
+    };
+    let limit = async |limit: &str| {
+        let body = json!({"persistent": {LIMIT: limit}}).to_string();
+        ask("PUT", "/_cluster/settings", body).await
+    };
+    limit("1mb").await;
+    ask("PUT", "/orders", noise::index(1).to_string()).await;
+    for lines in noise::bulks(12_000) {
+        ask("POST", "/orders/_bulk", lines).await;
+    }
+    ask("POST", "/orders/_flush", String::new()).await;
+    let urls: Vec<String> =
+        target.nodes("c").iter().map(|node| format!("http://{}", node.http)).collect();
+    let watched = Watched::start(&["--web", "127.0.0.1:0", &urls.join(",")], 1);
+    let mut browser = Browser::start(&[]);
+    browser.open(watched.url());
+    browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
+    ask("PUT", "/orders/_settings", json!({"number_of_replicas": 1}).to_string()).await;
+    let (from, to) = truth(target).await;
+    browser.until(
+        "the verdict is there",
+        "document.querySelector('.finding .class')?.innerText.startsWith('rate limit')",
+    );
+    // What was injected: the class, the setting with its value, where it is, and between which nodes.
+    let finding = browser.text(".finding");
+    assert!(finding.contains(&format!("{LIMIT} = 1mb, try ")), "{finding}");
+    assert!(browser.text("#headline").starts_with("rate limit: "));
+    assert!(
+        browser.text("#health") == "yellow" && browser.text("#waiting-part").contains("No copy")
+    );
+    let row = browser.text("#recoveries tbody tr");
+    assert!(row.contains("orders[0]") && row.contains(&format!("{from} → {to}")), "{row}");
+    let spoken = browser.value("document.querySelector('#flow svg').getAttribute('aria-label')");
+    let spoken = spoken.as_str().unwrap();
+    assert!(spoken.contains(&format!("{from} to {to} ")), "{spoken}");
+    let rate = browser.text("#totals div:nth-child(3) dd");
+    let rate: f64 = rate.split(' ').next().unwrap().parse().unwrap();
+    assert!((0.3..2.2).contains(&rate), "{rate} MB/s where 1mb a second is the limit");
+    let green = browser.text("#totals div:nth-child(5) dd");
+    assert!(green.starts_with("in ") && green.contains(" to "), "{green}");
+    // What it rests on is folded away, and there.
+    browser.value(
+        "document.querySelectorAll('.finding details').forEach((one) => { one.open = true })",
+    );
+    let unfolded = browser.text(".finding");
+    for words in ["PUT _cluster/settings", "ruled out: ", "_cluster/settings indices.recovery"] {
+        assert!(unfolded.contains(words), "{words} is not in {unfolded}");
+    }
+    browser.until(
+        "the look after leaves it unfolded",
+        "document.querySelector('.finding details').open",
+    );
+    browser.value(
+        "document.querySelectorAll('.finding details').forEach((one) => { one.open = false })",
+    );
+    std::thread::sleep(Duration::from_secs(20));
+    take_pictures(&mut browser, "throttle");
+
+    limit("2mb").await;
+    let raised = format!("a user raised {LIMIT} from 1mb to 2mb");
+    let has = format!("document.querySelector('#events').innerText.includes('{raised}')");
+    browser.until("the change is told", &has);
+    // The reader's own clock: half an hour off that of everybody else.
+    let zone = browser.text("#zone");
+    assert!(zone.contains("Asia/Calcutta") || zone.contains("Asia/Kolkata"), "{zone}");
+    // Back to when nothing recovered, by the slider; and to now again.
+    let past = "const time = document.querySelector('#time'); time.value = time.min;
+        time.dispatchEvent(new Event('input'))";
+    browser.value(past);
+    browser.until("it goes back", "!document.querySelector('#past').hidden");
+    assert!(browser.text("#past").starts_with("As it was at "));
+    browser.until("it is as it was", "document.querySelector('#health').innerText === 'green'");
+    browser.value("document.querySelector('#live').click()");
+    browser.until("it is live again", "document.querySelector('#health').innerText === 'yellow'");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert!(!browser.text("body").contains(SECRET));
+    assert_eq!(watched.end("TERM"), Some(0));
+}
+
+pub fn tabs_policy_and_reconnecting() {
+    let (one, two) = (Cluster::start(2), Cluster::start_with(1, |c| c.args(["--name", "second"])));
+    let address = format!("127.0.0.1:{}", free_port());
+    let arguments = [one.url(), "--also", two.url(), "--web", &address, "--interval", "500ms"];
+    let watched = Watched::start(&arguments, 1);
+    let mut browser = Browser::start(&[]);
+    browser.open(watched.url());
+    browser.until("both are there", "document.querySelectorAll('[role=tab]').length === 2");
+    browser.until("it is live", "document.querySelector('#health').innerText === 'green'");
+    assert!(browser.text("#title").starts_with("narrows "), "{}", browser.text("#title"));
+    // By the keyboard, as tabs are used.
+    let right = "document.querySelector('#tab-0').focus();
+        document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))";
+    browser.value(right);
+    browser
+        .until("the other tab", "document.querySelector('#title').innerText.startsWith('second')");
+    assert_eq!(browser.value("document.activeElement.id"), "tab-1");
+
+    // What the policy forbids: scripts of others, other addresses, HTML out of text.
+    let script = "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.hurt = 1'}))";
+    browser.value(&format!("try {{ {script} }} catch {{}}"));
+    assert_eq!(browser.value("window.hurt ?? 'unhurt'"), "unhurt");
+    let inner =
+        "try { document.body.innerHTML = '<b>x</b>'; 'put in' } catch (error) { error.name }";
+    assert_eq!(browser.value(inner), "TypeError");
+    let asks = format!("fetch('{}').then(() => 'asked', () => 'refused')", two.url());
+    assert_eq!(browser.value(&asks), "refused");
+    assert!(browser.complaints.len() >= 2, "{:?}", browser.complaints);
+    browser.complaints.clear();
+
+    // A cluster that goes away is dimmed, and it is said.
+    drop(two);
+    browser.until(
+        "it is said",
+        "document.querySelector('#away').innerText.startsWith('no answer for')",
+    );
+    assert_eq!(browser.value("document.body.classList.contains('stale')"), true);
+    assert_eq!(browser.text("#health"), "unknown");
+    browser.until(
+        "events say so",
+        "document.querySelector('#events').innerText.includes('does not answer')",
+    );
+    browser.picture(800, false, &pictures().join("cluster-away-800-light.png"));
+    browser.value("document.querySelector('#tab-0').click()");
+    browser.until("the first answers", "document.querySelector('#health').innerText === 'green'");
+    assert_eq!(browser.value("document.querySelector('#away').hidden"), true);
+
+    // narrows itself goes away, and comes back: the page goes on by itself.
+    assert_eq!(watched.end("TERM"), Some(0));
+    browser.until(
+        "it is said",
+        "document.querySelector('#away').innerText.startsWith('narrows has not been heard')",
+    );
+    assert_eq!(browser.text("#pulse"), "not connected");
+    let again = Watched::start(&[one.url(), "--web", &address, "--interval", "500ms"], 1);
+    browser.until("it goes on", "document.querySelector('#pulse').innerText.startsWith('live')");
+    assert_eq!(browser.value("document.body.classList.contains('stale')"), false);
+    browser.until("one cluster, no tabs", "document.querySelector('#tabs').hidden");
+    drop(again);
+}
+
+pub fn a_browser_shows_the_token_over_tls() {
+    let cluster = Cluster::start(1);
+    let authority = Authority::new();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("token.toml");
+    std::fs::write(&file, "token = \"a-token-of-sufficient-length\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, mode).unwrap();
+    let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
+    let token = file.to_str().unwrap();
+    let mut arguments = vec![cluster.url(), "--web", "0.0.0.0:0", "--interval", "500ms"];
+    arguments.extend(["--web-token-file", token, "--web-cert", &cert, "--web-key", &key]);
+    let watched = Watched::start(&arguments, 1);
+    let port = watched.address().rsplit(':').next().unwrap();
+    let mut browser = Browser::start(&["--ignore-certificate-errors"]);
+    browser.open(&format!("https://localhost:{port}/"));
+    browser.until("it is not shown", "!document.querySelector('#health')");
+    browser.open(&format!("https://narrows:a-token-of-sufficient-length@localhost:{port}/"));
+    browser.until("events come, too", "document.querySelector('#health')?.innerText === 'green'");
+    let shown = browser.call("Page.captureScreenshot", json!({}))["data"].clone();
+    assert!(STANDARD.decode(shown.as_str().unwrap()).unwrap().len() > 10_000);
+}

@@ -1,0 +1,95 @@
+// Figures over the last hour. A point has the least and the most of its time.
+function niceMax(value) {
+  const unit = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((times) => times * unit).find((nice) => nice >= value * 1.02) ?? value;
+}
+// Steps between labels of time, in milliseconds.
+const STEPS_MS = [10e3, 20e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3];
+
+function pathOf(points, x, y) {
+  let d = "";
+  let isOpen = false;
+  for (const [at, value] of points) {
+    if (value === null) {
+      isOpen = false;
+      continue;
+    }
+    d += `${isOpen ? "L" : "M"}${x(at).toFixed(1)},${y(value).toFixed(1)}`;
+    isOpen = true;
+  }
+  return d;
+}
+
+// The sum of all recoveries, with marks where something happened, and a line at the moment that is shown.
+function drawTotal(history, events, span, shownMs, width) {
+  const height = 190;
+  const [left, right, top, bottom] = [44, 6, 10, 40];
+  const [least, most] = history.figures.total ?? [[], []];
+  const max = niceMax(Math.max(1000, ...most.filter((value) => value !== null)));
+  const x = (ms) => left + ((ms - span[0]) / (span[1] - span[0])) * (width - left - right);
+  const y = (value) => top + (1 - value / max) * (height - top - bottom);
+  const times = history.from_ms;
+  const upper = times.map((ms, at) => [ms, most[at] ?? null]);
+  const lower = times.map((ms, at) => [ms, least[at] ?? null]);
+  const told = upper.map((point, at) => [point, lower[at]]).filter(([point]) => point[1] !== null);
+  const area = told.length > 1
+    ? `${pathOf(told.map(([point]) => point), x, y)}L${x(told.at(-1)[0][0])},${y(0)}L${x(told[0][0][0])},${y(0)}Z` : "";
+  const grid = [0, 0.5, 1].map((share) => draw("g", {},
+    draw("line", { class: share ? "grid" : "base", x1: left, x2: width - right, y1: y(max * share), y2: y(max * share) }),
+    draw("text", { class: "tick", x: left - 8, y: y(max * share) + 4, "text-anchor": "end" },
+      share ? `${threeDigits((max * share) / 1e3).replace(/\.0+$/, "")}` : "0")));
+  const step = STEPS_MS.find((ms) => (span[1] - span[0]) / ms <= width / 90) ?? 1800e3;
+  const offset = new Date(span[0]).getTimezoneOffset() * 60e3;
+  const labels = [];
+  for (let ms = Math.ceil((span[0] - offset) / step) * step + offset; ms <= span[1]; ms += step) {
+    if (x(ms) < left + 12 || x(ms) > width - 26) continue;
+    labels.push(draw("text", { class: "tick", x: x(ms), y: height - bottom + 18, "text-anchor": "middle" },
+      (step < 60e3 ? clock : minute).format(ms)));
+  }
+  const marks = events.filter((event) => event.topic !== "recovery" && event.at_ms >= span[0] && event.at_ms <= span[1]);
+  const happened = marks.map((event) => draw("path", { class: "event-mark",
+    d: `M${x(event.at_ms).toFixed(1)},${height - 16} l4,8 h-8 Z` }, draw("title", {}, `${clock.format(event.at_ms)} ${event.sentence}`)));
+  const cursor = shownMs !== null && draw("line", { class: "cursor", x1: x(shownMs), x2: x(shownMs), y1: top, y2: height - bottom });
+  const peak = Math.max(0, ...most.filter((value) => value !== null));
+  return draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
+    "aria-label": `Recovered bytes a second of the whole cluster; highest ${rate(peak * 1e3)}, now ${rate((most.at(-1) ?? 0) * 1e3)}` },
+    ...grid,
+    draw("path", { class: "total-band", d: area }), draw("path", { class: "total-line", d: pathOf(upper, x, y) }),
+    ...labels, ...happened, cursor);
+}
+
+// A small chart for each node that recoveries go to or read from, those with the highest peaks first.
+function drawMultiples(history, span, shown) {
+  const peaks = new Map();
+  const peakOf = ([, most]) => Math.max(0, ...most.filter((value) => value !== null));
+  for (const [name, figure] of Object.entries(history.figures)) {
+    if (name === "total") continue;
+    const node = name.slice(name.indexOf(" ") + 1);
+    peaks.set(node, Math.max(peaks.get(node) ?? 0, peakOf(figure)));
+  }
+  const sorted = [...peaks].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  const max = niceMax(Math.max(1000, sorted[0]?.[1] ?? 0));
+  const [width, height] = [240, 64];
+  const x = (ms) => ((ms - span[0]) / (span[1] - span[0])) * width;
+  const y = (value) => 2 + (1 - value / max) * (height - 4);
+  const now = (name) => shown.nodes.find((node) => node.cells[0] === name);
+  const line = (name, kind) => {
+    const figure = history.figures[name];
+    if (!figure) return null;
+    // Nothing came where nothing was told: the line keeps to the ground.
+    const points = history.from_ms.map((ms, at) => [ms, figure[1][at] ?? 0]);
+    return draw("path", { class: kind, d: pathOf(points, x, y) });
+  };
+  const charts = sorted.slice(0, 12).map(([node, peak]) => {
+    const row = now(node);
+    const [into, out] = [row?.in_bytes_per_s ?? 0, row?.out_bytes_per_s ?? 0];
+    const words = [into > 0 && `in ${rate(into)}`, out > 0 && `out ${rate(out)}`].filter(Boolean).join(", ") || "idle";
+    return el("figure", { "data-key": node },
+      el("figcaption", {}, el("b", {}, node), el("span", {}, words)),
+      draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", preserveAspectRatio: "none",
+        "aria-label": `${node}: ${words}; highest of the last hour ${rate(peak * 1e3)}` },
+        draw("line", { class: "base", x1: 0, x2: width, y1: y(0), y2: y(0) }),
+        line(`in ${node}`, "into"), line(`out ${node}`, "outof")));
+  });
+  return { charts, hidden: sorted.length - charts.length, max };
+}

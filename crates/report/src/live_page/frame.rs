@@ -1,0 +1,271 @@
+//! One look at one cluster, as the page shows it.
+
+use std::collections::BTreeMap;
+
+use insight::diagnosis::{
+    By, Class, Diagnosis, Evidence, Finding, Flow, NodePace, Pace, RuledOut, flows,
+};
+use insight::words;
+use record::units::show_bytes;
+use serde::Serialize;
+
+use crate::screen::{View, node_cells, recovery_cells, request};
+
+/// Rows that are sent of each list; the others are counted. A page of thousands of lines tells nobody anything.
+const HELD_MAX: usize = 6;
+const RECOVERIES_MAX: usize = 25;
+const WAITING_MAX: usize = 20;
+const FLOWS_MAX: usize = 60;
+const SUBJECTS_MAX: usize = 12;
+
+/// What the page is sent of one look.
+#[derive(Clone, Debug, Serialize)]
+pub struct Frame {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    title: String,
+    about: String,
+    health: String,
+    trouble: Option<String>,
+    headline: String,
+    totals: Totals,
+    held: Vec<Held>,
+    held_more: usize,
+    healthy: Vec<String>,
+    gaps: Vec<String>,
+    flows: Vec<Flow>,
+    flows_more: More,
+    recoveries: Vec<Row>,
+    recoveries_more: usize,
+    nodes: Vec<NodeRow>,
+    waiting: Vec<String>,
+    waiting_more: usize,
+    followers: Vec<String>,
+}
+
+/// The figures at the head of the page.
+#[derive(Clone, Debug, Serialize)]
+struct Totals {
+    active: usize,
+    /// Copies on no node; none where the health is not told.
+    waiting: Option<u64>,
+    rate: String,
+    rate_bytes_per_s: f64,
+    left: String,
+    green: String,
+    green_note: String,
+}
+
+/// Something that holds, with all that `explain` says of it.
+#[derive(Clone, Debug, Serialize)]
+struct Held {
+    class: &'static str,
+    /// The colour of its limit.
+    tint: &'static str,
+    place: String,
+    sentence: String,
+    lift: Option<String>,
+    action: Option<String>,
+    how: Option<String>,
+    gain: Option<String>,
+    next: Option<String>,
+    doubt: Option<String>,
+    strength: f64,
+    subjects: Vec<String>,
+    subjects_more: usize,
+    evidence: Vec<Evidence>,
+    ruled_out: Vec<Against>,
+}
+
+/// A cause that does not hold, and why.
+#[derive(Clone, Debug, Serialize)]
+struct Against {
+    class: &'static str,
+    by: &'static str,
+    why: String,
+}
+
+/// What is not shown of a list of flows.
+#[derive(Clone, Debug, Default, Serialize)]
+struct More {
+    count: usize,
+    bytes_per_s: f64,
+}
+
+/// A recovery.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    name: String,
+    path: String,
+    stage: String,
+    done: Option<f64>,
+    amount: String,
+    now: String,
+    since: String,
+    eta: String,
+    ended: bool,
+}
+
+/// A node: the cells of its line, and the bytes a second of recoveries that read from it and that it receives.
+#[derive(Clone, Debug, Serialize)]
+struct NodeRow {
+    cells: [String; 7],
+    gone: bool,
+    out_bytes_per_s: f64,
+    in_bytes_per_s: f64,
+}
+
+impl Frame {
+    /// The frame of a view and its diagnosis; `at_ms` is the time of the look, in milliseconds since 1970.
+    pub fn of(at_ms: u64, view: &View, diagnosis: &Diagnosis) -> Frame {
+        let active = || view.recoveries.iter().filter(|pace| !pace.ended);
+        let rate: f64 = active().filter_map(|pace| pace.now_bytes_per_s).sum();
+        let is_told = active().any(|pace| pace.now_bytes_per_s.is_some());
+        let left: Vec<u64> = active()
+            .filter_map(|pace| Some(pace.total_bytes?.saturating_sub(pace.done_bytes?)))
+            .collect();
+        let mut flows = flows(&view.recoveries);
+        let hidden = flows.split_off(flows.len().min(FLOWS_MAX));
+        let rows = view.recoveries.iter().take(RECOVERIES_MAX).map(row);
+        let shown = &diagnosis.findings[..diagnosis.findings.len().min(HELD_MAX)];
+        Frame {
+            at_ms,
+            title: view.title.clone(),
+            about: view.about.clone(),
+            health: view.health.clone(),
+            trouble: view.trouble.clone(),
+            headline: view.verdict.clone(),
+            totals: Totals {
+                active: active().count(),
+                waiting: view.unassigned,
+                rate: if is_told { words::rate(rate) } else { "-".to_owned() },
+                rate_bytes_per_s: rate,
+                left: if left.is_empty() { "-".to_owned() } else { show_bytes(left.iter().sum()) },
+                green: view.green.words(),
+                green_note: view.green.note().to_owned(),
+            },
+            held: shown.iter().map(|finding| held(finding, view)).collect(),
+            held_more: diagnosis.findings.len() - shown.len(),
+            healthy: diagnosis.healthy.iter().take(WAITING_MAX).cloned().collect(),
+            gaps: diagnosis.gaps.clone(),
+            flows_more: More {
+                count: hidden.len(),
+                bytes_per_s: hidden.iter().filter_map(|flow| flow.bytes_per_s).sum(),
+            },
+            nodes: nodes(view),
+            flows,
+            recoveries: rows.collect(),
+            recoveries_more: view.recoveries.len().saturating_sub(RECOVERIES_MAX),
+            waiting: view.waiting.iter().take(WAITING_MAX).cloned().collect(),
+            waiting_more: view.waiting.len().saturating_sub(WAITING_MAX),
+            followers: view.followers.iter().take(WAITING_MAX).cloned().collect(),
+        }
+    }
+
+    /// Figures of which the last hour is kept: kilobytes a second of the cluster (`"total"`), and of each node that
+    /// recoveries read from (`"out NAME"`) or go to (`"in NAME"`).
+    pub(super) fn figures(&self) -> Vec<(String, f64)> {
+        // What is shown is then of earlier.
+        if self.trouble.is_some() {
+            return Vec::new();
+        }
+        let mut all = vec![("total".to_owned(), self.totals.rate_bytes_per_s / 1e3)];
+        for node in self.nodes.iter().filter(|node| !node.gone) {
+            let name = &node.cells[0];
+            for (way, rate) in [("out", node.out_bytes_per_s), ("in", node.in_bytes_per_s)] {
+                if rate > 0.0 {
+                    all.push((format!("{way} {name}"), rate / 1e3));
+                }
+            }
+        }
+        all
+    }
+
+    /// Bytes a second of all recoveries together.
+    pub(super) fn rate_bytes_per_s(&self) -> f64 {
+        self.totals.rate_bytes_per_s
+    }
+}
+
+fn row(pace: &Pace) -> Row {
+    let cells = recovery_cells(pace);
+    Row {
+        name: cells.name,
+        path: cells.path,
+        stage: cells.stage,
+        done: cells.done,
+        amount: cells.amount,
+        now: cells.now,
+        since: cells.since,
+        eta: cells.eta,
+        ended: pace.ended,
+    }
+}
+
+fn nodes(view: &View) -> Vec<NodeRow> {
+    let (mut out, mut into) = (BTreeMap::<&str, f64>::new(), BTreeMap::<&str, f64>::new());
+    for pace in view.recoveries.iter().filter(|pace| !pace.ended) {
+        let Some(rate) = pace.now_bytes_per_s else { continue };
+        if let Some(source) = &pace.source {
+            *out.entry(source).or_default() += rate;
+        }
+        if let Some(target) = &pace.target {
+            *into.entry(target).or_default() += rate;
+        }
+    }
+    let row = |node: &NodePace| NodeRow {
+        cells: node_cells(node),
+        gone: node.gone,
+        out_bytes_per_s: out.get(node.name.as_str()).copied().unwrap_or(0.0),
+        in_bytes_per_s: into.get(node.name.as_str()).copied().unwrap_or(0.0),
+    };
+    view.nodes.iter().map(row).collect()
+}
+
+fn held(finding: &Finding, view: &View) -> Held {
+    // The same words as on the screen.
+    let lift = view.found.iter().find(|found| found.sentence == finding.sentence);
+    let mut ruled_out: Vec<_> = finding.ruled_out.iter().collect();
+    ruled_out.sort_by_key(|one| one.by);
+    let against = |one: &&RuledOut| Against {
+        class: one.class.label(),
+        by: By::label(one.by),
+        why: one.why.clone(),
+    };
+    Held {
+        class: finding.class.label(),
+        tint: tint(finding.class),
+        place: finding.place.clone(),
+        sentence: finding.sentence.clone(),
+        lift: lift.and_then(|found| found.lift.clone()),
+        action: finding.lift.as_ref().map(|lift| lift.action.clone()),
+        how: finding.lift.as_ref().and_then(request),
+        gain: finding
+            .gain
+            .as_ref()
+            .map(|gain| format!("up to {} the rate ({})", words::times(gain.factor), gain.formula)),
+        next: finding.next.clone(),
+        doubt: finding.doubt.clone(),
+        strength: finding.strength.clamp(0.0, 1.0),
+        subjects: finding.subjects.iter().take(SUBJECTS_MAX).cloned().collect(),
+        subjects_more: finding.subjects.len().saturating_sub(SUBJECTS_MAX),
+        evidence: finding.evidence.clone(),
+        ruled_out: ruled_out.iter().map(against).collect(),
+    }
+}
+
+/// The colour of a cause: that of the limit that it is, as on the page of a run.
+fn tint(class: Class) -> &'static str {
+    match class {
+        Class::RateLimit | Class::MergeThrottle => "throttle",
+        Class::Latency | Class::ReplicaRouting => "latency",
+        Class::Bandwidth => "link-rate",
+        Class::Cpu | Class::CpuQuota | Class::ThreadCpu | Class::NoisyNeighbour => "cpu",
+        Class::Disk => "disk-read",
+        Class::OperationReplay | Class::FollowerWriter | Class::FollowerReader => "disk-write",
+        Class::AllocationSlots | Class::AllocationBlock | Class::FollowerStopped => "slots",
+        Class::Gc | Class::Memory => "memory",
+        Class::Proxy => "proxy",
+        Class::Unknown => "neutral",
+    }
+}

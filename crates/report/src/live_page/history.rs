@@ -1,0 +1,117 @@
+//! What is kept of a cluster: the figures of the last hour, a frame for each of their points, and the last events.
+
+use std::collections::VecDeque;
+
+use insight::diagnosis::Event;
+use serde::Serialize;
+use serde_json::json;
+
+use super::compact::{Compact, Taken};
+use super::frame::Frame;
+
+/// Events that are kept.
+const EVENTS_MAX: usize = 400;
+/// Frames take a tenth of their size so, and hardly any time.
+const LEVEL: i32 = 1;
+
+/// The last hour of one cluster.
+#[derive(Default)]
+pub struct History {
+    figures: Compact,
+    frames: VecDeque<Kept>,
+    events: VecDeque<At>,
+    last: Option<String>,
+}
+
+/// A frame that can be had again.
+struct Kept {
+    at_ms: u64,
+    rate_bytes_per_s: f64,
+    packed: Vec<u8>,
+}
+
+/// An event with its time, in milliseconds since 1970.
+#[derive(Clone, Debug, Serialize)]
+struct At {
+    at_ms: u64,
+    #[serde(flatten)]
+    event: Event,
+}
+
+impl History {
+    /// Takes a frame in with what happened before it; returns what pages that are open are to be sent.
+    ///
+    /// # Panics
+    /// Never: what a frame consists of can be written as JSON.
+    pub fn push(&mut self, frame: &Frame, events: Vec<Event>) -> String {
+        let text = serde_json::to_string(frame).expect("texts and numbers");
+        let figures = frame.figures();
+        let figures = figures.iter().map(|(name, figure)| (name.as_str(), *figure));
+        let taken = self.figures.push(frame.at_ms, figures);
+        self.keep(frame, taken, &text);
+        let events: Vec<At> =
+            events.into_iter().map(|event| At { at_ms: frame.at_ms, event }).collect();
+        let said = serde_json::to_string(&events).expect("texts and numbers");
+        self.events.extend(events);
+        while self.events.len() > EVENTS_MAX {
+            self.events.pop_front();
+        }
+        let look = format!("{{\"frame\":{text},\"events\":{said}}}");
+        self.last = Some(text);
+        look
+    }
+
+    /// Keeps one frame for each point: that with the highest rate, as the chart shows peaks.
+    fn keep(&mut self, frame: &Frame, taken: Taken, text: &str) {
+        let rate_bytes_per_s = frame.rate_bytes_per_s();
+        let is_higher =
+            self.frames.back().is_none_or(|kept| rate_bytes_per_s > kept.rate_bytes_per_s);
+        if taken == Taken::Widened && !is_higher {
+            return;
+        }
+        if taken == Taken::Widened {
+            self.frames.pop_back();
+        }
+        // Compressing what is in memory does not fail; a frame that it failed for could merely not be had again.
+        if let Ok(packed) = zstd::bulk::compress(text.as_bytes(), LEVEL) {
+            self.frames.push_back(Kept { at_ms: frame.at_ms, rate_bytes_per_s, packed });
+        }
+        self.thin();
+    }
+
+    /// Leaves one frame for each point, where two points became one or the oldest is forgotten.
+    fn thin(&mut self) {
+        let times = self.figures.times();
+        if self.frames.len() <= times.len() {
+            return;
+        }
+        let point = |at_ms: u64| times.partition_point(|from| *from <= at_ms);
+        let mut kept: VecDeque<Kept> = VecDeque::with_capacity(times.len());
+        for frame in self.frames.drain(..).filter(|frame| point(frame.at_ms) > 0) {
+            match kept.back_mut().filter(|last| point(last.at_ms) == point(frame.at_ms)) {
+                Some(last) if frame.rate_bytes_per_s > last.rate_bytes_per_s => *last = frame,
+                Some(_) => {}
+                None => kept.push_back(frame),
+            }
+        }
+        self.frames = kept;
+    }
+
+    /// All that a page needs to begin with.
+    ///
+    /// # Panics
+    /// Never: what is kept can be written as JSON.
+    pub fn all(&self) -> String {
+        let last = self.last.as_deref().unwrap_or("null");
+        let rest = json!({"history": self.figures.points(), "events": self.events});
+        let rest = rest.to_string();
+        format!("{{\"frame\":{last},{}", &rest[1..])
+    }
+
+    /// The frame that was kept nearest to a moment, as JSON; none before the first look.
+    pub fn at(&self, at_ms: u64) -> Option<String> {
+        let nearest = self.frames.iter().min_by_key(|kept| kept.at_ms.abs_diff(at_ms))?;
+        let bytes = zstd::stream::decode_all(nearest.packed.as_slice()).ok()?;
+        String::from_utf8(bytes).ok()
+    }
+}

@@ -1,0 +1,203 @@
+// Clusters as they were sent, which of them is shown, and which moment of it: null is now.
+const HOUR_MS = 3600e3;
+const SPAN_MIN_MS = 120e3;
+// So many points are more than whoever sends them keeps: it has them in fewer.
+const POINTS_MAX = 1300;
+const state = { clusters: [], shown: 0, past: null, isAway: false, heardMs: 0 };
+let source = null;
+
+const cluster = () => state.clusters[state.shown];
+const frameShown = () => (state.past ? state.past.frame : cluster()?.frame);
+
+function spanOf(history) {
+  const end = history.from_ms.at(-1) ?? Date.now();
+  const begin = Math.max(history.from_ms[0] ?? end, end - HOUR_MS);
+  return [Math.min(begin, end - SPAN_MIN_MS), end];
+}
+
+function takeFigures(history, frame) {
+  const figures = frame.trouble ? {} : { total: frame.totals.rate_bytes_per_s / 1e3 };
+  for (const node of frame.trouble ? [] : frame.nodes) {
+    if (node.out_bytes_per_s > 0) figures[`out ${node.cells[0]}`] = node.out_bytes_per_s / 1e3;
+    if (node.in_bytes_per_s > 0) figures[`in ${node.cells[0]}`] = node.in_bytes_per_s / 1e3;
+  }
+  history.from_ms.push(frame.at_ms);
+  const points = history.from_ms.length;
+  for (const name of new Set([...Object.keys(history.figures), ...Object.keys(figures)])) {
+    const ends = (history.figures[name] ??= [[], []]);
+    for (const end of ends) {
+      while (end.length < points - 1) end.push(null);
+      end.push(name in figures ? Math.round(figures[name]) : null);
+    }
+  }
+  while (history.from_ms[0] < frame.at_ms - HOUR_MS) {
+    history.from_ms.shift();
+    for (const ends of Object.values(history.figures)) ends.forEach((end) => end.shift());
+  }
+}
+
+function paintTabs() {
+  const tabs = state.clusters.map((one, at) => el("button", { type: "button", role: "tab", id: `tab-${at}`, "aria-controls": "view",
+    "aria-selected": String(at === state.shown), tabindex: at === state.shown ? "0" : "-1",
+    "aria-label": `${one.name}, ${one.frame?.health ?? "unknown"}` },
+    el("span", { class: `mark ${one.frame?.health ?? "unknown"}`, "aria-hidden": "true" }), el("span", {}, one.name)));
+  byId("tabs").hidden = tabs.length < 2;
+  show(byId("tabs"), ...tabs);
+}
+
+function paintStanding(frame) {
+  const trouble = state.isAway
+    ? `narrows has not been heard since ${clock.format(state.heardMs)}; what is shown is as old. Trying again.`
+    : frame?.trouble;
+  byId("away").hidden = !trouble;
+  if (byId("away").textContent !== (trouble ?? "")) byId("away").textContent = trouble ?? "";
+  document.body.classList.toggle("stale", Boolean(trouble));
+  const pulse = state.isAway ? "not connected" : state.past ? "history" : `live, ${clock.format(state.heardMs)}`;
+  byId("pulse").textContent = pulse;
+  byId("past").hidden = !state.past;
+  if (state.past) byId("past-text").textContent = `As it was at ${clock.format(state.past.frame.at_ms)}.`;
+}
+
+function paintTime(history, span) {
+  const slider = byId("time");
+  slider.min = Math.floor(span[0] / 1000) * 1000;
+  slider.max = Math.ceil(span[1] / 1000) * 1000;
+  if (!state.past && document.activeElement !== slider) slider.value = slider.max;
+  if (!state.past && Number(slider.value) > span[1] - 2000) slider.value = slider.max;
+  const moment = state.past ? clock.format(state.past.frame.at_ms) : "now";
+  slider.setAttribute("aria-valuetext", moment);
+}
+
+const widthOf = (id) => Math.max(280, Math.floor(byId(id).clientWidth));
+
+function paint() {
+  paintTabs();
+  const frame = frameShown();
+  paintStanding(frame);
+  if (!frame) return;
+  const { history, events } = cluster();
+  document.title = `${frame.health}: ${frame.headline}`;
+  byId("title").textContent = frame.title;
+  byId("health").className = `health ${frame.health}`;
+  show(byId("health"), el("span", { class: `mark ${frame.health}`, "aria-hidden": "true" }), frame.health);
+  byId("headline").textContent = frame.headline;
+  show(byId("totals"), ...drawTotals(frame.totals));
+  show(byId("held"), ...drawHeld(frame));
+  show(byId("flow"), ...(frame.flows.length ? drawFlow(frame.flows, frame.flows_more, frame.held, widthOf("flow"))
+    : [none("Nothing goes from node to node.")]));
+  const span = spanOf(history);
+  const soFar = state.past ? events.filter((event) => event.at_ms <= state.past.frame.at_ms + 999) : events;
+  show(byId("chart"), drawTotal(history, events, span, state.past?.frame.at_ms ?? null, widthOf("chart")));
+  paintTime(history, span);
+  const small = drawMultiples(history, span, frame);
+  const key = (kind, words) => el("span", {}, draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" },
+    draw("path", { class: kind, d: "M0,5H34" })), words);
+  byId("legend").hidden = small.charts.length === 0;
+  show(byId("legend"), key("into", "into the node"), key("outof", "out of it"),
+    `each chart up to ${rate(small.max * 1e3)}`, small.hidden > 0 && `and ${small.hidden} more nodes`);
+  show(byId("small"), ...small.charts);
+  show(byId("recoveries"), ...drawRecoveries(frame));
+  show(byId("waiting"), ...(frame.waiting.length ? lines(frame.waiting, frame.waiting_more) : [none("No copy waits for a node.")]));
+  byId("followers-part").hidden = frame.followers.length === 0;
+  show(byId("followers"), ...lines(frame.followers, 0));
+  show(byId("events"), ...drawEvents(soFar));
+  show(byId("nodes"), ...drawNodes(frame, byId("filter").value));
+  byId("gaps-part").hidden = frame.gaps.length === 0;
+  show(byId("gaps"), ...lines(frame.gaps, 0));
+  byId("about").textContent = `${frame.about}.`;
+  byId("zone").textContent = `Times are those of ${zone}.`;
+}
+
+async function goTo(ms) {
+  const at = state.shown;
+  try {
+    const answer = await fetch(`${location.origin}/at?cluster=${at}&ms=${Math.round(ms)}`);
+    if (!answer.ok || at !== state.shown) return;
+    state.past = { frame: await answer.json() };
+  } catch {
+    return;
+  }
+  paint();
+}
+function goLive() {
+  state.past = null;
+  byId("time").value = byId("time").max;
+  paint();
+}
+function choose(at) {
+  state.shown = (at + state.clusters.length) % state.clusters.length;
+  state.past = null;
+  window.history.replaceState(null, "", `#${state.shown + 1}`);
+  paint();
+}
+
+function heard() {
+  state.isAway = false;
+  state.heardMs = Date.now();
+}
+
+function connect() {
+  source?.close();
+  source = new EventSource(`${location.origin}/events`);
+  source.addEventListener("all", (event) => {
+    heard();
+    state.clusters = JSON.parse(event.data);
+    if (state.shown >= state.clusters.length) state.shown = 0;
+    paint();
+  });
+  source.addEventListener("look", (event) => {
+    heard();
+    const look = JSON.parse(event.data);
+    const one = state.clusters[look.cluster];
+    if (!one) return;
+    one.frame = look.frame;
+    one.events = one.events.concat(look.events).slice(-400);
+    takeFigures(one.history, look.frame);
+    if (one.history.from_ms.length > POINTS_MAX) return connect();
+    paint();
+  });
+  source.addEventListener("error", () => {
+    if (!state.isAway && state.heardMs > 0) {
+      state.isAway = true;
+      paint();
+    }
+    state.isAway = true;
+    // What was refused the browser does not try again by itself.
+    if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+  });
+}
+
+let waits = 0;
+byId("time").addEventListener("input", (event) => {
+  const ms = Number(event.target.value);
+  clearTimeout(waits);
+  waits = setTimeout(() => (ms >= Number(event.target.max) - 1000 ? goLive() : goTo(ms)), 80);
+});
+byId("live").addEventListener("click", goLive);
+byId("filter").addEventListener("input", paint);
+byId("tabs").addEventListener("click", (event) => {
+  const tab = event.target.closest("[role=tab]");
+  if (tab) choose(Number(tab.id.slice(4)));
+});
+byId("tabs").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  choose(state.shown + step);
+  byId(`tab-${state.shown}`).focus();
+});
+byId("chart").addEventListener("click", (event) => {
+  const picture = byId("chart").querySelector("svg");
+  const one = cluster();
+  if (!picture || !one) return;
+  const box = picture.getBoundingClientRect();
+  const share = ((event.clientX - box.left) / box.width * widthOf("chart") - 44) / (widthOf("chart") - 50);
+  const [begin, end] = spanOf(one.history);
+  byId("time").value = begin + share * (end - begin);
+  goTo(begin + Math.min(1, Math.max(0, share)) * (end - begin));
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && state.past) goLive();
+});
+new ResizeObserver(() => paint()).observe(byId("view"));
+state.shown = Math.max(0, Number(location.hash.slice(1)) - 1 || 0);
+connect();

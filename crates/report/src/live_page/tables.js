@@ -1,0 +1,48 @@
+// Recoveries, nodes, copies that wait, events.
+function table(head, rows) {
+  return el("table", {}, el("thead", {}, el("tr", {}, ...head.map(([words, isNumber]) => el("th", { scope: "col", class: isNumber && "n" }, words)))),
+    el("tbody", {}, ...rows));
+}
+
+function progress(done) {
+  if (done === null) return "-";
+  return el("span", { class: "progress" },
+    draw("svg", { viewBox: "0 0 84 8", "aria-hidden": "true" },
+      draw("rect", { class: "track", width: 84, height: 8, rx: 2 }),
+      draw("rect", { class: "full", width: (84 * done).toFixed(1), height: 8, rx: 2 })),
+    `${Math.floor(done * 100)} %`);
+}
+
+function drawRecoveries(frame) {
+  if (frame.recoveries.length === 0) return [none("Nothing recovers.")];
+  const n = { class: "n" };
+  const rows = frame.recoveries.map((one) => el("tr", { class: one.ended && "over" },
+    el("th", { scope: "row" }, one.name), el("td", n, progress(one.done)), el("td", n, one.now), el("td", n, one.eta),
+    el("td", {}, one.path.replace(" > ", " → ")), el("td", {}, one.stage), el("td", n, one.amount), el("td", n, one.since)));
+  const head = [["shard"], ["done", true], ["now", true], ["to go", true], ["from → to"], ["stage"], ["bytes", true], ["since change", true]];
+  return [table(head, rows), more(frame.recoveries_more)];
+}
+
+const NODES_MAX = 16;
+function drawNodes(frame, filter) {
+  const wanted = frame.nodes.filter((node) => node.cells[0].toLowerCase().includes(filter.toLowerCase()));
+  const weight = (node) => node.in_bytes_per_s + node.out_bytes_per_s + (node.gone ? Infinity : 0);
+  const sorted = [...wanted].sort((a, b) => weight(b) - weight(a) || 0);
+  const rows = sorted.slice(0, NODES_MAX).map((node) => el("tr", { class: node.gone && "gone" },
+    el("th", { scope: "row" }, node.cells[0]), ...node.cells.slice(1).map((cell) => el("td", { class: "n" }, cell))));
+  if (rows.length === 0) return [none(frame.nodes.length ? "No node has such a name." : "No node was asked yet.")];
+  const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["pausing", true],
+    ["recoveries out / in", true], ["heap", true]];
+  return [table(head, rows), more(sorted.length - rows.length, " nodes; part of a name finds them")];
+}
+
+const lines = (all, hidden) => [el("ul", { class: "plain" }, ...all.map((line) => el("li", {}, line))), more(hidden)];
+
+const EVENTS_SHOWN = 60;
+function drawEvents(events) {
+  if (events.length === 0) return [none("Nothing happened since narrows looks.")];
+  const items = events.slice(-EVENTS_SHOWN).reverse().map((event) => el("li", {},
+    el("time", { datetime: new Date(event.at_ms).toISOString() }, clock.format(event.at_ms)),
+    el("span", { class: "topic" }, event.topic), event.sentence));
+  return [el("ul", { class: "plain", tabindex: "0", "aria-label": "Events, the latest first" }, ...items)];
+}

@@ -1,0 +1,38 @@
+// What holds, as sentences; what they rest on is folded away.
+function pairs(list) {
+  return el("dl", {}, ...list.filter(([, words]) => words).flatMap(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]));
+}
+
+function drawFinding(held) {
+  const subjects = held.subjects.join(", ") + (held.subjects_more > 0 ? ` and ${held.subjects_more} more` : "");
+  const evidence = held.evidence.map((line) => [`${line.api} ${line.field}`, line.value]);
+  const reasons = held.ruled_out.map((one) => [`${one.by}: ${one.class}`, one.why]);
+  const how = held.how && el("code", {}, held.how);
+  return el("article", { class: `finding ${held.tint}`, "data-key": `${held.class} ${held.place}` },
+    el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${Math.round(held.strength * 100)} %`)),
+    el("p", { class: "says" }, held.sentence),
+    held.lift && el("p", { class: "lift" }, `→ ${held.lift}`),
+    el("details", { class: "evidence" }, el("summary", {}, "Evidence, and how to lift it"),
+      pairs([["holds", subjects], ...evidence, ["do", held.action], ["how", how], ["gain", held.gain], ["next", held.next], ["doubt", held.doubt]])),
+    reasons.length > 0 && el("details", { class: "ruled-out" },
+      el("summary", {}, `What speaks against ${reasons.length} other causes`), pairs(reasons)));
+}
+
+function drawHeld(frame) {
+  const held = frame.held.map(drawFinding);
+  const well = frame.healthy.slice(0, 6).map((sentence) => el("p", { class: "well" }, sentence));
+  const rest = more(frame.held_more, " findings: narrows explain");
+  return held.length + well.length > 0 ? [...held, rest, ...well] : [el("p", { class: "well" }, frame.headline)];
+}
+
+function drawTotals(totals) {
+  const figure = (name, words, note, isLong) => el("div", { class: isLong && "long" }, el("dt", {}, name),
+    el("dd", {}, words, note && el("small", {}, note)));
+  return [
+    figure("active recoveries", String(totals.active)),
+    figure("copies that wait", totals.waiting === null ? "-" : String(totals.waiting)),
+    figure("recovered", totals.rate),
+    figure("left", totals.left),
+    figure("green", totals.green, totals.green_note, true),
+  ];
+}

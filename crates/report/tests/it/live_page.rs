@@ -1,0 +1,169 @@
+//! What the page that stays open is sent, and what is kept for it.
+
+use insight::diagnosis::{Event, Series, Topic, diagnose};
+use record::observation::{Health, Identity, Node, Observation, Recovery, Scope, Setting};
+use report::live_page::{Frame, History, document};
+use report::screen::{Place, View, plain_lines};
+use serde_json::Value;
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+
+/// Second `s` of a cluster with so many recoveries, each held at 40 MB/s by the limiter of its source.
+fn look(s: u64, recoveries: usize) -> Observation {
+    let node = |name: String| Node {
+        id: name.clone(),
+        name,
+        timestamp_ms: Some(s * 1000),
+        throttle_ms: Some(s * 400),
+        transport_rx_bytes: Some(s * 41_900_000),
+        ..Node::default()
+    };
+    let recovery = |at: usize| Recovery {
+        index: format!("orders-{at:03}"),
+        kind: "PEER".into(),
+        stage: "INDEX".into(),
+        source: Some(format!("source-{at}")),
+        target: Some(format!("target-{at}")),
+        start_ms: Some(1),
+        total_ms: Some(s * 1000),
+        total_bytes: Some(10_000_000_000),
+        recovered_bytes: Some(s * 41_900_000),
+        source_throttle_ms: Some(s * 400),
+        target_throttle_ms: Some(0),
+        ..Recovery::default()
+    };
+    let limit = Setting { value: "40mb".into(), scope: Scope::Persistent };
+    let names = (0..recoveries).flat_map(|at| [format!("source-{at}"), format!("target-{at}")]);
+    Observation {
+        cluster: Identity {
+            name: "<b>logs</b>".into(),
+            flavour: "opensearch".into(),
+            version: "2.19.1".into(),
+        },
+        health: Some(Health { status: "yellow".into(), unassigned: Some(0), ..Health::default() }),
+        nodes: names.map(node).collect(),
+        recoveries: (0..recoveries).map(recovery).collect(),
+        settings: Some([(LIMIT.to_owned(), limit)].into()),
+        ..Observation::default()
+    }
+}
+
+fn view(recoveries: usize, trouble: Option<&str>) -> (View, Frame) {
+    let looks: Vec<Observation> = (0..=8).map(|s| look(s, recoveries)).collect();
+    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let diagnosis = diagnose(&series);
+    let place = Place { trouble: trouble.map(str::to_owned), ..Place::default() };
+    let view = View::of(&series, &diagnosis, &place);
+    let frame = Frame::of(1_700_000_000_000, &view, &diagnosis);
+    (view, frame)
+}
+
+fn json(frame: &Frame) -> Value {
+    serde_json::to_value(frame).unwrap()
+}
+
+#[test]
+fn page_and_terminal_say_the_same() {
+    let (view, frame) = view(1, None);
+    let frame = json(&frame);
+    let plain = plain_lines(&view, 8.0).join("\n");
+    let text = |pointer: &str| frame.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
+    for pointer in [
+        "/headline",
+        "/totals/green",
+        "/totals/green_note",
+        "/recoveries/0/amount",
+        "/recoveries/0/eta",
+    ] {
+        assert!(plain.contains(&text(pointer)), "{} is not in\n{plain}", text(pointer));
+    }
+    assert_eq!(text("/held/0/class"), "rate limit");
+    let lift = text("/held/0/lift");
+    assert!(plain.contains(&lift) && lift.contains(&format!("{LIMIT} = 40mb, try ")), "{lift}");
+    let how = text("/held/0/how");
+    assert!(
+        how.starts_with(&format!("PUT _cluster/settings {{\"persistent\":{{\"{LIMIT}\":")),
+        "{how}"
+    );
+    assert!(!frame["held"][0]["evidence"].as_array().unwrap().is_empty());
+    assert!(frame["held"][0]["ruled_out"].as_array().unwrap().len() > 3);
+    assert_eq!(text("/flows/0/source"), "source-0");
+    assert_eq!(
+        (text("/totals/rate"), text("/totals/left")),
+        ("41.9 MB/s".into(), "9.66 GB".into())
+    );
+}
+
+#[test]
+fn lists_are_cut_and_counted() {
+    let frame = json(&view(150, None).1);
+    let shown = frame["recoveries"].as_array().unwrap().len();
+    assert_eq!(frame["recoveries_more"], 150 - shown);
+    let flows = frame["flows"].as_array().unwrap().len();
+    assert_eq!(frame["flows_more"]["count"], 150 - flows);
+    assert_eq!(frame["totals"]["active"], 150);
+    assert!(frame.to_string().len() < 150_000);
+}
+
+#[test]
+fn what_is_kept_can_be_had_again_and_is_bounded() {
+    let mut history = History::default();
+    assert_eq!(history.at(0), None);
+    let begins = 1_700_000_000_000_u64;
+    let mut frame = view(2, None).1;
+    for s in 0..5000 {
+        frame.at_ms = begins + s * 1000;
+        let events =
+            if s % 10 == 0 { vec![Event::new(Topic::Node, format!("event {s}"))] } else { vec![] };
+        let look: Value = serde_json::from_str(&history.push(&frame, events)).unwrap();
+        assert_eq!(look["frame"]["at_ms"], frame.at_ms);
+    }
+    let all: Value = serde_json::from_str(&history.all()).unwrap();
+    let points = all["history"]["from_ms"].as_array().unwrap().len();
+    assert!((400..=450).contains(&points), "{points}");
+    assert_eq!(all["history"]["figures"]["in target-0"][1][points - 1], 41_900);
+    assert_eq!(all["events"].as_array().unwrap().len(), 400);
+    assert_eq!(all["frame"]["at_ms"], frame.at_ms);
+    let at = |s: u64| -> u64 {
+        let frame: Value = serde_json::from_str(&history.at(begins + s * 1000).unwrap()).unwrap();
+        (frame["at_ms"].as_u64().unwrap() - begins) / 1000
+    };
+    assert!(
+        at(4000).abs_diff(4000) <= 8 && at(5000).abs_diff(4999) <= 8,
+        "{} {}",
+        at(4000),
+        at(5000)
+    );
+    assert!(at(0).abs_diff(1400) < 20, "an hour ago is the oldest: {}", at(0));
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_moves_nothing() {
+    let (_, frame) = view(1, Some("gone"));
+    let mut history = History::default();
+    history.push(&frame, vec![]);
+    let all: Value = serde_json::from_str(&history.all()).unwrap();
+    assert_eq!(all["history"]["figures"], serde_json::json!({}));
+    assert_eq!(
+        (&all["frame"]["health"], &all["frame"]["totals"]["green"]),
+        (&"unknown".into(), &"unknown".into())
+    );
+    assert!(all["frame"]["trouble"].as_str().unwrap().contains("gone"));
+}
+
+#[test]
+fn the_page_has_one_script_and_one_set_of_rules_and_the_policy_knows_both() {
+    let page = document();
+    assert_eq!(
+        (page.html.matches("<script>").count(), page.html.matches("<style>").count()),
+        (1, 1)
+    );
+    // Attributes with rules or scripts would need leave of their own.
+    for forbidden in
+        [" style=", " onclick=", " onload=", "javascript:", "unsafe-", "/*css*/", "/*script*/"]
+    {
+        assert!(!page.html.contains(forbidden) && !page.policy.contains(forbidden), "{forbidden}");
+    }
+    assert_eq!(page.policy.matches("'sha256-").count(), 2, "{}", page.policy);
+    assert!(page.html.len() < 100_000, "{} bytes", page.html.len());
+}
