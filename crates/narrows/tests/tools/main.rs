@@ -28,6 +28,7 @@ testbed::main! {
     opensearch::a_snapshot_is_restored_through_the_link [JAVA, MAVEN],
     web::the_page_says_of_opensearch_what_was_done_to_it [JAVA, MAVEN, CHROMIUM],
     metrics::prometheus_reads_them_and_the_dashboard_has_something_to_show [PROMETHEUS],
+    web::the_page_says_of_the_embedded_engine_what_was_done_to_it [CHROMIUM],
     web::tabs_policy_and_reconnecting [CHROMIUM],
     web::a_browser_shows_the_token_over_tls [CHROMIUM],
     load::opensearch_behind_tls [JAVA, MAVEN],

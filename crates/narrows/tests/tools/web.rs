@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use clusters::{ClusterSpec, Clusters, OpenSearchClusters, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
 use testbed::tls::Authority;
 use testbed::{CannotRun, free_port};
@@ -13,7 +13,7 @@ use testbed::{CannotRun, free_port};
 use crate::browser::Browser;
 use crate::common::cluster::Cluster;
 use crate::common::watched::Watched;
-use crate::common::{SECRET, noise};
+use crate::common::{BINARY, SECRET, noise};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
@@ -39,7 +39,7 @@ fn take_pictures(browser: &mut Browser, name: &str) {
 }
 
 /// The names of index, source and target of the recovery that goes on, as the cluster itself tells them.
-async fn truth(target: &OpenSearchClusters) -> (String, String) {
+async fn truth<T: Clusters>(target: &T) -> (String, String) {
     let give_up = Instant::now() + Duration::from_secs(60);
     loop {
         let path = "/orders/_recovery?active_only=true";
@@ -56,24 +56,37 @@ async fn truth(target: &OpenSearchClusters) -> (String, String) {
     }
 }
 
+/// Two nodes of one cluster.
+fn two_nodes() -> TopologySpec {
+    let cluster = ClusterSpec { name: "c".into(), nodes: 2, settings: Default::default() };
+    TopologySpec { clusters: vec![cluster], link: None, joined: false }
+}
+
 pub fn the_page_says_of_opensearch_what_was_done_to_it() -> Result<(), CannotRun> {
     world::real_world::run(1, async |env| {
         let mut target = OpenSearchClusters::new(&env);
-        let cluster = ClusterSpec { name: "c".into(), nodes: 2, settings: Default::default() };
-        let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
-        if let Err(error) = target.start(&topology).await {
+        if let Err(error) = target.start(&two_nodes()).await {
             let error = error.to_string();
             assert!(error.contains("mvn could not"), "{error}");
             return Err(CannotRun(error));
         }
-        let told = on_opensearch(&target).await;
+        is_said(&target, "opensearch").await;
         target.stop().await;
-        let () = told;
         Ok(())
     })
 }
 
-async fn on_opensearch(target: &OpenSearchClusters) {
+pub fn the_page_says_of_the_embedded_engine_what_was_done_to_it() {
+    world::real_world::run(1, async |env| {
+        let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
+        target.start(&two_nodes()).await.unwrap();
+        is_said(&target, "embedded").await;
+        target.stop().await;
+    });
+}
+
+/// Holds a recovery with a throttle, and reads on the page what was done.
+async fn is_said<T: Clusters>(target: &T, name: &str) {
     let ask = async |method: &str, path: &str, body: String| {
         let answer = target.request("c", method, path, body.into()).await.unwrap();
         answer.json().unwrap()
@@ -82,9 +95,9 @@ async fn on_opensearch(target: &OpenSearchClusters) {
         let body = json!({"persistent": {LIMIT: limit}}).to_string();
         ask("PUT", "/_cluster/settings", body).await
     };
-    limit("1mb").await;
+    limit("500kb").await;
     ask("PUT", "/orders", noise::index(1).to_string()).await;
-    for lines in noise::bulks(12_000) {
+    for lines in noise::bulks(6000) {
         ask("POST", "/orders/_bulk", lines).await;
     }
     ask("POST", "/orders/_flush", String::new()).await;
@@ -102,7 +115,7 @@ async fn on_opensearch(target: &OpenSearchClusters) {
     );
     // What was injected: the class, the setting with its value, where it is, and between which nodes.
     let finding = browser.text(".finding");
-    assert!(finding.contains(&format!("{LIMIT} = 1mb, try ")), "{finding}");
+    assert!(finding.contains(&format!("{LIMIT} = 500kb, try ")), "{finding}");
     assert!(browser.text("#headline").starts_with("rate limit: "));
     assert!(
         browser.text("#health") == "yellow" && browser.text("#waiting-part").contains("No copy")
@@ -114,7 +127,7 @@ async fn on_opensearch(target: &OpenSearchClusters) {
     assert!(spoken.contains(&format!("{from} to {to} ")), "{spoken}");
     let rate = browser.text("#totals div:nth-child(3) dd");
     let rate: f64 = rate.split(' ').next().unwrap().parse().unwrap();
-    assert!((0.3..2.2).contains(&rate), "{rate} MB/s where 1mb a second is the limit");
+    assert!((0.1..1.3).contains(&rate), "{rate} MB/s where 500kb a second is the limit");
     let green = browser.text("#totals div:nth-child(5) dd");
     assert!(green.starts_with("in ") && green.contains(" to "), "{green}");
     // What it rests on is folded away, and there.
@@ -133,10 +146,10 @@ async fn on_opensearch(target: &OpenSearchClusters) {
         "document.querySelectorAll('.finding details').forEach((one) => { one.open = false })",
     );
     std::thread::sleep(Duration::from_secs(20));
-    take_pictures(&mut browser, "throttle");
+    take_pictures(&mut browser, name);
 
-    limit("2mb").await;
-    let raised = format!("a user raised {LIMIT} from 1mb to 2mb");
+    limit("1mb").await;
+    let raised = format!("a user raised {LIMIT} from 500kb to 1mb");
     let has = format!("document.querySelector('#events').innerText.includes('{raised}')");
     browser.until("the change is told", &has);
     // The reader's own clock: half an hour off that of everybody else.
