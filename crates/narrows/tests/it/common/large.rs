@@ -164,7 +164,7 @@ impl Large {
             let is_lost = state != "STARTED";
             json!({
                 "index": format!("logs-{:05}", if is_lost { at } else { at / SHARDS_OF_INDEX }),
-                "shard": (at % SHARDS_OF_INDEX).to_string(), "prirep": if is_lost || at % 2 == 0 { "r" } else { "p" },
+                "shard": (at % SHARDS_OF_INDEX).to_string(), "prirep": if is_lost || at.is_multiple_of(2) { "r" } else { "p" },
                 "state": state, "node": (state != "UNASSIGNED").then(|| self.name(2 * at + 1)),
                 "unassigned.reason": is_lost.then_some("NODE_LEFT"),
             })
