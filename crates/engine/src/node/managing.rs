@@ -49,8 +49,8 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
     answers(&new)
 }
 
-/// A node that does not answer is found by [`watch_nodes`], and one that did not get it is told then that there is a newer
-/// one; publishing does not wait for either for long.
+/// A node that does not answer is found by [`watch_nodes`], and one that did not get it is told then that there is a
+/// newer one; publishing does not wait for either for long.
 async fn publish(core: &Rc<Core>, old: &Arc<ClusterState>, new: &Arc<ClusterState>) {
     core.accept_state(new.clone());
     let diff = Arc::new(StateDiff::between(old, new));
