@@ -40,6 +40,8 @@ pub const OWN_COPY_TRUSTED: &str = "engine: a copy of an earlier term is trusted
 pub const SESSIONS_BEGIN_AGAIN: &str = "engine: session numbers begin again";
 /// A node that missed a state learns of it by the next one alone.
 pub const STATE_MISSED: &str = "engine: a state that was missed stays missed";
+/// A follower's lease does not keep what a read asks for that is still to be tried again.
+pub const LEASE_LEAVES_READS: &str = "engine: a lease leaves reads behind";
 /// The manager publishes what it did not write.
 pub const STATE_NOT_WRITTEN: &str = "engine: the manager does not write the state";
 /// A recovery from remote gets what not every copy of the leader has.
@@ -87,6 +89,7 @@ pub const ALL: &[&str] = &[
     OWN_COPY_TRUSTED,
     SESSIONS_BEGIN_AGAIN,
     STATE_MISSED,
+    LEASE_LEAVES_READS,
     STATE_NOT_WRITTEN,
     REMOTE_BEYOND_CHECKPOINT,
     CHANGES_BEYOND_CHECKPOINT,

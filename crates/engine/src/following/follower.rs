@@ -146,10 +146,15 @@ impl Follower {
         }
     }
 
-    /// The lowest operation that not every copy has.
+    /// The lowest operation that the leader must keep.
     fn needed_from(&self) -> u64 {
         self.note_checkpoint();
-        self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
+        match self.service.core.env.is_planted(planted::LEASE_LEAVES_READS) {
+            true => {
+                self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
+            }
+            false => self.policy.borrow().needed_from(),
+        }
     }
 
     /// Tells the policy the global checkpoint. With `index.translog.durability: async` it also advances between writes.

@@ -205,7 +205,7 @@ fn replay(text: &str) {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 19] = [
+const FAILED_ONCE: [(&str, &str); 21] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -257,6 +257,8 @@ const FAILED_ONCE: [(&str, &str); 19] = [
         "pair:1400014502",
         "nodes that missed a state while the manager was cut off, and answered soon after, were never told of it",
     ),
+    ("1500003784", "a lease was renewed beyond what a read asked for that waited for its leader"),
+    ("1500006112/all/32", "the same, where a follower had come back with less than it had read"),
     (
         "at-rest:43000791/0.2/4",
         "a replica was explained in place of its primary, whose copy was gone",
@@ -279,6 +281,7 @@ fn a_planted_bug_fails_the_case_that_found_it() {
     for (planted, case) in [
         (engine::planted::FAILED_COPY_UNTRACKED, "pair:1091535391/0/2"),
         (engine::planted::STATE_MISSED, "pair:1400014502"),
+        (engine::planted::LEASE_LEAVES_READS, "1500003784"),
     ] {
         let scenario = Scenario::of(&case.parse().unwrap());
         assert!(quietly(&scenario, Some(planted)).is_err(), "{planted}");
@@ -350,6 +353,7 @@ const NOT_FOUND: &[&str] = &[
     engine::planted::STALE_COPY_FORGOTTEN,
     engine::planted::FAILED_COPY_UNTRACKED,
     engine::planted::STATE_MISSED,
+    engine::planted::LEASE_LEAVES_READS,
     engine::planted::GAPS_STAY,
     engine::planted::JOINING_COPY_NOT_COUNTED,
     engine::planted::SESSIONS_BEGIN_AGAIN,

@@ -407,6 +407,14 @@ impl<O: Operation> ShardFollower<O> {
         self.follower_max_seq_no = self.follower_max_seq_no.max(max_seq_no);
     }
 
+    /// The lowest operation that the leader must keep: that which not every copy has, or that a read asks for. A read
+    /// that is tried again may ask for what copies have by now, as where they made it durable in the meantime.
+    pub fn needed_from(&self) -> u64 {
+        let lacking = self.follower_global_checkpoint.map_or(0, |seq_no| seq_no + 1);
+        let asked = self.reads.keys().chain(self.partial.keys()).min();
+        asked.map_or(lacking, |from| lacking.min(*from))
+    }
+
     /// A batch could not be applied and may be tried again.
     ///
     /// # Panics

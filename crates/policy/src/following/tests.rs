@@ -73,6 +73,19 @@ fn one_read_waits_at_a_leader_without_news() {
     assert_eq!(follower.counts().successful_read_requests, 1);
 }
 
+/// Its copies made durable what it asked for, and the leader has not answered.
+#[test]
+fn the_leader_must_keep_what_a_read_asks_for() {
+    let mut follower = field(Limits::default());
+    let asked = reads(&mut follower, Time(0));
+    assert_eq!(follower.needed_from(), 0);
+    follower.note_follower(Some(21), Some(21));
+    follower.read_failed(Time(5), asked[0], "late".to_owned(), 1);
+    assert_eq!(follower.needed_from(), 0, "it is tried again");
+    follower.read_done(Time(9), asked[0], answer(Vec::new(), 22));
+    assert_eq!(follower.needed_from(), 22);
+}
+
 /// Also one that began when nothing came any more: after a restart most indices of a follower are such.
 #[test]
 fn a_read_waits_the_longer_the_longer_nothing_has_come() {
