@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::Call;
-use super::identity::{COMPATIBLE_VERSION, host, manager};
+use super::identity::{host, manager, release};
 use super::names::called;
 use super::recovery::rows;
 use super::spread::on_nodes;
@@ -105,7 +105,7 @@ pub(super) async fn nodes(call: Call) -> Result<Reply, Failure> {
             host(address).into(),
             address.rsplit_once(':').map(|(_, port)| port).into(),
             member.http_address.as_str().into(),
-            COMPATIBLE_VERSION.into(),
+            release(&call.node).number.into(),
             Cell::Empty,
             Cell::Empty,
             Cell::Empty,

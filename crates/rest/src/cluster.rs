@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_request, not_supported};
-use super::identity::{COMPATIBLE_VERSION, host, manager};
+use super::identity::{host, manager, release};
 use super::names::{indices, matches_any};
 use engine::settings::{flat, nested};
 use engine::state::{ClusterState, CopyState, Event, IndexShardRoutingTable};
@@ -14,18 +14,13 @@ use engine::transport::Failure;
 /// `GET /`.
 pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
+    let (version, tagline) = release(&call.node).root();
     Ok(json!({
         "name": call.node.name(),
         "cluster_name": state.cluster_name,
         "cluster_uuid": state.cluster_uuid,
-        "version": {
-            "distribution": "narrows",
-            "number": COMPATIBLE_VERSION,
-            "narrows": env!("CARGO_PKG_VERSION"),
-            "minimum_wire_compatibility_version": COMPATIBLE_VERSION,
-            "minimum_index_compatibility_version": COMPATIBLE_VERSION,
-        },
-        "tagline": "find what narrows the flow",
+        "version": version,
+        "tagline": tagline,
     })
     .into())
 }

@@ -12,6 +12,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
+use super::identity::release;
 use super::index_settings::settings_json;
 use super::names::indices;
 use engine::settings::{
@@ -100,7 +101,13 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
     let mut answer = Map::new();
     for name in names {
         let Some(meta) = state.indices.get(&name) else { continue };
-        let mut object = settings_json(&name, meta, None, include_defaults, flat_settings);
+        let mut object = settings_json(
+            release(&call.node),
+            (&name, &**meta),
+            None,
+            include_defaults,
+            flat_settings,
+        );
         object["aliases"] = aliases_json(&meta.aliases);
         object["mappings"] = meta.mappings.clone();
         answer.insert(name, object);
@@ -111,6 +118,11 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
 /// `DELETE /{index}`.
 pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
+    if call.node.core().settings().action_destructive_requires_name()
+        && call.index().split(',').any(|name| name == "_all" || name.contains('*'))
+    {
+        return Err(bad_request("Wildcard expressions or all indices are not allowed"));
+    }
     let named = call.indices().unwrap_or_default().split(',');
     if let Some(alias) = named.into_iter().find(|name| state.aliased(name).next().is_some()) {
         return Err(bad_request(format!(

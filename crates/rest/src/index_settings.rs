@@ -4,18 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
+use super::identity::{Release, release};
 use super::names::{indices, matches_any};
 use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Failure;
 
-/// `index.version.created` of [`super::identity::COMPATIBLE_VERSION`].
-const VERSION_CREATED: &str = "7100299";
-
 /// `settings` and, with `include_defaults`, `defaults` of an index; only those whose names fit `wanted`.
 pub(super) fn settings_json(
-    name: &str,
-    meta: &IndexMeta,
+    release: &Release,
+    (name, meta): (&str, &IndexMeta),
     wanted: Option<&str>,
     include_defaults: bool,
     flat_settings: bool,
@@ -25,7 +23,7 @@ pub(super) fn settings_json(
         ("index.creation_date", meta.created_ms.to_string()),
         ("index.provided_name", name.to_owned()),
         ("index.uuid", meta.uuid.clone()),
-        ("index.version.created", VERSION_CREATED.to_owned()),
+        ("index.version.created", release.version_created.to_owned()),
     ] {
         given.insert(key.to_owned(), value);
     }
@@ -43,7 +41,9 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
     let flat_settings = call.query.flag("flat_settings", false)?;
     let one = |name: String| {
         let meta = state.indices.get(&name)?;
-        let json = settings_json(&name, meta, call.part("name"), include_defaults, flat_settings);
+        let (release, index) = (release(&call.node), (name.as_str(), &**meta));
+        let json =
+            settings_json(release, index, call.part("name"), include_defaults, flat_settings);
         Some((name, json))
     };
     Ok(Value::Object(names.into_iter().filter_map(one).collect::<Map<_, _>>()).into())
@@ -69,6 +69,7 @@ pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::identity::ELASTICSEARCH;
     use super::*;
     use engine::settings::SettingsMap;
 
@@ -87,15 +88,15 @@ mod tests {
             created_ms: 7,
             leader: None,
         };
-        let whole = settings_json("a", &meta, None, false, false);
+        let whole = settings_json(&ELASTICSEARCH, ("a", &meta), None, false, false);
         assert_eq!(
             whole["settings"]["index"],
             json!({
                 "number_of_replicas": "0", "uuid": "u", "creation_date": "7", "provided_name": "a",
-                "version": {"created": VERSION_CREATED},
+                "version": {"created": "7100299"},
             })
         );
-        let some = settings_json("a", &meta, Some("index.number*"), false, true);
+        let some = settings_json(&ELASTICSEARCH, ("a", &meta), Some("index.number*"), false, true);
         assert_eq!(some, json!({"settings": {"index.number_of_replicas": "0"}}));
     }
 }

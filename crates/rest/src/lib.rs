@@ -38,10 +38,12 @@ mod refusal;
 mod remote;
 mod rollover;
 mod router;
+mod scroll;
 mod search;
 mod server;
 mod settings;
 mod spread;
+mod stats;
 mod surface;
 #[cfg(test)]
 mod surface_test;
@@ -54,7 +56,7 @@ mod update;
 use engine::{Error, Node, NodeConfig};
 use world::Env;
 
-pub use engine::core::BasicAuth;
+pub use engine::core::{BasicAuth, PresentedAs};
 pub use hosts::is_own_name;
 pub use message::{RestMessage, RestRequest, RestResponse};
 pub use router::handle;

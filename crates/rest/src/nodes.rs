@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_request, cause_json};
-use super::identity::{COMPATIBLE_VERSION, host, manager};
+use super::identity::{host, manager, release};
 use super::names::matches;
 use super::spread::on_nodes;
 use engine::Node;
@@ -139,10 +139,11 @@ fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Valu
         "transport_address": member.transport_address,
         "host": host(&member.transport_address),
         "ip": host(&member.transport_address),
-        "version": COMPATIBLE_VERSION,
+        "version": release(node).number,
         "roles": ["data", "master"],
         "attributes": {},
     });
+    release(node).add_build(&mut object);
     let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.contains(&name));
     let bound = |address: &str| json!({ "bound_address": [address], "publish_address": address });
     if is_wanted("http") {

@@ -20,7 +20,7 @@ use super::{RestRequest, RestResponse};
 use super::{
     alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling, digest,
     document, explain, health, index, index_settings, maintenance, mget, nodes, recovery, remote,
-    rollover, search, settings, synthetic_batch, update,
+    rollover, scroll, search, settings, stats, synthetic_batch, update,
 };
 use engine::Node;
 use engine::transport::Failure;
@@ -229,6 +229,13 @@ pub(super) static ROUTES: &[Route] = &[
         &[EXPRESSION, &["flush", "max_num_segments", "only_expunge_deletes"]],
         |c| Box::pin(maintenance::force_merge(c)),
     ),
+    route(
+        "indices.stats",
+        GET,
+        &["/_stats", "/_stats/{metric}", "/{index}/_stats", "/{index}/_stats/{metric}"],
+        &[stats::KNOWN, EXPRESSION],
+        |c| Box::pin(stats::stats(c)),
+    ),
     // Documents.
     route("bulk", PUT_POST, &["/_bulk", "/{index}/_bulk"], &[bulk::KNOWN, WRITE], |c| {
         Box::pin(bulk::bulk(c))
@@ -263,7 +270,21 @@ pub(super) static ROUTES: &[Route] = &[
         GET_POST,
         &["/_search", "/{index}/_search"],
         &[search::SEARCH, EXPRESSION],
-        |c| Box::pin(search::search_one(c)),
+        |c| Box::pin(scroll::search(c)),
+    ),
+    route(
+        "scroll",
+        GET_POST,
+        &["/_search/scroll", "/_search/scroll/{scroll_id}"],
+        &[scroll::KNOWN],
+        |c| Box::pin(scroll::next(c)),
+    ),
+    route(
+        "clear_scroll",
+        DELETE,
+        &["/_search/scroll", "/_search/scroll/{scroll_id}"],
+        &[scroll::CLEAR],
+        |c| Box::pin(scroll::clear(c)),
     ),
     route(
         "msearch",

@@ -81,7 +81,7 @@ fn check_size(body: &[u8]) -> Result<(), Failure> {
 }
 
 /// What is to be searched, by body and parameters; and whether the total is to be a bare number.
-fn job(
+pub(super) fn job(
     call: &Call,
     expression: Option<&str>,
     query: &Query,
@@ -119,7 +119,7 @@ fn job(
 
 /// Refuses what the engine does not have.
 fn refuse(query: &Query) -> Result<(), Failure> {
-    for name in ["q", "scroll", "terminate_after"] {
+    for name in ["q", "terminate_after"] {
         if query.get(name).is_some() {
             let what = format!("searching with [{name}]");
             return Err(not_supported(
@@ -186,17 +186,25 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure>
 async fn answer(call: &Call, job: SearchJob, as_int: bool) -> Result<Reply, Failure> {
     let request = job.request.clone();
     match search(call.node.search(), job).await {
-        Ok(outcome) => {
-            let max_buckets = call.node.core().settings().search_max_buckets() as usize;
-            Ok(Reply::written(200, written(&request, outcome, as_int, max_buckets)?))
-        }
+        Ok(outcome) => found(call, (&request, None), outcome, as_int),
         Err(failures) => Ok(failed(&failures)),
     }
 }
 
+/// The answer to a search, with the id of its scroll.
+pub(super) fn found(
+    call: &Call,
+    (request, scroll): (&SearchRequest, Option<&str>),
+    outcome: SearchOutcome,
+    as_int: bool,
+) -> Result<Reply, Failure> {
+    let max_buckets = call.node.core().settings().search_max_buckets() as usize;
+    Ok(Reply::written(200, written((request, scroll), outcome, as_int, max_buckets)?))
+}
+
 /// The answer, with sources byte for byte.
 fn written(
-    request: &SearchRequest,
+    (request, scroll): (&SearchRequest, Option<&str>),
     outcome: SearchOutcome,
     as_int: bool,
     max_buckets: usize,
@@ -212,9 +220,13 @@ fn written(
             Some(json!({ "value": outcome.total, "relation": relation }))
         }
     };
+    text.push(b'{');
+    if let Some(id) = scroll {
+        text.extend_from_slice(format!("\"_scroll_id\":\"{id}\",").as_bytes());
+    }
     text.extend_from_slice(
         format!(
-            "{{\"took\":{},\"timed_out\":{},\"_shards\":{},\"hits\":{{",
+            "\"took\":{},\"timed_out\":{},\"_shards\":{},\"hits\":{{",
             outcome.took.as_millis(),
             outcome.timed_out,
             shards_json(outcome.shards, &outcome.failures)
@@ -298,7 +310,7 @@ fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
 }
 
 /// A search without an answer: the causes, and for each shard why.
-fn failed(failures: &[ShardFailure]) -> Reply {
+pub(super) fn failed(failures: &[ShardFailure]) -> Reply {
     // A wrong request (4xx) comes before errors that may pass.
     let status = failures.iter().map(|f| f.failure.status).min().unwrap_or(503).max(400);
     let status = if failures.iter().any(|f| f.failure.status == 429) { 429 } else { status };

@@ -21,6 +21,7 @@ use super::answer::Look;
 use super::bodies::{BodyBudget, HeldAnswer, check_announced, read_body};
 use super::clients::{Clients, Limits, Phase, Watch, Watched};
 use super::hosts::{check_host, check_origin};
+use super::identity::release;
 use super::{RestMessage, RestRequest, RestResponse, refusal, router};
 use engine::Node;
 use engine::transport::Failure;
@@ -150,7 +151,7 @@ async fn answer(
     if let Some(refusal) = refuse_stranger(node, &request) {
         let challenge = (WWW_AUTHENTICATE, refusal::CHALLENGE.to_owned());
         // A stranger's body is not read, so the connection cannot go on.
-        return http_response(refusal, Some(challenge), true, budget);
+        return http_response(node, refusal, Some(challenge), true, budget);
     }
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let method = request.method().as_str().to_owned();
@@ -169,11 +170,11 @@ async fn answer(
             let response = router::handle(node, RestRequest { method, path, body }).await;
             let allow =
                 (response.status == 405).then(|| (ALLOW, router::allowed(&allow).join(", ")));
-            http_response(response, allow, false, budget)
+            http_response(node, response, allow, false, budget)
         }
         // What is left of the body is not read, so the connection cannot go on.
         Err(failure) => {
-            http_response(Look::default().render(Err(failure), false), None, true, budget)
+            http_response(node, Look::default().render(Err(failure), false), None, true, budget)
         }
     }
 }
@@ -195,6 +196,7 @@ fn refuse_stranger(node: &Node, request: &hyper::Request<Incoming>) -> Option<Re
 }
 
 fn http_response(
+    node: &Node,
     response: RestResponse,
     header: Option<(HeaderName, String)>,
     close: bool,
@@ -203,6 +205,9 @@ fn http_response(
     let mut built = hyper::Response::builder().status(response.status);
     if !response.body.is_empty() {
         built = built.header(CONTENT_TYPE, response.content_type);
+    }
+    if let Some((name, value)) = release(node).product {
+        built = built.header(name, value);
     }
     if let Some((name, value)) = header {
         built = built.header(name, value);

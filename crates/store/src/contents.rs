@@ -1,16 +1,17 @@
 //! What the storage of a copy says of its contents.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use query::{Mapping, Refusal, mapping::NewFields};
 use tantivy::Searcher;
 
 use crate::commit::StoredCommit;
 
-/// The view that a search saw: hits are fetched from the same one, whatever is written meanwhile. It holds the files of
-/// its segments.
+/// The view that a search saw: hits are fetched from the same one, and a scroll goes on in it, whatever is written
+/// meanwhile. It holds the files of its segments, and the mapping that they were searched by.
 #[derive(Clone)]
-pub struct SearchView(pub(crate) Option<Searcher>);
+pub struct SearchView(pub(crate) Option<(Searcher, Arc<Mapping>)>);
 
 /// Why documents are refused, by the places of their requests.
 pub(crate) type Refusals = BTreeMap<usize, Refusal>;

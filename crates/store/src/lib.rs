@@ -39,8 +39,8 @@ pub use incoming::Incoming;
 pub use operation::{OpKind, Operation, SyntheticBatch};
 pub use record_log::{Location, Record, RecordLog};
 pub use requests::{
-    Durability, GetResult, Opened, Options, Rejection, ShardStats, WriteOutcome, WriteRequest,
-    WriteResult,
+    Durability, GetResult, Opened, Options, Rejection, ShardStats, ShardWork, Timed, WriteOutcome,
+    WriteRequest, WriteResult,
 };
 pub use segments::Segments;
 pub use shard::{ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything};

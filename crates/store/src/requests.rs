@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -182,6 +183,43 @@ pub struct GetResult {
     pub source: Option<Bytes>,
 }
 
+/// How often something was done, and how long that took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timed {
+    /// How often.
+    pub count: u64,
+    /// How long together.
+    pub time: Duration,
+}
+
+impl std::ops::AddAssign for Timed {
+    fn add_assign(&mut self, other: Timed) {
+        self.count += other.count;
+        self.time += other.time;
+    }
+}
+
+/// What a copy did since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardWork {
+    /// Documents that were indexed, those of the copy's own log aside. What came together shares its time.
+    pub indexing: Timed,
+    /// Documents that were deleted.
+    pub deletes: Timed,
+    /// Documents that were asked for by their ids, and found.
+    pub found: Timed,
+    /// Documents that were asked for by their ids, and not found.
+    pub missing: Timed,
+    /// Searches.
+    pub queries: Timed,
+    /// Reads of the documents of hits.
+    pub fetches: Timed,
+    /// Refreshes that had something to show.
+    pub refreshes: Timed,
+    /// Commits that had something to keep.
+    pub flushes: Timed,
+}
+
 /// A copy in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardStats {
@@ -215,6 +253,8 @@ pub struct ShardStats {
     pub request_cache_hits: u64,
     /// Searches that looked for an answer in the request cache and found none.
     pub request_cache_misses: u64,
+    /// What it did since it was opened.
+    pub work: ShardWork,
     /// Generation of the newest commit.
     pub commit_generation: u64,
     /// Retention leases: id to first sequence number kept.

@@ -155,6 +155,19 @@ impl ShardStorage {
         either!(self, storage => storage.search(request, limits).await)
     }
 
+    /// Searches a view that a search saw before.
+    pub(crate) async fn search_view(
+        &self,
+        view: &SearchView,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<ShardHits> {
+        match self {
+            ShardStorage::Tantivy(storage) => storage.search_view(view, request, limits).await,
+            ShardStorage::Synthetic(storage) => Ok(storage.search(request, limits).await?.0),
+        }
+    }
+
     /// Reads the documents of hits: segment and document of each.
     pub(crate) async fn fetch(
         &self,

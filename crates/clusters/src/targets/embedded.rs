@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use engine::NodeConfig;
-use rest::BasicAuth;
+use rest::{BasicAuth, PresentedAs};
 use world::Env;
 
 use super::engine_start::{self, EngineClusters, Place};
@@ -38,6 +38,7 @@ pub struct EmbeddedClusters {
     http_ip: IpAddr,
     credentials: Option<BasicAuth>,
     allowed_hosts: Vec<String>,
+    presented_as: PresentedAs,
     data: Option<PathBuf>,
     nodes: Nodes<NodeProcess, NodeConfig>,
     link: Option<SiteLink>,
@@ -58,6 +59,7 @@ impl EmbeddedClusters {
             http_ip: Ipv4Addr::LOCALHOST.into(),
             credentials: None,
             allowed_hosts: Vec::new(),
+            presented_as: PresentedAs::default(),
             data: None,
             nodes: Nodes::new(Self::NAME, RestClient::new(env)),
             link: None,
@@ -101,6 +103,12 @@ impl EmbeddedClusters {
         self
     }
 
+    /// Has the nodes present themselves as another release than the default.
+    pub fn with_presented_as(mut self, release: PresentedAs) -> Self {
+        self.presented_as = release;
+        self
+    }
+
     /// The first node that has ended by itself, and the error that its end is; from then on it is down.
     pub async fn take_failed(&mut self) -> Option<(String, Error)> {
         self.nodes.take_failed().await
@@ -130,7 +138,8 @@ impl EmbeddedClusters {
     async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady), Error> {
         let temporary = self.own_data.as_ref().map(|dir| dir.path().to_owned());
         let (credentials, allowed_hosts) = (self.credentials.clone(), self.allowed_hosts.clone());
-        let config = NodeConfig { credentials, allowed_hosts, ..config.clone() };
+        let presented_as = self.presented_as;
+        let config = NodeConfig { credentials, allowed_hosts, presented_as, ..config.clone() };
         let start = NodeStart { config, temporary };
         NodeProcess::start(&self.env, &self.program, &start, &self.nodes.ends).await
     }

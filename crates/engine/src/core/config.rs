@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::basic_auth::BasicAuth;
+use super::release::PresentedAs;
 use crate::settings::SettingsMap;
 
 /// What a node is started with. The rest comes from the cluster's manager.
@@ -31,6 +32,9 @@ pub struct NodeConfig {
     /// `http`.
     #[serde(default)]
     pub allowed_hosts: Vec<String>,
+    /// Which release clients of REST are told that this is.
+    #[serde(default)]
+    pub presented_as: PresentedAs,
     /// Where to keep data.
     pub data: PathBuf,
     /// Cluster settings of lowest rank.
@@ -54,6 +58,7 @@ impl NodeConfig {
             http: loopback(),
             credentials: None,
             allowed_hosts: Vec::new(),
+            presented_as: PresentedAs::default(),
             data: data.into(),
             settings: SettingsMap::new(),
             rotation_seed: None,

@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `config`, `basic_auth` | what a node is started with; what its clients must show |
+//! | `config`, `basic_auth`, `release` | what a node is started with; what its clients must show, and which release they are told |
 //! | `activity`, `changed_copies` | which copies are in use; which of them a new state may ask something of |
 //! | `throttles`, `compression` | rate limits of recoveries; which paths are compressed |
 //! | `published` | the cluster state and the settings as this node knows them |
@@ -25,6 +25,7 @@ mod config;
 mod copies;
 mod published;
 mod recovery_speed;
+mod release;
 mod shared;
 mod state;
 mod throttles;
@@ -35,6 +36,7 @@ pub use basic_auth::BasicAuth;
 pub(crate) use calls::MANAGER_TIMEOUT;
 pub(crate) use changed_copies::{ChangedCopies, all_of};
 pub use config::NodeConfig;
+pub use release::PresentedAs;
 pub use shared::Core;
 pub(crate) use shared::{Submit, Upward};
 pub(crate) use throttles::Throttle;

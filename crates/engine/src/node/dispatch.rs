@@ -116,9 +116,13 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             Box::pin(search::fetch(search, context, hits, &source)).await?
         }
         Request::Probe => search::probe(search),
-        Request::FreeContext(context) => {
-            search.contexts.free(context);
-            Response::Done
+        Request::FreeContext(context) => Response::Freed(search.contexts.free(context).into()),
+        Request::Scroll { number, keep_alive } => {
+            let page = Box::pin(search::page_here(search, number, keep_alive)).await?;
+            Response::Scrolled(Box::new(page))
+        }
+        Request::ClearScroll(number) => {
+            Response::Freed(Box::pin(search::clear_here(search, number)).await)
         }
         Request::CloseSession(session) => {
             recovery::close_session(recovery, session);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::parts::Node;
+use crate::shard::stats_json;
 
 impl Node {
     /// This node's part of `_nodes/stats`, with the sums over its copies or without.
@@ -14,6 +15,7 @@ impl Node {
         let cpu: Duration = core.env.cpu_time();
         let throttle = core.throttles.waited_total();
         let (pool, searches) = (parts.search.pool.stats(), &parts.search.counters);
+        let never = json!({ "collection_count": 0, "collection_time_in_millis": 0 });
         let mut stats = json!({
             "name": core.config.name,
             "transport_address": core.row.transport,
@@ -55,7 +57,13 @@ impl Node {
                     "anonymous_in_bytes": memory_bytes("RssAnon:", core.env.is_virtual()),
                 },
             },
-            "jvm": { "uptime_in_millis": (core.env.now() - core.started).as_millis() as u64 },
+            // No memory is collected here, so the collectors that clients read of have never run.
+            "jvm": {
+                "uptime_in_millis": (core.env.now() - core.started).as_millis() as u64,
+                "gc": { "collectors": { "young": never.clone(), "old": never.clone() } },
+                "mem": { "pools": {} },
+            },
+            "ingest": { "total": { "count": 0, "time_in_millis": 0, "current": 0, "failed": 0 }, "pipelines": {} },
             "transport": {
                 "rx_size_in_bytes": net.rx_bytes,
                 "tx_size_in_bytes": net.tx_bytes,
@@ -90,20 +98,12 @@ impl Node {
         let shards = self.core().shards.borrow();
         let stores: Vec<store::ShardStats> =
             shards.values().filter_map(|shard| Some(shard.store().ok()?.stats())).collect();
-        let sum = |of: fn(&store::ShardStats) -> u64| stores.iter().map(of).sum::<u64>();
-        indices["docs"] = json!({ "count": sum(|s| s.documents), "deleted": sum(|s| s.deleted) });
-        indices["store"] = json!({ "size_in_bytes": sum(|s| s.store_bytes) });
-        indices["segments"] = json!({ "count": sum(|s| s.segments) });
-        indices["translog"] = json!({
-            "operations": sum(|s| s.log_ops),
-            "size_in_bytes": sum(|s| s.log_bytes),
-            "uncommitted_operations": sum(|s| s.uncommitted_ops),
-            "uncommitted_size_in_bytes": sum(|s| s.uncommitted_bytes),
-        });
-        indices["request_cache"] = json!({
-            "hit_count": sum(|s| s.request_cache_hits),
-            "miss_count": sum(|s| s.request_cache_misses),
-        });
+        for (metric, sums) in stats_json(&stores) {
+            // The node counts its searches by itself: those of copies that have left it, too.
+            if metric != "search" {
+                indices[metric] = sums;
+            }
+        }
     }
 }
 

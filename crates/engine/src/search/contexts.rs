@@ -1,4 +1,4 @@
-//! Views that a node holds between the query and the fetch of a search.
+//! Views that a node holds: between the query and the fetch of a search, and between the pages of a scroll.
 
 use crate::shard::ShardKey;
 use std::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use crate::transport::Failure;
 
 /// How long a view is held for a coordinator that does not come back. The fetch follows the query at once.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// Views that are held at once (`search.max_open_scroll_context` of the field bounds its like).
+/// Views that wait for their fetch at once. `search.max_open_scroll_context` bounds those of scrolls.
 const MAX_OPEN: usize = 5000;
 
 /// The views that are held.
@@ -26,6 +26,8 @@ struct Held {
     shard: ShardKey,
     view: SearchView,
     until: Time,
+    /// Whether it is held from page to page, and not for one fetch.
+    scrolls: bool,
 }
 
 impl Contexts {
@@ -34,7 +36,7 @@ impl Contexts {
         Contexts { next: Cell::new(first), open: RefCell::default() }
     }
 
-    /// Holds a view; answers with its number.
+    /// Holds a view for one fetch; answers with its number.
     pub(super) fn hold(
         &self,
         now: Time,
@@ -46,25 +48,62 @@ impl Contexts {
                 format!("[{MAX_OPEN}] searches wait for their fetch on this node; try again");
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
+        Ok(self.enter(Held { shard, view, until: now + KEEP_ALIVE, scrolls: false }))
+    }
+
+    /// Holds a view for the pages of a scroll; answers with its number.
+    pub(super) fn hold_scroll(
+        &self,
+        until: Time,
+        shard: ShardKey,
+        view: SearchView,
+        most: usize,
+    ) -> Result<u64, Failure> {
+        if self.scrolls() >= most {
+            let reason = format!(
+                "Trying to create too many scroll contexts. Must be less than or equal to: [{most}]. Clear scrolls that \
+                 have ended, or raise the [search.max_open_scroll_context] setting."
+            );
+            return Err(Failure::new(429, "too_many_scroll_contexts_exception", reason));
+        }
+        Ok(self.enter(Held { shard, view, until, scrolls: true }))
+    }
+
+    fn enter(&self, held: Held) -> u64 {
         let number = self.next.get();
         self.next.set(number.wrapping_add(1));
-        self.open.borrow_mut().insert(number, Held { shard, view, until: now + KEEP_ALIVE });
-        Ok(number)
+        self.open.borrow_mut().insert(number, held);
+        number
     }
 
-    /// Gives a view back, once.
+    /// Gives a view back: that of a scroll as often as it is asked for, another once.
     pub(super) fn take(&self, number: u64) -> Result<(ShardKey, SearchView), Failure> {
-        let held = self.open.borrow_mut().remove(&number);
-        held.map(|held| (held.shard, held.view)).ok_or_else(|| {
-            let reason = format!("No search context found for id [{number}]");
-            Failure::new(404, "search_context_missing_exception", reason)
-        })
+        let mut open = self.open.borrow_mut();
+        match open.get(&number) {
+            Some(held) if held.scrolls => Ok((held.shard.clone(), held.view.clone())),
+            Some(_) => {
+                Ok(open.remove(&number).map(|held| (held.shard, held.view)).expect("it is there"))
+            }
+            None => Err(missing(number)),
+        }
     }
 
-    /// Lets a view go that nothing is fetched from.
-    pub(crate) fn free(&self, number: u64) {
+    /// Holds the view of a scroll until then.
+    pub(super) fn prolong(&self, number: u64, until: Time) {
+        if let Some(held) = self.open.borrow_mut().get_mut(&number) {
+            held.until = until;
+        }
+    }
+
+    /// Lets a view go; whether it was held.
+    pub(crate) fn free(&self, number: u64) -> bool {
         let held = self.open.borrow_mut().remove(&number);
-        drop(held);
+        held.is_some()
+    }
+
+    /// Views that are held for scrolls.
+    pub(crate) fn scrolls(&self) -> usize {
+        self.open.borrow().values().filter(|held| held.scrolls).count()
     }
 
     /// Views that are held.
@@ -78,4 +117,10 @@ impl Contexts {
         drop(open);
         drop(gone);
     }
+}
+
+/// There is no such view, or no such scroll.
+pub(super) fn missing(number: u64) -> Failure {
+    let reason = format!("No search context found for id [{number}]");
+    Failure::new(404, "search_context_missing_exception", reason)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use query::{FetchedHit, SearchRequest, ShardHit, compare_hits};
+use query::{SearchRequest, ShardHit, compare_hits};
 use store::Aggregated;
 use world::Task;
 
@@ -17,10 +17,13 @@ use super::preference::{Preference, Rule};
 use super::replica_selection::ReplicaSelection;
 use super::service::SearchService;
 use crate::planted;
-use crate::transport::{Class, Failure, Request, Response, ShardSearch, ShardSearched, unexpected};
+use crate::transport::{
+    Class, Failure, Hit, Request, Response, SearchOutcome, ShardFailure, ShardScroll, ShardSearch,
+    ShardSearched, unexpected,
+};
 
 /// How long a node waits for a shard's answer, where the request does not say.
-const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A search over some indices.
 pub struct SearchJob {
@@ -36,58 +39,11 @@ pub struct SearchJob {
     pub allow_partial: bool,
 }
 
-/// A hit with its document.
-pub struct Hit {
-    /// Its index.
-    pub index: String,
-    /// Where it stands among the hits.
-    pub found: ShardHit,
-    /// What is shown of it.
-    pub document: FetchedHit,
-    /// Term of the primary that its shard has now.
-    pub primary_term: u64,
-}
-
-/// Why the answer does not cover a shard.
-#[derive(Clone, Debug)]
-pub struct ShardFailure {
-    /// Index.
-    pub index: String,
-    /// Number of the shard.
-    pub shard: u32,
-    /// The node that was asked last; none if no copy could be asked.
-    pub node: Option<String>,
-    /// Why.
-    pub failure: Failure,
-}
-
-/// What was found.
-pub struct SearchOutcome {
-    /// How long the search took.
-    pub took: Duration,
-    /// Whether a shard ran out of the time that the request allows.
-    pub timed_out: bool,
-    /// Shards that belong to the search.
-    pub shards: usize,
-    /// Shards that have no part in the answer.
-    pub failures: Vec<ShardFailure>,
-    /// Documents that match, as far as they were counted.
-    pub total: u64,
-    /// Whether there may be more than `total`.
-    pub more: bool,
-    /// The best score; none where nothing is scored.
-    pub max_score: Option<f32>,
-    /// The best, in order.
-    pub hits: Vec<Hit>,
-    /// Merged.
-    pub aggregations: Aggregated,
-}
-
 /// The answer of a shard, and the node that gave it.
-struct Answered {
-    asked: AskedShard,
-    node: String,
-    searched: ShardSearched,
+pub(super) struct Answered {
+    pub(super) asked: AskedShard,
+    pub(super) node: String,
+    pub(super) searched: ShardSearched,
 }
 
 impl Answered {
@@ -103,6 +59,15 @@ pub async fn search(
     service: &Rc<SearchService>,
     job: SearchJob,
 ) -> Result<SearchOutcome, Vec<ShardFailure>> {
+    Ok(search_shards(service, job, None).await?.0)
+}
+
+/// As [`search`]; of a scroll, with where it goes on: views are held so long for the next page.
+pub(super) async fn search_shards(
+    service: &Rc<SearchService>,
+    job: SearchJob,
+    scroll: Option<Duration>,
+) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
     let began = service.core.env.now();
     let state = service.core.state();
     let settings = service.core.settings();
@@ -126,6 +91,7 @@ pub async fn search(
         fresh: job.fresh,
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: shards == 1,
+        scroll: scroll.map(|keep_alive| ShardScroll { context: None, keep_alive }),
     };
     let tasks: Vec<(String, u32, Task<_>)> = asked_shards
         .into_iter()
@@ -154,36 +120,71 @@ pub async fn search(
     if service.core.env.is_planted(planted::FAILED_SHARD_UNSAID) {
         failures.clear();
     }
-    let refused = !failures.is_empty() && (answers.is_empty() || !job.allow_partial);
-    if refused {
-        free(service, &answers, &BTreeMap::new());
-        return Err(failures);
-    }
-    let found = || answers.iter().map(|answered| &answered.searched.hits);
-    let (total, more) = job.request.track_total_hits.of(found().map(|hits| hits.total).sum());
-    let mut outcome = SearchOutcome {
-        took: Duration::ZERO,
-        timed_out: found().any(|hits| hits.timed_out),
-        shards,
-        failures,
-        total,
-        more: more || found().any(|hits| hits.more),
-        max_score: found().filter_map(|hits| hits.max_score).max_by(f32::total_cmp),
-        hits: Vec::new(),
-        aggregations: Aggregated::default(),
-    };
-    for answered in &answers {
-        if let Err(reason) = outcome.aggregations.add(&answered.searched.hits.aggregations) {
-            let failure = Failure::new(500, "illegal_state_exception", reason);
-            outcome.failures.push(answered.failed(failure));
-        }
-    }
-    fetch_best(service, &job.request, answers, &mut outcome).await;
-    if !outcome.failures.is_empty() && (outcome.failures.len() == shards || !job.allow_partial) {
-        return Err(outcome.failures);
-    }
+    let gathered = Gathered { shards, answers, failures };
+    let (mut outcome, continued) =
+        gathered.merge(service, &job.request, job.allow_partial, scroll.is_some()).await?;
     outcome.took = service.core.env.now() - began;
-    Ok(outcome)
+    Ok((outcome, continued))
+}
+
+/// What the shards of a search answered.
+pub(super) struct Gathered {
+    /// Those that were asked.
+    pub(super) shards: usize,
+    pub(super) answers: Vec<Answered>,
+    pub(super) failures: Vec<ShardFailure>,
+}
+
+/// Where a scroll goes on with a shard.
+pub(super) struct Continued {
+    pub(super) asked: AskedShard,
+    pub(super) node: String,
+    pub(super) context: u64,
+    /// The last of its hits on this page; none where the page has none of it.
+    pub(super) last: Option<ShardHit>,
+}
+
+impl Gathered {
+    /// The page of the best hits, with their documents; and where a scroll goes on. Fails as [`search`].
+    pub(super) async fn merge(
+        self,
+        service: &Rc<SearchService>,
+        request: &SearchRequest,
+        allow_partial: bool,
+        scrolls: bool,
+    ) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
+        let Gathered { shards, answers, failures } = self;
+        if !failures.is_empty() && (answers.is_empty() || !allow_partial) {
+            free(service, &answers, &BTreeMap::new());
+            return Err(failures);
+        }
+        let found = || answers.iter().map(|answered| &answered.searched.hits);
+        let (total, more) = request.track_total_hits.of(found().map(|hits| hits.total).sum());
+        let mut outcome = SearchOutcome {
+            took: Duration::ZERO,
+            timed_out: found().any(|hits| hits.timed_out),
+            shards,
+            failures,
+            total,
+            more: more || found().any(|hits| hits.more),
+            max_score: found().filter_map(|hits| hits.max_score).max_by(f32::total_cmp),
+            hits: Vec::new(),
+            aggregations: Aggregated::default(),
+        };
+        for answered in &answers {
+            if let Err(reason) = outcome.aggregations.add(&answered.searched.hits.aggregations) {
+                let failure = Failure::new(500, "illegal_state_exception", reason);
+                outcome.failures.push(answered.failed(failure));
+            }
+        }
+        let continued = fetch_best(service, request, answers, scrolls, &mut outcome).await;
+        let refused = outcome.failures.len() == shards || !allow_partial;
+        if !outcome.failures.is_empty() && refused {
+            continued.iter().for_each(|shard| free_view(service, &shard.node, shard.context));
+            return Err(outcome.failures);
+        }
+        Ok((outcome, continued))
+    }
 }
 
 fn no_oracle(asked: AskedShard) -> ShardFailure {
@@ -233,7 +234,7 @@ async fn ask_copies(
     Err(ShardFailure { index, shard, node, failure })
 }
 
-fn left(name: &str) -> Failure {
+pub(super) fn left(name: &str) -> Failure {
     let reason = format!("node [{name}] has left the cluster");
     Failure::new(503, "node_not_connected_exception", reason)
 }
@@ -297,14 +298,17 @@ async fn fetch_best(
     service: &Rc<SearchService>,
     request: &SearchRequest,
     mut answers: Vec<Answered>,
+    scrolls: bool,
     outcome: &mut SearchOutcome,
-) {
+) -> Vec<Continued> {
     let wanted = wanted(request, &answers);
     let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for wanted in &wanted {
         places.entry(wanted.answer).or_default().push(wanted.place);
     }
-    free(service, &answers, &places);
+    if !scrolls {
+        free(service, &answers, &places);
+    }
     let mut fetches = Vec::new();
     for (answer, places) in &places {
         let answered = &mut answers[*answer];
@@ -338,12 +342,15 @@ async fn fetch_best(
         };
         match found {
             Ok(found) => _ = documents.insert(answer, found.into_iter()),
+            // A scroll has them on its next page.
             Err(failure) => outcome.failures.push(answers[answer].failed(failure)),
         }
     }
+    let mut last = BTreeMap::new();
     for Wanted { answer, place } in wanted {
         let Some(document) = documents.get_mut(&answer).and_then(Iterator::next) else { continue };
         let answered = &answers[answer];
+        last.insert(answer, place);
         outcome.hits.push(Hit {
             index: answered.asked.index.clone(),
             found: answered.searched.hits.hits[place].clone(),
@@ -351,6 +358,13 @@ async fn fetch_best(
             primary_term: answered.searched.primary_term,
         });
     }
+    let go_on = |(at, answered): (usize, Answered)| {
+        let Answered { asked, node, mut searched } = answered;
+        let context = searched.context.filter(|_| scrolls)?;
+        let last = last.get(&at).map(|place| searched.hits.hits.swap_remove(*place));
+        Some(Continued { asked, node, context, last })
+    };
+    answers.into_iter().enumerate().filter_map(go_on).collect()
 }
 
 /// The hits that are wanted, best first. Ties are in the order of the shards.
@@ -370,15 +384,18 @@ fn free(service: &Rc<SearchService>, answers: &[Answered], used: &BTreeMap<usize
         let Some(context) = answered.searched.context.filter(|_| !used.contains_key(&at)) else {
             continue;
         };
-        let Some(address) = service.core.address_of(&answered.node) else { continue };
-        let service2 = service.clone();
-        let freeing = async move {
-            // A node that does not receive this frees the context when its keep-alive ends.
-            let _ = service2
-                .core
-                .call(&address, Class::Search, Request::FreeContext(context), SHARD_TIMEOUT)
-                .await;
-        };
-        service.core.env.spawn("frees a view", freeing).detach();
+        free_view(service, &answered.node, context);
     }
+}
+
+/// Frees a view on a node.
+pub(super) fn free_view(service: &Rc<SearchService>, node: &str, context: u64) {
+    let Some(address) = service.core.address_of(node) else { return };
+    let service2 = service.clone();
+    let freeing = async move {
+        let free = Request::FreeContext(context);
+        // A node that does not receive this frees the view when its keep-alive ends.
+        let _ = service2.core.call(&address, Class::Search, free, SHARD_TIMEOUT).await;
+    };
+    service.core.env.spawn("frees a view", freeing).detach();
 }

@@ -8,8 +8,12 @@ use policy::selection::{Selector, ServedLatency};
 use world::Env;
 
 use super::contexts::Contexts;
+use super::open_scrolls::Scrolls;
 use super::thread_pool::ThreadPool;
 use crate::core::Core;
+use crate::shard::ShardKey;
+use crate::transport::{Failure, ShardScroll};
+use store::SearchView;
 
 /// What a node keeps for searches.
 pub struct SearchService {
@@ -21,6 +25,8 @@ pub struct SearchService {
     /// For who probes it.
     pub(crate) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
+    /// As the node that was asked.
+    pub(super) scrolls: Scrolls,
     pub(crate) counters: Counters,
     /// Whether every query of a copy here fails: a fault that somebody asked for.
     pub(crate) fails: Cell<bool>,
@@ -39,10 +45,27 @@ impl SearchService {
             pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
             served: RefCell::default(),
             contexts: Contexts::new(core.first_number()),
+            scrolls: Scrolls::new(core.first_number()),
             counters: Counters::default(),
             fails: Cell::new(false),
             by_cores: asked == 0,
         })
+    }
+
+    /// Holds the view of a scroll until its next page; answers with its number.
+    pub(super) fn hold_scroll(
+        &self,
+        scroll: ShardScroll,
+        shard: ShardKey,
+        view: SearchView,
+    ) -> Result<u64, Failure> {
+        let until = self.core.env.now() + scroll.keep_alive;
+        if let Some(number) = scroll.context {
+            self.contexts.prolong(number, until);
+            return Ok(number);
+        }
+        let most = self.core.settings().search_max_open_scroll_context() as usize;
+        self.contexts.hold_scroll(until, shard, view, most)
     }
 
     /// In the virtual world a host may get other cores while it runs.

@@ -37,7 +37,8 @@ pub(crate) async fn query(
     let slot = service.pool.enter().await?;
     let now = service.core.env.now();
     let idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
-    if (idle || ask.fresh) && store.has_unrefreshed() {
+    let held = ask.scroll.and_then(|scroll| scroll.context);
+    if held.is_none() && (idle || ask.fresh) && store.has_unrefreshed() {
         store.refresh().await?;
     }
     follow_mapping(&service.core, &shard, &store).await?;
@@ -53,10 +54,19 @@ pub(crate) async fn query(
         })
     });
     let limits = SearchLimits { now_ms: ask.now_ms, max_buckets: ask.max_buckets as usize, stop };
-    let (hits, view) = store.search(&ask.request, &limits).await?;
+    let (hits, view) = match held {
+        None => store.search(&ask.request, &limits).await?,
+        Some(number) => {
+            let (_, view) = service.contexts.take(number)?;
+            (store.search_view(&view, &ask.request, &limits).await?, view)
+        }
+    };
     drop(timer);
     let mut fetched = None;
-    let mut context = None;
+    let mut context = match ask.scroll {
+        None => None,
+        Some(scroll) => Some(service.hold_scroll(scroll, shard.key(), view.clone())?),
+    };
     if ask.fetch {
         let wanted = hits.hits.iter().skip(ask.request.from).map(|hit| (hit.segment, hit.doc));
         let wanted: Vec<(u32, u32)> = wanted.take(ask.request.size).collect();
@@ -64,7 +74,7 @@ pub(crate) async fn query(
             true => Vec::new(),
             false => store.fetch(&view, wanted, &ask.request.source).await?,
         });
-    } else if !hits.hits.is_empty() {
+    } else if !hits.hits.is_empty() && context.is_none() {
         context = Some(service.contexts.hold(service.core.env.now(), shard.key(), view)?);
     }
     let took = service.core.env.now() - began;
@@ -119,5 +129,6 @@ pub(crate) async fn expire(service: Rc<SearchService>) {
     loop {
         service.core.env.sleep(KEEP_ALIVE / 4).await;
         service.contexts.expire(service.core.env.now());
+        service.scrolls.expire(service.core.env.now());
     }
 }

@@ -204,6 +204,26 @@ impl Settings {
         flag(&self.0.plain, "cluster.routing.use_adaptive_replica_selection")
     }
 
+    /// `action.destructive_requires_name`.
+    pub fn action_destructive_requires_name(&self) -> bool {
+        flag(&self.0.plain, "action.destructive_requires_name")
+    }
+
+    /// `search.default_keep_alive`.
+    pub fn search_default_keep_alive(&self) -> Duration {
+        duration(&self.0.plain, "search.default_keep_alive")
+    }
+
+    /// `search.max_keep_alive`.
+    pub fn search_max_keep_alive(&self) -> Duration {
+        duration(&self.0.plain, "search.max_keep_alive")
+    }
+
+    /// `search.max_open_scroll_context`.
+    pub fn search_max_open_scroll_context(&self) -> u32 {
+        count(&self.0.plain, "search.max_open_scroll_context")
+    }
+
     /// `search.max_buckets`.
     pub fn search_max_buckets(&self) -> u32 {
         count(&self.0.plain, "search.max_buckets")

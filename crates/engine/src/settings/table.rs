@@ -77,6 +77,12 @@ const GB: u64 = 1 << 30;
 /// Every setting, sorted by name within its group.
 pub static TABLE: &[Setting] = &[
     cluster(
+        "action.destructive_requires_name",
+        Kind::Bool,
+        "false",
+        "Whether indices are deleted by their names alone, and not by patterns or _all.",
+    ),
+    cluster(
         "ccr.indices.recovery.chunk_size",
         size(KB, GB),
         "1mb",
@@ -250,6 +256,24 @@ pub static TABLE: &[Setting] = &[
         Kind::Bool,
         "true",
         "Whether a search answers with what it has where a shard failed.",
+    ),
+    cluster(
+        "search.default_keep_alive",
+        at_least_ms(1),
+        "5m",
+        "How long a scroll is kept for its next page where a request for a page does not say.",
+    ),
+    cluster(
+        "search.max_keep_alive",
+        at_least_ms(1),
+        "24h",
+        "How long a scroll may be kept for its next page.",
+    ),
+    cluster(
+        "search.max_open_scroll_context",
+        count(0, 1_000_000),
+        "500",
+        "Views of shards that a node holds for scrolls; more are refused.",
     ),
     cluster(
         "search.max_buckets",

@@ -4,9 +4,11 @@
 mod disk;
 mod local;
 mod progress;
+mod stats_json;
 
 pub(crate) use disk::{CopyMetadata, NodeDisk, StoredState};
 pub use local::LocalShard;
 pub(crate) use local::{FollowedCopies, ShardKey, store_durability};
 pub(crate) use progress::{Ends, FileProgress};
 pub use progress::{Progress, Stage};
+pub use stats_json::stats_json;

@@ -11,10 +11,10 @@ use store::{Operation, ShardStats, WriteOutcome, WriteRequest};
 
 use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
-use super::searching::{hit_bytes, searched_bytes};
+use super::searching::{hit_bytes, page_bytes, searched_bytes};
 use super::{
-    Changes, Failure, LeaseRequest, ReadChanges, RemoteIndex, SessionKind, SessionOpened,
-    ShardSearch, ShardSearched, WireChunk,
+    Changes, Failure, LeaseRequest, ReadChanges, RemoteIndex, ScrollPage, SessionKind,
+    SessionOpened, ShardSearch, ShardSearched, WireChunk,
 };
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 use policy::retention::Leases;
@@ -295,8 +295,17 @@ pub enum Request {
         /// What of them is wanted.
         source: SourceFilter,
     },
-    /// Nothing is fetched from this view.
+    /// Nothing more is fetched from this view; answers whether it was held.
     FreeContext(u64),
+    /// To the node that was asked for a scroll: its next page.
+    Scroll {
+        /// Number of the scroll there.
+        number: u64,
+        /// How long it is kept for the page after that.
+        keep_alive: Duration,
+    },
+    /// To the node that was asked for a scroll: it is over. None: all of that node are.
+    ClearScroll(Option<u64>),
     /// How full is its search pool, and how long do searches take in such company?
     Probe,
 }
@@ -359,6 +368,10 @@ pub enum Response {
     Searched(Box<ShardSearched>),
     /// Documents of hits.
     Fetched(Vec<FetchedHit>),
+    /// A page of a scroll.
+    Scrolled(Box<ScrollPage>),
+    /// So many views were held, and are held no more.
+    Freed(u64),
     /// To a probe.
     Probed(ProbeAnswer),
 }
@@ -389,6 +402,7 @@ impl Response {
             Response::Json(text) => SMALL + text.len() as u64,
             Response::State(state) => SMALL + state.wire_bytes(),
             Response::Searched(searched) => SMALL + searched_bytes(searched),
+            Response::Scrolled(page) => SMALL + page_bytes(page),
             Response::Fetched(hits) => SMALL + hits.iter().map(hit_bytes).sum::<u64>(),
             Response::RemoteIndex(index) => SMALL + index.wire_bytes(),
             Response::RemoteIndices { indices, others, .. } => {

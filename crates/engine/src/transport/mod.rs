@@ -36,4 +36,6 @@ pub use pool::Reply;
 pub(crate) use pool::serve;
 pub use pool::{CallError, Class, Pool};
 pub use recovery::{SessionKind, SessionOpened, SourcePhases, WireChunk};
-pub use searching::{ShardSearch, ShardSearched};
+pub use searching::{
+    Hit, ScrollPage, SearchOutcome, ShardFailure, ShardScroll, ShardSearch, ShardSearched,
+};

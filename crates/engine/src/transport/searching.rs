@@ -1,11 +1,14 @@
 //! What a coordinating node and a copy say to each other about a search.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use query::{FetchedHit, SearchRequest, ShardHits};
+use query::{FetchedHit, SearchRequest, ShardHit, ShardHits};
+use store::Aggregated;
 
+use super::Failure;
 use policy::selection::NodeFeedback;
 
 /// A search for a copy of a shard.
@@ -25,6 +28,81 @@ pub struct ShardSearch {
     pub fresh: bool,
     /// Whether hits come with their documents: the copy is the only one that is asked.
     pub fetch: bool,
+    /// Of a scroll: its view is held afterwards.
+    pub scroll: Option<ShardScroll>,
+}
+
+/// A scroll, as the node that holds a shard's view knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardScroll {
+    /// Number of the view that is searched; none for the first page, which sees what is there now.
+    pub context: Option<u64>,
+    /// How long the view is held for the next page.
+    pub keep_alive: Duration,
+}
+
+/// A hit with its document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hit {
+    /// Its index.
+    pub index: String,
+    /// Where it stands among the hits.
+    pub found: ShardHit,
+    /// What is shown of it.
+    pub document: FetchedHit,
+    /// Term of the primary that its shard has now.
+    pub primary_term: u64,
+}
+
+/// Why the answer does not cover a shard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShardFailure {
+    /// Index.
+    pub index: String,
+    /// Number of the shard.
+    pub shard: u32,
+    /// The node that was asked last; none if no copy could be asked.
+    pub node: Option<String>,
+    /// Why.
+    pub failure: Failure,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SearchOutcome {
+    /// How long the search took.
+    pub took: Duration,
+    /// Whether a shard ran out of the time that the request allows.
+    pub timed_out: bool,
+    /// Shards that belong to the search.
+    pub shards: usize,
+    /// Shards that have no part in the answer.
+    pub failures: Vec<ShardFailure>,
+    /// Documents that match, as far as they were counted.
+    pub total: u64,
+    /// Whether there may be more than `total`.
+    pub more: bool,
+    /// The best score; none where nothing is scored.
+    pub max_score: Option<f32>,
+    /// The best, in order.
+    pub hits: Vec<Hit>,
+    /// Merged. Pages of a scroll, which travel, have none but the first.
+    #[serde(skip)]
+    pub aggregations: Aggregated,
+}
+
+/// A further page of a scroll: what its first request asked for, and what was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ScrollPage {
+    /// The first request.
+    pub request: Arc<SearchRequest>,
+    /// Its hits, or why each shard failed.
+    pub found: Result<SearchOutcome, Vec<ShardFailure>>,
+}
+
+pub(super) fn page_bytes(page: &ScrollPage) -> u64 {
+    let hits = page.found.iter().flat_map(|found| &found.hits);
+    hits.map(|hit| hit_bytes(&hit.document) + 16 + 12 * hit.found.sort.len() as u64).sum()
 }
 
 /// What a copy answers to a search.

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clusters::{
     ClusterSpec, Clusters, Credentials, EmbeddedClusters, TRANSPORT_ABOVE, TopologySpec,
 };
+
+use rest::PresentedAs;
 
 use crate::exit::Usage;
 use crate::interrupt;
@@ -44,9 +47,18 @@ pub(crate) struct Args {
     /// The cluster's name.
     #[arg(long, default_value = "narrows", value_parser = cluster_name)]
     name: String,
+    /// Which release it presents itself as: version, tagline and build, by which clients decide whether they go on.
+    /// Elasticsearch's clients need the first; OpenSearch's go on with either.
+    #[arg(long = "as", value_name = "RELEASE", default_value_t, value_parser = release())]
+    presented_as: PresentedAs,
     /// A cluster setting, NAME=VALUE; may be given several times.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
+}
+
+fn release() -> impl TypedValueParser<Value = PresentedAs> {
+    PossibleValuesParser::new(PresentedAs::NAMES.map(|(name, _)| name))
+        .try_map(|name| name.parse::<PresentedAs>())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -100,6 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let mut target = EmbeddedClusters::new(&env, std::env::current_exe()?)
             .with_http_ip(args.http_host)
             .with_allowed_hosts(&args.allowed_hosts)
+            .with_presented_as(args.presented_as)
             .with_credentials(&credentials)?;
         if args.port != 0 {
             target = target.with_port(args.port);

@@ -196,9 +196,11 @@ impl Inner {
         if !self.seq_nos.borrow().unrefreshed {
             return Ok(());
         }
+        let began = self.env.now();
         if !self.env.is_planted(planted::REFRESH_SHOWS_NOTHING) {
             self.storage.refresh().await?;
         }
+        self.work.count(&self.env, |work| &mut work.refreshes, began);
         let mut seq_nos = self.seq_nos.borrow_mut();
         let checkpoint = seq_nos.tracker.checkpoint();
         seq_nos.versions.refreshed(checkpoint);
@@ -209,6 +211,7 @@ impl Inner {
 
     /// The caller holds the lock on flushes.
     async fn flush_locked(&self) -> Result<Commit> {
+        let began = self.env.now();
         let (stored, before) = {
             let _writes = self.writes.lock().await;
             if !self.seq_nos.borrow().uncommitted {
@@ -239,6 +242,7 @@ impl Inner {
                     floor
                 };
                 self.storage.trim(floor).await?;
+                self.work.count(&self.env, |work| &mut work.flushes, began);
                 Ok(commit)
             }
             Err(error) => {

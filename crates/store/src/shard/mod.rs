@@ -7,10 +7,12 @@
 //! | `write.rs` | applying operations, on a primary and on any copy |
 //! | `read.rs` | get, count, digest, operations since |
 //! | `maintain.rs` | sync, refresh, flush, merge |
+//! | `work.rs` | how often it did what, and how long that took |
 
 mod maintain;
 mod read;
 mod seq_no_state;
+mod work;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +31,7 @@ use crate::storage::{self, ShardStorage};
 use crate::{Error, Result};
 
 use seq_no_state::SeqNoState;
+use work::WorkDone;
 pub use write::ReadRequests;
 
 /// A shard copy that is open. Cheap to clone; all clones are the same copy.
@@ -52,6 +55,7 @@ pub(crate) struct Inner {
     /// Held while a commit is made or pinned.
     flushes: tokio::sync::Mutex<()>,
     log: GroupCommit,
+    work: WorkDone,
     snapshots: Cell<u64>,
 }
 
@@ -103,6 +107,7 @@ impl Shard {
                 writes: tokio::sync::Mutex::default(),
                 flushes: tokio::sync::Mutex::default(),
                 log: GroupCommit::default(),
+                work: WorkDone::default(),
                 snapshots: Cell::new(0),
             }),
         };

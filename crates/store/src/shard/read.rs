@@ -7,11 +7,22 @@ use crate::{Digest, Error, ListedDocument, Operation, Result, SearchView};
 use query::{FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
 
 use super::Shard;
-use crate::requests::{GetResult, ShardStats};
+use crate::requests::{GetResult, ShardStats, ShardWork, Timed};
 
 impl Shard {
     /// The newest version of a document, searchable yet or not; none if there is none.
     pub async fn get(&self, id: &str) -> Result<Option<GetResult>> {
+        let began = self.inner.env.now();
+        let found = self.get_uncounted(id).await?;
+        let of: fn(&mut ShardWork) -> &mut Timed = match found {
+            Some(_) => |work| &mut work.found,
+            None => |work| &mut work.missing,
+        };
+        self.inner.work.count(&self.inner.env, of, began);
+        Ok(found)
+    }
+
+    async fn get_uncounted(&self, id: &str) -> Result<Option<GetResult>> {
         let inner = &self.inner;
         let recent = |entry: &crate::versions::Entry| {
             entry.source.clone().map(|source| GetResult {
@@ -43,7 +54,23 @@ impl Shard {
         request: &Arc<SearchRequest>,
         limits: &SearchLimits,
     ) -> Result<(ShardHits, SearchView)> {
-        self.inner.storage.search(request, limits).await
+        let began = self.inner.env.now();
+        let found = self.inner.storage.search(request, limits).await?;
+        self.inner.work.count(&self.inner.env, |work| &mut work.queries, began);
+        Ok(found)
+    }
+
+    /// Searches a view that a search saw before, as it was then.
+    pub async fn search_view(
+        &self,
+        view: &SearchView,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<ShardHits> {
+        let began = self.inner.env.now();
+        let found = self.inner.storage.search_view(view, request, limits).await?;
+        self.inner.work.count(&self.inner.env, |work| &mut work.queries, began);
+        Ok(found)
     }
 
     /// Reads the documents of hits (segment and document of each) from the view that they were found in. Sources are
@@ -54,10 +81,12 @@ impl Shard {
         hits: Vec<(u32, u32)>,
         source: &SourceFilter,
     ) -> Result<Vec<FetchedHit>> {
+        let began = self.inner.env.now();
         let mut found = self.inner.storage.fetch(view, hits, source.enabled).await?;
         for hit in &mut found {
             hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
         }
+        self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
         Ok(found)
     }
 
@@ -134,6 +163,7 @@ impl Shard {
             global_checkpoint: seq_nos.global_checkpoint,
             request_cache_hits: counts.request_cache_hits,
             request_cache_misses: counts.request_cache_misses,
+            work: self.inner.work.counted(),
             commit_generation: seq_nos.commit.generation,
             leases: seq_nos.retention.leases().clone(),
         }

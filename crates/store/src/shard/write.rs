@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use query::Refusal;
+use world::Time;
 
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::contents::{Parsed, Refusals};
@@ -15,7 +16,7 @@ use crate::{Error, OpKind, Operation, Result, planted};
 
 use super::seq_no_state::SeqNoState;
 use super::{Inner, Shard};
-use crate::requests::{Opened, Rejection, WriteOutcome, WriteRequest, WriteResult};
+use crate::requests::{Opened, Rejection, Timed, WriteOutcome, WriteRequest, WriteResult};
 
 /// Past this the version map is emptied by a refresh.
 const VERSION_MAP_BYTES: u64 = 64 << 20;
@@ -289,6 +290,7 @@ impl Inner {
         if ops.is_empty() {
             return Ok(());
         }
+        let began = self.env.now();
         let ops: Arc<[Operation]> = Arc::from(ops);
         let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
         let parsed = self.storage.parse_missing(&ops, &plan.changes, parsed).await?;
@@ -300,6 +302,9 @@ impl Inner {
         }
         self.storage.index(&ops, &plan.changes, parsed).await?;
         self.enter(&ops, plan, bytes);
+        if log == Log::Lacks {
+            self.count_work(&ops, began);
+        }
         if self.env.is_planted(planted::APPLIED_COUNTS_AS_DURABLE) {
             let checkpoint = self.seq_nos.borrow().tracker.checkpoint();
             self.persisted(checkpoint);
@@ -313,6 +318,24 @@ impl Inner {
             self.refresh_locked().await?;
         }
         Ok(())
+    }
+
+    /// What came together shares the time by its number.
+    fn count_work(&self, ops: &[Operation], began: Time) {
+        let is_delete = |op: &&Operation| op.kind == OpKind::Delete;
+        let deletes = ops.iter().filter(is_delete).count() as u64;
+        let indexed = ops
+            .iter()
+            .filter(|op| matches!(op.kind, OpKind::Index { .. } | OpKind::SyntheticBatch(_)));
+        let indexed: u64 = indexed.map(Operation::count).sum();
+        let all = indexed + deletes;
+        if all == 0 {
+            return;
+        }
+        let took = self.env.now() - began;
+        let share = took.mul_f64(deletes as f64 / all as f64);
+        self.work.add(|work| &mut work.deletes, Timed { count: deletes, time: share });
+        self.work.add(|work| &mut work.indexing, Timed { count: indexed, time: took - share });
     }
 
     fn enter(&self, ops: &[Operation], plan: Plan, bytes: u64) {

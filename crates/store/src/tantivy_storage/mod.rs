@@ -265,23 +265,30 @@ impl TantivyStorage {
         // Of one moment: a mapping that comes later has readers of its own.
         let handles = self.shared.handles();
         let searcher = handles.searcher();
-        let view = searcher.clone();
+        let view = SearchView(Some((searcher.clone(), handles.mapping.clone())));
         let key = request_cache::key(request);
         if let Some(key) = &key
             && let Some(hits) = self.cache.get(&handles, &searcher, key)
         {
-            return Ok((hits, SearchView(Some(view))));
+            return Ok((hits, view));
         }
-        let (request, limits, by) = (request.clone(), limits.clone(), handles.clone());
-        let hits = self
-            .work(self.search_work(), move |shared| {
-                shared.search((&searcher, &by.mapping), &request, &limits)
-            })
-            .await?;
+        let hits = self.search_view(&view, request, limits).await?;
         if let Some(key) = key.filter(|_| !hits.timed_out) {
-            self.cache.keep(&handles, &view, key, &hits);
+            self.cache.keep(&handles, &searcher, key, &hits);
         }
-        Ok((hits, SearchView(Some(view))))
+        Ok((hits, view))
+    }
+
+    pub(crate) async fn search_view(
+        &self,
+        view: &SearchView,
+        request: &Arc<SearchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<ShardHits> {
+        let Some((searcher, mapping)) = view.0.clone() else { return Ok(ShardHits::default()) };
+        let (request, limits) = (request.clone(), limits.clone());
+        let search = move |shared: &Shared| shared.search((&searcher, &mapping), &request, &limits);
+        self.work(self.search_work(), search).await
     }
 
     pub(crate) async fn fetch(
@@ -290,7 +297,7 @@ impl TantivyStorage {
         hits: Vec<(u32, u32)>,
         wants_source: bool,
     ) -> Result<Vec<FetchedHit>> {
-        let Some(searcher) = view.0.clone() else { return Ok(Vec::new()) };
+        let Some((searcher, _)) = view.0.clone() else { return Ok(Vec::new()) };
         self.shared.still_sound()?;
         let mut found = self.documents.get(&searcher, &hits, wants_source);
         let is_missing = |(_, found): &(_, &Option<FetchedHit>)| found.is_none();

@@ -31,7 +31,7 @@ const WRITER_BYTES: usize = 64 << 20;
 /// The index library's handles, and how documents are read for them. A new mapping takes new ones.
 pub(super) struct Handles {
     pub(super) fields: Fields,
-    pub(super) mapping: Mapping,
+    pub(super) mapping: Arc<Mapping>,
     index: Index,
     /// None once newer handles have taken over.
     writer: Mutex<Option<IndexWriter<Queued>>>,
@@ -115,7 +115,7 @@ impl Handles {
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = reader.map_err(refused("open a reader"))?;
         let writer = Mutex::new(Some(writer));
-        let mapping = mapping.clone();
+        let mapping = Arc::new(mapping.clone());
         let queue = Arc::default();
         Ok(Handles { fields, mapping, index, writer, queue, reader })
     }

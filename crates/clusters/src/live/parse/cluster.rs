@@ -24,11 +24,13 @@ const KEPT: [&str; 9] = [
     "narrows.recovery.",
 ];
 
-/// The identity in the answer to `/`. Elasticsearch does not name its distribution; the others do.
+/// The identity in the answer to `/`. Elasticsearch does not name its distribution, OpenSearch does; the embedded
+/// engine presents itself as either, and says what it is beside that.
 pub(crate) fn identity(answer: &Value) -> Option<Identity> {
     let version = text_at(answer, "/version/number")?;
     let tagline = text_at(answer, "/tagline").unwrap_or_default();
     let flavour = match text_at(answer, "/version/distribution") {
+        _ if answer.pointer("/version/narrows").is_some() => "narrows".to_owned(),
         Some(name) => name.to_lowercase(),
         None if tagline.contains("for Search") => "elasticsearch".to_owned(),
         None => "unknown".to_owned(),
@@ -108,6 +110,11 @@ mod tests {
         let open =
             of(json!({"distribution": "opensearch", "number": "2.19.1"}), "The OpenSearch Project");
         assert_eq!(open, pair("opensearch", "2.19.1"));
+        for distribution in [json!(null), json!("opensearch")] {
+            let version =
+                json!({"distribution": distribution, "number": "2.19.1", "narrows": "0.1.0"});
+            assert_eq!(of(version, "You Know, for Search"), pair("narrows", "2.19.1"));
+        }
         assert_eq!(of(json!({"number": "1.0"}), "Hello"), pair("unknown", "1.0"));
         assert_eq!(of(json!({}), ""), None);
     }

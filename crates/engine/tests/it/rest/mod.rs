@@ -8,11 +8,13 @@
 //! | `updates.rs` | updates and conditional writes |
 //! | `aliases.rs` | aliases and rollover |
 //! | `cat.rs` | tables |
+//! | `stats.rs` | `_stats`; deleting by patterns |
 
 mod aliases;
 mod cat;
 mod cluster;
 mod documents;
+mod stats;
 mod updates;
 
 use std::time::Duration;

@@ -147,7 +147,7 @@ async fn what_is_wrong_is_said(env: Env) {
     );
     for path in [
         "/a/_search?q=x",
-        "/a/_search?scroll=1m",
+        "/a/_search?scroll=1m&from=1",
         "/a/_search?search_type=dfs_query_then_fetch",
         "/a/_search?preference=_primary",
         "/a/_count?q=x",

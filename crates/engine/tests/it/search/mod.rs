@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `answering` | who answers: copies, failures, limits, answers that are kept |
 //! | `found` | what is found: query, then fetch |
+//! | `scrolls` | page by page |
 
 mod answering;
 mod found;
+mod scrolls;
 
 use bytes::Bytes;
 use serde_json::{Value, json};

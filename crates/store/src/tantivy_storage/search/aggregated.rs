@@ -32,7 +32,7 @@ pub(super) enum Shown {
 }
 
 /// What one shard found, or all of them.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) results: Results,
     /// By field.
@@ -65,7 +65,7 @@ pub(super) fn too_many(max_buckets: usize) -> SearchError {
 }
 
 /// The answers of shards to the aggregations of a search, merged.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Aggregated {
     found: Found,
     /// With one alone nothing is missing.

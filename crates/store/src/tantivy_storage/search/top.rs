@@ -229,6 +229,13 @@ fn key<'a>(
         }
     };
     let mut key = Key { key, source: Source::Field(column), missing: at_end };
+    // As in the field, a number that is missing is as good as the one that stands for it: a hit does not say which of
+    // the two it has, and the next search goes on behind both.
+    match key.stands_for_missing() {
+        Some(Literal::Integer(number)) => key.missing = key.directed(long_bits(number)),
+        Some(Literal::Float(number)) => key.missing = key.directed(double_bits(number)),
+        _ => {}
+    }
     if let SortMissing::Value(literal) = &key.key.missing {
         key.missing = key.bits_of(literal, path, mapping, now_ms)?;
     }
@@ -315,7 +322,9 @@ impl Key<'_> {
             Literal::Integer(i64::MAX | i64::MIN) if self.stands_for_missing() == *value => {
                 Ok(self.missing)
             }
-            Literal::Text(text) if matches!(text.as_str(), "Infinity" | "-Infinity") => {
+            Literal::Text(text)
+                if self.is_double() && matches!(text.as_str(), "Infinity" | "-Infinity") =>
+            {
                 Ok(self.missing)
             }
             // Dates and booleans come back as the numbers that hits show.
@@ -324,12 +333,14 @@ impl Key<'_> {
         }
     }
 
+    fn is_double(&self) -> bool {
+        let Source::Field(column) = &self.source else { return false };
+        matches!(column.kind(), FieldType::Double | FieldType::Float)
+    }
+
     fn is_whole(&self) -> bool {
         let Source::Field(column) = &self.source else { return false };
-        !matches!(
-            column.kind(),
-            FieldType::Keyword | FieldType::Ip | FieldType::Double | FieldType::Float
-        )
+        !self.is_double() && !matches!(column.kind(), FieldType::Keyword | FieldType::Ip)
     }
 
     /// What a hit shows where it has no value.

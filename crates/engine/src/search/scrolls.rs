@@ -1,0 +1,259 @@
+//! Scrolls: a search whose hits are read page by page from the views that its first page saw.
+//!
+//! The node that was asked keeps where each shard goes on. Every node can be asked for the next page: the id names that
+//! node. Hits of the same rank are told apart by where they lie in the view: none is missed, and none comes twice.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use query::{SearchRequest, SortKey, SortTarget, TrackTotalHits};
+
+use super::asked_shards::AskedShard;
+use super::contexts::missing;
+use super::coordinator::{
+    Answered, Continued, Gathered, SHARD_TIMEOUT, SearchJob, free_view, left, search_shards,
+};
+use super::open_scrolls::{Open, Scroll, ScrolledShard};
+use super::service::SearchService;
+use crate::transport::{
+    Class, Failure, Request, Response, ScrollPage, SearchOutcome, ShardFailure, ShardScroll,
+    ShardSearch, unexpected,
+};
+
+/// The request as shards are asked: what is equal is told apart by where it lies.
+fn searched(asked: &SearchRequest) -> SearchRequest {
+    let mut request = asked.clone();
+    if request.sort.is_empty() {
+        request.sort.push(SortKey::of("_score", None));
+    }
+    if request.sort.iter().all(|key| key.target != SortTarget::Doc) {
+        request.sort.push(SortKey::of("_doc", None));
+    }
+    request.track_total_hits = TrackTotalHits::All;
+    request
+}
+
+/// Shows of hits what the request asks for.
+fn show(asked: &SearchRequest, outcome: &mut SearchOutcome) {
+    for hit in &mut outcome.hits {
+        hit.found.sort.truncate(asked.sort.len());
+    }
+}
+
+/// The first page of a scroll, and the id by which the next is asked for. Fails as [`super::search`].
+pub async fn scroll(
+    service: &Rc<SearchService>,
+    job: SearchJob,
+    keep_alive: Duration,
+) -> Result<(SearchOutcome, String), Vec<ShardFailure>> {
+    let asked = job.request.clone();
+    let mut request = searched(&asked);
+    let job = SearchJob { request: Arc::new(request.clone()), ..job };
+    let (mut outcome, continued) = search_shards(service, job, Some(keep_alive)).await?;
+    request.aggregations.clear();
+    let shards = continued.into_iter().map(|shard| {
+        let Continued { asked, node, context, last } = shard;
+        ScrolledShard { asked, node, context, after: last.map(|hit| hit.sort) }
+    });
+    let scroll = Scroll {
+        asked: asked.clone(),
+        request,
+        total: outcome.total,
+        max_score: outcome.max_score,
+        shards: shards.collect(),
+        failed: outcome.failures.clone(),
+    };
+    let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
+    show(&asked, &mut outcome);
+    Ok((outcome, id(service.core.name(), number)))
+}
+
+fn id(node: &str, number: u64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{number}:{node}"))
+}
+
+/// The node and the number of a scroll, by its id.
+fn parse(id: &str) -> Result<(String, u64), Failure> {
+    let read = || {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(id).ok()?).ok()?;
+        let (number, node) = text.split_once(':')?;
+        Some((node.to_owned(), number.parse().ok()?))
+    };
+    let wrong = || Failure::new(400, "illegal_argument_exception", "Cannot parse scroll id");
+    read().ok_or_else(wrong)
+}
+
+async fn ask(
+    service: &Rc<SearchService>,
+    node: &str,
+    request: Request,
+) -> Result<Response, Failure> {
+    let address = service.core.address_of(node).ok_or_else(|| left(node))?;
+    Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
+}
+
+/// The next page of a scroll, of whichever node.
+pub async fn next_page(
+    service: &Rc<SearchService>,
+    id: &str,
+    keep_alive: Duration,
+) -> Result<ScrollPage, Failure> {
+    let (node, number) = parse(id)?;
+    match ask(service, &node, Request::Scroll { number, keep_alive }).await? {
+        Response::Scrolled(page) => Ok(*page),
+        _ => Err(unexpected()),
+    }
+}
+
+/// The next page of a scroll that this node was asked for.
+pub(crate) async fn page_here(
+    service: &Rc<SearchService>,
+    number: u64,
+    keep_alive: Duration,
+) -> Result<ScrollPage, Failure> {
+    let now = service.core.env.now();
+    let open = {
+        let mut open = service.scrolls.open.borrow_mut();
+        let found = open.get_mut(&number).filter(|open| open.until > now);
+        let found = found.ok_or_else(|| missing(number))?;
+        found.until = found.until.max(now + keep_alive);
+        found.clone()
+    };
+    let mut scroll = open.scroll.lock().await;
+    let found = page(service, &mut scroll, keep_alive).await;
+    Ok(ScrollPage { request: scroll.asked.clone(), found })
+}
+
+async fn page(
+    service: &Rc<SearchService>,
+    scroll: &mut Scroll,
+    keep_alive: Duration,
+) -> Result<SearchOutcome, Vec<ShardFailure>> {
+    let began = service.core.env.now();
+    let asked = scroll.shards.iter().map(|shard| {
+        let request = SearchRequest { search_after: shard.after.clone(), ..scroll.request.clone() };
+        let ask = ShardSearch {
+            index: shard.asked.index.clone(),
+            shard: shard.asked.shard,
+            request: Arc::new(request),
+            now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
+            max_buckets: 0,
+            fresh: false,
+            fetch: scroll.shards.len() == 1,
+            scroll: Some(ShardScroll { context: Some(shard.context), keep_alive }),
+        };
+        let (asked, node) = (shard.asked.clone(), shard.node.clone());
+        service.core.env.spawn("scrolls through a shard", {
+            let service = service.clone();
+            async move { next_of_shard(&service, asked, node, ask).await }
+        })
+    });
+    let tasks: Vec<_> = asked.collect();
+    let (mut answers, mut failures) = (Vec::new(), scroll.failed.clone());
+    for (task, shard) in tasks.into_iter().zip(&scroll.shards) {
+        let ended = || failed(&shard.asked, &shard.node, unexpected());
+        match task.await.unwrap_or_else(|_| Err(ended())) {
+            Ok(answered) => answers.push(answered),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let shards = scroll.shards.len() + scroll.failed.len();
+    let gathered = Gathered { shards, answers, failures };
+    let (mut outcome, continued) = gathered.merge(service, &scroll.request, true, true).await?;
+    for Continued { asked, last, .. } in continued {
+        let same = |shard: &&mut ScrolledShard| shard.asked == asked;
+        if let (Some(shard), Some(last)) = (scroll.shards.iter_mut().find(same), last) {
+            shard.after = Some(last.sort);
+        }
+    }
+    (outcome.total, outcome.more, outcome.max_score) = (scroll.total, false, scroll.max_score);
+    show(&scroll.asked, &mut outcome);
+    outcome.took = service.core.env.now() - began;
+    Ok(outcome)
+}
+
+async fn next_of_shard(
+    service: &Rc<SearchService>,
+    asked: AskedShard,
+    node: String,
+    ask_it: ShardSearch,
+) -> Result<Answered, ShardFailure> {
+    match ask(service, &node, Request::Search(Box::new(ask_it))).await {
+        Ok(Response::Searched(searched)) => Ok(Answered { asked, node, searched: *searched }),
+        Ok(_) => Err(failed(&asked, &node, unexpected())),
+        Err(failure) => Err(failed(&asked, &node, failure)),
+    }
+}
+
+fn failed(asked: &AskedShard, node: &str, failure: Failure) -> ShardFailure {
+    let (index, shard) = (asked.index.clone(), asked.shard);
+    ShardFailure { index, shard, node: Some(node.to_owned()), failure }
+}
+
+/// Ends a scroll, or without an id all of the cluster; answers with how many views of shards were let go.
+pub async fn clear_scroll(service: &Rc<SearchService>, id: Option<&str>) -> Result<u64, Failure> {
+    let asked = match id {
+        Some(id) => {
+            let (node, number) = parse(id)?;
+            vec![(node, Some(number))]
+        }
+        None => service.core.state().present.iter().map(|node| (node.clone(), None)).collect(),
+    };
+    let mut freed = 0;
+    for (node, number) in asked {
+        // What a node that is gone held went with it.
+        if let Ok(Response::Freed(views)) = ask(service, &node, Request::ClearScroll(number)).await
+        {
+            freed += views;
+        }
+    }
+    Ok(freed)
+}
+
+/// Ends a scroll that this node was asked for, or all of them.
+pub(crate) async fn clear_here(service: &Rc<SearchService>, number: Option<u64>) -> u64 {
+    let ended: Vec<Open> = {
+        let mut open = service.scrolls.open.borrow_mut();
+        match number {
+            Some(number) => open.remove(&number).into_iter().collect(),
+            None => std::mem::take(&mut *open).into_values().collect(),
+        }
+    };
+    let mut freed = 0;
+    for Open { scroll, .. } in ended {
+        // A page that is being read ends first.
+        let scroll = scroll.lock().await;
+        for shard in &scroll.shards {
+            free_view(service, &shard.node, shard.context);
+            freed += 1;
+        }
+    }
+    freed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_a_node_and_a_number() {
+        assert_eq!(parse(&id("a:b", 7)), Ok(("a:b".to_owned(), 7)));
+        for wrong in ["", "x", "DnF1ZXJ5", &URL_SAFE_NO_PAD.encode("x:y")] {
+            assert_eq!(parse(wrong).unwrap_err().status, 400, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn equal_hits_are_told_apart_by_their_place() {
+        let names = |request: &SearchRequest| -> Vec<SortTarget> {
+            searched(request).sort.into_iter().map(|key| key.target).collect()
+        };
+        let mut request = SearchRequest::default();
+        assert_eq!(names(&request), [SortTarget::Score, SortTarget::Doc]);
+        request.sort = vec![SortKey::of("_doc", None)];
+        assert_eq!(names(&request), [SortTarget::Doc]);
+    }
+}

@@ -1,0 +1,210 @@
+//! Hits that are read page by page, from what the first page saw.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use world::Env;
+
+use super::{filled, ids};
+use crate::common::{Cluster, ask, eventually};
+
+real_world!(
+    every_hit_comes_once_whatever_is_written_meanwhile,
+    a_scroll_is_kept_for_as_long_as_was_asked,
+    a_shard_that_is_lost_is_told_on_every_page,
+    views_of_scrolls_are_bounded,
+);
+
+#[test]
+fn the_virtual_world_has_no_hits_to_scroll_through() {
+    world::virtual_world::run(7, |env| async move {
+        let c = Cluster::start(&env, "c", 2).await;
+        c.create("a", 2, 0).await;
+        c.index("a", 0, 50).await;
+        let (status, said) = c.ask("POST", "/a/_search?scroll=1m", json!({})).await;
+        assert_eq!(status, 400, "{said}");
+        assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
+        let (status, said) = c.ask("POST", "/a/_search?scroll=1m&size=0", json!({})).await;
+        assert_eq!(status, 400, "{said}");
+        assert_eq!(open_views(&c).await, 0);
+        let (status, _) = c.ask("DELETE", "/_search/scroll/_all", Value::Null).await;
+        assert_eq!(status, 404, "nothing was open");
+        c.stop().await;
+    });
+}
+
+async fn open_views(c: &Cluster) -> u64 {
+    let stats = c.must("GET", "/_nodes/stats/indices/search", Value::Null).await;
+    let nodes = stats["nodes"].as_object().unwrap();
+    nodes.values().map(|node| node["indices"]["search"]["open_contexts"].as_u64().unwrap()).sum()
+}
+
+/// The further pages of a scroll, asked of each node in turn until one is empty.
+async fn all_pages(c: &Cluster, first: &Value, mut between: impl AsyncFnMut()) -> Vec<u64> {
+    let mut found = ids(first);
+    let total = &first["hits"]["total"];
+    for page in 0.. {
+        between().await;
+        let body = json!({ "scroll": "1m", "scroll_id": first["_scroll_id"] });
+        let (status, next) = ask(c.node(page % 2), "POST", "/_search/scroll", body).await;
+        assert_eq!(status, 200, "{next}");
+        assert_eq!(next["_shards"]["failed"], 0, "{next}");
+        assert_eq!((&next["hits"]["total"], &next["_scroll_id"]), (total, &first["_scroll_id"]));
+        assert_eq!(next.get("aggregations"), None);
+        let more = ids(&next);
+        if more.is_empty() {
+            break;
+        }
+        found.extend(more);
+    }
+    found
+}
+
+async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 3, 1, 400).await;
+    // Some have no value, and some the value that stands for none.
+    for (id, document) in [(400, json!({"word": "red"})), (401, json!({"n": i64::MAX}))] {
+        c.must("PUT", &format!("/a/_doc/{id}?refresh"), document).await;
+    }
+    for (size, body) in [
+        (7, json!({})),
+        (50, json!({"sort": ["_doc"]})),
+        (33, json!({"sort": [{"n": "desc"}], "aggs": {"m": {"max": {"field": "n"}}}})),
+        (33, json!({"sort": ["n"]})),
+        (60, json!({"sort": ["word", {"at": "desc"}]})),
+        (100, json!({"query": {"exists": {"field": "n"}}, "sort": ["_score"]})),
+        (10, json!({"query": {"match": {"text": "red number"}}})),
+    ] {
+        let path = format!("/a/_search?scroll=1m&size={size}");
+        let once = c.must("POST", "/a/_search?size=1000&track_total_hits=true", body.clone()).await;
+        let first = c.must("POST", &path, body.clone()).await;
+        assert_eq!(first["hits"]["total"], once["hits"]["total"], "{body}");
+        assert_eq!(first["aggregations"], once["aggregations"]);
+        assert_eq!(first["hits"]["hits"][0].get("sort").is_some(), body.get("sort").is_some());
+        let mut round = 0;
+        let found = all_pages(&c, &first, async || {
+            // What the first page saw stays, whatever comes, goes and is merged.
+            let (n, path) = (round, format!("/a/_doc/{}?refresh", round * 3));
+            round += 1;
+            if n < 12 {
+                c.ask("DELETE", &path, Value::Null).await;
+                c.must("PUT", "/a/_doc/1000?refresh", json!({"n": 5, "word": "new"})).await;
+            }
+            if n == 5 {
+                c.must("POST", "/a/_forcemerge?max_num_segments=1", Value::Null).await;
+                c.must("PUT", "/a/_mapping", json!({"properties": {"more": {"type": "long"}}}))
+                    .await;
+            }
+        })
+        .await;
+        let expected = ids(&once);
+        assert_eq!(found.len(), expected.len(), "{body}: each once");
+        assert_eq!(
+            found.iter().collect::<BTreeSet<_>>(),
+            expected.iter().collect::<BTreeSet<_>>(),
+            "{body}"
+        );
+        // What is sorted by a field comes in its order.
+        let is_sorted = found.iter().filter(|id| **id < 400).is_sorted_by(|a, b| a > b);
+        assert!(body["sort"] != json!([{"n": "desc"}]) || is_sorted, "{found:?}");
+        let ended =
+            c.must("DELETE", "/_search/scroll", json!({"scroll_id": [first["_scroll_id"]]})).await;
+        assert_eq!(ended, json!({"succeeded": true, "num_freed": 3}));
+        let body = json!({ "scroll_id": first["_scroll_id"] });
+        let (status, said) = c.ask("POST", "/_search/scroll", body).await;
+        assert_eq!(
+            (status, &said["error"]["type"]),
+            (404, &json!("search_context_missing_exception"))
+        );
+    }
+    eventually(&env, "every view is let go", async || open_views(&c).await == 0).await;
+    c.stop().await;
+}
+
+async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 2, 0, 30).await;
+    let refused = async |query: &str, body: Value, why: &str| {
+        let (status, said) = c.ask("POST", &format!("/a/_search?{query}"), body).await;
+        assert!(status == 400 && said.to_string().contains(why), "{query}: {said}");
+    };
+    refused("scroll=25h", json!({}), "Keep alive for request (25h) is too large").await;
+    refused("scroll=soon", json!({}), "failed to parse parameter [scroll]").await;
+    refused("scroll=0ms", json!({}), "must be longer").await;
+    refused("scroll=1m&size=0", json!({}), "[size] cannot be [0]").await;
+    refused("scroll=1m", json!({"from": 1}), "[from] is not allowed").await;
+    refused("scroll=1m", json!({"sort": ["n"], "search_after": [1]}), "`search_after`").await;
+    refused("scroll=1m", json!({"track_total_hits": false}), "[track_total_hits]").await;
+    refused("scroll=1m&size=20000", json!({}), "Result window is too large").await;
+    for wrong in ["x", "DnF1ZXJ5VGhlbkZldGNo"] {
+        let (status, said) = c.ask("POST", "/_search/scroll", json!({"scroll_id": wrong})).await;
+        assert!(status == 400 && said.to_string().contains("Cannot parse scroll id"), "{said}");
+    }
+    let (status, said) = c.ask("POST", "/_search/scroll", json!({"scroll": "1m"})).await;
+    assert_eq!(status, 400, "{said}");
+    let first = c.must("POST", "/a/_search?scroll=1ms&size=5", json!({})).await;
+    env.sleep(Duration::from_millis(20)).await;
+    let body = json!({ "scroll": "1m", "scroll_id": first["_scroll_id"] });
+    let (status, said) = c.ask("POST", "/_search/scroll", body).await;
+    assert_eq!(status, 404, "{said}");
+    // The whole id may stand in the path, and the bare number of hits be asked for.
+    let first =
+        c.must("GET", "/a/_search?scroll=1m&size=20&rest_total_hits_as_int=true", json!({})).await;
+    assert_eq!(first["hits"]["total"], 30);
+    let path = format!("/_search/scroll/{}?scroll=1m", first["_scroll_id"].as_str().unwrap());
+    assert_eq!(ids(&c.must("GET", &path, Value::Null).await).len(), 10);
+    let all = c.must("DELETE", "/_search/scroll/_all", Value::Null).await;
+    assert!(all["num_freed"].as_u64() >= Some(2), "{all}");
+    c.stop().await;
+}
+
+async fn a_shard_that_is_lost_is_told_on_every_page(env: Env) {
+    let mut c = Cluster::start(&env, "c", 3).await;
+    filled(&c, 3, 0, 90).await;
+    let (status, first) =
+        ask(c.node(0), "POST", "/a/_search?scroll=1m&size=20&sort=n", json!({})).await;
+    assert_eq!((status, ids(&first)), (200, (0..20).collect()));
+    c.stop_node(2).await;
+    let (_, left) = ask(c.node(0), "POST", "/a/_search?size=100&sort=n", json!({})).await;
+    let mut found: BTreeSet<u64> = ids(&first).into_iter().collect();
+    let expected: BTreeSet<u64> = found.iter().copied().chain(ids(&left)).collect();
+    assert!(expected.len() < 90, "a shard is lost: {left}");
+    loop {
+        let body = json!({ "scroll": "1m", "scroll_id": first["_scroll_id"] });
+        let (status, next) = ask(c.node(0), "POST", "/_search/scroll", body).await;
+        let shards = &next["_shards"];
+        assert_eq!((status, &shards["total"], &shards["failed"]), (200, &json!(3), &json!(1)));
+        let page = ids(&next);
+        if page.is_empty() {
+            break;
+        }
+        assert!(page.iter().all(|id| found.insert(*id)), "twice: {next}");
+    }
+    assert_eq!(found, expected);
+    c.stop().await;
+}
+
+async fn views_of_scrolls_are_bounded(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c, 2, 0, 30).await;
+    let limit = json!({"transient": {"search.max_open_scroll_context": 4}});
+    c.must("PUT", "/_cluster/settings", limit).await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let first = c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
+        ids.push(first["_scroll_id"].clone());
+    }
+    let (status, said) = c.ask("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
+    assert_eq!(status, 429, "{said}");
+    let reason = said["error"]["root_cause"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("[4]") && reason.contains("search.max_open_scroll_context"), "{said}");
+    assert_eq!(open_views(&c).await, 4, "who is refused holds nothing");
+    // Searches without a scroll go on.
+    c.must("POST", "/a/_search?size=5", json!({})).await;
+    c.must("DELETE", "/_search/scroll", json!({ "scroll_id": ids })).await;
+    eventually(&env, "they are let go", async || open_views(&c).await == 0).await;
+    c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
+    c.stop().await;
+}

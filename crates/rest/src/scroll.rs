@@ -1,0 +1,144 @@
+//! Scrolls: `_search?scroll=`, `_search/scroll`.
+
+use std::time::Duration;
+
+use query::TrackTotalHits;
+use record::units;
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::call::Call;
+use super::error::{bad_body, bad_request};
+use super::search::{failed, found, job, search_one};
+use super::time_text::span;
+use engine::search::{clear_scroll, next_page, scroll};
+use engine::transport::Failure;
+
+/// Parameters of `GET /_search/scroll`.
+pub(super) const KNOWN: &[&str] = &["rest_total_hits_as_int", "scroll", "scroll_id"];
+/// Parameters of `DELETE /_search/scroll`.
+pub(super) const CLEAR: &[&str] = &["scroll_id"];
+
+/// `GET /{index}/_search`: with `scroll`, the first page of one.
+pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
+    let Some(text) = call.query.get("scroll") else { return search_one(call).await };
+    let keep_alive = keep_alive(&call, Some(text))?;
+    let body = call.body.clone();
+    let (job, as_int) = job(&call, call.indices(), &call.query, &body)?;
+    let request = job.request.clone();
+    let refused = [
+        (request.size == 0, "[size] cannot be [0] in a scroll context"),
+        (request.from > 0, "using [from] is not allowed in a scroll context"),
+        (request.search_after.is_some(), "`search_after` cannot be used in a scroll context."),
+        (
+            request.track_total_hits == TrackTotalHits::No,
+            "disabling [track_total_hits] is not allowed in a scroll context",
+        ),
+        (request.cached, "[request_cache] cannot be used in a scroll context"),
+    ];
+    if let Some((_, why)) = refused.into_iter().find(|(is_wrong, _)| *is_wrong) {
+        return Err(bad_request(why));
+    }
+    match scroll(call.node.search(), job, keep_alive).await {
+        Ok((outcome, id)) => found(&call, (&request, Some(&id)), outcome, as_int),
+        Err(failures) => Ok(failed(&failures)),
+    }
+}
+
+/// How long a scroll is to be kept for its next page.
+fn keep_alive(call: &Call, text: Option<&str>) -> Result<Duration, Failure> {
+    let settings = call.node.core().settings();
+    let Some(text) = text else { return Ok(settings.search_default_keep_alive()) };
+    let keep_alive = units::parse_duration(text)
+        .map_err(|error| bad_request(format!("failed to parse parameter [scroll]: {error}")))?;
+    if keep_alive.is_zero() {
+        return Err(bad_request(format!("[scroll] must be longer than [{text}]")));
+    }
+    let most = settings.search_max_keep_alive();
+    if keep_alive > most {
+        return Err(bad_request(format!(
+            "Keep alive for request ({text}) is too large. It must be less than ({}). This limit can be set by changing \
+             the [search.max_keep_alive] cluster level setting.",
+            span(most.as_millis() as u64)
+        )));
+    }
+    Ok(keep_alive)
+}
+
+/// What a request about scrolls says: their ids, by body, path or parameter, and how long to keep them.
+struct Asked {
+    ids: Vec<String>,
+    keep_alive: Option<String>,
+}
+
+impl Asked {
+    fn read(call: &Call) -> Result<Asked, Failure> {
+        let ids = call.part("scroll_id").or_else(|| call.query.get("scroll_id"));
+        let mut asked = Asked {
+            ids: ids.into_iter().flat_map(|ids| ids.split(',')).map(str::to_owned).collect(),
+            keep_alive: call.query.get("scroll").map(str::to_owned),
+        };
+        let body = match call.json()? {
+            Value::Null => return Ok(asked),
+            Value::Object(body) => body,
+            _ => return Err(bad_body("the body is a JSON object: {\"scroll_id\", \"scroll\"}")),
+        };
+        // As in the field, the body stands above the path.
+        for (key, value) in body {
+            match (key.as_str(), value) {
+                ("scroll", Value::String(text)) => asked.keep_alive = Some(text),
+                ("scroll_id", Value::String(id)) => asked.ids = vec![id],
+                ("scroll_id", Value::Array(ids)) => {
+                    let texts = ids.into_iter().map(|id| match id {
+                        Value::String(id) => Ok(id),
+                        other => Err(bad_body(format!("scroll_id [{other}] is no text"))),
+                    });
+                    asked.ids = texts.collect::<Result<_, _>>()?;
+                }
+                (key, value) => {
+                    return Err(bad_body(format!(
+                        "unknown parameter [{key}] in request body, or its value [{value}] is not of its kind; there \
+                         are scroll and scroll_id"
+                    )));
+                }
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// `GET /_search/scroll`: the next page.
+pub(super) async fn next(call: Call) -> Result<Reply, Failure> {
+    let asked = Asked::read(&call)?;
+    let as_int = call.query.flag("rest_total_hits_as_int", false)?;
+    let [id] = asked.ids.as_slice() else {
+        return Err(bad_request("Validation Failed: 1: scrollId is missing;"));
+    };
+    let keep_alive = keep_alive(&call, asked.keep_alive.as_deref())?;
+    let page = next_page(call.node.search(), id, keep_alive).await?;
+    let mut request = (*page.request).clone();
+    // The first page had them.
+    request.aggregations.clear();
+    match page.found {
+        Ok(outcome) => found(&call, (&request, Some(id)), outcome, as_int),
+        Err(failures) => Ok(failed(&failures)),
+    }
+}
+
+/// `DELETE /_search/scroll`: these end, or all of them.
+pub(super) async fn clear(call: Call) -> Result<Reply, Failure> {
+    let Asked { ids, .. } = Asked::read(&call)?;
+    let service = call.node.search();
+    let mut freed = 0;
+    match ids.as_slice() {
+        [] => return Err(bad_request("Validation Failed: 1: no scroll ids specified;")),
+        [all] if all == "_all" => freed = clear_scroll(service, None).await?,
+        ids => {
+            for id in ids {
+                freed += clear_scroll(service, Some(id)).await?;
+            }
+        }
+    }
+    let status = if freed > 0 { 200 } else { 404 };
+    Ok(Reply::with(status, json!({ "succeeded": true, "num_freed": freed })))
+}

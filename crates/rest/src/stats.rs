@@ -1,0 +1,240 @@
+//! `_stats`: what indices and their copies hold and did.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+use store::ShardStats;
+
+use super::answer::Reply;
+use super::call::Call;
+use super::cluster::state_name;
+use super::error::{bad_request, not_supported};
+use super::names::{indices, matches};
+use super::spread::{AskedCopy, copies, on_shards, shards_json, started};
+use engine::shard::stats_json;
+use engine::state::{ClusterState, IndexMeta};
+use engine::transport::{Failure, ShardAction, ShardAnswer};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Parameters of `_stats`. Some are known so that they are refused in words.
+pub(super) const KNOWN: &[&str] = &[
+    "completion_fields",
+    "fielddata_fields",
+    "fields",
+    "forbid_closed_indices",
+    "groups",
+    "include_segment_file_sizes",
+    "include_unloaded_segments",
+    "level",
+    "types",
+];
+
+/// The metrics that the field has, by the names of the path. Those that this engine does not count are left out of the
+/// answer.
+const METRICS: [&str; 18] = [
+    "bulk",
+    "completion",
+    "docs",
+    "fielddata",
+    "flush",
+    "get",
+    "indexing",
+    "merge",
+    "query_cache",
+    "recovery",
+    "refresh",
+    "request_cache",
+    "search",
+    "segments",
+    "store",
+    "suggest",
+    "translog",
+    "warmer",
+];
+
+/// How much an answer tells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Cluster,
+    Indices,
+    Shards,
+}
+
+fn level(text: Option<&str>) -> Result<Level, Failure> {
+    match text {
+        Some("cluster") => Ok(Level::Cluster),
+        None | Some("indices") => Ok(Level::Indices),
+        Some("shards") => Ok(Level::Shards),
+        Some(other) => Err(bad_request(format!(
+            "level parameter must be one of [cluster] or [indices] or [shards] but was [{other}]"
+        ))),
+    }
+}
+
+/// The metrics that a path names, also by patterns; none for all.
+fn metrics(asked: Option<&str>) -> Result<Option<Vec<&str>>, Failure> {
+    let Some(asked) = asked else { return Ok(None) };
+    let asked: Vec<&str> = asked.split(',').collect();
+    if asked.contains(&"_all") {
+        return match asked.len() {
+            1 => Ok(None),
+            _ => Err(bad_request("_stats: [_all] stands alone, or leave it out")),
+        };
+    }
+    match asked.iter().find(|name| !METRICS.iter().any(|known| matches(name, known))) {
+        None => Ok(Some(asked)),
+        Some(name) => {
+            let near = did_you_mean(name, METRICS);
+            Err(bad_request(format!(
+                "request [_stats] contains unrecognized metric: [{name}]{near}"
+            )))
+        }
+    }
+}
+
+/// The sums over copies, of them the metrics that are wanted.
+fn sums<'a>(
+    copies: impl IntoIterator<Item = &'a ShardStats>,
+    wanted: Option<&[&str]>,
+) -> Map<String, Value> {
+    let mut sums = stats_json(copies);
+    if let Some(wanted) = wanted {
+        sums.retain(|name, _| wanted.iter().any(|pattern| matches(pattern, name)));
+    }
+    sums
+}
+
+/// A copy that answered.
+struct Answered {
+    copy: AskedCopy,
+    stats: ShardStats,
+}
+
+/// `GET /_stats`, `GET /{index}/_stats`.
+pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+    for name in ["fields", "completion_fields", "fielddata_fields", "groups"] {
+        if call.query.get(name).is_some_and(|text| !text.is_empty()) {
+            return Err(not_supported(
+                &format!("[{name}] in _stats"),
+                "leave it out; nothing is counted by fields or groups",
+            ));
+        }
+    }
+    let level = level(call.query.get("level"))?;
+    let wanted = metrics(call.part("metric"))?;
+    let wanted = wanted.as_deref();
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let asked = started(&state, &names);
+    let answers = on_shards(&call.node, asked, &ShardAction::Stats, PATIENCE).await;
+    let shards = shards_json(copies(&state, &names), &answers);
+    let mut by_index: BTreeMap<&str, Vec<Answered>> = BTreeMap::new();
+    for (copy, answer) in answers {
+        let Some((name, _)) = state.indices.get_key_value(&copy.index) else { continue };
+        if let Ok(ShardAnswer::Stats(stats)) = answer {
+            by_index.entry(name).or_default().push(Answered { copy, stats: *stats });
+        }
+    }
+    let all = || by_index.values().flatten();
+    let mut answer = json!({
+        "_shards": shards,
+        "_all": {
+            "primaries": sums(all().filter(|a| a.copy.primary).map(|a| &a.stats), wanted),
+            "total": sums(all().map(|a| &a.stats), wanted),
+        },
+    });
+    if level >= Level::Indices {
+        let one = |name: &String| {
+            let meta = state.indices.get(name)?;
+            let copies = by_index.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+            Some((name.clone(), index_json(&state, (name, meta), copies, level, wanted)))
+        };
+        answer["indices"] = Value::Object(names.iter().filter_map(one).collect());
+    }
+    Ok(answer.into())
+}
+
+fn index_json(
+    state: &ClusterState,
+    (name, meta): (&str, &IndexMeta),
+    copies: &[Answered],
+    level: Level,
+    wanted: Option<&[&str]>,
+) -> Value {
+    let primaries = copies.iter().filter(|answered| answered.copy.primary);
+    let mut object = json!({
+        "uuid": meta.uuid,
+        "primaries": sums(primaries.map(|answered| &answered.stats), wanted),
+        "total": sums(copies.iter().map(|answered| &answered.stats), wanted),
+    });
+    if level == Level::Shards {
+        let mut shards: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
+        for answered in copies {
+            let json = copy_json(state, name, answered, wanted);
+            shards.entry(answered.copy.shard).or_default().push(json);
+        }
+        let shards: Map<String, Value> =
+            shards.into_iter().map(|(shard, copies)| (shard.to_string(), json!(copies))).collect();
+        object["shards"] = Value::Object(shards);
+    }
+    object
+}
+
+fn copy_json(
+    state: &ClusterState,
+    index: &str,
+    Answered { copy, stats }: &Answered,
+    wanted: Option<&[&str]>,
+) -> Value {
+    let on_node = |routing: &&engine::state::ShardCopy| routing.node == copy.node;
+    let routing = state.shard(index, copy.shard);
+    let found = routing.and_then(|routing| routing.copies.iter().find(on_node));
+    let mut json = sums([stats], wanted);
+    json.insert(
+        "routing".to_owned(),
+        json!({
+            "state": found.map(|copy| state_name(&copy.state)),
+            "primary": copy.primary,
+            "node": copy.node,
+            "relocating_node": null,
+        }),
+    );
+    json.insert("commit".to_owned(), json!({ "generation": stats.commit_generation }));
+    json.insert(
+        "seq_no".to_owned(),
+        json!({
+            "max_seq_no": stats.max_seq_no.map_or(-1, signed),
+            "local_checkpoint": stats.local_checkpoint.map_or(-1, signed),
+            "global_checkpoint": stats.global_checkpoint.map_or(-1, signed),
+        }),
+    );
+    Value::Object(json)
+}
+
+/// The field writes -1 where there is none.
+fn signed(seq_no: u64) -> i64 {
+    i64::try_from(seq_no).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_named_and_unknown_ones_refused() {
+        assert_eq!(metrics(None), Ok(None));
+        assert_eq!(metrics(Some("_all")), Ok(None));
+        assert_eq!(metrics(Some("docs,re*")), Ok(Some(vec!["docs", "re*"])));
+        let said = metrics(Some("doc")).unwrap_err().reason;
+        assert!(said.contains("unrecognized metric: [doc]; did you mean \"docs\"?"), "{said}");
+        assert!(metrics(Some("docs,_all")).is_err());
+        let stats = ShardStats { documents: 3, ..ShardStats::default() };
+        let some = sums([&stats, &stats], Some(&["docs", "re*"]));
+        assert_eq!(some["docs"], json!({ "count": 6, "deleted": 0 }));
+        assert_eq!(some.keys().collect::<Vec<_>>(), ["docs", "refresh", "request_cache"]);
+        assert!(level(Some("shard")).is_err());
+    }
+}
