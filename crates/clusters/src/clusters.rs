@@ -23,6 +23,11 @@ pub trait Clusters {
     /// Starts the clusters; returns when every node has joined. Where that fails, nothing is left running.
     async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error>;
 
+    /// What [`start`](Clusters::start) does first and takes long for, in a sentence; none where it begins at once.
+    fn prepares(&self) -> Option<String> {
+        None
+    }
+
     /// Stops everything, and removes what was made for it.
     async fn stop(&mut self);
 

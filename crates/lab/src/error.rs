@@ -22,6 +22,14 @@ pub enum Error {
         /// The bundled plans.
         known: Vec<&'static str>,
     },
+    /// No file has this path.
+    #[error(
+        "there is no file {path}; `narrows plans remote-recovery > {path}` writes a plan to start from"
+    )]
+    NoPlan {
+        /// The path that was asked for.
+        path: PathBuf,
+    },
     /// What is wrong in a plan's text; shows each place.
     #[error(transparent)]
     Plan(#[from] Mistakes),
@@ -299,6 +307,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Error::UnknownPlan { .. }
+            | Error::NoPlan { .. }
             | Error::Io { what: READ_PLAN, .. }
             | Error::Plan(_)
             | Error::Usage { .. }

@@ -4,6 +4,9 @@
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
+use record::names::nearest;
+
 use crate::terminal::{self, say};
 
 /// What was asked cannot be done as it was asked: exit code 2.
@@ -11,9 +14,55 @@ use crate::terminal::{self, say};
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
-    terminal::print_clap(error);
+/// What people write who look for a command that is called otherwise, and the line that does it.
+const MEANT: [(&[&str], &str); 10] = [
+    (
+        &["compare", "diff", "bench", "benchmark", "measure", "test"],
+        "narrows run PLAN compares the variants of a plan",
+    ),
+    (&["list", "ls", "plan"], "narrows plans lists the plans"),
+    (&["start", "up", "serve", "server", "nodes"], "narrows cluster --nodes 3 starts a cluster"),
+    (&["top", "monitor", "live", "status", "health"], "narrows watch URL watches a cluster"),
+    (
+        &["why", "diagnosis", "check", "analyze", "analyse"],
+        "narrows explain URL says what holds a cluster",
+    ),
+    (&["search", "stress", "query", "race", "track"], "narrows load URL sends requests"),
+    (
+        &["proxy", "latency", "delay", "netem"],
+        "narrows link --listen 127.0.0.1:9901 --to 127.0.0.1:9200 --rtt 100ms is a slow link",
+    ),
+    (&["html", "page", "export", "open"], "narrows report writes the page of the last run"),
+    (&["results", "result", "last", "table"], "narrows show shows the last run"),
+    (
+        &["undo", "rollback", "revert", "reset"],
+        "narrows restore puts settings back that a killed run has changed",
+    ),
+];
+
+pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
+    let error = with_helpful_hints(error, cli);
+    terminal::print_clap(&error);
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// An unknown command is told the line that does what it may have meant, or a name that is near; and no other.
+fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let given = given.clone();
+    error.remove(ContextKind::SuggestedSubcommand);
+    let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+    let meant = MEANT.iter().find(|(words, _)| words.contains(&given.to_lowercase().as_str()));
+    let line = match (nearest(&given, names.iter().copied()).first(), meant) {
+        (Some(near), _) => format!("did you mean `narrows {near}`?"),
+        (None, Some((_, line))) => line.to_string(),
+        (None, None) => format!("commands: {}", names.join(", ")),
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![line.into()]));
+    error
 }
 
 pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {

@@ -42,7 +42,7 @@ pub(crate) struct Cli {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::of_clap(&error),
+        Err(error) => return exit::of_clap(error, &Cli::command()),
     };
     engine::core::print_warnings_with(|words| terminal::say!("{words}"));
     exit::of(commands::run(cli.command, Cli::command()))

@@ -1,10 +1,10 @@
 //! Live progress on standard error: a bar for each phase, or plain lines where it is no terminal.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use lab::Watch;
 use record::Row;
 use record::text::{visible, visible_line};
@@ -19,12 +19,16 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Progress {
     terminal: bool,
     phase: RefCell<Phase>,
+    /// What the clock of the virtual world shows, in seconds; none in real time.
+    virtual_s: Cell<Option<f64>>,
 }
 
 struct Phase {
     title: String,
     unit: String,
     began: Instant,
+    /// When it began in virtual time, in seconds.
+    began_virtual_s: Option<f64>,
     told: Instant,
     total: Option<u64>,
     bar: Option<ProgressBar>,
@@ -37,11 +41,13 @@ impl Progress {
             title: String::new(),
             unit: String::new(),
             began: now,
+            began_virtual_s: None,
             told: now,
             total: None,
             bar: None,
         };
-        Progress { terminal: terminal::is_error_terminal(), phase: RefCell::new(phase) }
+        let terminal = terminal::is_error_terminal();
+        Progress { terminal, phase: RefCell::new(phase), virtual_s: Cell::new(None) }
     }
 
     fn say(&self, text: &str) {
@@ -56,20 +62,21 @@ impl Progress {
             return None;
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
-        let counts = match unit {
-            "bytes" => "{decimal_bytes:>9}/{decimal_total_bytes:9} {decimal_bytes_per_sec:>11}",
-            "" => "",
-            _ => "{human_pos:>9}/{human_len:9} {whole_per_sec:>11}",
-        };
         let template = match unit {
-            "" => "{msg:28} {spinner} {elapsed:>4}".to_owned(),
-            _ => format!("{{msg:28}} {{bar:28}} {counts} eta {{eta:>4}}"),
+            "" => "{msg:28} {spinner} {elapsed:>4}",
+            _ => "{msg:28} {bar:28} {done:>9}/{of:9} {prefix:>19} eta {eta:>4}",
         };
-        let style = ProgressStyle::with_template(&template).expect("the template is fixed");
-        // The library's own has eleven digits behind the point.
-        let style = style.with_key("whole_per_sec", |state: &ProgressState, to: &mut dyn Write| {
-            let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
-        });
+        let style = ProgressStyle::with_template(template).expect("the template is fixed");
+        // Sizes and rates as every table has them.
+        let is_bytes = unit == "bytes";
+        let done = move |state: &ProgressState, to: &mut dyn Write| {
+            let _ = to.write_str(&amount(state.pos(), is_bytes));
+        };
+        let of = move |state: &ProgressState, to: &mut dyn Write| {
+            let _ =
+                to.write_str(&state.len().map_or_else(String::new, |len| amount(len, is_bytes)));
+        };
+        let style = style.with_key("done", done).with_key("of", of);
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         bar.set_message(visible_line(title).into_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -89,7 +96,9 @@ impl Watch for Progress {
         }
         let now = Instant::now();
         let unit = unit.to_owned();
-        *self.phase.borrow_mut() = Phase { title, unit, began: now, told: now, total, bar };
+        let began_virtual_s = self.virtual_s.get();
+        let phase = Phase { title, unit, began: now, began_virtual_s, told: now, total, bar };
+        *self.phase.borrow_mut() = phase;
     }
 
     fn progress(&self, done: u64, total: Option<u64>) {
@@ -99,12 +108,13 @@ impl Watch for Progress {
             if let Some(total) = phase.total {
                 bar.set_length(total);
             }
+            bar.set_prefix(phase.pace(done, self.virtual_s.get()));
             bar.set_position(done);
             return;
         }
         if phase.told.elapsed() >= LINE_EVERY {
             phase.told = Instant::now();
-            say!("{}", phase.line(done));
+            say!("{}", phase.line(done, self.virtual_s.get()));
         }
     }
 
@@ -113,8 +123,14 @@ impl Watch for Progress {
         match &phase.bar {
             Some(bar) => bar.finish_and_clear(),
             None => {
-                let took = phase.began.elapsed().as_secs_f64();
-                say!("{}: {}", phase.title, show_seconds(took));
+                let took = show_seconds(phase.began.elapsed().as_secs_f64());
+                match phase.virtual_seconds(self.virtual_s.get()) {
+                    Some(virtual_s) => {
+                        let virtual_s = show_seconds(virtual_s);
+                        say!("{}: {took}, {virtual_s} of virtual time", phase.title);
+                    }
+                    None => say!("{}: {took}", phase.title),
+                }
             }
         }
     }
@@ -131,6 +147,10 @@ impl Watch for Progress {
         self.say(text);
     }
 
+    fn clock(&self, now_s: f64) {
+        self.virtual_s.set(Some(now_s));
+    }
+
     /// Removes the bar of a phase that did not reach its end.
     fn clear(&self) {
         if let Some(bar) = self.phase.borrow_mut().bar.take() {
@@ -139,16 +159,39 @@ impl Watch for Progress {
     }
 }
 
+/// An amount of something, as tables have it.
+fn amount(count: u64, is_bytes: bool) -> String {
+    if is_bytes { show_bytes(count) } else { count.to_string() }
+}
+
 impl Phase {
-    /// Where it stands, with rate and time to go.
-    fn line(&self, done: u64) -> String {
-        let seconds = self.began.elapsed().as_secs_f64();
+    /// How long it has lasted in virtual time; none in real time, and while nothing has passed.
+    fn virtual_seconds(&self, now_s: Option<f64>) -> Option<f64> {
+        // A variant may begin a world of its own.
+        Some(now_s? - self.began_virtual_s.unwrap_or(0.0)).filter(|seconds| *seconds > 0.0)
+    }
+
+    /// Its rate, in virtual time where that is given.
+    fn pace(&self, done: u64, virtual_s: Option<f64>) -> String {
+        let in_virtual_time = self.virtual_seconds(virtual_s);
+        let seconds = in_virtual_time.unwrap_or_else(|| self.began.elapsed().as_secs_f64());
         let rate = done as f64 / seconds;
-        let show = |n: u64| if self.unit == "bytes" { show_bytes(n) } else { n.to_string() };
         let pace = match self.unit.as_str() {
             "bytes" => show_rate(rate),
             unit => format!("{rate:.0} {unit}/s"),
         };
+        match in_virtual_time {
+            Some(_) => format!("{pace} virtual"),
+            None => pace,
+        }
+    }
+
+    /// Where it stands, with rate and time to go.
+    fn line(&self, done: u64, virtual_s: Option<f64>) -> String {
+        // What is to go is waited for in real time.
+        let rate = done as f64 / self.began.elapsed().as_secs_f64();
+        let show = |n: u64| amount(n, self.unit == "bytes");
+        let pace = self.pace(done, virtual_s);
         match self.total.filter(|total| *total > 0 && rate > 0.0) {
             Some(total) => {
                 let left = total.saturating_sub(done) as f64 / rate;
@@ -161,6 +204,27 @@ impl Phase {
                 )
             }
             None => format!("{}: {}, {pace}", self.title, show(done)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(unit: &str, began_virtual_s: Option<f64>) -> Phase {
+        let (title, unit, now) = ("recover a".to_owned(), unit.to_owned(), Instant::now());
+        Phase { title, unit, began: now, began_virtual_s, told: now, total: None, bar: None }
+    }
+
+    #[test]
+    fn rates_in_virtual_time_are_those_of_its_clock() {
+        let recovers = phase("bytes", Some(100.0));
+        assert_eq!(recovers.pace(850_000_000, Some(110.0)), "85.0 MB/s virtual");
+        assert_eq!(phase("documents", None).pace(500, Some(10.0)), "50 documents/s virtual");
+        // No time has passed yet, and in real time there is no such clock.
+        for (began, now) in [(Some(100.0), Some(100.0)), (None, None)] {
+            assert!(!phase("bytes", began).pace(1, now).contains("virtual"));
         }
     }
 }

@@ -22,7 +22,12 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     let mut ids = list(runs)?;
     if given == "last" {
         let last = ids.pop();
-        let none = || Usage(format!("there are no runs in {} yet", runs.display()));
+        let none = || {
+            Usage(format!(
+                "there are no runs in {} yet; `narrows run remote-recovery` makes one",
+                runs.display()
+            ))
+        };
         return Ok(runs.join(last.ok_or_else(none)?));
     }
     let hint = record::names::did_you_mean(given, ids.iter().map(String::as_str));

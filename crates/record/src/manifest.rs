@@ -185,6 +185,9 @@ pub struct Manifest {
     pub nodes: Vec<NodeInfo>,
     /// Variants in the order of the plan.
     pub variants: Vec<VariantInfo>,
+    /// What is not as in the plan because of the place where it ran, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
 }
 
 impl Manifest {
@@ -207,6 +210,7 @@ impl Manifest {
             link: None,
             nodes: Vec::new(),
             variants: Vec::new(),
+            changes: Vec::new(),
         }
     }
 }

@@ -32,10 +32,20 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
 /// `indices.recovery.max_bytes_per_sec`.
 fn closeness(given: &str, name: &str) -> f64 {
     let last = |s: &str| s.rsplit('.').next().unwrap_or(s).to_owned();
-    let whole = strsim::jaro_winkler(given, name);
-    let tail = strsim::jaro_winkler(&last(given), &last(name)) * 0.97;
+    let whole = likeness(given, name);
+    let tail = likeness(&last(given), &last(name)) * 0.97;
     let contained = if given.len() >= 4 && name.contains(given) { 0.9 } else { 0.0 };
     whole.max(tail).max(contained)
+}
+
+/// How alike two names are, 0 to 1; 0 where more than half of the letters are others, whatever they begin with: nobody
+/// who writes `compare` means `completions`.
+fn likeness(a: &str, b: &str) -> f64 {
+    let longer = a.chars().count().max(b.chars().count());
+    match strsim::osa_distance(a, b) * 2 <= longer {
+        true => strsim::jaro_winkler(a, b),
+        false => 0.0,
+    }
 }
 
 /// Whether a name matches a pattern in which `*` stands for any text.
@@ -79,6 +89,7 @@ mod tests {
         let known = ["remote-recovery", "replica-selection", "stability"];
         assert_eq!(did_you_mean("remote-recvery", known), "; did you mean \"remote-recovery\"?");
         assert_eq!(did_you_mean("zzz", known), "");
+        assert_eq!(did_you_mean("compare", ["completions", "report"]), "");
         let long = "x".repeat(MAX_BYTES + 1);
         assert_eq!(nearest(&long, [long.as_str()]), Vec::<&str>::new());
         assert_eq!(nearest(&long[1..], [&long[1..], &long]), [&long[1..]]);

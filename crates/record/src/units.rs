@@ -8,11 +8,46 @@ use std::time::Duration;
 
 /// A text that is no size, rate or time; the message says what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is not a {what}; write {example}")]
+#[error("\"{text}\" is not a {what}; write {}", self.example())]
 pub struct ParseError {
     text: String,
     what: &'static str,
-    example: &'static str,
+    accepted: Accepted,
+}
+
+/// How something is written: `a number with b or kb, for example 1mb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Accepted {
+    /// What is accepted, in words.
+    words: &'static str,
+    /// Examples: a number with the unit that stands behind it.
+    examples: &'static [(&'static str, &'static str)],
+}
+
+const SIZE: Accepted =
+    Accepted { words: "a number with b, kb, mb, gb or tb, ", examples: &[("1", "mb")] };
+const RATE: Accepted =
+    Accepted { words: "", examples: &[("1", "gbit"), ("100", "mbit"), ("12.5", "MB/s")] };
+const TIME: Accepted =
+    Accepted { words: "a number with micros, ms, s, m, h or d, ", examples: &[("100", "ms")] };
+
+impl ParseError {
+    /// Where a number lacks its unit, the examples are of that number.
+    fn example(&self) -> String {
+        let bare = self.text.trim();
+        let is_bare = bare.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0);
+        let one = |(number, unit): &(&str, &str)| match is_bare {
+            true => format!("{bare}{unit}"),
+            false => format!("{number}{unit}"),
+        };
+        let mut examples: Vec<String> = self.accepted.examples.iter().map(one).collect();
+        let last = examples.pop().unwrap_or_default();
+        let before = match examples.is_empty() {
+            true => String::new(),
+            false => format!("{} or ", examples.join(", ")),
+        };
+        format!("{}for example {before}{last}", self.accepted.words)
+    }
 }
 
 fn split_number(text: &str) -> Option<(f64, String)> {
@@ -28,10 +63,10 @@ fn split_number(text: &str) -> Option<(f64, String)> {
 fn parse(
     text: &str,
     what: &'static str,
-    example: &'static str,
+    accepted: Accepted,
     factor: impl Fn(&str) -> Option<f64>,
 ) -> Result<f64, ParseError> {
-    let error = || ParseError { text: text.to_owned(), what, example };
+    let error = || ParseError { text: text.to_owned(), what, accepted };
     let (number, unit) = split_number(text).ok_or_else(error)?;
     let value = number * factor(&unit).ok_or_else(error)?;
     if value.abs() <= 9.0e18 { Ok(value) } else { Err(error()) }
@@ -39,15 +74,14 @@ fn parse(
 
 /// Bytes of a size setting: `64kb`, `1mb`, `5MB`, `1048576`, `10gb`. Powers of 1024.
 pub fn parse_size(text: &str) -> Result<u64, ParseError> {
-    let error = |_| ParseError { text: text.to_owned(), what: "size", example: SIZE_EXAMPLE };
-    let bytes = parse(text, "size", SIZE_EXAMPLE, size_factor)?;
+    let error = |_| ParseError { text: text.to_owned(), what: "size", accepted: SIZE };
+    let bytes = parse(text, "size", SIZE, size_factor)?;
     if bytes < 0.0 { Err(error(())) } else { Ok(bytes.round() as u64) }
 }
-const SIZE_EXAMPLE: &str = "a number with b, kb, mb, gb or tb, for example 1mb";
 
 /// Bytes a second of a throttle setting: a size, where zero and below (`-1`) mean no limit.
 pub fn parse_throttle(text: &str) -> Result<Option<u64>, ParseError> {
-    let bytes = parse(text, "rate", SIZE_EXAMPLE, size_factor)?;
+    let bytes = parse(text, "rate", SIZE, size_factor)?;
     Ok((bytes > 0.0).then_some(bytes.round() as u64))
 }
 
@@ -64,9 +98,8 @@ fn size_factor(unit: &str) -> Option<f64> {
 
 /// Bytes a second of a link: `1gbit`, `100mbit`, `12.5MB/s`. Powers of 1000.
 pub fn parse_rate(text: &str) -> Result<u64, ParseError> {
-    const EXAMPLE: &str = "for example 1gbit, 100mbit or 12.5MB/s";
-    let error = || ParseError { text: text.to_owned(), what: "rate", example: EXAMPLE };
-    let rate = parse(text, "rate", EXAMPLE, |unit| {
+    let error = || ParseError { text: text.to_owned(), what: "rate", accepted: RATE };
+    let rate = parse(text, "rate", RATE, |unit| {
         Some(match unit {
             "bit" | "bit/s" => 0.125,
             "kbit" | "kbit/s" => 125.0,
@@ -84,9 +117,8 @@ pub fn parse_rate(text: &str) -> Result<u64, ParseError> {
 
 /// A time: `100ms`, `30s`, `5m`, `1h`, `10d`, `250micros`.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
-    const EXAMPLE: &str = "a number with micros, ms, s, m, h or d, for example 100ms";
-    let error = || ParseError { text: text.to_owned(), what: "time", example: EXAMPLE };
-    let seconds = parse(text, "time", EXAMPLE, |unit| {
+    let error = || ParseError { text: text.to_owned(), what: "time", accepted: TIME };
+    let seconds = parse(text, "time", TIME, |unit| {
         Some(match unit {
             "nanos" | "ns" => 1e-9,
             "micros" | "us" => 1e-6,
@@ -177,6 +209,10 @@ mod tests {
         }
         let said = parse_rate("fast").unwrap_err().to_string();
         assert_eq!(said, "\"fast\" is not a rate; write for example 1gbit, 100mbit or 12.5MB/s");
+        let said = parse_rate("100").unwrap_err().to_string();
+        assert_eq!(said, "\"100\" is not a rate; write for example 100gbit, 100mbit or 100MB/s");
+        let said = parse_duration("50").unwrap_err().to_string();
+        assert!(said.ends_with("m, h or d, for example 50ms"), "{said}");
     }
 
     #[test]

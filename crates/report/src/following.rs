@@ -6,6 +6,7 @@ use insight::{Summary, VariantFollow, follow, words};
 use record::{FollowFigures, units};
 use serde_json::{Value, json};
 
+use crate::changed::not_as_planned;
 use crate::grid::grid;
 use crate::style::{Paint, Style, paragraph, plain};
 
@@ -71,6 +72,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
         let paint = (!is_well).then_some(Paint::Warning);
         lines.push(paragraph(style, paint, &plain(&text), 2));
     }
+    lines.extend(not_as_planned(summary).map(|text| paragraph(style, None, &text, 2)));
     lines.extend(
         summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
     );

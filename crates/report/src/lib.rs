@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod benched;
+mod changed;
 mod csv;
 pub mod diagnosed;
 mod following;

@@ -8,6 +8,7 @@ use insight::words::three_digits;
 use record::LoadFigures;
 use serde_json::{Value, json};
 
+use crate::changed::not_as_planned;
 use crate::grid::grid;
 use crate::style::{Paint, Style, paragraph, plain};
 
@@ -48,6 +49,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
         lines.extend(change_lines(base, other, manifest.seed, style));
     }
     lines.push(String::new());
+    lines.extend(not_as_planned(summary).map(|text| paragraph(style, None, &text, 2)));
     lines.extend(
         summary.gaps.iter().map(|gap| paragraph(style, Some(Paint::Warning), &plain(gap), 2)),
     );

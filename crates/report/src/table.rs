@@ -5,6 +5,7 @@ use std::path::Path;
 use insight::{Finished, Progress, Summary, Variant, stats::Interval, words};
 use record::units;
 
+use crate::changed::not_as_planned;
 use crate::style::{Paint, Style, paragraph, plain};
 
 /// A column: its header, its alignment, and how dispensable it is (0 stays whatever the width).
@@ -174,6 +175,7 @@ fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, St
     if let Some(link) = link(summary) {
         remarks.push((None, link));
     }
+    remarks.extend(not_as_planned(summary).map(|text| (None, text)));
     if let Some(comparison) = &summary.comparison {
         remarks.push((Some(Paint::Dim), comparison.clone()));
     }

@@ -25,6 +25,11 @@ pub(crate) trait StartedHere: Faults {
     fn nodes_mut(&mut self) -> &mut Nodes<Self::Node, Self::Config>;
     fn link(&self) -> Option<&dyn LinkControl>;
 
+    /// As [`Clusters::prepares`].
+    fn prepares(&self) -> Option<String> {
+        None
+    }
+
     /// Starts the clusters of a topology that has been checked. What was started before a failure is stopped by the
     /// caller.
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error>;
@@ -111,6 +116,10 @@ impl<T: StartedHere> Clusters for T {
 
     fn repository(&self, cluster: &str) -> Option<Repository> {
         StartedHere::repository(self, cluster)
+    }
+
+    fn prepares(&self) -> Option<String> {
+        StartedHere::prepares(self)
     }
 
     fn has_allocation_filters(&self) -> bool {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use record::units::{show_bytes, show_rate};
+
 use super::options::Options;
 use super::place::Place;
 use crate::error::Error;
@@ -34,6 +36,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     if let Some(laps) = options.laps {
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
     }
+    let written = resolved.clone();
     if place.is_virtual() {
         resolved.take_full_size();
     }
@@ -43,6 +46,9 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     }
     resolved.seed = options.seed.unwrap_or(resolved.seed);
     change_link(&mut resolved, options)?;
+    if place.is_virtual() {
+        resolved.changes = in_virtual_time(&written, &resolved, options);
+    }
     take_what_there_is(&mut resolved, place, options)?;
     for name in &options.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
@@ -59,6 +65,45 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// What virtual time changes of a plan as it is `written`, a sentence each. What the command line says otherwise is no
+/// change of the place.
+fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec<String> {
+    let mut changes = Vec::new();
+    if let (Some(was), Some(is)) = (&written.link, &now.link)
+        && options.rate_bytes_per_s.is_none()
+        && was.rate_bytes_per_s != is.rate_bytes_per_s
+    {
+        changes.push(format!(
+            "The link carries {}, the rate of the test bed, in place of {}.",
+            show_rate(is.rate_bytes_per_s as f64),
+            show_rate(was.rate_bytes_per_s as f64)
+        ));
+    }
+    if options.laps.is_none() && written.laps != now.laps {
+        changes.push(format!("There are {} laps in place of {}.", now.laps, written.laps));
+    }
+    if let (Some(was), Some(is)) = (&written.bucket, &now.bucket)
+        && was.items != is.items
+    {
+        changes.push(format!("The bucket has {} documents in place of {}.", is.items, was.items));
+    }
+    let writes = now.background().is_some() || !now.actions.is_empty();
+    match (&now.corpus, now.full_bytes()) {
+        (Some(corpus), Some(bytes)) => changes.push(format!(
+            "Indices have the size of the published run, {} in the files of their primaries, in place of {} documents.",
+            show_bytes(bytes),
+            corpus.documents
+        )),
+        (Some(_), None) if now.indexes() || writes => changes.push(
+            "Files of indices have sizes that are computed from their documents, and no bytes: they may be smaller or \
+             larger than those of a real store."
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    changes
 }
 
 /// Whether the embedded engine has the mappings; foreign clusters know theirs themselves.
@@ -103,7 +148,10 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
         Place::OpenSearch(_) if recovers => through_snapshot(plan, options),
         Place::Live(_) if recovers && !has_leader => Err(usage(NO_SECOND_CLUSTER)),
         Place::Live(_) if recovers => {
-            without_our_own(plan);
+            if without_our_own(plan) {
+                let sentence = "Settings of the embedded engine are left out: these clusters do not have them.";
+                plan.changes.push(sentence.to_owned());
+            }
             Ok(())
         }
         _ if place.is_foreign() && measured == Some(FOLLOW) => Err(usage(NO_FOLLOWING)),
@@ -124,11 +172,12 @@ fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<(), Error>
          cross-cluster replication.",
     );
     plan.variants = restore.variants;
-    options.watch.note(&format!(
-        "{} goes through a snapshot and its restore: these nodes have no cross-cluster replication (OpenSearch has it in a \
-         plugin that is not on Maven Central); the variants are those of {RESTORE_PLAN}",
-        plan.name
-    ));
+    let sentence = format!(
+        "The follower restores a snapshot in place of a recovery from remote: these nodes have no cross-cluster replication \
+         (OpenSearch has it in a plugin that is not on Maven Central). The variants are those of {RESTORE_PLAN}."
+    );
+    options.watch.note(&sentence);
+    plan.changes.push(sentence);
     Ok(())
 }
 
@@ -140,13 +189,17 @@ fn is_our_own(setting: &str) -> bool {
     setting.starts_with("narrows.")
 }
 
-/// Takes the embedded engine's own settings from variants that have others, too.
-fn without_our_own(plan: &mut Resolved) {
+/// Takes the embedded engine's own settings from variants that have others, too; answers whether there were any.
+fn without_our_own(plan: &mut Resolved) -> bool {
+    let mut taken = false;
     for variant in &mut plan.variants {
         if variant.settings.keys().any(|name| !is_our_own(name)) {
+            let before = variant.settings.len();
             variant.settings.retain(|name, _| !is_our_own(name));
+            taken |= variant.settings.len() < before;
         }
     }
+    taken
 }
 
 /// Leaves out the variants that only the embedded engine can run, and says so.
@@ -157,6 +210,7 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error
         variant.settings.retain(|name, value| !theirs(name, value));
     }
     let own = |variant: &Variant| variant.settings.keys().any(|name| is_our_own(name));
+    let mut left_out = Vec::new();
     for variant in plan.variants.iter().filter(|variant| own(variant)) {
         let name = &variant.name;
         if options.variants.contains(name) {
@@ -164,11 +218,15 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error
                 "\"{name}\" has settings of the embedded engine alone; run it with --on embedded"
             )));
         }
-        options
-            .watch
-            .note(&format!("{name} is left out: only the embedded engine has its settings"));
+        let sentence = format!("{name} is left out: only the embedded engine has its settings.");
+        options.watch.note(&sentence);
+        left_out.push(sentence);
     }
     plan.variants.retain(|variant| !own(variant));
+    // With a selection of variants nothing is missing.
+    if options.variants.is_empty() {
+        plan.changes.extend(left_out);
+    }
     match plan.variants.is_empty() {
         true => Err(usage(
             "every variant has settings of the embedded engine alone; run it with --on embedded",
@@ -180,6 +238,26 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_virtual_time_changes_is_said() {
+        let changes = |options: Options| {
+            let plan = Plan::open("remote-recovery").unwrap();
+            adapted(&plan, &Place::VIRTUAL, &options).unwrap().changes
+        };
+        let said = changes(Options::new("unused"));
+        assert_eq!(
+            said[0],
+            "The link carries 85.0 MB/s, the rate of the test bed, in place of 125 MB/s."
+        );
+        assert!(
+            said[1].starts_with("Indices have the size of the published run, 5.26 GB in"),
+            "{said:?}"
+        );
+        // What somebody asks for is no change of the place.
+        let asked = Options { rate_bytes_per_s: Some(1_000_000), ..Options::new("unused") };
+        assert_eq!(changes(asked).len(), 1);
+    }
 
     #[test]
     fn other_clusters_run_the_selection_that_they_have() {

@@ -8,6 +8,7 @@ use super::options::Options;
 use super::working::{Ended, work};
 use crate::error::Error;
 use crate::plan::Resolved;
+use crate::runner::{VirtualTime, Watch};
 
 /// How it ended, and what happened in its world.
 pub(super) fn run(
@@ -20,7 +21,8 @@ pub(super) fn run(
     let (done, trace) = world::virtual_world::run_traced(plan.seed, async move |env: Env| {
         planted.iter().for_each(|fault| env.plant(fault));
         let mut clusters = VirtualClusters::boxed(&env);
-        let done = work(&env, &plan, &mut *clusters, &mut writer, &*watch).await;
+        let watch = VirtualTime::new(&env, watch);
+        let done = work(&env, &plan, &mut *clusters, &mut writer, &watch).await;
         watch.clear();
         clusters.stop().await;
         done

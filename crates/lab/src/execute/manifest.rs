@@ -34,6 +34,7 @@ pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: Str
         link,
         nodes: if is_live { Vec::new() } else { nodes(plan) },
         variants: plan.variants.iter().map(|variant| variant_info(variant, place)).collect(),
+        changes: plan.changes.clone(),
     }
 }
 

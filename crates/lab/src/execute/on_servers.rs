@@ -10,7 +10,7 @@ use super::working::{Ended, until_interrupted};
 use crate::error::Error;
 use crate::experiments::{Stage, StreamBuckets};
 use crate::plan::Resolved;
-use crate::runner::{Journal, Turn};
+use crate::runner::{Journal, Turn, VirtualTime, Watch};
 
 /// The host of the virtual world between both servers.
 const MANAGER: &str = "manager";
@@ -79,10 +79,11 @@ fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Re
         let watch = options.watch.clone();
         let (ended, _trace) = world::virtual_world::run_traced(plan.seed, async move |env| {
             let env = &env.host(MANAGER);
+            let watch = VirtualTime::new(env, watch);
             let journal = Journal::going_on(env, &mut writer, before_ms);
             let turn = &Turn { variant: &variant, lap };
             let dir = Path::new(VIRTUAL_DIR);
-            let stage = Stage { env, plan: &plan, turn, dir, journal: &journal, watch: &*watch };
+            let stage = Stage { env, plan: &plan, turn, dir, journal: &journal, watch: &watch };
             let done = StreamBuckets::run(&stage).await;
             watch.clear();
             let t_ms = journal.t_ms();

@@ -29,6 +29,9 @@ pub(super) async fn work(
 ) -> Result<Vec<Row>, Error> {
     let topology = topology(plan);
     let nodes: usize = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
+    if let Some(sentence) = clusters.prepares() {
+        watch.note(&sentence);
+    }
     watch.begin("start", None, None, "");
     clusters.start(&topology).await.map_err(|source| Error::Start { nodes, source })?;
     watch.end();

@@ -118,7 +118,11 @@ pub async fn drive<C: Client>(
         return Err(error);
     }
     let mut recorder = shared.recorder.borrow().clone();
-    recorder.close(env.now());
+    let now = env.now();
+    while let Some(intended) = shared.starts.borrow_mut().next_unsent() {
+        recorder.record_unsent(intended, now);
+    }
+    recorder.close(now);
     Ok(recorder)
 }
 

@@ -40,6 +40,8 @@ pub enum Failure {
     Closed,
     /// What came is not HTTP, or too large.
     Malformed,
+    /// Its time was over before a client was free for it.
+    NotSent,
 }
 
 impl fmt::Display for Failure {
@@ -54,6 +56,7 @@ impl fmt::Display for Failure {
             Failure::Unreachable => f.write_str("not reachable"),
             Failure::Closed => f.write_str("connection closed"),
             Failure::Malformed => f.write_str("not HTTP"),
+            Failure::NotSent => f.write_str("not sent in time"),
         }
     }
 }
@@ -188,6 +191,14 @@ impl Recorder {
             let _ = self.latency.record(nanos(sample.ended - sample.intended));
             let _ = self.service_time.record(nanos(sample.ended - sample.started));
         }
+    }
+
+    /// Records a start that was due and not sent: it counts as a failed request, with the time until `now`.
+    pub fn record_unsent(&mut self, intended: Time, now: Time) {
+        self.requests += 1;
+        self.busy_starts += 1;
+        *self.errors.entry(Failure::NotSent.to_string()).or_default() += 1;
+        let _ = self.latency.record(nanos(now - intended));
     }
 
     /// Counts a good answer in its window, also that of a request of the warm-up: in turn some measured requests have

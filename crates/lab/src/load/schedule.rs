@@ -10,6 +10,9 @@ use world::Time;
 use super::{Arrival, Extent, Load};
 use crate::corpus::Random;
 
+/// How much longer than asked for an open loop goes on to send starts that are late, as a part of the time and at most.
+const LATE_PART: u32 = 10;
+const LATE_MAX: Duration = Duration::from_secs(1);
 /// The family of random numbers that gaps are drawn from.
 const GAPS: u64 = 0x6761_7073;
 
@@ -102,7 +105,10 @@ impl Starts {
         let over = match (measured, self.measured) {
             (false, _) => false,
             (true, Extent::Requests(requests)) => self.handed_out[1] >= requests,
-            (true, Extent::Time(time)) => at >= self.begin.unwrap_or(at) + time,
+            (true, Extent::Time(time)) => {
+                let end = self.begin.unwrap_or(at) + time;
+                at >= end || now >= end + (time / LATE_PART).min(LATE_MAX)
+            }
         };
         if over {
             return Next::End;
@@ -115,6 +121,18 @@ impl Starts {
             self.due_s += self.gap_s();
         }
         Next::Start { at, measured }
+    }
+
+    /// The next measured start that was due within the time, and came too late to be sent; none where all were sent, or
+    /// where the load was stopped.
+    pub fn next_unsent(&mut self) -> Option<Time> {
+        let end = self.end().filter(|_| !self.stopped && self.arrival != Arrival::Closed)?;
+        let at = self.began + Duration::from_secs_f64(self.due_s);
+        if at >= end {
+            return None;
+        }
+        self.due_s += self.gap_s();
+        Some(at)
     }
 
     fn is_warm(&self, at: Time) -> bool {
@@ -175,6 +193,22 @@ mod tests {
         let found: Vec<Next> = (0..4).map(|n| starts.next(at(1000 + n))).collect();
         let start = |ms| Next::Start { at: at(ms), measured: true };
         assert_eq!(found, [start(0), start(10), start(20), Next::End]);
+    }
+
+    #[test]
+    fn what_is_too_late_for_the_time_is_not_sent_and_told() {
+        let arrival = Arrival::Deterministic { rate_per_s: 100.0 };
+        let load = load(arrival, Extent::NONE, Extent::Time(Duration::from_millis(100)));
+        let mut starts = Starts::new(&load, at(0));
+        assert_eq!(starts.next(at(0)), Next::Start { at: at(0), measured: true });
+        assert_eq!(starts.next(at(105)), Next::Start { at: at(10), measured: true });
+        assert_eq!(starts.next(at(110)), Next::End);
+        let unsent: Vec<Time> = std::iter::from_fn(|| starts.next_unsent()).collect();
+        assert_eq!(unsent, (2..10).map(|n| at(n * 10)).collect::<Vec<_>>());
+        // Nothing is missed by a client that was free in time.
+        let mut starts = Starts::new(&load, at(0));
+        while starts.next(at(0)) != Next::End {}
+        assert_eq!(starts.next_unsent(), None);
     }
 
     #[test]

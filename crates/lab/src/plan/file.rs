@@ -42,10 +42,9 @@ impl Plan {
 
     /// The plan in the file at `path`.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-            what: READ_PLAN,
-            path: path.to_owned(),
-            source,
+        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::NoPlan { path: path.to_owned() },
+            _ => Error::Io { what: READ_PLAN, path: path.to_owned(), source },
         })?;
         let mut plan = Plan::parse(&path.display().to_string(), &text)?;
         plan.dir = path.parent().map(Path::to_owned);
@@ -144,7 +143,7 @@ mod tests {
         assert!(near.contains("recover-while-indexing, remote-recovery, "), "{near}");
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
-        insta::assert_snapshot!(said("no/such/plan.toml"), @"cannot read plan no/such/plan.toml: No such file or directory (os error 2)");
+        insta::assert_snapshot!(said("no/such/plan.toml"), @"there is no file no/such/plan.toml; `narrows plans remote-recovery > no/such/plan.toml` writes a plan to start from");
     }
 
     #[test]

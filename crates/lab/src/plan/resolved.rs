@@ -60,6 +60,8 @@ pub struct Resolved {
     pub node_settings: BTreeMap<String, String>,
     /// Variants in the order of the plan; at least one.
     pub variants: Vec<Variant>,
+    /// What the place where it runs has changed of the plan, a sentence each.
+    pub changes: Vec<String>,
 }
 
 impl Resolved {

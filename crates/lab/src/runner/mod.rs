@@ -39,4 +39,5 @@ pub(crate) use recoveries::{Recoveries, Wanted};
 pub(crate) use recovery::WatchedRecovery;
 pub(crate) use sampling::Telemetry;
 pub(crate) use topology::topology;
+pub(crate) use watch::VirtualTime;
 pub use watch::{Quiet, Watch};

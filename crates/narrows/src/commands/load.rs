@@ -123,6 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         drive(&env, args, &load, &operation, &hosts).await
     })?;
     write_out(args, &laps)?;
+    check_answers(&laps)?;
     match interrupted {
         true => anyhow::bail!("interrupted; the last lap is shorter than the others"),
         false => Ok(()),
@@ -176,6 +177,32 @@ async fn drive(
         }
     }
     Ok((laps, false))
+}
+
+/// A load of which nothing was answered well has measured nothing.
+fn check_answers(laps: &[LoadFigures]) -> anyhow::Result<()> {
+    if laps.iter().any(|lap| lap.requests > lap.failed() || lap.requests == 0) {
+        return Ok(());
+    }
+    let kinds = laps.iter().flat_map(|lap| &lap.errors);
+    let Some((kind, _)) = kinds.max_by_key(|(_, count)| **count) else { return Ok(()) };
+    let hint = match kind.as_str() {
+        kind if kind.starts_with("404") => {
+            "is there such an index or path? --index NAME searches one"
+        }
+        kind if kind.starts_with("401") || kind.starts_with("403") => {
+            "give credentials that may do this: NARROWS_USER and NARROWS_PASSWORD, or --credentials FILE"
+        }
+        kind if kind.starts_with("400") => {
+            "the cluster does not understand the request: look at --body and --operation"
+        }
+        kind if kind.starts_with("429") => {
+            "the cluster is full: fewer --clients, or a lower --rate"
+        }
+        "timeout" => "the cluster takes longer than --timeout",
+        _ => "`narrows explain URL` says what holds the cluster",
+    };
+    anyhow::bail!("nothing was answered well, most of it \"{kind}\"; {hint}")
 }
 
 fn write_out(args: &Args, laps: &[LoadFigures]) -> anyhow::Result<()> {

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     opensearch: OpenSearchArgs,
     /// Size of the corpus; 1 is the plan's own.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
     /// Repetitions of every variant, instead of the plan's.
     #[arg(long, value_name = "N")]
@@ -65,6 +65,16 @@ pub(crate) struct Args {
     form: Form,
     #[command(flatten)]
     connect: ConnectArgs,
+}
+
+/// A number; whoever writes it as a percentage is told the number. Its bounds are those of plans.
+fn parse_scale(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|scale| scale.is_finite());
+    match (number(text), text.strip_suffix('%').and_then(number)) {
+        (Some(scale), _) => Ok(scale),
+        (None, Some(percent)) => Err(format!("write --scale {}", percent / 100.0)),
+        (None, None) => Err("write a number, for example --scale 0.1 for a tenth".to_owned()),
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {

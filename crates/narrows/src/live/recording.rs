@@ -51,6 +51,7 @@ impl Recording {
             machine: lab::machine::describe(),
             link: None,
             nodes: nodes.collect(),
+            changes: Vec::new(),
             variants: vec![VariantInfo {
                 name: VARIANT.to_owned(),
                 settings: set.map(|(name, s)| (name.clone(), s.value.clone())).collect(),

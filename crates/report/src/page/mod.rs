@@ -35,6 +35,7 @@ pub fn html(run: &RunDir) -> String {
         (head(&summary))
         main {
             (gaps(&summary))
+            (changes(&summary))
             @if let Some(diagnosis) = &summary.watched {
                 (findings::section(diagnosis))
             } @else if !summary.loads.is_empty() {
@@ -126,6 +127,18 @@ fn gaps(summary: &Summary<'_>) -> Markup {
         @if !summary.gaps.is_empty() {
             section.gaps aria-label="What is missing" {
                 ul { @for gap in &summary.gaps { li { (gap) } } }
+            }
+        }
+    }
+}
+
+fn changes(summary: &Summary<'_>) -> Markup {
+    let changes = &summary.manifest.changes;
+    html! {
+        @if !changes.is_empty() {
+            section.changes aria-label="What is not as in the plan" {
+                p { "Not as in the plan:" }
+                ul { @for change in changes { li { (change) } } }
             }
         }
     }

@@ -120,6 +120,19 @@ fn a_run_in_which_nothing_finished_still_has_a_table() {
 }
 
 #[test]
+fn what_is_not_as_in_the_plan_is_said_everywhere() {
+    let mut run = crate::common::made_up(100.0, false);
+    let change = "The link carries 85.0 MB/s in place of 125 MB/s.";
+    run.manifest.changes = vec![change.to_owned()];
+    let summary = Summary::of(&run);
+    let table = report::table(&summary, plain(100), None);
+    assert!(table.contains(&format!("Not as in the plan: {change}")), "{table}");
+    assert_eq!(report::json(&summary)["changes"][0], change);
+    let page = report::html(&run);
+    assert!(page.contains("Not as in the plan") && page.contains(change));
+}
+
+#[test]
 fn colour_only_adds_escapes() {
     let run = crate::common::made_up(100.0, false);
     let summary = Summary::of(&run);
@@ -156,6 +169,7 @@ fn the_json_of_two_variants() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
     {
       "baseline": "64 KB x 1",
+      "changes": [],
       "gaps": [],
       "headline": "adaptive is 59 times faster than 64 KB x 1; latency held the slow one, the link the fast one",
       "plan": "remote-recovery",

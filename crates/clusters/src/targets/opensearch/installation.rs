@@ -49,6 +49,19 @@ impl Installation {
         Ok(Installation { java, arguments, home: None, dialect })
     }
 
+    /// What [`from_maven`](Self::from_maven) has to fetch, in a sentence; none where it is in the cache.
+    pub(super) fn to_fetch(release: &Release) -> Option<String> {
+        if built(release).is_some() {
+            return None;
+        }
+        Some(format!(
+            "{} is not in {} yet: mvn fetches it from Maven Central and compiles the class that starts its nodes. That is \
+             done once and takes one to five minutes, in which nothing is heard of it.",
+            release.whole_name(),
+            cache_dir()?.display()
+        ))
+    }
+
     /// An unpacked distribution of any release, with its own Java where it has one. That Java compiles the
     /// class that starts a node at each start, so it needs to be a development kit, as the bundled one is.
     pub(super) async fn from_home(home: &Path) -> Result<Installation, Error> {

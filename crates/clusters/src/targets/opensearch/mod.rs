@@ -280,6 +280,11 @@ impl StartedHere for OpenSearchClusters {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
+    fn prepares(&self) -> Option<String> {
+        let fetches = self.installation.is_none() && self.home.is_none();
+        fetches.then(|| Installation::to_fetch(self.release)).flatten()
+    }
+
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
         self.install().await?;
         let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();

@@ -98,6 +98,7 @@ impl Plan {
             bucket,
             node_settings,
             variants,
+            changes: Vec::new(),
         };
         let resolved = self.with_kinds(resolved);
         self.check_measured(declared, &resolved)?;

@@ -143,3 +143,20 @@ pub fn signal(pid: u32, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
     assert!(sent.unwrap().success());
 }
+
+/// A line for a document, continued on the next ones where it is long.
+pub fn folded(line: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in line.split_inclusive(' ') {
+        let width = word.trim_end().chars().count();
+        if column > 0 && column + width > 116 {
+            out.truncate(out.trim_end().len());
+            out.push_str("\n    ");
+            column = 4;
+        }
+        out.push_str(word);
+        column += word.chars().count();
+    }
+    out
+}

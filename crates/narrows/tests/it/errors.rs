@@ -1,0 +1,296 @@
+//! Mistakes of people who use it for the first time. Each is made with the real binary, ends with the exit code that it
+//! should, and is answered with the line to type instead. `docs/errors.md` is what was answered.
+
+use std::fmt::Write as _;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::cluster::Cluster;
+use crate::common::{BINARY, folded, narrows, said};
+
+/// One mistake.
+struct Mistake {
+    /// What is mistaken, in a few words.
+    what: &'static str,
+    /// How the plan `mine.toml` differs from remote-recovery: this text becomes that.
+    plan: Option<(&'static str, &'static str)>,
+    /// What is typed. `CLUSTER` is the address of a cluster, `TAKEN` a port that another process has.
+    args: &'static str,
+    code: i32,
+    /// What the answer says to type, or what decides it.
+    says: &'static str,
+}
+
+const fn typed(what: &'static str, args: &'static str, says: &'static str) -> Mistake {
+    Mistake { what, plan: None, args, code: 2, says }
+}
+
+const fn plan(
+    what: &'static str,
+    from: &'static str,
+    to: &'static str,
+    says: &'static str,
+) -> Mistake {
+    Mistake { what, plan: Some((from, to)), args: "run mine.toml", code: 2, says }
+}
+
+const fn fails(what: &'static str, args: &'static str, says: &'static str) -> Mistake {
+    Mistake { what, plan: None, args, code: 1, says }
+}
+
+const LINK: &str = "rtt = \"100ms\"";
+const CORPUS: &str = "name = \"geopoint\"";
+
+const COMMANDS: &[Mistake] = &[
+    typed("A command that is not there", "compare", "narrows run PLAN"),
+    typed("A command of other tools", "status", "narrows watch URL"),
+    typed("A misspelt command", "wach http://127.0.0.1:9200", "narrows watch"),
+    typed("No plan", "run", "narrows run <PLAN>"),
+    typed("A misspelt plan", "run remote-recvery", "\"remote-recovery\""),
+    typed("A file that is not there", "run mine.toml", "narrows plans remote-recovery > mine.toml"),
+    typed("A misspelt variant", "run remote-recovery --variant 1MBx5", "1 MB x 5"),
+    typed("A misspelt option", "run remote-recovery --scael 0.1", "--scale"),
+    typed("A percentage", "run remote-recovery --scale 10%", "write --scale 0.1"),
+    typed("No size at all", "run remote-recovery --scale 0", "for example 0.1"),
+    typed("A time without a unit", "run remote-recovery --rtt 50", "50ms"),
+    typed("A rate without a unit", "run remote-recovery --rate 100", "100mbit"),
+    typed("No laps", "run remote-recovery --laps 0", "give 1 to 1000"),
+    typed("A link where there is none", "run shard-recovery --on virtual --rtt 1ms", "has no link"),
+    typed("A plan too large for this machine", "run shard-recovery", "--on virtual"),
+    typed("A misspelt place", "run remote-recovery --on virtal", "\"virtual\""),
+    typed("A shell that is not known", "completions bsh", "bash"),
+    typed("A misspelt published plan", "published remote-recvery", "\"remote-recovery\""),
+    typed("No run yet", "show", "narrows run remote-recovery"),
+    typed("A run that is not there", "report 2024", "give an id, a directory, or \"last\""),
+    typed("Too many nodes", "cluster --nodes 1000", "1..=64"),
+    typed(
+        "A misspelt setting",
+        "cluster --set indices.recovery.max_byte_per_sec=1mb",
+        "indices.recovery.max_bytes_per_sec",
+    ),
+    typed(
+        "A setting without a value",
+        "cluster --set indices.recovery.max_bytes_per_sec",
+        "NAME=VALUE",
+    ),
+];
+
+const ADDRESSES: &[Mistake] = &[
+    typed("Nobody answers", "explain http://127.0.0.1:1", "127.0.0.1:1"),
+    typed("Another protocol", "explain ftp://es:21", "http://"),
+    typed("TLS where there is none", "explain https://CLUSTER", "http://"),
+    typed(
+        "A password in the address",
+        "watch https://elastic:open-sesame-4711@es:9200",
+        "NARROWS_PASSWORD",
+    ),
+    typed("A certificate that is not there", "watch https://127.0.0.1:1 --ca ca.pem", "ca.pem"),
+    typed(
+        "A cluster that must not be changed",
+        "run replica-over-link --on http://CLUSTER",
+        "--allow-changes",
+    ),
+    typed(
+        "A second cluster without a first",
+        "run remote-recovery --leader http://CLUSTER",
+        "--on URL",
+    ),
+    typed(
+        "A request that changes the cluster",
+        "load http://CLUSTER --operation /logs --method DELETE",
+        "--allow-changes",
+    ),
+    typed(
+        "Documents without an index",
+        "load http://CLUSTER --operation bulk --allow-changes",
+        "--index NAME",
+    ),
+    fails(
+        "An index that is not there",
+        "load http://CLUSTER --index lgos --iterations 20",
+        "--index NAME",
+    ),
+    typed("A port alone", "link --listen 9901 --to 127.0.0.1:9200", "127.0.0.1:9901"),
+    typed("A host alone", "link --listen 127.0.0.1:0 --to localhost", "localhost:9300"),
+    typed(
+        "An address that others reach",
+        "link --listen 0.0.0.0:9901 --to 127.0.0.1:9200",
+        "--allow-remote",
+    ),
+    typed("A port that is none", "cluster --port 70000", "0..=65535"),
+    fails("A port that is taken", "cluster --nodes 1 --port TAKEN", "--port"),
+    fails("Runs in a file", "run remote-recovery --runs notes.txt", "notes.txt"),
+    fails(
+        "A directory that is not there",
+        "calibrate --laps 1 --write no/such/file.toml",
+        "no/such/file.toml",
+    ),
+];
+
+const PLANS: &[Mistake] = &[
+    plan("A time without a unit", LINK, "rtt = 50", "rtt = \"50ms\""),
+    plan("A rate without a unit", "rate = \"1gbit\"", "rate = 1", "rate = \"1gbit\""),
+    plan("A size without a unit", LINK, "rtt = \"100ms\"\nwindow = 2", "window = \"2mb\""),
+    plan("A number in quotes", "laps = 1", "laps = \"3\"", "laps = 3"),
+    plan("A misspelt key", LINK, "rt = \"100ms\"", "\"rtt\""),
+    plan("A misspelt table", "[follower]", "[folower]", "\"follower\""),
+    plan("No nodes", "[leader]\nnodes = 3\n", "[leader]\n", "nodes = 3"),
+    plan("One pair of brackets too few", "[[index]]", "[index]", "[[index]]"),
+    plan("A value without quotes", LINK, "rtt = 100ms", "must be quoted"),
+    plan("A misspelt step", "\"recover\", ", "\"recovery\", ", "\"recover\""),
+    plan(
+        "Steps out of order",
+        "\"index\", \"recover\"",
+        "\"recover\", \"index\"",
+        "steps = [\"start\", \"index\", \"recover\", \"verify\"]",
+    ),
+    plan(
+        "A missing step",
+        "\"start\", \"index\", ",
+        "\"start\", ",
+        "steps = [\"start\", \"index\", \"recover\", \"verify\"]",
+    ),
+    plan("Nothing that is measured", "\"recover\", ", "", "add recover"),
+    plan("No follower", "[follower]\nnodes = 3\n", "", "[follower]"),
+    plan("A corpus that is not there", CORPUS, "name = \"logs.json\"", "logs.json"),
+    plan("An empty corpus", CORPUS, "name = \"empty.json\"", "holds no document"),
+    plan("A corpus with too few documents", CORPUS, "name = \"few.json\"", "documents = 2"),
+    plan("A file of _bulk", CORPUS, "name = \"bulk.ndjson\"", "awk 'NR % 2 == 0'"),
+    plan("A misspelt corpus", CORPUS, "name = \"geopoints\"", "\"geopoint\""),
+    plan("A name in capitals", "name = \"leader\"\nshards", "name = \"Leader\"\nshards", "lower"),
+    plan("More replicas than nodes", "replicas = 0 ", "replicas = 3 ", "give 0 to 2"),
+    plan(
+        "A misspelt setting",
+        "recovery.chunk_size\" = \"64kb\"",
+        "recovery.chunksize\" = \"64kb\"",
+        "ccr.indices.recovery.chunk_size",
+    ),
+    plan(
+        "A setting without quotes",
+        "\"ccr.indices.recovery.max_bytes_per_sec\" = \"-1\"",
+        "ccr.indices.recovery.max_bytes_per_sec = \"-1\"",
+        "put a dotted name in quotes",
+    ),
+    plan("A variant twice", "name = \"1 MB x 1\"", "name = \"64 KB x 1\"", "a name of its own"),
+    plan(
+        "Mappings without properties",
+        "replicas = 0 ",
+        "mappings = { title = { type = \"text\" } }\nreplicas = 0 ",
+        "properties = { title",
+    ),
+];
+
+/// Where mistakes are made: files that they speak of, a cluster, a port that is taken.
+struct Place {
+    dir: tempfile::TempDir,
+    plan: String,
+    cluster: Cluster,
+    taken: TcpListener,
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, content) in [
+            ("empty.json", ""),
+            ("few.json", "{\"a\":1}\n{\"a\":2}\n"),
+            ("bulk.ndjson", "{\"index\":{}}\n{\"a\":1}\n"),
+            ("notes.txt", "notes"),
+        ] {
+            std::fs::write(dir.path().join(name), content).unwrap();
+        }
+        let plan = String::from_utf8(narrows(&["plans", "remote-recovery"]).stdout).unwrap();
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        Place { dir, plan, cluster: Cluster::start(1), taken }
+    }
+
+    /// Makes a mistake; what was answered, with the places of this machine written as they are for everybody.
+    fn make(&self, mistake: &Mistake) -> Result<String, String> {
+        let path = self.dir.path().join("mine.toml");
+        let _ = std::fs::remove_file(&path);
+        if let Some((from, to)) = mistake.plan {
+            assert!(self.plan.contains(from), "{from}");
+            std::fs::write(&path, self.plan.replacen(from, to, 1)).unwrap();
+        }
+        let cluster = self.cluster.url().trim_start_matches("http://").to_owned();
+        let taken = self.taken.local_addr().unwrap().port().to_string();
+        let args = mistake.args.replace("CLUSTER", &cluster).replace("TAKEN", &taken);
+        let mut command = Command::new(BINARY);
+        command.args(args.split(' ')).current_dir(self.dir.path()).env("NO_COLOR", "1");
+        let output = command.output().unwrap();
+        let answer = said(&output)
+            .replace(&cluster, "127.0.0.1:9200")
+            .replace(&taken, "9200")
+            .replace(&self.dir.path().display().to_string(), "~");
+        let what = mistake.what;
+        if output.status.code() != Some(mistake.code) {
+            return Err(format!(
+                "{what}: exit code {:?}, not {}: {answer}",
+                output.status.code(),
+                mistake.code
+            ));
+        }
+        if !answer.contains(mistake.says) {
+            return Err(format!("{what}: \"{}\" is not in: {answer}", mistake.says));
+        }
+        if answer.contains("panicked") {
+            return Err(format!("{what}: {answer}"));
+        }
+        Ok(answer)
+    }
+}
+
+const HEAD: &str = "\
+# Mistakes, and what is answered
+
+What people type who use narrows for the first time, and the answer of the program. Each says what was found and what to
+type instead. Exit code 2: it was asked wrongly, and nothing was started; 1: it was tried, and failed. Written by
+`NARROWS_WRITE=1 cargo test --release -p narrows --test it errors` from the table in
+`crates/narrows/tests/it/errors.rs`.
+";
+
+#[test]
+fn every_mistake_is_answered_with_the_line_to_type() {
+    let place = Place::new();
+    let (mut document, mut wrong) = (HEAD.to_owned(), Vec::new());
+    let parts =
+        [("Commands", COMMANDS), ("Addresses, ports and files", ADDRESSES), ("Plans", PLANS)];
+    for (title, mistakes) in parts {
+        let _ = write!(document, "\n## {title}\n");
+        for mistake in mistakes {
+            match place.make(mistake) {
+                Ok(answer) => write_answer(&mut document, mistake, &answer),
+                Err(why) => wrong.push(why),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(COMMANDS.len() + ADDRESSES.len() + PLANS.len() >= 30);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
+    if std::env::var_os("NARROWS_WRITE").is_some() {
+        std::fs::write(&file, &document).unwrap();
+    }
+    let there = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        there == document,
+        "docs/errors.md is not what is answered; write it with NARROWS_WRITE=1 cargo test --release -p narrows --test it errors"
+    );
+}
+
+/// What was typed and what was answered, in lines that fit a page.
+fn write_answer(document: &mut String, mistake: &Mistake, answer: &str) {
+    let Mistake { what, plan, args, .. } = mistake;
+    let _ = write!(document, "\n**{what}**");
+    if let Some((_, to)) = plan {
+        let _ = write!(document, ", in `mine.toml`:\n\n```toml\n{}\n```\n", to.trim_end());
+    } else {
+        document.push('\n');
+    }
+    let typed = args.replace("CLUSTER", "127.0.0.1:9200").replace("TAKEN", "9200");
+    let _ = write!(document, "\n```text\n$ narrows {typed}\n");
+    for line in answer.trim_end().lines() {
+        let _ = writeln!(document, "{}", folded(line).trim_end());
+    }
+    document.push_str("```\n");
+}

@@ -1,0 +1,114 @@
+//! `docs/reference.md`: settings, causes, and the fields of records, each from where it is defined.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::common::{folded, narrows};
+
+const HEAD: &str = "\
+# Reference
+
+Written by `NARROWS_WRITE=1 cargo test --release -p narrows --test it reference` from the program itself: its tables of
+settings and causes, and the types of its records. [Keys of a plan](plans.md) and [REST](rest.md) have pages of their
+own; `narrows help COMMAND` and the manual pages have the commands and their options.
+";
+
+fn printed(args: &[&str]) -> String {
+    let output = narrows(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn write_settings(out: &mut String) {
+    out.push_str(
+        "\n## Settings\nThose that the embedded engine has. They have the names and the defaults of the field, but for \
+         those that begin\nwith `narrows.`.\n\n| setting | default | |\n| --- | --- | --- |\n",
+    );
+    for setting in engine::settings::TABLE {
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            setting.name,
+            setting.default,
+            setting.doc.replace('|', "\\|")
+        );
+    }
+}
+
+fn write_causes(out: &mut String) {
+    let rules = printed(&["explain", "--rules"]);
+    let rules: Vec<String> = rules.lines().map(folded).collect();
+    let rules = rules.join("\n");
+    let _ = write!(
+        out,
+        "\n## Causes\n`narrows explain --rules` prints them.\n\n```text\n{}\n```\n",
+        rules.trim_end()
+    );
+}
+
+/// Files of `record` with the types of what a run leaves behind.
+const RECORDS: [&str; 6] = ["manifest", "row", "line", "load", "follow", "stream"];
+
+/// The public fields of the structs in a file, with what their comments say: struct, then field and words.
+fn fields(source: &str) -> BTreeMap<String, Vec<(String, String)>> {
+    let (mut found, mut of, mut words) = (BTreeMap::new(), None::<String>, Vec::new());
+    for line in source.lines().map(str::trim) {
+        if let Some(comment) = line.strip_prefix("/// ") {
+            words.push(comment.to_owned());
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("pub struct ") {
+            of = rest.split([' ', '<']).next().map(str::to_owned);
+        } else if line == "}" {
+            of = None;
+        } else if let (Some(of), Some(rest)) = (&of, line.strip_prefix("pub "))
+            && let Some((name, _)) = rest.split_once(": ")
+        {
+            let fields: &mut Vec<_> = found.entry(of.clone()).or_default();
+            fields.push((name.to_owned(), words.join(" ")));
+        }
+        if !line.starts_with("#[") {
+            words.clear();
+        }
+    }
+    found
+}
+
+fn write_records(out: &mut String) {
+    out.push_str(
+        "\n## Records\nA run leaves a directory: `manifest.json` is a Manifest, `rows.jsonl` has a Row for each variant \
+         and lap, `lines.jsonl`\nwhat happened in order. `narrows show --json` has medians of the rows.\n",
+    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/src");
+    for file in RECORDS {
+        let source = std::fs::read_to_string(folder.join(format!("{file}.rs"))).unwrap();
+        for (name, fields) in fields(&source) {
+            let _ = write!(out, "\n### {name}\n\n| field | |\n| --- | --- |\n");
+            for (field, words) in fields {
+                let words = words.replace("[`", "`").replace("`]", "`").replace('|', "\\|");
+                let _ = writeln!(out, "| `{field}` | {words} |");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reference_is_what_the_program_says() {
+    let mut made = HEAD.to_owned();
+    write_settings(&mut made);
+    write_causes(&mut made);
+    write_records(&mut made);
+    for part in ["`indices.recovery.max_bytes_per_sec`", "| `plan_text` |", "### Row\n"] {
+        assert!(made.contains(part), "{part}");
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
+    if std::env::var_os("NARROWS_WRITE").is_some() {
+        std::fs::write(&file, &made).unwrap();
+    }
+    let there = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        there == made,
+        "docs/reference.md is not what the program says; write it with NARROWS_WRITE=1 cargo test --release -p narrows --test it reference"
+    );
+}
