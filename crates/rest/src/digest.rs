@@ -9,20 +9,27 @@ use serde_json::{Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use super::names::indices;
-use super::spread::{on_shards, primaries, started};
+use super::spread::{are_started, on_shards, primaries, started};
+use engine::state::ClusterState;
 use engine::transport::unexpected;
 use engine::transport::{Failure, ShardAction, ShardAnswer};
 
 /// Every live document is read: of terabytes in virtual time, for days. A node that is lost is told by its connection.
 const PATIENCE: Duration = Duration::from_secs(30 * 86_400);
 
+/// Whoever asks may have heard of a started copy from another node, before the manager's publication reached this one.
+const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
+
 /// `GET /{index}/_narrows/digest`: of the primaries, or with `replicas` of every started copy.
 ///
 /// Fails if any of them cannot answer: half a comparison would be none.
 pub(super) async fn digest(call: Call) -> Result<Reply, Failure> {
-    let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices(&call.state(), call.indices(), &call.query)?;
     let replicas = call.query.flag("replicas", false)?;
+    // Where that does not come true, what is missing is said below.
+    let all_started = |state: &ClusterState| are_started(state, &names, replicas);
+    call.node.core().wait_for_state(PUBLISHED_WITHIN, all_started).await;
+    let state = call.state();
     let places = if replicas { started(&state, &names) } else { primaries(&state, &names) };
     let mut shards = Vec::new();
     for (place, answer) in on_shards(&call.node, places, &ShardAction::Digest, PATIENCE).await {

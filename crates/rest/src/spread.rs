@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::error::cause_json;
 use engine::Node;
-use engine::state::{ClusterState, IndexShardRoutingTable};
+use engine::state::{ClusterState, IndexShardRoutingTable, ShardCopy};
 use engine::transport::unexpected;
 use engine::transport::{Class, Failure, Request, Response, ShardAction, ShardAnswer};
 
@@ -40,6 +40,14 @@ pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCo
             AskedCopy { index: index.to_owned(), shard, primary: true, node }
         })
         .collect()
+}
+
+/// Whether the primary of every shard is started, and with `replicas` every other copy that is on a node.
+pub(super) fn are_started(state: &ClusterState, indices: &[String], replicas: bool) -> bool {
+    shards_of(state, indices).all(|(_, _, routing)| {
+        let has_primary = routing.started_primary().is_some();
+        has_primary && (!replicas || routing.assigned().all(ShardCopy::is_started))
+    })
 }
 
 /// Copies of every shard that there should be.
