@@ -42,6 +42,8 @@ pub const SESSIONS_BEGIN_AGAIN: &str = "engine: session numbers begin again";
 pub const STATE_MISSED: &str = "engine: a state that was missed stays missed";
 /// A follower's lease does not keep what a read asks for that is still to be tried again.
 pub const LEASE_LEAVES_READS: &str = "engine: a lease leaves reads behind";
+/// A copy that is open is reported once, although the manager has it opened again.
+pub const STARTED_ONCE: &str = "engine: a copy that is open is not reported again";
 /// The manager publishes what it did not write.
 pub const STATE_NOT_WRITTEN: &str = "engine: the manager does not write the state";
 /// A recovery from remote gets what not every copy of the leader has.
@@ -90,6 +92,7 @@ pub const ALL: &[&str] = &[
     SESSIONS_BEGIN_AGAIN,
     STATE_MISSED,
     LEASE_LEAVES_READS,
+    STARTED_ONCE,
     STATE_NOT_WRITTEN,
     REMOTE_BEYOND_CHECKPOINT,
     CHANGES_BEYOND_CHECKPOINT,

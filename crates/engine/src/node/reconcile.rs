@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::parts::Node;
 use crate::core::{ChangedCopies, Core, all_of};
+use crate::planted;
 use crate::recovery;
 use crate::replication;
 use crate::shard::{LocalShard, ShardKey};
@@ -109,10 +110,22 @@ fn bring_up_copy(
     let key = (meta.uuid.clone(), number);
     let known = core.shards.borrow().get(&key).cloned();
     match (known, &copy.state) {
-        (Some(shard), _) => {
+        (Some(shard), state) => {
             shard.take_settings(meta);
             if shard.set_role(copy.primary, term, copy.is_started()) {
-                core.keep("settles a promotion", replication::promoted(core.clone(), shard));
+                core.keep(
+                    "settles a promotion",
+                    replication::promoted(core.clone(), shard.clone()),
+                );
+            }
+            // The manager heard late that an earlier life of it was lost, and has it open the same copy once more.
+            let is_opened_again =
+                matches!(state, CopyState::Initializing { .. }) && copy.failures > 0;
+            if is_opened_again && shard.is_well() && !core.env.is_planted(planted::STARTED_ONCE) {
+                let (index, allocation_id) = (index.to_owned(), shard.allocation_id.clone());
+                let event = Event::ShardStarted { index, shard: number, allocation_id };
+                let core2 = core.clone();
+                core.keep("reports a copy that is open", async move { core2.report(event).await });
             }
         }
         (None, CopyState::Initializing { recovery }) => {

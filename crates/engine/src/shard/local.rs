@@ -251,12 +251,20 @@ impl LocalShard {
     /// The store of a copy that has everything. Whoever reads may know of that sooner than this node, as the manager
     /// publishes to all at once: a copy is read from the end of its recovery on, as in Elasticsearch (`POST_RECOVERY`).
     pub(crate) fn complete_store(&self) -> Result<Shard, Failure> {
-        let is_recovered =
-            || self.progress().is_some_and(|progress| progress.stage() == Stage::Done);
-        match self.is_started() || is_recovered() {
+        match self.is_started() || self.is_recovered() {
             true => self.store(),
             false => Err(self.recovers()),
         }
+    }
+
+    /// Whether its last recovery came to its end.
+    fn is_recovered(&self) -> bool {
+        self.progress().is_some_and(|progress| progress.stage() == Stage::Done)
+    }
+
+    /// Whether it is open and complete, and nobody says that it failed.
+    pub(crate) fn is_well(&self) -> bool {
+        self.is_recovered() && !self.failed.get()
     }
 
     fn recovers(&self) -> Failure {

@@ -205,7 +205,7 @@ fn replay(text: &str) {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 21] = [
+const FAILED_ONCE: [(&str, &str); 23] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -260,6 +260,11 @@ const FAILED_ONCE: [(&str, &str); 21] = [
     ("1500003784", "a lease was renewed beyond what a read asked for that waited for its leader"),
     ("1500006112/all/32", "the same, where a follower had come back with less than it had read"),
     (
+        "pair:1500015187/all/1",
+        "the manager heard that a copy was not open once it was, had it opened again, and was not told that it is",
+    ),
+    ("pair:1500018551", "the same, on a leader without replicas"),
+    (
         "at-rest:43000791/0.2/4",
         "a replica was explained in place of its primary, whose copy was gone",
     ),
@@ -282,6 +287,7 @@ fn a_planted_bug_fails_the_case_that_found_it() {
         (engine::planted::FAILED_COPY_UNTRACKED, "pair:1091535391/0/2"),
         (engine::planted::STATE_MISSED, "pair:1400014502"),
         (engine::planted::LEASE_LEAVES_READS, "1500003784"),
+        (engine::planted::STARTED_ONCE, "pair:1500018551"),
     ] {
         let scenario = Scenario::of(&case.parse().unwrap());
         assert!(quietly(&scenario, Some(planted)).is_err(), "{planted}");
@@ -354,6 +360,7 @@ const NOT_FOUND: &[&str] = &[
     engine::planted::FAILED_COPY_UNTRACKED,
     engine::planted::STATE_MISSED,
     engine::planted::LEASE_LEAVES_READS,
+    engine::planted::STARTED_ONCE,
     engine::planted::GAPS_STAY,
     engine::planted::JOINING_COPY_NOT_COUNTED,
     engine::planted::SESSIONS_BEGIN_AGAIN,
