@@ -218,7 +218,9 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
         let source = json!({"title": title, "shown": "s", "absent": "s", "bare": bare});
         c.must("PUT", &format!("/a/_doc/{n}"), source).await;
     }
-    // One more way, after there are documents: those that come later have it, and what a replay of the log brings.
+    // One more way, after there are documents: those that come later have it, and what a replay of the log brings. A
+    // replica that is not there yet would replay them all.
+    c.green("a").await;
     c.must("POST", "/a/_flush", Value::Null).await;
     let later = json!({"properties": {"title": {"type": "text", "fields": {
         "later": {"type": "keyword"},
