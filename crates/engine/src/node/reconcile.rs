@@ -118,14 +118,14 @@ fn bring_up_copy(
                     replication::promoted(core.clone(), shard.clone()),
                 );
             }
-            // The manager heard late that an earlier life of it was lost, and has it open the same copy once more.
-            let is_opened_again =
-                matches!(state, CopyState::Initializing { .. }) && copy.failures > 0;
+            // The manager heard late of an earlier life of it or of its node, and has it opened once more.
+            let is_opened_again = matches!(state, CopyState::Initializing { .. });
             if is_opened_again && shard.is_well() && !core.env.is_planted(planted::STARTED_ONCE) {
-                let (index, allocation_id) = (index.to_owned(), shard.allocation_id.clone());
-                let event = Event::ShardStarted { index, shard: number, allocation_id };
+                shard.reported.set(false);
                 let core2 = core.clone();
-                core.keep("reports a copy that is open", async move { core2.report(event).await });
+                core.keep("reports a copy that is open", async move {
+                    recovery::report_started(&core2, &shard).await;
+                });
             }
         }
         (None, CopyState::Initializing { recovery }) => {

@@ -29,7 +29,7 @@ pub(crate) use source::{
     awaited_session, close_session, expire_sessions, finalize, open_session, read_chunk,
     read_opening, read_ops, start_tracking, verify_file,
 };
-pub(crate) use target::recover;
+pub(crate) use target::{recover, report_started};
 
 /// Every recovery of this node's copies, running or done, as `_recovery` shows them.
 pub(crate) fn recoveries(core: &Core) -> Value {

@@ -13,7 +13,7 @@ use super::service::RecoveryService;
 use super::session_opening::{self, PrefetchedChunks, Wanted};
 use super::source_session::{SourceSession, TransferError};
 use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip};
-use crate::core::Throttle;
+use crate::core::{Core, Throttle};
 use crate::planted;
 use crate::remote::{self, claims};
 use crate::replication::{fill_gaps, follow_mapping_to, follows, lease_of, set_leases};
@@ -74,17 +74,30 @@ pub(crate) async fn recover(
     match result {
         Ok(()) => {
             progress.enter(service.core.env.now(), Stage::Done, Limit::Latency);
-            let (index, allocation_id) = (shard.index.clone(), shard.allocation_id.clone());
-            service
-                .core
-                .report(Event::ShardStarted { index, shard: shard.number, allocation_id })
-                .await;
+            report_started(&service.core, &shard).await;
         }
         Err(failure) => {
             *progress.failure.borrow_mut() = Some(failure.reason.clone());
             let disk_full = failure.error_kind() == ErrorKind::DiskFull;
             service.core.fail_copy(&shard, failure.reason, disk_full).await;
         }
+    }
+}
+
+/// How soon a copy that is open is reported again.
+const REPORT_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Tells the manager that a copy is open, until it counts as started or is to be here no more. In the same moment the
+/// manager may hear late of an earlier life of the copy or of its node, and have the copy opened again.
+pub(crate) async fn report_started(core: &Rc<Core>, shard: &Rc<LocalShard>) {
+    loop {
+        let (index, allocation_id) = (shard.index.clone(), shard.allocation_id.clone());
+        core.report(Event::ShardStarted { index, shard: shard.number, allocation_id }).await;
+        shard.reported.set(true);
+        if !shard.is_to_be_opened(&core.state()) || core.env.is_planted(planted::STARTED_ONCE) {
+            return;
+        }
+        core.env.sleep(REPORT_AGAIN_AFTER).await;
     }
 }
 

@@ -32,6 +32,8 @@ pub struct LocalShard {
     started: Cell<bool>,
     /// A replica that has become the primary completes its promotion first, see `replication::promoted`.
     promoting: Cell<bool>,
+    /// The manager was told that it is open.
+    pub(crate) reported: Cell<bool>,
     /// It failed, and the manager is being told.
     failed: Cell<bool>,
     /// It failed, and the manager knows.
@@ -132,6 +134,7 @@ impl LocalShard {
             term: Cell::new(term),
             started: Cell::new(false),
             promoting: Cell::new(false),
+            reported: Cell::new(false),
             failed: Cell::new(false),
             given_up: Cell::new(false),
             store: RefCell::default(),
@@ -262,9 +265,18 @@ impl LocalShard {
         self.progress().is_some_and(|progress| progress.stage() == Stage::Done)
     }
 
-    /// Whether it is open and complete, and nobody says that it failed.
+    /// Whether it is open and complete, the manager was told so, and nobody says that it failed.
     pub(crate) fn is_well(&self) -> bool {
-        self.is_recovered() && !self.failed.get()
+        self.is_recovered() && self.reported.get() && !self.failed.get()
+    }
+
+    /// Whether the state has this copy opened, and nobody says that it failed.
+    pub(crate) fn is_to_be_opened(&self, state: &ClusterState) -> bool {
+        let is_same = state.indices.get(&self.index).is_some_and(|m| m.uuid == self.index_uuid);
+        let routing = state.shard(&self.index, self.number).filter(|_| is_same);
+        let mut copies = routing.iter().flat_map(|routing| routing.assigned());
+        let own = copies.find(|copy| copy.allocation_id == self.allocation_id);
+        own.is_some_and(|copy| !copy.is_started()) && !self.failed.get()
     }
 
     fn recovers(&self) -> Failure {

@@ -205,7 +205,7 @@ fn replay(text: &str) {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 23] = [
+const FAILED_ONCE: [(&str, &str); 24] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -264,6 +264,7 @@ const FAILED_ONCE: [(&str, &str); 23] = [
         "the manager heard that a copy was not open once it was, had it opened again, and was not told that it is",
     ),
     ("pair:1500018551", "the same, on a leader without replicas"),
+    ("pair:1600011438", "the same, where a node had joined twice"),
     (
         "at-rest:43000791/0.2/4",
         "a replica was explained in place of its primary, whose copy was gone",

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::{json, narrows};
 
 /// One case of each class, which every earlier version named: the same seed is the same case and the same trace.
-const NAMED: &str = "0,2,12,14,18,28,32,38,40,44,46,50,66,70";
+const NAMED: &str = "0,2,12,14,18,28,32,38,40,44,50,66,70,106";
 
 fn bench(seeds: &str, probe: &[&str]) -> Value {
     let asked = ["diagnose", "--bench", "--on", "virtual", "--json", "--seeds", seeds];
