@@ -115,10 +115,10 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
     // What was indexed meanwhile is not in the snapshot.
     assert!(said.contains("documents beside"), "{said}");
     // It says which way it went: at once, and on the page.
-    assert!(said.contains("a snapshot and its restore"), "{said}");
+    assert!(said.contains("restores a snapshot in place of a recovery from remote"), "{said}");
     let record = only_run(&dir.path().join("runs"));
     let page = std::fs::read_to_string(record.join("report.html")).unwrap();
-    assert!(page.contains("the cluster has no cross-cluster replication"));
+    assert!(page.contains("these nodes have no cross-cluster replication"));
     nothing_is_left(dir.path());
     Ok(())
 }
