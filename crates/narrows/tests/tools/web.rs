@@ -117,8 +117,11 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     let finding = browser.text(".finding");
     assert!(finding.contains(&format!("{LIMIT} = 500kb, try ")), "{finding}");
     assert!(browser.text("#headline").starts_with("rate limit: "));
-    assert!(
-        browser.text("#health") == "yellow" && browser.text("#waiting-part").contains("No copy")
+    // Some seconds may pass between the looks that tell of a recovery and those that tell of health.
+    browser.until(
+        "the replica is on its way",
+        "document.querySelector('#health')?.innerText === 'yellow' \
+         && document.querySelector('#waiting-part')?.innerText.includes('No copy')",
     );
     let row = browser.text("#recoveries tbody tr");
     assert!(row.contains("orders[0]") && row.contains(&format!("{from} → {to}")), "{row}");
