@@ -87,6 +87,20 @@ impl Leases {
         lease.timestamp_ms = lease.timestamp_ms.max(now_ms);
     }
 
+    /// Adds a lease for a copy that begins at `retaining_seq_no`, or moves one back so far. Whoever calls this retains
+    /// the operations from there on. It never moves a lease forward: a copy of the same name may follow by it, and the
+    /// one that begins may be gone already.
+    pub fn begin(&mut self, id: &str, retaining_seq_no: u64, now_ms: u64, source: &str) {
+        let begun = self
+            .0
+            .get(id)
+            .map_or(retaining_seq_no, |lease| lease.retaining_seq_no.min(retaining_seq_no));
+        self.renew(id, begun, now_ms, source);
+        if let Some(lease) = self.0.get_mut(id) {
+            lease.retaining_seq_no = begun;
+        }
+    }
+
     /// Drops a lease; whether there was one.
     pub fn remove(&mut self, id: &str) -> bool {
         self.0.remove(id).is_some()
@@ -184,5 +198,20 @@ mod tests {
         leases.renew("a", 20, 500, "ccr");
         let lease = leases.iter().next().unwrap().1;
         assert_eq!((lease.retaining_seq_no, lease.timestamp_ms), (30, 1_000));
+    }
+
+    #[test]
+    fn a_copy_that_begins_moves_a_lease_back_and_never_forward() {
+        let mut leases = Leases::default();
+        let held = |leases: &Leases| {
+            let lease = leases.iter().next().unwrap().1;
+            (lease.retaining_seq_no, lease.timestamp_ms)
+        };
+        leases.begin("a", 30, 1_000, "ccr");
+        assert_eq!(held(&leases), (30, 1_000));
+        leases.begin("a", 70, 2_000, "ccr");
+        assert_eq!(held(&leases), (30, 2_000));
+        leases.begin("a", 10, 3_000, "ccr");
+        assert_eq!(held(&leases), (10, 3_000));
     }
 }

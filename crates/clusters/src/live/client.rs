@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustls::CertificateError;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use world::{Env, Time};
 
@@ -139,6 +140,11 @@ impl LiveClient {
 
     /// Sends a GET to the host that answered last, or to the next where that one does not answer.
     pub async fn get(&self, path: &str) -> Result<Value, Error> {
+        self.read(path).await
+    }
+
+    /// As [`LiveClient::get`], read as what is wanted of it and no more.
+    pub(super) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         json_of(path, &self.send("GET", path, Bytes::new()).await?)
     }
 
@@ -387,11 +393,10 @@ fn is_worth_another_host(error: &Error, method: &str) -> bool {
     }
 }
 
-fn json_of(path: &str, body: &Bytes) -> Result<Value, Error> {
-    if body.is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_json::from_slice(body).map_err(|error| {
+/// An empty body is read as `null`.
+fn json_of<T: DeserializeOwned>(path: &str, body: &Bytes) -> Result<T, Error> {
+    let text: &[u8] = if body.is_empty() { b"null" } else { body };
+    serde_json::from_slice(text).map_err(|error| {
         let reason = if looks_like_html(body) {
             format!(
                 "a page of HTML ({}): a proxy or another server answers there; give the address of a node",

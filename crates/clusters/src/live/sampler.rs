@@ -11,6 +11,7 @@ use record::observation::{
     Cost, Gap, Health, Identity, Node, Observation, Recovery, Remote, RoundTrip, Scope, Setting,
     WaitingCopy,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use world::Time;
 
@@ -368,8 +369,8 @@ impl Sampler {
         if slow || is_changed {
             self.pacing.ask(Question::Waiting, now);
             let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
-            let answer = self.ask("/_cat/shards", &path).await?;
-            self.waiting = answer.as_ref().map(parse::waiting).unwrap_or_default();
+            let answer: Option<parse::Waiting> = self.read("/_cat/shards", &path).await?;
+            self.waiting = answer.unwrap_or_default().0;
             self.counted = Some(counts);
             let mut unassigned: Vec<usize> = (0..self.waiting.len())
                 .filter(|index| self.waiting[*index].state == "UNASSIGNED")
@@ -431,7 +432,16 @@ impl Sampler {
 
     /// Asks; a failure becomes a gap.
     async fn ask(&mut self, name: &'static str, path: &str) -> Result<Option<Value>, Error> {
-        match self.client.get(path).await {
+        self.read(name, path).await
+    }
+
+    /// As `ask`, read as what is wanted of the answer.
+    async fn read<T: DeserializeOwned>(
+        &mut self,
+        name: &'static str,
+        path: &str,
+    ) -> Result<Option<T>, Error> {
+        match self.client.read(path).await {
             Ok(answer) => {
                 self.gaps.remove(name);
                 Ok(Some(answer))

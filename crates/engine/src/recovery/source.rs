@@ -9,7 +9,7 @@ use world::Work;
 use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
-use crate::replication::{add_lease, advance_global_checkpoint, mapping_version};
+use crate::replication::{advance_global_checkpoint, begin_lease, mapping_version};
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
@@ -65,7 +65,7 @@ pub(crate) async fn open_session(
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
             if let SessionKind::Remote { lease: id } = &kind {
                 // The lease is kept until the follower has begun to follow.
-                add_lease(&service.core, &shard, &store, id, from).await?;
+                begin_lease(&service.core, &shard, &store, id, from).await?;
                 known_everywhere(service, &shard, snapshot.commit().max_seq_no).await?;
             }
             kept.from(&store, from);

@@ -32,10 +32,33 @@ pub(crate) async fn add_lease(
     id: &str,
     from: u64,
 ) -> Result<(), Failure> {
+    change_lease(core, shard, store, id, |leases, now_ms| leases.renew(id, from, now_ms, SOURCE))
+        .await
+}
+
+/// Adds the lease of a copy that begins at `from`, durably and on every copy; a session retains those operations.
+pub(crate) async fn begin_lease(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &Shard,
+    id: &str,
+    from: u64,
+) -> Result<(), Failure> {
+    change_lease(core, shard, store, id, |leases, now_ms| leases.begin(id, from, now_ms, SOURCE))
+        .await
+}
+
+async fn change_lease(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &Shard,
+    id: &str,
+    change: impl FnOnce(&mut Leases, u64),
+) -> Result<(), Failure> {
     if !shard.leases.borrow().contains(id) {
         core.maintain_all();
     }
-    shard.leases.borrow_mut().renew(id, from, core.env.epoch_ms(), SOURCE);
+    change(&mut shard.leases.borrow_mut(), core.env.epoch_ms());
     let all = shard.leases.borrow().clone();
     if !core.env.is_planted(planted::LEASE_KEEPS_NOTHING) {
         all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));

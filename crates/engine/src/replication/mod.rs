@@ -30,7 +30,9 @@ pub(crate) use apply::{fill_gaps, follow_mapping, follow_mapping_to, mapping_ver
 pub use coordinator::{WRITE_TIMEOUT, write_documents, write_synthetic_batch};
 pub(crate) use followed::{apply_followed, end_following, follows};
 pub(crate) use in_sync::{advance_global_checkpoint, spread_durability};
-pub(crate) use leases::{add_lease, expire_leases, remove_lease, set_leases, take_leases};
+pub(crate) use leases::{
+    add_lease, begin_lease, expire_leases, remove_lease, set_leases, take_leases,
+};
 pub use leases::{lease_id, lease_of};
 pub(crate) use primary::write;
 pub(crate) use promotion::promoted;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 both_worlds!(
+    an_opening_that_comes_late_leaves_a_lease_where_it_is,
     a_lease_keeps_operations_over_a_flush_and_a_restart,
     an_expired_lease_is_recovered_from,
     it_recovers_from_remote_again_once_and_not_twice,
@@ -47,6 +48,32 @@ fn a_session_whose_target_is_lost_keeps_no_operations() {
         assert_eq!(ids, ["f"]);
         cluster.stop().await;
     });
+}
+
+/// The leader commits what its follower has not read yet; then a session is opened under the lease of that follower, as
+/// by a copy of it that is gone already.
+async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
+    let cluster = Cluster::start(&env, "c", 1).await;
+    cluster.create("a", 1, 0).await;
+    let address = cluster.any().transport_address().to_owned();
+    let pool = Pool::new(env.clone());
+    let retained = || {
+        let leases = cluster.any().retention_leases("a").unwrap();
+        leases.into_iter().find(|(id, _)| id == "f").map(|(_, from)| from)
+    };
+    let open = async |key: u64| {
+        let (index, kind) = ("a".to_owned(), SessionKind::Remote { lease: "f".to_owned() });
+        let request = Request::OpenSession { index, shard: 0, kind, key };
+        pool.call(&address, Class::Control, request, Duration::from_secs(30)).await.unwrap();
+        retained().expect("the lease of the session")
+    };
+    cluster.index("a", 0, 1).await;
+    let followed_from = open(0).await;
+    cluster.index("a", 1, 10).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    assert_eq!(open(1).await, followed_from);
+    pool.close();
+    cluster.stop().await;
 }
 
 async fn follow(cluster: &Cluster, index: &str, alias: &str, leader: &str) {

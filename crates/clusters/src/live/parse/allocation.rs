@@ -1,31 +1,116 @@
 //! `_cat/shards` and `_cluster/allocation/explain`.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use record::observation::{Decision, WaitingCopy};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{count, elements, text_at};
+use super::{elements, text_at};
 
-/// The copies of `_cat/shards?format=json` that are not started.
-pub(crate) fn waiting(answer: &Value) -> Vec<WaitingCopy> {
-    let mut all: Vec<WaitingCopy> = elements(Some(answer)).filter_map(copy).collect();
-    all.sort_by(|a, b| (&a.index, a.shard, !a.primary).cmp(&(&b.index, b.shard, !b.primary)));
-    all
+/// The copies of `_cat/shards?format=json` that are not started. Rows are read one by one, for a large cluster has
+/// hundreds of thousands, nearly all of which are started.
+#[derive(Default)]
+pub(crate) struct Waiting(pub(crate) Vec<WaitingCopy>);
+
+impl<'de> Deserialize<'de> for Waiting {
+    fn deserialize<D: Deserializer<'de>>(answer: D) -> Result<Self, D::Error> {
+        let mut all = answer.deserialize_seq(Rows)?;
+        all.sort_by(|a, b| (&a.index, a.shard, !a.primary).cmp(&(&b.index, b.shard, !b.primary)));
+        Ok(Waiting(all))
+    }
 }
 
-fn copy(row: &Value) -> Option<WaitingCopy> {
-    let state = text_at(row, "/state")?;
-    if state != "UNASSIGNED" && state != "INITIALIZING" {
-        return None;
+struct Rows;
+
+impl<'de> Visitor<'de> for Rows {
+    type Value = Vec<WaitingCopy>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of copies")
     }
-    Some(WaitingCopy {
-        index: text_at(row, "/index")?,
-        shard: u32::try_from(count(row.get("shard"))?).ok()?,
-        primary: text_at(row, "/prirep").is_some_and(|kind| kind.starts_with('p')),
-        state,
-        reason: text_at(row, "/unassigned.reason"),
-        node: text_at(row, "/node"),
-        ..WaitingCopy::default()
-    })
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Self::Value, A::Error> {
+        let mut waiting = Vec::new();
+        while let Some(row) = rows.next_element::<Row<'de>>()? {
+            waiting.extend(row.waiting());
+        }
+        Ok(waiting)
+    }
+}
+
+/// What is read of a row.
+#[derive(Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), default)]
+struct Row<'a> {
+    state: Cell<'a>,
+    index: Cell<'a>,
+    shard: Cell<'a>,
+    prirep: Cell<'a>,
+    #[serde(rename = "unassigned.reason")]
+    reason: Cell<'a>,
+    node: Cell<'a>,
+}
+
+impl Row<'_> {
+    fn waiting(self) -> Option<WaitingCopy> {
+        if self.state.0 != "UNASSIGNED" && self.state.0 != "INITIALIZING" {
+            return None;
+        }
+        Some(WaitingCopy {
+            index: self.index.text()?,
+            shard: self.shard.0.parse().ok()?,
+            primary: self.prirep.0.starts_with('p'),
+            state: self.state.0.into_owned(),
+            reason: self.reason.text(),
+            node: self.node.text(),
+            ..WaitingCopy::default()
+        })
+    }
+}
+
+/// A text, borrowed where it has no escapes; empty where there is `null`. Numbers are their text.
+#[derive(Default)]
+struct Cell<'a>(Cow<'a, str>);
+
+impl Cell<'_> {
+    fn text(self) -> Option<String> {
+        (!self.0.is_empty()).then(|| self.0.into_owned())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Cell<'a> {
+    fn deserialize<D: Deserializer<'de>>(cell: D) -> Result<Self, D::Error> {
+        cell.deserialize_any(CellVisitor).map(Cell)
+    }
+}
+
+struct CellVisitor;
+
+impl<'de> Visitor<'de> for CellVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
 }
 
 /// Adds an explanation to the copy that it explains. A decider that says yes is left out.
@@ -61,11 +146,17 @@ mod tests {
 
     #[test]
     fn keeps_what_is_not_started_and_why() {
-        let mut found = waiting(&json!([
+        let rows = json!([
             {"index": "a", "shard": "0", "prirep": "p", "state": "STARTED", "node": "n"},
             {"index": "logs-1", "shard": "0", "prirep": "r", "state": "UNASSIGNED",
              "unassigned.reason": "REPLICA_ADDED", "node": null},
-        ]));
+            {"index": "b\"A", "shard": "3", "prirep": "p", "state": "INITIALIZING", "node": "m"},
+        ]);
+        let Waiting(mut found) = serde_json::from_str(&rows.to_string()).unwrap();
+        let known: Vec<(&str, u32, bool)> =
+            found.iter().map(|copy| (copy.index.as_str(), copy.shard, copy.primary)).collect();
+        assert_eq!(known, [("b\"A", 3, true), ("logs-1", 0, false)]);
+        let mut found = found.split_off(1);
         assert_eq!(found.len(), 1);
         let answer = serde_json::from_str(include_str!("samples/explain.json")).unwrap();
         explain_into(&mut found[0], &answer);

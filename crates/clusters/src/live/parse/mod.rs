@@ -10,7 +10,7 @@ mod hot_threads;
 mod nodes;
 mod recovery;
 
-pub(crate) use allocation::{explain_into, waiting};
+pub(crate) use allocation::{Waiting, explain_into};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{ccr, replication};
 pub(crate) use hot_threads::hot_threads;
@@ -100,7 +100,8 @@ mod tests {
     fn every_parser(value: &Value) {
         let mut copy = record::observation::WaitingCopy::default();
         explain_into(&mut copy, value);
-        let _ = (identity(value), health(value), settings(value), remotes(value), waiting(value));
+        let _ = (identity(value), health(value), settings(value), remotes(value));
+        let _ = serde_json::from_value::<Waiting>(value.clone());
         let _ = (ccr(value), replication(value), nodes(value), cores(value), names(value));
         let _ = (recoveries(value), hot_threads(&value.to_string()));
     }
