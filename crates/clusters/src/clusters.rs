@@ -13,6 +13,16 @@ use crate::http::Answer;
 use crate::topology::{NodeHandle, Repository, TopologySpec};
 use crate::{Asker, Error};
 
+/// The REST API through which a cluster follows the indices of another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FollowApi {
+    /// `_ccr` of Elasticsearch, which the embedded engine has, too.
+    #[default]
+    Ccr,
+    /// `_plugins/_replication` of OpenSearch's plugin for cross-cluster replication.
+    Plugin,
+}
+
 /// Clusters in some place: processes on this machine, virtual time, or clusters that are already there. Whoever runs a
 /// plan knows no more of them than this.
 #[async_trait(?Send)]
@@ -65,6 +75,11 @@ pub trait Clusters {
     /// only shard of an index is placed on the first node.
     fn has_allocation_filters(&self) -> bool {
         false
+    }
+
+    /// How these clusters follow each other, as far as they do.
+    fn follow_api(&self) -> FollowApi {
+        FollowApi::Ccr
     }
 
     /// The process of a running node, by its id; none where nodes are no processes of ours.

@@ -175,18 +175,16 @@ pub enum Error {
     },
     /// A cluster that cannot follow another one's indices.
     #[error(
-        "{cluster} answers _ccr/stats with {status}{}: it has no cross-cluster replication that narrows can drive \
-         (Elasticsearch has it with a licence, OpenSearch in a plugin with other names); nothing was changed; \
-         \"replica-over-link\" runs inside one cluster, and --on opensearch restores a snapshot instead",
-        after_colon(reason)
+        "{cluster} has no cross-cluster replication ({}); Elasticsearch has it with a licence, OpenSearch in the plugin \
+         opensearch-cross-cluster-replication; nothing was changed; \"replica-over-link\" runs inside one cluster, and \
+         --on opensearch restores a snapshot instead",
+        refusals.join("; ")
     )]
     NoFollowing {
         /// Its flavour and version.
         cluster: String,
-        /// HTTP status.
-        status: u16,
-        /// `error.reason`.
-        reason: String,
+        /// How it refused to answer for each of the two ways to follow.
+        refusals: Vec<String>,
     },
     /// There is no cache directory for downloads.
     #[error(

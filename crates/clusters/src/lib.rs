@@ -16,9 +16,9 @@ mod topology;
 pub use asker::Asker;
 pub use changes::{
     BorrowedSettings, Change, ClusterIdentity, Head, Journal, LiveCluster, SettingValue,
-    SettingsBack, check_follows, restore,
+    SettingsBack, follow_api, restore,
 };
-pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
+pub use clusters::{Clusters, Faults, FollowApi, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;
 pub use error::Error;
 pub use fault::FaultKind;

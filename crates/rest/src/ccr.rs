@@ -67,7 +67,7 @@ pub(super) fn read_follower(
     Ok((object, NewFollower { settings, parameters }))
 }
 
-fn refuse_unknown(
+pub(super) fn refuse_unknown(
     object: &Map<String, Value>,
     what: &str,
     known: &[&'static str],
@@ -160,7 +160,7 @@ async fn histories(node: &Node, state: &ClusterState, index: &str) -> Vec<(u32, 
         .collect()
 }
 
-async fn change(call: &Call, change: FollowChange) -> Result<Reply, Failure> {
+pub(super) async fn change(call: &Call, change: FollowChange) -> Result<Reply, Failure> {
     let index = call.index().to_owned();
     let state = call.state();
     if !state.indices.contains_key(&index) {
@@ -232,26 +232,45 @@ pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
     Ok(json!({ "follower_indices": shown }).into())
 }
 
-/// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`. A shard is shown once its primary is started.
-pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+/// A follower, and what its shards say that answer. A shard answers once its primary is started.
+pub(super) struct Followed {
+    pub(super) index: String,
+    pub(super) leader: FollowOrigin,
+    pub(super) shards: Vec<(u32, FollowStats)>,
+}
+
+/// The followers that an expression names, with their statistics.
+pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>, Failure> {
     let state = call.state();
-    let mut shown = Vec::new();
-    let followers = followers(&call)?;
+    let followers = followers(call)?;
     let indices: Vec<String> = followers.iter().map(|(index, _)| index.clone()).collect();
     let mut places = primaries(&state, &indices);
     places.retain(|place| place.node.is_some());
     let answers = on_shards(&call.node, places, &ShardAction::Following, PATIENCE).await;
     let mut answers = answers.into_iter().peekable();
-    for (index, leader) in &followers {
-        let Some(meta) = state.indices.get(index) else { continue };
-        let (mut shards, mut lag) = (Vec::new(), 0);
-        while let Some((place, answer)) = answers.next_if(|(place, _)| place.index == *index) {
+    let with_stats = |(index, leader): (String, FollowOrigin)| {
+        let mut shards = Vec::new();
+        while let Some((place, answer)) = answers.next_if(|(place, _)| place.index == index) {
             // A shard that has not begun to follow, or does not answer, has no statistics.
             let Ok(ShardAnswer::Following(stats)) = answer else { continue };
-            let stats = stats.map(|stats| *stats).unwrap_or_default();
-            lag += stats.lag();
-            shards.push(shard_json(index, leader, meta, place.shard, &stats));
+            shards.push((place.shard, stats.map(|stats| *stats).unwrap_or_default()));
         }
+        Followed { index, leader, shards }
+    };
+    Ok(followers.into_iter().map(with_stats).collect())
+}
+
+/// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`.
+pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let mut shown = Vec::new();
+    for Followed { index, leader, shards } in followed(&call).await? {
+        let Some(meta) = state.indices.get(&index) else { continue };
+        let lag: u64 = shards.iter().map(|(_, stats)| stats.lag()).sum();
+        let shards: Vec<Value> = shards
+            .iter()
+            .map(|(shard, stats)| shard_json(&index, &leader, meta, *shard, stats))
+            .collect();
         shown.push(json!({ "index": index, "total_global_checkpoint_lag": lag, "shards": shards }));
     }
     if call.indices().is_some() {

@@ -73,11 +73,11 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
 }
 
 /// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
-/// much they have; by a query it is a search.
+/// much they have; by a query it is a search, and so it is where the copies are named that are to count.
 pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
     refuse_parameters(&call)?;
     let query = parse_count(&call.body)?;
-    if !query.is_match_all() {
+    if !query.is_match_all() || call.query.get("preference").is_some() {
         return count_by(&call, query).await;
     }
     let state = call.state();

@@ -20,7 +20,7 @@ use super::{RestRequest, RestResponse};
 use super::{
     alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling, digest,
     document, explain, health, index, index_settings, maintenance, mget, nodes, recovery, remote,
-    rollover, scroll, search, settings, stats, synthetic_batch, update,
+    replication, rollover, scroll, search, settings, stats, synthetic_batch, update,
 };
 use engine::Node;
 use engine::transport::Failure;
@@ -358,6 +358,28 @@ pub(super) static ROUTES: &[Route] = &[
         &[MANAGED],
         |c| Box::pin(auto_follow::resume(c)),
     ),
+    route(
+        "replication.follower_stats",
+        GET,
+        &["/_plugins/_replication/follower_stats"],
+        &[],
+        |c| Box::pin(replication::follower_stats(c)),
+    ),
+    route("replication.start", PUT, &["/_plugins/_replication/{index}/_start"], &[], |c| {
+        Box::pin(replication::start(c))
+    }),
+    route("replication.pause", POST, &["/_plugins/_replication/{index}/_pause"], &[], |c| {
+        Box::pin(replication::pause(c))
+    }),
+    route("replication.resume", POST, &["/_plugins/_replication/{index}/_resume"], &[], |c| {
+        Box::pin(replication::resume(c))
+    }),
+    route("replication.stop", POST, &["/_plugins/_replication/{index}/_stop"], &[], |c| {
+        Box::pin(replication::stop(c))
+    }),
+    route("replication.status", GET, &["/_plugins/_replication/{index}/_status"], &[], |c| {
+        Box::pin(replication::status(c))
+    }),
     route(
         "narrows.digest",
         GET,

@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
 use super::settings::{ClusterSettings, SETTINGS, put_back, text};
 use crate::live::{LiveClient, ask_version, check_version};
-use crate::{Answer, Error};
+use crate::{Answer, Error, FollowApi};
 
 /// Settings with the addresses of remote clusters. An existing alias may be in use: it is never overwritten.
 const REMOTES: &str = "cluster.remote.";
 /// A request that only a cluster with cross-cluster replication answers.
 const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
+/// A request that only OpenSearch with its plugin for cross-cluster replication answers.
+const PLUGIN: &str = "/_plugins/_replication/follower_stats?filter_path=num_syncing_indices";
 
 /// How a cluster identifies itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct ClusterIdentity {
     pub uuid: String,
     /// Whether it runs the embedded engine.
     pub embedded: bool,
+    /// Whether it presents itself as OpenSearch.
+    pub is_opensearch: bool,
     /// Its name, flavour and version.
     pub version: Identity,
 }
@@ -36,6 +40,7 @@ impl ClusterIdentity {
         Ok(ClusterIdentity {
             uuid: root["cluster_uuid"].as_str().unwrap_or_default().to_owned(),
             embedded: version.flavour == "narrows",
+            is_opensearch: root["version"]["distribution"] == "opensearch",
             version,
         })
     }
@@ -106,14 +111,18 @@ impl LiveCluster {
             return self.journal_before_settings(body).await.map(Some);
         }
         match parts.as_slice() {
-            // `_ccr/follow` creates an index, too.
-            [name] | [name, "_ccr", "follow"]
+            // To follow creates an index, too.
+            [name] | [name, "_ccr", "follow"] | ["_plugins", "_replication", name, "_start"]
                 if name.starts_with(INDEX_PREFIX) && method == "PUT" =>
             {
                 let change = Change::Index { name: (*name).to_owned() };
                 self.record(change).map(|()| None)
             }
-            [name, ..] if name.starts_with(INDEX_PREFIX) => Ok(None),
+            [name, ..] | ["_plugins", "_replication", name, _]
+                if name.starts_with(INDEX_PREFIX) =>
+            {
+                Ok(None)
+            }
             _ => Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() }),
         }
     }
@@ -165,28 +174,44 @@ impl LiveCluster {
     }
 }
 
-/// Refuses a cluster that cannot follow the indices of another one.
-pub async fn check_follows(client: &LiveClient, identity: &ClusterIdentity) -> Result<(), Error> {
-    match client.get(CCR).await {
-        Ok(_) => Ok(()),
-        Err(Error::Refused { status, reason, .. }) => {
-            let Identity { flavour, version, .. } = &identity.version;
-            Err(Error::NoFollowing { cluster: format!("{flavour} {version}"), status, reason })
+/// How a cluster follows the indices of another one.
+///
+/// # Errors
+/// [`Error::NoFollowing`] where it cannot.
+pub async fn follow_api(
+    client: &LiveClient,
+    identity: &ClusterIdentity,
+) -> Result<FollowApi, Error> {
+    let apis = [(FollowApi::Ccr, CCR), (FollowApi::Plugin, PLUGIN)];
+    // A cluster that has one of them may refuse to answer the other with anything but "no handler".
+    let order = if identity.is_opensearch { [1, 0] } else { [0, 1] };
+    let mut refusals = Vec::new();
+    for (api, path) in order.map(|at| apis[at]) {
+        match client.get(path).await {
+            Ok(_) => return Ok(api),
+            Err(error @ (Error::Refused { .. } | Error::Forbidden { .. })) => {
+                refusals.push(error.to_string());
+            }
+            Err(error) => return Err(error),
         }
-        Err(error) => Err(error),
     }
+    let Identity { flavour, version, .. } = &identity.version;
+    Err(Error::NoFollowing { cluster: format!("{flavour} {version}"), refusals })
 }
 
 /// Puts back what is in a journal, and removes the journal. What someone else has changed since is left; returns a
 /// sentence for each. Errors leave the journal, so that it can be tried again.
 pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>, Error> {
-    let found = ClusterIdentity::ask(client).await?.uuid;
-    if found != journal.head().cluster_uuid {
+    let identity = ClusterIdentity::ask(client).await?;
+    if identity.uuid != journal.head().cluster_uuid {
         let expected = journal.head().cluster_uuid.clone();
-        return Err(Error::OtherCluster { expected, found });
+        return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
     let left = put_back(client, &journal).await?;
     for index in journal.indices() {
+        if identity.is_opensearch {
+            stop_following(client, index).await?;
+        }
         match client.ask("DELETE", &format!("/{index}"), &Value::Null).await {
             Ok(_) | Err(Error::Refused { status: 404, .. }) => {}
             Err(error) => return Err(error),
@@ -194,4 +219,14 @@ pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String
     }
     journal.finish()?;
     Ok(left)
+}
+
+/// OpenSearch's plugin goes on to follow with what it knows of an index that is deleted. An index that follows nobody
+/// is refused, and so is the request by a cluster without the plugin: that is as good.
+async fn stop_following(client: &LiveClient, index: &str) -> Result<(), Error> {
+    let path = format!("/_plugins/_replication/{index}/_stop");
+    match client.ask("POST", &path, &json!({})).await {
+        Ok(_) | Err(Error::Refused { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }

@@ -11,5 +11,5 @@ mod live_cluster;
 mod settings;
 
 pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
-pub use live_cluster::{ClusterIdentity, LiveCluster, check_follows, restore};
+pub use live_cluster::{ClusterIdentity, LiveCluster, follow_api, restore};
 pub use settings::BorrowedSettings;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::changes::LiveCluster;
-use crate::clusters::Clusters;
+use crate::clusters::{Clusters, FollowApi};
 use crate::http::Answer;
 use crate::topology::{NodeHandle, TopologySpec};
 use crate::{Asker, Error};
@@ -28,15 +28,16 @@ struct Site {
 pub struct LiveClusters {
     clusters: Vec<Rc<LiveCluster>>,
     sites: Vec<Site>,
+    follow_api: FollowApi,
     /// How putting everything back went.
     ended: Option<Result<Vec<String>, Error>>,
 }
 
 impl LiveClusters {
-    /// One cluster, or two: the leader and the follower.
-    pub fn new(clusters: Vec<LiveCluster>) -> Self {
+    /// One cluster, or two: the leader and the follower, which follows through this API.
+    pub fn new(clusters: Vec<LiveCluster>, follow_api: FollowApi) -> Self {
         let clusters = clusters.into_iter().map(Rc::new).collect();
-        LiveClusters { clusters, sites: Vec::new(), ended: None }
+        LiveClusters { clusters, sites: Vec::new(), follow_api, ended: None }
     }
 
     /// How [`Clusters::stop`] went: a sentence for each change that was left, or why nothing could be put back; then
@@ -139,6 +140,10 @@ impl Clusters for LiveClusters {
 
     fn has_allocation_filters(&self) -> bool {
         self.clusters.iter().any(|cluster| !cluster.identity.embedded)
+    }
+
+    fn follow_api(&self) -> FollowApi {
+        self.follow_api
     }
 
     async fn stop(&mut self) {

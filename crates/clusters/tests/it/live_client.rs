@@ -10,7 +10,7 @@ use bytes::Bytes;
 use clusters::live::{
     Address, Depth, Header, LiveClient, LiveOptions, Replay, Sampler, TlsOptions, Transcript,
 };
-use clusters::{ClusterIdentity, Credentials, Error, check_follows};
+use clusters::{ClusterIdentity, Credentials, Error, FollowApi, follow_api};
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -270,16 +270,25 @@ fn a_cluster_without_replication_between_clusters_says_so() {
         let server = serve(&env, None, &[(200, ROOT), (400, unknown)]).await;
         let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
         let identity = ClusterIdentity::ask(&client).await.unwrap();
-        let refused = check_follows(&client, &identity).await;
+        let refused = follow_api(&client, &identity).await;
         assert!(refused.as_ref().is_err_and(Error::is_usage));
         says(
             refused,
-            &["opensearch 2.19.1", "_ccr/stats", "replica-over-link", "nothing was changed"],
+            &[
+                "opensearch 2.19.1",
+                "_ccr/stats",
+                "_plugins/_replication",
+                "replica-over-link",
+                "nothing was changed",
+            ],
         );
         let server = serve(&env, None, &[(200, ROOT), (200, "{}")]).await;
         let client =
             self::client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
-        check_follows(&client, &identity).await.unwrap();
+        // It is asked first for what OpenSearch has.
+        assert_eq!(follow_api(&client, &identity).await.unwrap(), FollowApi::Plugin);
+        let identity = ClusterIdentity { is_opensearch: false, ..identity };
+        assert_eq!(follow_api(&client, &identity).await.unwrap(), FollowApi::Ccr);
     });
 }
 

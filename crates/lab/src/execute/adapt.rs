@@ -8,7 +8,7 @@ use super::options::Options;
 use super::place::Place;
 use crate::error::Error;
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Plan, Resolved, Step, Variant, bounds};
+use crate::plan::{Action, Plan, Resolved, Step, Variant, bounds};
 
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
@@ -16,7 +16,9 @@ const RESTORE_PLAN: &str = "restore-over-link";
 const NO_SECOND_CLUSTER: &str = "this plan recovers from another cluster, and a URL gives one: give the one that has \
     the data with --leader URL; \"replica-over-link\" adds a replica inside one cluster, and --on opensearch starts two";
 /// What is said of a second cluster where there is no use for one.
-pub const NO_LEADER: &str = "--leader is for a plan that recovers from another cluster, with --on URL as the one that follows";
+pub const NO_LEADER: &str = "--leader is for a plan that recovers from another cluster or follows one, with --on URL as the one that follows";
+const NO_LEADER_TO_FOLLOW: &str = "this plan follows another cluster, and a URL gives one: give the one that is followed \
+    with --leader URL, or run it with --on embedded or --on virtual";
 const NO_FOLLOWING: &str = "this plan follows through cross-cluster replication, which OpenSearch has in a plugin that is not on \
     Maven Central, and counts on numbers that a single cluster does not have; run it with --on embedded or --on virtual";
 
@@ -144,6 +146,8 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
     let recovers = measured == Some(RECOVER);
     let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
     match place {
+        Place::Live(_) if measured == Some(FOLLOW) && has_leader => follow_as_it_is(plan, options),
+        Place::Live(_) if measured == Some(FOLLOW) => Err(usage(NO_LEADER_TO_FOLLOW)),
         Place::Live(_) if has_leader && !recovers => Err(usage(NO_LEADER)),
         Place::OpenSearch(_) if recovers => through_snapshot(plan, options),
         Place::Live(_) if recovers && !has_leader => Err(usage(NO_SECOND_CLUSTER)),
@@ -158,6 +162,56 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
         _ => Ok(()),
     }
 }
+
+/// Takes from a plan that follows what is only done to clusters that were started for it, and says so; refuses what
+/// would leave something behind.
+fn follow_as_it_is(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+    let leaves_something =
+        plan.actions.iter().any(|action| matches!(action, Action::AutoFollow(_)))
+            || plan.indices.iter().any(|index| index.rollover.is_some());
+    if leaves_something {
+        return Err(usage(
+            "this plan makes indices by a pattern or a rollover, and those could not all be taken back from clusters that \
+             were not started for it; run it with --on embedded or --on virtual",
+        ));
+    }
+    let mut say = |sentence: String| {
+        options.watch.note(&sentence);
+        plan.changes.push(sentence);
+    };
+    let is_fault = |action: &Action| {
+        matches!(action, Action::Fault { .. } | Action::RestartAtRandom(_) | Action::StopRestarts)
+    };
+    let before = plan.actions.len();
+    plan.actions.retain(|action| !is_fault(action));
+    if plan.actions.len() < before {
+        say("Faults are left out: these clusters and the link between them were not started for this run.".to_owned());
+    }
+    // What is left of variants that differ in the embedded engine's own settings alone is one variant.
+    let mut known = Vec::new();
+    let before = plan.variants.len();
+    plan.variants.retain_mut(|variant| {
+        variant.settings.retain(|name, _| !is_our_own(name));
+        let is_new = !known.contains(&variant.settings);
+        known.push(variant.settings.clone());
+        is_new
+    });
+    if let [only] = plan.variants.as_mut_slice()
+        && only.settings.is_empty()
+    {
+        only.name = AS_SET.to_owned();
+    }
+    if plan.variants.len() < before {
+        say(format!(
+            "Variants that differ in settings of the embedded engine alone are one, \"{}\".",
+            plan.variants[0].name
+        ));
+    }
+    Ok(())
+}
+
+/// The name of the variant that changes nothing on a cluster that is there.
+const AS_SET: &str = "as it is set";
 
 /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with the variants of
 /// such a restore: chunks and how many of them are in flight are no settings of it.

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
-    ClusterIdentity, Clusters, Head, Journal, LiveCluster, LiveClusters, NodeHandle, check_follows,
+    ClusterIdentity, Clusters, FollowApi, Head, Journal, LiveCluster, LiveClusters, NodeHandle,
+    follow_api,
 };
 use record::{Manifest, NodeInfo, Writer};
 use world::Env;
@@ -40,7 +41,8 @@ pub(super) fn run(
     manifest: &mut Manifest,
 ) -> Result<Ended, Error> {
     world::real_world::run(plan.seed, async |env| {
-        let mut clusters = LiveClusters::new(reach(&env, live, dir).await?);
+        let (clusters, follow_api) = reach(&env, live, dir).await?;
+        let mut clusters = LiveClusters::new(clusters, follow_api);
         let watch = &*options.watch;
         let work = work(&env, plan, &mut clusters, writer, watch);
         let ended = until_interrupted(options.interrupt, work).await;
@@ -64,12 +66,16 @@ pub(super) fn run(
     })
 }
 
-/// The clusters, the leader first, each with a journal of its own.
-async fn reach(env: &Env, live: &LiveHosts, dir: &Path) -> Result<Vec<LiveCluster>, Error> {
+/// The clusters, the leader first, each with a journal of its own, and how one follows the other.
+async fn reach(
+    env: &Env,
+    live: &LiveHosts,
+    dir: &Path,
+) -> Result<(Vec<LiveCluster>, FollowApi), Error> {
     let (client, identity) = identify(env, live, &live.follower).await?;
-    let mut found = Vec::new();
+    let (mut found, mut api) = (Vec::new(), FollowApi::default());
     if let Some(leader) = &live.leader {
-        check_follows(&client, &identity).await.map_err(usage)?;
+        api = follow_api(&client, &identity).await.map_err(usage)?;
         let (leader_client, leader_identity) = identify(env, live, leader).await?;
         if leader_identity.uuid == identity.uuid {
             let why = "--leader and --on name the same cluster; a plan that recovers from another one needs two";
@@ -83,7 +89,7 @@ async fn reach(env: &Env, live: &LiveHosts, dir: &Path) -> Result<Vec<LiveCluste
         let journal = journal(&dir.join(name), &identity.uuid, hosts(options))?;
         clusters.insert(0, LiveCluster::new(client, identity, journal));
     }
-    Ok(clusters)
+    Ok((clusters, api))
 }
 
 /// A client of a cluster that may be changed, and which cluster it is.

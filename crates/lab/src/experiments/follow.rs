@@ -196,7 +196,7 @@ fn row(run: &Runner<'_>, turn: &Turn<'_>, measured: &Measured) -> Row {
         ..following.figures.clone()
     };
     let row = Row::measured(&turn.variant.name, turn.lap, *seconds, *bytes);
-    let link = run.plan.link;
+    let link = run.plan.link.filter(|_| run.clusters.link().is_some());
     Row {
         link_share: link.map(|link| row.bytes_per_s / link.rate_bytes_per_s as f64),
         documents: figures.acknowledged,

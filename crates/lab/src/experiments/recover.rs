@@ -3,10 +3,9 @@
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use record::Row;
-use serde_json::json;
 
 use crate::error::Error;
-use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Writers};
+use crate::plan::{DeclaredStep, FOLLOWER, Needs, Writers};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
 };
@@ -57,12 +56,9 @@ impl Experiment for RecoverFollower {
 /// compared with what the leader held before anything was written in the background.
 async fn follow_all(run: &Runner<'_>, pauses: bool) -> Result<(), Error> {
     let follows = run.plan.indices.iter().map(|index| async move {
-        let body = json!({ "remote_cluster": LEADER, "leader_index": index.name });
-        let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
-        run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+        run.begin_following(&index.name, None).await?;
         if pauses {
-            let path = format!("/{}/_ccr/pause_follow", index.name);
-            run.ask(FOLLOWER, "POST", &path, None).await?;
+            run.pause_following(&index.name).await?;
         }
         Ok::<_, Error>(())
     });

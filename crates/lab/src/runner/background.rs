@@ -67,9 +67,9 @@ impl Runner<'_> {
         let ledgers = WriteLedgers::new(self.plan, &sizes, detail);
         let asker = self.clusters.asker(LEADER, PATIENCE)?;
         // The digests that writes are compared with hash documents in the same way.
-        let hash = match self.is_embedded(LEADER).await? {
-            true => store::document_hash,
-            false => scan::hash_of_text,
+        let hash = match self.reads_by_search(LEADER).await? {
+            true => scan::hash_of_text,
+            false => store::document_hash,
         };
         Ok(Driver::new(&self.env, self.plan, self.corpus(), asker, ledgers, hash))
     }

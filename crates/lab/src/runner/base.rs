@@ -70,6 +70,12 @@ impl<'a> Runner<'a> {
         Ok(self.clusters.request(cluster, method, path, body).await?.json()?)
     }
 
+    /// Whether the documents of a cluster's copies are read through searches: one that was not started here may have no
+    /// other way, and its nodes cannot be asked one by one.
+    pub(crate) async fn reads_by_search(&self, cluster: &str) -> Result<bool, Error> {
+        Ok(self.clusters.name() == "url" || !self.is_embedded(cluster).await?)
+    }
+
     /// Whether a cluster is one of the embedded engine, by its own word.
     pub(crate) async fn is_embedded(&self, cluster: &str) -> Result<bool, Error> {
         let root = self.ask(cluster, "GET", "/", None).await?;

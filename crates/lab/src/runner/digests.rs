@@ -104,7 +104,7 @@ impl Runner<'_> {
     }
 
     async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>, Error> {
-        if !self.is_embedded(cluster).await? {
+        if self.reads_by_search(cluster).await? {
             return self.read_copies(cluster, copies).await;
         }
         let query = if copies == Copies::Primaries { "" } else { "?replicas=true" };

@@ -195,6 +195,9 @@ impl Runner<'_> {
                 None => vec![index.name.clone()],
             };
             for name in names {
+                if cluster == FOLLOWER {
+                    self.end_following(&name).await?;
+                }
                 self.ask(cluster, "DELETE", &format!("/{name}"), None).await?;
             }
         }

@@ -12,6 +12,7 @@
 //! | `sampling` | telemetry of nodes and of the link |
 //! | `recoveries`, `recovery` | what a cluster says of its recoveries; following them until all are done |
 //! | `faults` | faults of nodes and of the link |
+//! | `following` | what a follower is asked, through whichever API it has |
 //! | `scan`, `digests` | what copies hold, and whether it is the same |
 //! | `background` | writers in the background of a measurement |
 //! | `laps` | [`Experiment`], and the loop over laps and variants that takes it through its steps |
@@ -20,6 +21,7 @@ mod background;
 mod base;
 mod digests;
 mod faults;
+mod following;
 mod indices;
 mod journal;
 mod laps;

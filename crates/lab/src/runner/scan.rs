@@ -4,7 +4,7 @@
 //! The hash of a document is that of `_id` and of `_source` with its keys in order, so it compares copies, not
 //! engines.
 
-use record::ShardDigest;
+use record::{ShardDigest, ledger};
 use serde_json::{Value, json};
 
 use super::base::Runner;
@@ -14,6 +14,8 @@ use crate::error::Error;
 const PAGE: u64 = 10_000;
 /// How long a scroll is kept between two pages.
 const KEEP: &str = "5m";
+/// What is read of a page.
+const READ: &str = "_scroll_id,_shards.failed,hits.hits._id,hits.hits._seq_no,hits.hits._version,hits.hits._source";
 
 /// Which copies are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +35,21 @@ impl Copies {
     }
 }
 
-/// A started copy.
+/// A started copy, and how far its history is.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     shard: u32,
+    /// The id of its node.
     node: String,
+    is_primary: bool,
+    max_seq_no: Option<u64>,
+    local_checkpoint: Option<u64>,
+}
+
+impl Place {
+    fn role(&self) -> &'static str {
+        if self.is_primary { "primary" } else { "replica" }
+    }
 }
 
 impl Runner<'_> {
@@ -50,55 +62,101 @@ impl Runner<'_> {
         let mut shards = Vec::new();
         for index in &self.plan.indices {
             let index = index.name.as_str();
-            self.ask(cluster, "POST", &format!("/{index}/_refresh"), None).await?;
-            let path = format!("/_cat/shards/{index}?format=json&h=shard,prirep,state,node");
-            for place in places(&self.ask(cluster, "GET", &path, None).await?, copies) {
-                shards.push(self.read_copy(cluster, index, &place).await?);
+            for place in self.places(cluster, index, copies).await? {
+                let mut sum = Sum::default();
+                self.read_copy(cluster, index, &place, |hit| sum.add(hit)).await?;
+                shards.push(ShardDigest {
+                    index: index.to_owned(),
+                    shard: place.shard,
+                    documents: sum.documents,
+                    content: format!("{:016x}", sum.hash),
+                });
             }
         }
         Ok(shards)
     }
 
+    /// Reads every started copy of an index, document by document; its history is as far as the copy itself says.
+    pub(crate) async fn list_copies(
+        &self,
+        cluster: &str,
+        index: &str,
+    ) -> Result<Vec<ledger::Copy>, Error> {
+        let mut copies = Vec::new();
+        for place in self.places(cluster, index, Copies::All).await? {
+            let mut documents = Vec::new();
+            self.read_copy(cluster, index, &place, |hit| documents.push(held(hit))).await?;
+            copies.push(ledger::Copy {
+                name: format!(
+                    "{cluster}: {}, {} [{index}][{}]",
+                    place.node,
+                    place.role(),
+                    place.shard
+                ),
+                shard: place.shard,
+                documents,
+                runs: ledger::RunSum::default(),
+                max_seq_no: place.max_seq_no,
+                local_checkpoint: place.local_checkpoint,
+            });
+        }
+        Ok(copies)
+    }
+
+    /// The started copies that are meant, once a search finds in them what was written.
+    async fn places(
+        &self,
+        cluster: &str,
+        index: &str,
+        copies: Copies,
+    ) -> Result<Vec<Place>, Error> {
+        self.ask(cluster, "POST", &format!("/{index}/_refresh"), None).await?;
+        let path = format!(
+            "/{index}/_stats?level=shards\
+             &filter_path=indices.*.shards.*.routing,indices.*.shards.*.seq_no"
+        );
+        Ok(places(&self.ask(cluster, "GET", &path, None).await?, copies))
+    }
+
+    /// Hands over every document of a copy, and compares their number with what the copy counts.
     async fn read_copy(
         &self,
         cluster: &str,
         index: &str,
         place: &Place,
-    ) -> Result<ShardDigest, Error> {
+        mut each: impl FnMut(&Value),
+    ) -> Result<(), Error> {
         let copy = format!("_shards:{}%7C_only_nodes:{}", place.shard, place.node);
         let path = format!(
-            "/{index}/_search?scroll={KEEP}&size={PAGE}&preference={copy}\
-             &filter_path=_scroll_id,_shards.failed,hits.hits._id,hits.hits._source"
+            "/{index}/_search?scroll={KEEP}&size={PAGE}&preference={copy}&filter_path={READ}"
         );
-        let mut page = self.ask(cluster, "POST", &path, Some(&json!({ "sort": ["_doc"] }))).await?;
-        let mut sum = Sum::default();
+        let body = json!({ "sort": ["_doc"], "version": true, "seq_no_primary_term": true });
+        let mut page = self.ask(cluster, "POST", &path, Some(&body)).await?;
+        let mut documents = 0;
         loop {
             if page.pointer("/_shards/failed").and_then(Value::as_u64) != Some(0) {
                 return Err(self.unread(cluster, place, "a page failed"));
             }
             let id = page["_scroll_id"].clone();
-            if !sum.add_page(&page) {
+            let hits = page.pointer("/hits/hits").and_then(Value::as_array);
+            let Some(hits) = hits.filter(|hits| !hits.is_empty()) else {
                 let body = json!({ "scroll_id": id });
                 self.ask(cluster, "DELETE", "/_search/scroll", Some(&body)).await?;
                 break;
-            }
-            let path = "/_search/scroll\
-                        ?filter_path=_scroll_id,_shards.failed,hits.hits._id,hits.hits._source";
+            };
+            documents += hits.len() as u64;
+            hits.iter().for_each(&mut each);
             let body = json!({ "scroll": KEEP, "scroll_id": id });
-            page = self.ask(cluster, "POST", path, Some(&body)).await?;
+            let path = format!("/_search/scroll?filter_path={READ}");
+            page = self.ask(cluster, "POST", &path, Some(&body)).await?;
         }
         let path = format!("/{index}/_count?preference={copy}");
         let count = self.ask(cluster, "GET", &path, None).await?["count"].as_u64();
-        if count != Some(sum.documents) {
-            let why = format!("_count says {count:?}, and {} documents were read", sum.documents);
+        if count != Some(documents) {
+            let why = format!("_count says {count:?}, and {documents} documents were read");
             return Err(self.unread(cluster, place, &why));
         }
-        Ok(ShardDigest {
-            index: index.to_owned(),
-            shard: place.shard,
-            documents: sum.documents,
-            content: format!("{:016x}", sum.hash),
-        })
+        Ok(())
     }
 
     fn unread(&self, cluster: &str, place: &Place, why: &str) -> Error {
@@ -107,16 +165,38 @@ impl Runner<'_> {
     }
 }
 
-/// The started copies that are meant, from `_cat/shards`, by shard.
-fn places(rows: &Value, copies: Copies) -> Vec<Place> {
-    let place = |row: &Value| {
-        let meant = copies.include(row["prirep"] == "p") && row["state"] == "STARTED";
-        let shard = row["shard"].as_str()?.parse().ok()?;
-        meant.then(|| Some(Place { shard, node: row["node"].as_str()?.to_owned() }))?
+/// The copies that are meant, from `_stats`, by shard; a copy that is not started has no figures.
+fn places(stats: &Value, copies: Copies) -> Vec<Place> {
+    let indices = stats["indices"].as_object().into_iter().flat_map(serde_json::Map::values);
+    let shards = indices.flat_map(|index| index["shards"].as_object().into_iter().flatten());
+    let place = |(number, copy): (&String, &Value)| {
+        let is_primary = copy["routing"]["primary"].as_bool()?;
+        let started = copy["routing"]["state"] == "STARTED";
+        let at = |name: &str| copy["seq_no"][name].as_u64();
+        (started && copies.include(is_primary)).then_some(Place {
+            shard: number.parse().ok()?,
+            node: copy["routing"]["node"].as_str()?.to_owned(),
+            is_primary,
+            max_seq_no: at("max_seq_no"),
+            local_checkpoint: at("local_checkpoint"),
+        })
     };
-    let mut places: Vec<Place> = rows.as_array().into_iter().flatten().filter_map(place).collect();
+    let of_shard = |(number, all): (&String, &Value)| {
+        let all = all.as_array().cloned().unwrap_or_default();
+        let number = number.clone();
+        all.into_iter().filter_map(move |copy| place((&number, &copy)))
+    };
+    let mut places: Vec<Place> = shards.flat_map(of_shard).collect();
     places.sort_by(|a, b| (a.shard, &a.node).cmp(&(b.shard, &b.node)));
     places
+}
+
+/// A document as a page has it.
+fn held(hit: &Value) -> ledger::Held {
+    let id = hit["_id"].as_str().unwrap_or_default().to_owned();
+    let number = |name: &str| hit[name].as_u64().unwrap_or(0);
+    let content = document_hash(&id, &hit["_source"]);
+    ledger::Held { id, seq_no: number("_seq_no"), version: number("_version"), content }
 }
 
 /// The hash of a document as it is sent: it equals that of the document as it is read.
@@ -137,15 +217,10 @@ struct Sum {
 }
 
 impl Sum {
-    /// Whether there were any.
-    fn add_page(&mut self, page: &Value) -> bool {
-        let hits = page.pointer("/hits/hits").and_then(Value::as_array);
-        for hit in hits.into_iter().flatten() {
-            let hash = document_hash(hit["_id"].as_str().unwrap_or_default(), &hit["_source"]);
-            self.documents += 1;
-            self.hash = self.hash.wrapping_add(hash);
-        }
-        hits.is_some_and(|hits| !hits.is_empty())
+    fn add(&mut self, hit: &Value) {
+        let hash = document_hash(hit["_id"].as_str().unwrap_or_default(), &hit["_source"]);
+        self.documents += 1;
+        self.hash = self.hash.wrapping_add(hash);
     }
 }
 
@@ -153,46 +228,56 @@ impl Sum {
 mod tests {
     use super::*;
 
-    fn sum(pages: &[Value]) -> Sum {
+    fn sum(hits: &[&Value]) -> Sum {
         let mut sum = Sum::default();
-        for page in pages {
-            assert!(sum.add_page(page));
-        }
-        assert!(!sum.add_page(&json!({ "_shards": { "failed": 0 } })));
+        hits.iter().for_each(|hit| sum.add(hit));
         sum
     }
 
-    fn page(hits: Value) -> Value {
-        json!({ "hits": { "hits": hits } })
+    #[test]
+    fn order_does_not_matter_but_every_byte_does() {
+        let (a, b) =
+            (json!({"_id": "1", "_source": {"x": 1, "y": 2}}), json!({"_id": "2", "_source": {}}));
+        let whole = sum(&[&a, &b]);
+        assert_eq!(whole, sum(&[&b, &a]));
+        assert_eq!(whole.documents, 2);
+        let keys = json!({"_id": "1", "_source": {"y": 2, "x": 1}});
+        assert_eq!(whole, sum(&[&keys, &b]));
+        let other = json!({"_id": "1", "_source": {"x": 1, "y": 3}});
+        assert_ne!(whole, sum(&[&other, &b]));
+        let swapped =
+            [json!({"_id": "2", "_source": {"x": 1, "y": 2}}), json!({"_id": "1", "_source": {}})];
+        assert_ne!(whole, sum(&[&swapped[0], &swapped[1]]));
     }
 
     #[test]
-    fn order_and_pages_do_not_matter_but_every_byte_does() {
-        let (a, b) =
-            (json!({"_id": "1", "_source": {"x": 1, "y": 2}}), json!({"_id": "2", "_source": {}}));
-        let whole = sum(&[page(json!([a, b]))]);
-        assert_eq!(whole, sum(&[page(json!([b])), page(json!([a]))]));
-        assert_eq!(whole.documents, 2);
-        let keys = json!({"_id": "1", "_source": {"y": 2, "x": 1}});
-        assert_eq!(whole, sum(&[page(json!([keys, b]))]));
-        let other = json!({"_id": "1", "_source": {"x": 1, "y": 3}});
-        assert_ne!(whole, sum(&[page(json!([other, b]))]));
-        let swapped =
-            [json!({"_id": "2", "_source": {"x": 1, "y": 2}}), json!({"_id": "1", "_source": {}})];
-        assert_ne!(whole, sum(&[page(json!(swapped))]));
+    fn a_document_is_held_with_its_number_and_version() {
+        let hit = json!({"_id": "1", "_seq_no": 7, "_version": 2, "_source": {"x": 1}});
+        let content = hash_of_text("1", br#"{ "x": 1 }"#);
+        assert_eq!(held(&hit), ledger::Held { id: "1".to_owned(), seq_no: 7, version: 2, content });
     }
 
     #[test]
     fn only_started_copies_of_the_kind_are_read() {
-        let rows = json!([
-            {"shard": "1", "prirep": "p", "state": "STARTED", "node": "b"},
-            {"shard": "0", "prirep": "p", "state": "STARTED", "node": "a"},
-            {"shard": "0", "prirep": "r", "state": "STARTED", "node": "b"},
-            {"shard": "1", "prirep": "r", "state": "UNASSIGNED", "node": null},
-        ]);
-        let place = |shard, node: &str| Place { shard, node: node.to_owned() };
-        assert_eq!(places(&rows, Copies::Primaries), [place(0, "a"), place(1, "b")]);
-        assert_eq!(places(&rows, Copies::Replicas), [place(0, "b")]);
+        let copy = |primary: bool, state: &str, node: &str| {
+            json!({
+                "routing": { "primary": primary, "state": state, "node": node },
+                "seq_no": { "max_seq_no": 4, "local_checkpoint": -1 },
+            })
+        };
+        let stats = json!({ "indices": { "a": { "shards": {
+            "1": [copy(true, "STARTED", "b"), copy(false, "INITIALIZING", "a")],
+            "0": [copy(false, "STARTED", "b"), copy(true, "STARTED", "a")],
+        } } } });
+        let found = |copies| -> Vec<(u32, String)> {
+            let places = places(&stats, copies);
+            assert!(places.iter().all(|p| (p.max_seq_no, p.local_checkpoint) == (Some(4), None)));
+            places.into_iter().map(|place| (place.shard, place.node)).collect()
+        };
+        let (a0, b0, b1) = ((0, "a".to_owned()), (0, "b".to_owned()), (1, "b".to_owned()));
+        assert_eq!(found(Copies::Primaries), [a0.clone(), b1.clone()]);
+        assert_eq!(found(Copies::Replicas), std::slice::from_ref(&b0));
+        assert_eq!(found(Copies::All), [a0, b0, b1]);
         assert_eq!(places(&json!(null), Copies::Primaries), []);
     }
 }

@@ -31,8 +31,8 @@ pub(crate) struct Args {
     /// cluster that is already there, with its hosts joined by commas.
     #[arg(long, value_name = "WHERE", default_value_t = On::Embedded, value_parser = On::parse)]
     on: On,
-    /// With a URL: the cluster that has the data, where a plan recovers from another one; the URL of --on is the one
-    /// that follows.
+    /// With a URL: the cluster that has the data, where a plan recovers from another one or follows one; the URL of
+    /// --on is the one that follows.
     #[arg(long, value_name = "URL")]
     leader: Option<String>,
     /// With a URL: make an index and change settings there. Both are taken back at the end.

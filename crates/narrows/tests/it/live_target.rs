@@ -148,3 +148,111 @@ fn two_clusters_that_are_one_or_read_each_other_already_are_left_alone() {
     assert_eq!((follower.settings(), follower.indices()), (others, vec![]));
     assert_eq!((leader.settings(), leader.indices()), (json!({}), vec![]));
 }
+
+/// Documents are written and changed while one cluster follows the other; a node is to be killed meanwhile, which is
+/// left out.
+const FOLLOWS: &str = r#"
+name = "follows"
+about = "Following between clusters that are there."
+steps = [
+    "start",
+    "index",
+    { index_in_background = { documents_per_s = 500, updates = 0.2, deletes = 0.1 } },
+    "follow",
+    { wait = { lasts = "2s" } },
+    { fault = { kind = "kill", node = "follower-0", lasts = "1s" } },
+    { wait_for_lag = { under = 1_000, within = "1m" } },
+    "stop_indexing",
+    { wait_for_lag = { under = 1, within = "1m" } },
+    "verify",
+]
+sample = "200ms"
+laps = 1
+
+[leader]
+nodes = 1
+
+[follower]
+nodes = 1
+
+[link]
+rtt = "100ms"
+rate = "1gbit"
+
+[corpus]
+name = "geopoint"
+documents = 2_000
+bulk_documents = 200
+clients = 2
+
+[[index]]
+name = "leader"
+shards = 2
+replicas = 0
+
+[[variant]]
+name = "adaptive"
+[variant.settings]
+"narrows.following.pace" = "adaptive"
+
+[[variant]]
+name = "field"
+[variant.settings]
+"narrows.following.pace" = "field"
+"#;
+
+/// Through `_ccr` and through OpenSearch's plugin: every document of every copy is held against what was answered, and
+/// nothing is left on either cluster.
+#[test]
+fn clusters_follow_each_other_through_the_api_that_they_have() {
+    let runs = tempfile::tempdir().unwrap();
+    let plan = runs.path().join("follows.toml");
+    std::fs::write(&plan, FOLLOWS).unwrap();
+    for release in ["elasticsearch-7.10", "opensearch-2"] {
+        let start = || Cluster::start_with(1, |command| command.args(["--as", release]));
+        let (leader, follower) = (start(), start());
+        let runs = tempfile::tempdir().unwrap();
+        let more = ["--allow-changes", "--json", "--leader", leader.url()];
+        let plan = plan.to_str().unwrap();
+        let output = run_plan(plan, &follower, runs.path(), &more).output().unwrap();
+        let found = common::json(&output);
+        let rows = found["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 1, "the variants are one here: {found}");
+        let following = &found["following"][0]["laps"][0];
+        assert_eq!(
+            (&rows[0]["verified"], &rows[0]["variant"]),
+            (&json!(true), &json!("as it is set"))
+        );
+        assert_eq!(following["copies"], 4, "{release}: two of each side: {found}");
+        assert!(following["acknowledged"].as_u64() > Some(2_500), "{release}: {found}");
+        let said = said(&output);
+        assert!(said.contains("Faults are left out"), "{said}");
+        for cluster in [&leader, &follower] {
+            assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]), "{release}");
+        }
+        let stats = follower.ask("GET", "/_plugins/_replication/follower_stats", "");
+        assert_eq!(stats["num_syncing_indices"], 0, "{stats}");
+    }
+}
+
+/// What could not all be taken back is refused before anything is made.
+#[test]
+fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_there() {
+    let runs = tempfile::tempdir().unwrap();
+    let plan = runs.path().join("follows.toml");
+    let by_name = FOLLOWS.replace("    \"index\",\n", "").replace("    \"follow\",\n", "");
+    let by_pattern = by_name.replace(
+        "    \"start\",\n",
+        "    \"start\",\n    { auto_follow = { name = \"all\", patterns = [\"*\"] } },\n",
+    );
+    std::fs::write(&plan, by_pattern).unwrap();
+    let (leader, follower) = (Cluster::start(1), Cluster::start(1));
+    let plan = plan.to_str().unwrap();
+    let with_leader = ["--allow-changes", "--leader", leader.url()];
+    let output = run_plan(plan, &follower, runs.path(), &with_leader).output().unwrap();
+    failed(&output, 2, &["a pattern or a rollover", "--on virtual"]);
+    let output =
+        run_plan("follow-small", &follower, runs.path(), &["--allow-changes"]).output().unwrap();
+    failed(&output, 2, &["--leader URL"]);
+    assert_eq!((follower.settings(), follower.indices()), (json!({}), vec![]));
+}

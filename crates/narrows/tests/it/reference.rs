@@ -1,4 +1,4 @@
-//! `docs/reference.md`: settings, causes, and the fields of records, each from where it is defined.
+//! `docs/reference.md`: commands, settings, causes, and the fields of records, each from where it is defined.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,15 +9,33 @@ use crate::common::{folded, narrows};
 const HEAD: &str = "\
 # Reference
 
-Written by `NARROWS_WRITE=1 cargo test --release -p narrows --test it reference` from the program itself: its tables of
-settings and causes, and the types of its records. [Keys of a plan](plans.md) and [REST](rest.md) have pages of their
-own; `narrows help COMMAND` and the manual pages have the commands and their options.
+Written by `NARROWS_WRITE=1 cargo test --release -p narrows --test it reference` from the program itself: its help, its
+tables of settings and causes, and the types of its records. [Keys of a plan](plans.md) and [REST](rest.md) have pages
+of their own.
 ";
 
 fn printed(args: &[&str]) -> String {
     let output = narrows(args);
     assert_eq!(output.status.code(), Some(0), "{args:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// The help of a command, then that of each of its own commands.
+fn write_commands(out: &mut String, command: &[&str]) {
+    let help = printed(&[command, &["--help"]].concat());
+    let (level, name) = match command {
+        [] => ("##", "Commands".to_owned()),
+        _ => ("###", format!("narrows {}", command.join(" "))),
+    };
+    let _ = write!(out, "\n{level} {name}\n\n```text\n{}\n```\n", help.trim_end());
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // Names are set in by two blanks, and what is told of them by more.
+    for line in listed.take_while(|line| line.starts_with("  ")) {
+        let name = line[2..].split(' ').next().filter(|name| !name.is_empty() && *name != "help");
+        if let Some(name) = name {
+            write_commands(out, &[command, &[name]].concat());
+        }
+    }
 }
 
 fn write_settings(out: &mut String) {
@@ -96,10 +114,16 @@ fn write_records(out: &mut String) {
 #[test]
 fn the_reference_is_what_the_program_says() {
     let mut made = HEAD.to_owned();
+    write_commands(&mut made, &[]);
     write_settings(&mut made);
     write_causes(&mut made);
     write_records(&mut made);
-    for part in ["`indices.recovery.max_bytes_per_sec`", "| `plan_text` |", "### Row\n"] {
+    for part in [
+        "### narrows dcp serve\n",
+        "`indices.recovery.max_bytes_per_sec`",
+        "| `plan_text` |",
+        "### Row\n",
+    ] {
         assert!(made.contains(part), "{part}");
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");

@@ -82,6 +82,10 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     assert_eq!(ids(&near), [0, 1, 2, 3, 4, 5]);
     let counted = c.must("POST", "/a/_count", json!({"query": {"term": {"word": "green"}}})).await;
     assert_eq!(counted["count"], 50);
+    // Those of one shard, where that is asked for.
+    let of_first = c.must("GET", "/a/_count?preference=_shards:0", Value::Null).await;
+    let of_first = of_first["count"].as_u64().unwrap();
+    assert!((1..200).contains(&of_first), "{of_first}");
     let one = c.must("GET", "/a/_search?sort=n:desc&size=1&_source_includes=n", Value::Null).await;
     assert_eq!(one["hits"]["hits"][0]["_source"], json!({"n": 199}));
     settled(&c).await;

@@ -80,11 +80,7 @@ pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> R
 async fn begin_to_follow(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
     for index in &run.plan.indices {
         let settings = follower_settings(run, &[index], &following.variant);
-        let body = json!({
-            "remote_cluster": LEADER, "leader_index": index.name, "settings": settings,
-        });
-        let path = format!("/{}/_ccr/follow?wait_for_active_shards=0", index.name);
-        run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
+        run.begin_following(&index.name, Some(settings)).await?;
     }
     following.follows = true;
     following.happened = "the follower began".to_owned();
@@ -112,9 +108,9 @@ async fn begin_to_auto_follow(
 
 /// As many replicas as on the leader, as far as there are nodes for them.
 fn follower_settings(run: &Runner<'_>, indices: &[&Index], variant: &Variant) -> Value {
-    let nodes = run.plan.follower.as_ref().map_or(1, |follower| follower.nodes);
+    let nodes = run.clusters.nodes(FOLLOWER).len().max(1);
     let wanted = indices.iter().map(|index| index.replicas_of(variant)).max().unwrap_or(0);
-    json!({ "index.number_of_replicas": wanted.min(nodes - 1) })
+    json!({ "index.number_of_replicas": wanted.min(nodes as u32 - 1) })
 }
 
 async fn have_fault(

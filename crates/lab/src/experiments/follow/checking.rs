@@ -65,7 +65,6 @@ pub(super) async fn check(run: &Runner<'_>, ledgers: &WriteLedgers) -> Result<Fo
 
 /// Every copy of an index, once all of them are started.
 async fn every_copy(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<Copy>, Error> {
-    let client = RestClient::new(&run.env).with_limit(PATIENCE);
     let mut tries = 0;
     loop {
         tries += 1;
@@ -73,16 +72,11 @@ async fn every_copy(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<
         // An index that was created a moment ago may not be followed yet.
         let health = run.ask(cluster, "GET", &path, None).await.unwrap_or_default();
         let is_green = health["status"] == "green";
-        let mut copies: Vec<Copy> = Vec::new();
-        for node in run.clusters.nodes(cluster).into_iter().filter(|_| is_green) {
-            let path = format!("/{index}/_narrows/copies");
-            let answer = client.send(&node.http, "GET", &path, Bytes::new()).await?;
-            let read = serde_json::from_slice::<Vec<Copy>>(&answer.body);
-            copies.extend(read.map_err(|error| Error::Digest {
-                cluster: cluster.to_owned(),
-                why: error.to_string(),
-            })?);
-        }
+        let copies = match is_green {
+            false => Vec::new(),
+            true if run.reads_by_search(cluster).await? => run.list_copies(cluster, index).await?,
+            true => ask_each_node(run, cluster, index).await?,
+        };
         if is_green && health["active_shards"].as_u64() == Some(copies.len() as u64) {
             return Ok(copies);
         }
@@ -93,4 +87,21 @@ async fn every_copy(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<
         }
         run.env.sleep(LOOK_AGAIN).await;
     }
+}
+
+/// The copies of nodes that list them themselves.
+async fn ask_each_node(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<Copy>, Error> {
+    let client = RestClient::new(&run.env).with_limit(PATIENCE);
+    let mut copies: Vec<Copy> = Vec::new();
+    for node in run.clusters.nodes(cluster) {
+        let path = format!("/{index}/_narrows/copies");
+        let answer = client.send(&node.http, "GET", &path, Bytes::new()).await?;
+        let read = serde_json::from_slice::<Vec<Copy>>(&answer.body);
+        let not_read = |error: serde_json::Error| Error::Digest {
+            cluster: cluster.to_owned(),
+            why: error.to_string(),
+        };
+        copies.extend(read.map_err(not_read)?);
+    }
+    Ok(copies)
 }

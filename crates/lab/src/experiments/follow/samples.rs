@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use record::{FollowSample, Line};
-use serde_json::Value;
 
 use super::lag::Following;
 use crate::error::Error;
-use crate::plan::FOLLOWER;
 use crate::runner::Runner;
 
 /// A node that stands still does not answer: a sample waits no longer than this.
@@ -24,8 +22,8 @@ pub(super) async fn sample_following(
     let mut sample = FollowSample::default();
     let limit = SAMPLE_PATIENCE.min(run.plan.sample.max(SAMPLE_PATIENCE / 3));
     if following.follows {
-        let path = format!("/{}/_ccr/stats", following.open_indices());
-        let asking = run.ask(FOLLOWER, "GET", &path, None);
+        let indices = following.open_indices();
+        let asking = run.following_stats(&indices);
         // A follower may not answer: faults are what is measured here.
         if let Ok(Ok(stats)) = run.env.timeout(limit, asking).await {
             following.read(&stats, &mut sample);
@@ -64,18 +62,6 @@ fn note_rollovers(run: &Runner<'_>, following: &mut Following) -> Result<(), Err
 
 /// The failure that the follower reports, in its words.
 pub(super) async fn what_fails(run: &Runner<'_>, following: &Following) -> String {
-    let path = format!("/{}/_ccr/stats", following.open_indices());
-    let Ok(stats) = run.ask(FOLLOWER, "GET", &path, None).await else {
-        return "the follower does not answer".to_owned();
-    };
-    let indices = stats["indices"].as_array().into_iter().flatten();
-    let mut shards = indices.flat_map(|index| index["shards"].as_array().into_iter().flatten());
-    let reason = |shard: &Value| {
-        let read = &shard["read_exceptions"][0]["exception"]["reason"];
-        [&shard["fatal_exception"]["reason"], read]
-            .into_iter()
-            .find_map(Value::as_str)
-            .map(str::to_owned)
-    };
-    shards.find_map(reason).unwrap_or_else(|| "no shard says why".to_owned())
+    let why = run.following_failure(&following.open_indices()).await;
+    why.unwrap_or_else(|| "the follower does not say why".to_owned())
 }
