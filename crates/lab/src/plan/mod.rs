@@ -41,6 +41,7 @@ mod rollover;
 mod scalar;
 mod step;
 mod topology;
+mod twin;
 mod variant;
 
 pub use action::{Action, Pattern, RandomRestarts, Searching};
@@ -63,4 +64,5 @@ pub use resolved::Resolved;
 pub use rollover::RolloverRule;
 pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
+pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
 pub use variant::Variant;
