@@ -60,6 +60,7 @@ pub use load::{FullLoad, LoadUse};
 pub use models::{ModelInUse, models, models_in_use};
 pub use parameter::{Parameter, ParameterScope};
 pub use published::Published;
+pub use resolve::target_bed;
 pub use resolved::Resolved;
 pub use rollover::RolloverRule;
 pub use step::{Measured, Step};

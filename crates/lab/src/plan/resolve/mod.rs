@@ -36,6 +36,8 @@ mod twin;
 mod values;
 mod variants;
 
+pub use test_bed::target_bed;
+
 #[cfg(test)]
 pub(super) use steps::names as step_names;
 
