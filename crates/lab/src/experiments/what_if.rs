@@ -1,6 +1,7 @@
 //! `what_if`: a cluster that was seen is put in place in virtual time, one thing is done to it, and the time until it is
 //! green again is measured.
 
+mod grain;
 mod outlook;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use record::units::show_bytes;
 use serde_json::{Value, json};
 use world::model::{Host, parameters};
 
+use self::grain::{CHUNK, Grain};
 use self::outlook::Outlook;
 use crate::error::Error;
 use crate::plan::{
@@ -69,11 +71,18 @@ impl Experiment for WhatIf {
         _writers: Option<&BackgroundWriters>,
     ) -> Result<Row, Error> {
         let twin = twin(run);
+        let grain = Grain::of(twin, turn.variant);
         if let Some(controls) = run.clusters.virtual_controls() {
-            controls.set_hosts(LEADER, &host(run, turn));
+            controls.set_hosts(LEADER, &grain.host(host(run, turn)));
         }
         let telemetry = run.begin_recovery(turn).await?;
-        put(run, &of_the_cluster(twin, turn.variant)).await?;
+        let mut settings = of_the_cluster(twin, turn.variant);
+        if let Some(chunk) = grain.setting() {
+            settings.insert(CHUNK, json!(chunk));
+            let text = format!("so much is to be copied that {chunk} go as one chunk");
+            run.note(Some(turn.variant), &text)?;
+        }
+        put(run, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
         let (copies, bytes) = twin.outstanding();
         let mut outlook = Outlook::new(began.1, copies, bytes, twin.nodes.len() + 1);

@@ -158,7 +158,11 @@ fn index_settings(seen: &Inventory, index: &str) -> Table {
     let own = seen.indices.get(index);
     let of = |name: &str| own.and_then(|own| own.get(name)).map(String::as_str);
     let mut settings = Table::new();
-    settings.insert(DELAY.to_owned(), of(DELAY).unwrap_or(DELAY_OF_THE_FIELD).into());
+    // The embedded engine does not wait.
+    let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
+    if let Some(delay) = of(DELAY).or(without) {
+        settings.insert(DELAY.to_owned(), delay.into());
+    }
     if let Some(priority) = of(PRIORITY) {
         settings.insert(PRIORITY.to_owned(), priority.into());
     }
