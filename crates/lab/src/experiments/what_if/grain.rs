@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn only_what_is_large_is_looked_at_coarsely() {
         assert_eq!(grain(10, 1 << 30).setting(), None, "20 000 chunks are few");
-        assert_eq!(grain(100, 10 << 30).setting().as_deref(), Some("26mb"));
+        assert_eq!(grain(100, 10 << 30).setting().as_deref(), Some("27136kb"));
         assert_eq!(grain(100_000, 2 << 20).setting(), None, "small copies are not cut to one step");
     }
 
@@ -110,7 +110,7 @@ mod tests {
         let times = u32::try_from(grain.factor).unwrap();
         assert_eq!(round_trip(&coarse), round_trip(&host) * times);
         assert_eq!(coarse.disk.seek, host.disk.seek * times);
-        assert!(coarse.disk.request_bytes >= 26 << 20 && times == 52);
+        assert!(coarse.disk.request_bytes >= 27136 << 10 && times == 53);
         assert!(coarse.costs.dispatch > Duration::ZERO);
     }
 }
