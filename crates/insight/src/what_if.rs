@@ -95,8 +95,8 @@ impl Held {
     /// For tables.
     pub fn label(self) -> &'static str {
         match self {
-            Held::NotNoticed => "not noticed yet",
-            Held::Delayed => "delayed allocation",
+            Held::NotNoticed => "no copy is known to be missing",
+            Held::Delayed => "delayed allocation: copies wait for their node",
             Held::Allocating => "waits for the allocator",
             Held::Copying => "copies are made",
         }

@@ -137,7 +137,7 @@ fn foreground(taken: &Foreground) -> String {
         .filter_map(|(share, of)| Some(format!("{} {of}", share?)))
         .collect();
     format!(
-        "It takes part on {} nodes, and of the busiest at most {}: what those who search and index do not have.",
+        "{} nodes take part. Of the busiest it takes at most {},\nwhich those who search and index do not have meanwhile.",
         taken.nodes,
         parts.join(", ")
     )

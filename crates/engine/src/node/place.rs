@@ -113,10 +113,9 @@ async fn open_copy(
     let store = Shard::create(&core.env, &dir, &mapping, options).await?;
     let ShardContents { documents, bytes, segments } = contents.fitting();
     if documents > 0 {
+        // Every copy has all of it, and its commit says so.
+        store.advance_global_checkpoint(documents - 1);
         store.synthesize_stored(documents, bytes, Segments::halving(segments)).await?;
-    }
-    if let Some(checkpoint) = store.local_checkpoint() {
-        store.advance_global_checkpoint(checkpoint);
     }
     let metadata = CopyMetadata {
         allocation_id: copy.allocation_id.clone(),

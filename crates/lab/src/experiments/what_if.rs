@@ -27,6 +27,9 @@ const ENABLE: &str = "cluster.routing.allocation.enable";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDICES: &str = "index.";
 
+/// When a node that restarts is looked for: it is missed by then.
+const LOOK: Duration = Duration::from_secs(2);
+
 #[derive(Default)]
 pub(crate) struct WhatIf;
 
@@ -142,7 +145,10 @@ async fn restart(
     for node in nodes {
         let machine = Twin::machine(*node);
         run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
-        run.env.sleep(down).await;
+        let back = run.env.now() + down;
+        // All nodes are waited for, so that it takes as long as it may.
+        outlook.look(run, turn, telemetry, LOOK.min(down)).await?;
+        run.env.sleep_until(back).await;
         run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
         end = outlook.until_green(run, turn, telemetry).await?;
         let text = format!("{} has restarted, and all is green", twin(run).nodes[*node].name);

@@ -64,8 +64,8 @@ fn green_s(answer: &Value) -> f64 {
     answer["green_s"].as_f64().unwrap()
 }
 
-/// A second for the node to be missed, a minute of waiting, and two copies of 30 MB: node a and node b make one each, at
-/// 10 MB/s, so that they take three seconds.
+/// A second for the node to be missed, a minute of waiting, and two copies of 30 MB, one from a to b and one from b to a:
+/// what a node sends and what it receives have 10 MB/s together, so that they take six seconds.
 #[test]
 fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     let dir = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     let found = answer(dir.path(), &[file, "--lose", "c", "--draws", "2"]);
     let first = &found["answers"][0];
     let green = green_s(first);
-    assert!((63.0..67.0).contains(&green), "{first}");
+    assert!((66.0..69.0).contains(&green), "{first}");
     assert_eq!(first["draws"], 2);
     let what: Vec<&str> =
         first["phases"].as_array().unwrap().iter().map(|p| p["what"].as_str().unwrap()).collect();
@@ -87,7 +87,7 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
         let found = tried.iter().find(|answer| answer["variant"].as_str().unwrap().starts_with(name));
         green_s(found.unwrap_or_else(|| panic!("{name} was not tried: {tried:?}")))
     };
-    assert!(of("index.unassigned.node_left.delayed_timeout") < 8.0);
+    assert!(of("index.unassigned.node_left.delayed_timeout") < 9.0);
     assert!(of("indices.recovery.max_bytes_per_sec") < green - 1.5);
     assert!(of("all of these") < 5.0);
     assert_eq!(found["assumed"][0]["parameter"], "disk.write_bytes_per_s");
@@ -95,7 +95,7 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     let delay = "index.unassigned.node_left.delayed_timeout=10s";
     let set = answer(dir.path(), &[file, "--lose", "west", "--set", delay, "--draws", "1"]);
     assert_eq!(green_s(&set["answers"][0]), green, "west is c");
-    assert!((13.0..17.0).contains(&green_s(&set["answers"][1])), "{set}");
+    assert!((16.0..19.0).contains(&green_s(&set["answers"][1])), "{set}");
     assert_eq!(set["tried"], json!([]));
 }
 
@@ -111,7 +111,7 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     assert!((60.0..75.0).contains(&green), "{restarts}");
     assert_eq!(restarts["answers"][0]["bytes"], 0, "{restarts}");
     let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
-    assert!((3.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
+    assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::plan::{Twin, Variant};
 pub(super) const CHUNK: &str = "indices.recovery.chunk_size";
 const CHUNK_BYTES_WITHOUT: u64 = 512 << 10;
 /// About so many steps are taken.
-const STEPS: u64 = 40_000;
+const STEPS: u64 = 80_000;
 /// A step is no larger than this, nor than that part of a copy.
 const STEP_BYTES_MAX: u64 = 32 << 20;
 const PART_OF_A_COPY: u64 = 16;
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn only_what_is_large_is_looked_at_coarsely() {
         assert_eq!(grain(10, 1 << 30).setting(), None, "20 000 chunks are few");
-        assert_eq!(grain(100, 10 << 30).setting().as_deref(), Some("27136kb"));
+        assert_eq!(grain(100, 10 << 30).setting().as_deref(), Some("13824kb"));
         assert_eq!(grain(100_000, 2 << 20).setting(), None, "small copies are not cut to one step");
     }
 
@@ -110,7 +110,7 @@ mod tests {
         let times = u32::try_from(grain.factor).unwrap();
         assert_eq!(round_trip(&coarse), round_trip(&host) * times);
         assert_eq!(coarse.disk.seek, host.disk.seek * times);
-        assert!(coarse.disk.request_bytes >= 27136 << 10 && times == 53);
+        assert!(coarse.disk.request_bytes >= 13824 << 10 && times == 27);
         assert!(coarse.costs.dispatch > Duration::ZERO);
     }
 }

@@ -10,8 +10,12 @@ use crate::error::Error;
 use crate::plan::LEADER;
 use crate::runner::{Recoveries, Runner, Telemetry, Turn, Wanted};
 
-/// The curve has a point at every so much of the time that went by: a week is not looked at as a minute is.
-const POINTS: u32 = 24;
+/// The curve has so many points for each time in which as many copies are left: a week is not looked at as a minute is.
+const POINTS: u32 = 16;
+/// ... and no more than about so many in all.
+const POINTS_MAX: u32 = 400;
+/// While copies wait for their node it is looked at so often: what comes then is to be seen from its beginning.
+const WHILE_DELAYED: Duration = Duration::from_millis(500);
 /// Nodes are asked for their figures so often that this many answer at a point.
 const NODES_AT_ONCE: usize = 16;
 /// A cluster in which no copy comes up, and none is about to, for so long will not be green.
@@ -33,7 +37,7 @@ pub(super) struct Outlook {
 }
 
 /// The health of a cluster, as far as it matters here.
-struct Health {
+pub(super) struct Health {
     is_green: bool,
     initializing: u64,
     unassigned: u64,
@@ -54,15 +58,36 @@ impl Outlook {
         telemetry: &Telemetry,
     ) -> Result<Recoveries, Error> {
         let began = run.env.now();
+        let mut changed = (began, (0, 0));
+        let mut is_delayed = false;
         loop {
-            let every = run.plan.sample.max((run.env.now() - began) / POINTS);
-            let health = self.health(run, every).await?;
-            let recoveries = self.sample(run, turn, telemetry, &health).await?;
+            let now = run.env.now();
+            let every = if is_delayed { WHILE_DELAYED } else { (now - changed.0) / POINTS };
+            let every = run.plan.sample.max(every).max((now - began) / POINTS_MAX);
+            let (health, recoveries) = self.look(run, turn, telemetry, every).await?;
             if health.is_green {
                 return Ok(recoveries);
             }
+            is_delayed = health.delayed > 0 && health.initializing == 0;
+            let left = (health.initializing, health.unassigned);
+            if left != changed.1 {
+                changed = (run.env.now(), left);
+            }
             self.check_moves(run, turn, &health, &recoveries).await?;
         }
+    }
+
+    /// Looks once the cluster is green, or after a while.
+    pub(super) async fn look(
+        &mut self,
+        run: &Runner<'_>,
+        turn: &Turn<'_>,
+        telemetry: &Telemetry,
+        limit: Duration,
+    ) -> Result<(Health, Recoveries), Error> {
+        let health = self.health(run, limit).await?;
+        let recoveries = self.sample(run, turn, telemetry, &health).await?;
+        Ok((health, recoveries))
     }
 
     /// The health once the cluster is green, or after a while.
