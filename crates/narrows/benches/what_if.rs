@@ -25,7 +25,16 @@ const GREEN_PATIENCE: &str = "600s";
 const TABLE: Table = Table {
     page: "what_if",
     name: "measured",
-    columns: &["case", "asked", "copied, MB", "predicted, s", "interval, s", "measured, s", "error", "in it"],
+    columns: &[
+        "case",
+        "asked",
+        "copied, MB",
+        "predicted, s",
+        "interval, s",
+        "measured, s",
+        "error",
+        "in it",
+    ],
 };
 
 /// What happens in a case.
@@ -132,7 +141,9 @@ async fn prepare(target: &OpenSearchClusters, case: &Case) {
     for _ in 0..documents.div_ceil(BULK_DOCUMENTS) {
         let mut lines = String::new();
         for _ in 0..BULK_DOCUMENTS {
-            let text: String = (0..DOCUMENT_BYTES / 16).map(|_| format!("{:016x}", split_mix(&mut letters))).collect();
+            let text: String = (0..DOCUMENT_BYTES / 16)
+                .map(|_| format!("{:016x}", split_mix(&mut letters)))
+                .collect();
             lines.push_str(&format!("{{\"index\":{{}}}}\n{{\"t\":\"{text}\"}}\n"));
         }
         let path = format!("/{INDEX}/_bulk?filter_path=errors");
@@ -189,7 +200,12 @@ fn predict(target: &OpenSearchClusters, case: &Case, victim: &str) -> Value {
 }
 
 /// Does it; seconds until all is green.
-async fn carry_out(target: &mut OpenSearchClusters, case: &Case, victim: &str, nodes: usize) -> f64 {
+async fn carry_out(
+    target: &mut OpenSearchClusters,
+    case: &Case,
+    victim: &str,
+    nodes: usize,
+) -> f64 {
     let began = Instant::now();
     match case.kind {
         Kind::Lose => {

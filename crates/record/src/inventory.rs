@@ -62,7 +62,7 @@ pub struct InventoryCopy {
     pub node: Option<String>,
     /// Documents.
     pub documents: Option<u64>,
-    /// Bytes of its files.
+    /// Bytes of its files: of a primary those that are committed, as far as segments were told.
     pub bytes: Option<u64>,
     /// Segments.
     pub segments: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use insight::what_if::{Answer, Foreground, Held, Phase, Point};
+use insight::what_if::{Answer, Foreground, Held, NOT_MODELLED, Phase, Point};
 use record::Limit;
 use record::units::{show_bytes, show_seconds};
 
@@ -29,7 +29,8 @@ pub fn what_if(asked: &str, answers: &[Answer], tried: &[Answer]) -> String {
     let _ = writeln!(text, "\n{}", foreground(&first.foreground));
     if tried.len() > 1 {
         let _ = writeln!(text, "\nWhat settings bring, each by itself");
-        let columns = [("setting", false), ("green after", true), ("gain", true), ("held by", false)];
+        let columns =
+            [("setting", false), ("green after", true), ("gain", true), ("held by", false)];
         let row = |answer: &Answer| {
             let held = answer.phases.iter().rfind(|phase| phase.what == Held::Copying);
             vec![
@@ -55,14 +56,14 @@ fn green(answer: &Answer) -> String {
         false => String::new(),
     };
     let bytes = show_bytes(answer.bytes);
-    match answer.draws {
-        1 => format!("green after {when}{gain}; {bytes} are copied"),
-        draws => format!(
-            "green after {when} ({} to {} over {draws} draws of what is not known){gain}; {bytes} are copied",
-            show_seconds(least),
-            show_seconds(most)
-        ),
-    }
+    format!(
+        "green after {when}{gain}; {bytes} are copied\n  \
+         between {} and {}: {} draws of what is not known, and {:.0} % for what is not modelled",
+        show_seconds(least),
+        show_seconds(most),
+        answer.draws,
+        NOT_MODELLED * 100.0
+    )
 }
 
 fn write_phases(text: &mut String, answer: &Answer) {
@@ -82,12 +83,8 @@ fn write_phases(text: &mut String, answer: &Answer) {
     let copying = answer.phases.iter().filter(|phase| phase.what == Held::Copying);
     let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
     if let Some([(first, _), (second, _), ..]) = longest.map(|phase| &phase.limits[..]) {
-        let _ = writeln!(
-            text,
-            "  If {} held no more, {} would be next.",
-            name(*first),
-            name(*second)
-        );
+        let _ =
+            writeln!(text, "  If {} held no more, {} would be next.", name(*first), name(*second));
     }
 }
 
@@ -132,10 +129,8 @@ fn foreground(taken: &Foreground) -> String {
         (share(taken.disk_peak), "of its disk"),
         (share(taken.cores_peak), "of its cores"),
     ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .filter_map(|(share, of)| Some(format!("{} {of}", share?)))
-        .collect();
+    let parts: Vec<String> =
+        parts.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", share?))).collect();
     format!(
         "{} nodes take part. Of the busiest it takes at most {},\nwhich those who search and index do not have meanwhile.",
         taken.nodes,

@@ -13,6 +13,10 @@ use crate::Error;
 const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.roles,nodes.*.attributes,nodes.*.os.allocated_processors";
 const COPIES: &str =
     "/_cat/shards?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count";
+const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primary,\
+    indices.*.shards.*.segments.*.size_in_bytes,indices.*.shards.*.segments.*.committed";
+/// Segments are asked for where there are no more copies than this: some hundred bytes for each segment of each.
+const COPIES_MAX: usize = 4000;
 const INDICES: &str = "/_settings?flat_settings=true";
 const INDEXED: &str =
     "/_nodes/stats/indices/indexing?filter_path=nodes.*.indices.indexing.index_total";
@@ -25,7 +29,16 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
     let mut gaps = Vec::new();
     let nodes = parse::inventory_nodes(&client.get(NODES).await?);
     let before = (ask(client, INDEXED, &mut gaps).await?, client.now());
-    let copies = parse::inventory_copies(&client.get(COPIES).await?);
+    let mut copies = parse::inventory_copies(&client.get(COPIES).await?);
+    if copies.len() <= COPIES_MAX {
+        let segments = ask(client, SEGMENTS, &mut gaps).await?;
+        let committed = segments.as_ref().map(parse::committed).unwrap_or_default();
+        for copy in copies.iter_mut().filter(|copy| copy.primary) {
+            if let Some((bytes, segments)) = committed.get(&(copy.index.clone(), copy.shard)) {
+                (copy.bytes, copy.segments) = (Some(*bytes), Some(*segments));
+            }
+        }
+    }
     let settings = format!(
         "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path={}",
         parse::SETTINGS_FILTER
@@ -58,11 +71,7 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
 }
 
 /// An answer; none where the cluster refuses it, which is a gap.
-async fn ask(
-    client: &LiveClient,
-    path: &str,
-    gaps: &mut Vec<Gap>,
-) -> Result<Option<Value>, Error> {
+async fn ask(client: &LiveClient, path: &str, gaps: &mut Vec<Gap>) -> Result<Option<Value>, Error> {
     match client.get(path).await {
         Ok(answer) => Ok(Some(answer)),
         Err(error @ (Error::Forbidden { .. } | Error::Refused { .. } | Error::TooLarge { .. })) => {

@@ -59,8 +59,9 @@ pub async fn place(nodes: &[Node], indices: &[Placement]) -> Result<(), Failure>
     let batch = state::apply_all(&mut after, now_ms, events().collect());
     batch.accepted.iter().try_for_each(|one| one.as_ref().copied().map_err(Failure::from))?;
     let after = Rc::new(after);
-    let contents: Rc<BTreeMap<String, Vec<ShardContents>>> =
-        Rc::new(indices.iter().map(|one| (one.placed.index.clone(), one.contents.clone())).collect());
+    let contents: Rc<BTreeMap<String, Vec<ShardContents>>> = Rc::new(
+        indices.iter().map(|one| (one.placed.index.clone(), one.contents.clone())).collect(),
+    );
     let opening: Vec<_> = nodes
         .iter()
         .map(|node| {

@@ -207,7 +207,8 @@ impl Recovery {
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
         let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
         let (mapping, options) = self.options(None).ok()?;
-        let store = Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await.ok()?;
+        let store =
+            Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await.ok()?;
         let is_in_history = is_of_term || store.max_seq_no() <= store.global_checkpoint();
         (is_in_history && metadata.is_of(store.history_uuid())).then_some(store)
     }

@@ -20,9 +20,8 @@ pub(super) fn delayed_until_ms(state: &ClusterState, slot: Slot<'_>) -> Option<u
         return None;
     }
     let holders = state.holders(slot.index, slot.number).into_iter().flatten();
-    let mut others = holders.filter(|(node, _)| {
-        state.present.contains(*node) && slot.shard.on_node(node).is_none()
-    });
+    let mut others = holders
+        .filter(|(node, _)| state.present.contains(*node) && slot.shard.on_node(node).is_none());
     let until = at_ms.saturating_add(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
     others.next().is_none().then_some(until)
 }
@@ -38,8 +37,7 @@ pub fn delayed_copies(state: &ClusterState, now_ms: u64) -> usize {
 }
 
 fn waiting(state: &ClusterState, now_ms: u64) -> impl Iterator<Item = u64> {
-    let delayed =
-        state.indices.iter().filter(|(_, meta)| meta.delayed_timeout() > Duration::ZERO);
+    let delayed = state.indices.iter().filter(|(_, meta)| meta.delayed_timeout() > Duration::ZERO);
     let shards = delayed.flat_map(|(index, _)| {
         let shards = state.routing.get(index).into_iter().flat_map(|shards| shards.iter());
         (0..).zip(shards).map(move |(number, shard)| (index.as_str(), number, shard))

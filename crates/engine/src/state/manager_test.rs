@@ -302,7 +302,8 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
         let place = lab.initializing()[0].clone();
         lab.fail(&place, "no room");
     }
-    let words = super::super::explain(&lab.state, lab.now_ms)[0].reason.as_ref().unwrap().words.clone();
+    let words =
+        super::super::explain(&lab.state, lab.now_ms)[0].reason.as_ref().unwrap().words.clone();
     assert!(words.contains("tried again every cluster.info.update.interval"), "{words}");
     for _ in 0..3 {
         assert_eq!(lab.initializing().len(), 0);

@@ -123,8 +123,11 @@ async fn lose(
     let twin = twin(run);
     let names: Vec<&str> = nodes.iter().map(|node| twin.nodes[*node].name.as_str()).collect();
     let (copies, bytes) = twin.outstanding();
-    let text =
-        format!("{} lost: {copies} copies of {} are to be made", names.join(", "), show_bytes(bytes));
+    let text = format!(
+        "{} lost: {copies} copies of {} are to be made",
+        names.join(", "),
+        show_bytes(bytes)
+    );
     run.note(Some(turn.variant), &text)?;
     for node in nodes {
         run.clusters.faults()?.begin(&Twin::machine(*node), FaultKind::Kill).await?;
@@ -146,8 +149,8 @@ async fn restart(
         let machine = Twin::machine(*node);
         run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
         let back = run.env.now() + down;
-        // All nodes are waited for, so that it takes as long as it may.
-        outlook.look(run, turn, telemetry, LOOK.min(down)).await?;
+        run.env.sleep(LOOK.min(down)).await;
+        outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
         run.env.sleep_until(back).await;
         run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
         end = outlook.until_green(run, turn, telemetry).await?;
@@ -166,9 +169,8 @@ fn of_indices(variant: &Variant) -> BTreeMap<&str, &str> {
 /// A variant's settings of the cluster, in the words of virtual time. No copy is placed on the manager.
 fn of_the_cluster<'v>(twin: &Twin, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
     let settings = variant.settings.iter().filter(|(name, _)| !name.starts_with(OF_INDICES));
-    let one = |(name, value): (&'v String, &String)| {
-        (name.as_str(), json!(twin.translated(name, value)))
-    };
+    let one =
+        |(name, value): (&'v String, &String)| (name.as_str(), json!(twin.translated(name, value)));
     let mut settings: BTreeMap<&str, Value> = settings.map(one).collect();
     let excluded = settings.get(EXCLUDE).and_then(Value::as_str).filter(|names| !names.is_empty());
     let excluded = excluded.map_or_else(|| MANAGER.to_owned(), |more| format!("{more},{MANAGER}"));

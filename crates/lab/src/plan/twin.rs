@@ -140,13 +140,17 @@ impl Twin {
             };
             let copies = wanted.unwrap_or(index.replicas) as usize + 1;
             let lost = match &self.question {
-                Question::Lose(lost) => shard.nodes.iter().filter(|node| lost.contains(node)).count(),
+                Question::Lose(lost) => {
+                    shard.nodes.iter().filter(|node| lost.contains(node)).count()
+                }
                 _ => 0,
             };
             (copies + lost).saturating_sub(shard.nodes.len()) as u64
         };
-        let shards =
-            self.indices.iter().flat_map(|index| index.shards.iter().map(move |shard| (index, shard)));
+        let shards = self
+            .indices
+            .iter()
+            .flat_map(|index| index.shards.iter().map(move |shard| (index, shard)));
         shards.fold((0, 0), |(copies, bytes), (index, shard)| {
             let count = missing(index, shard);
             (copies + count, bytes + count * shard.contents.bytes)

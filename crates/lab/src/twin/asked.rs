@@ -43,7 +43,8 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     for key in ["lose", "restart", "down", "replicas"] {
         twin.remove(key);
     }
-    let texts = |names: &[String]| names.iter().map(|n| Value::from(n.as_str())).collect::<Vec<_>>();
+    let texts =
+        |names: &[String]| names.iter().map(|n| Value::from(n.as_str())).collect::<Vec<_>>();
     match asked {
         Asked::Lose(names) => {
             twin.insert("lose".to_owned(), texts(names).into());
@@ -76,18 +77,21 @@ pub fn as_it_is(plan: &mut TwinPlan) {
 pub fn set(plan: &mut TwinPlan, settings: &[(String, String)]) {
     let settings: Vec<(&str, String)> =
         settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    let name: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let name: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     push(plan, variant(&name.join(", "), &settings));
 }
 
 /// Adds a variant for each of the settings that matter, and one with all of them.
 pub fn trials(plan: &mut TwinPlan) {
     let of = |name: &str| plan.get("settings").and_then(|settings| settings.get(name)).cloned();
-    let text = |value: Option<Value>| value.and_then(|value| match value {
-        Value::String(text) => Some(text),
-        Value::Integer(number) => Some(number.to_string()),
-        _ => None,
-    });
+    let text = |value: Option<Value>| {
+        value.and_then(|value| match value {
+            Value::String(text) => Some(text),
+            Value::Integer(number) => Some(number.to_string()),
+            _ => None,
+        })
+    };
     let number = |name: &str, without: i64| {
         text(of(name)).and_then(|text| text.parse::<i64>().ok()).unwrap_or(without)
     };

@@ -147,9 +147,12 @@ pub(super) fn assume(plan: &mut TwinPlan) {
 /// What the plan goes by that nobody has seen or said.
 pub fn assumptions(plan: &TwinPlan) -> Vec<Assumption> {
     let parameters = plan.get("virtual").and_then(Value::as_table);
-    let uncertain = plan.get("twin").and_then(|twin| twin.get("uncertain")).and_then(Value::as_array);
+    let uncertain =
+        plan.get("twin").and_then(|twin| twin.get("uncertain")).and_then(Value::as_array);
     let between = |parameter: &str| {
-        let row = uncertain?.iter().find(|row| row.get("parameter").and_then(Value::as_str) == Some(parameter))?;
+        let row = uncertain?
+            .iter()
+            .find(|row| row.get("parameter").and_then(Value::as_str) == Some(parameter))?;
         Some((row.get("least")?.as_str()?.to_owned(), row.get("most")?.as_str()?.to_owned()))
     };
     let one = |(name, row): (&String, &Value)| {

@@ -198,10 +198,152 @@ fn machines(plan: &mut TwinPlan, seen: &Inventory, left_out: &mut Vec<String>) {
             left_out.push(format!("how cores differ from node to node: each has {median}"));
         }
     }
-    let mut trips: Vec<f64> =
-        seen.round_trips_ms.iter().copied().filter(|ms| *ms > 0.0).collect();
+    let mut trips: Vec<f64> = seen.round_trips_ms.iter().copied().filter(|ms| *ms > 0.0).collect();
     trips.sort_by(f64::total_cmp);
     if let Some(ms) = trips.get(trips.len() / 2) {
         put(plan, "card.delay", format!("{}ns", (ms * 1e6 / 4.0) as u64), Known::Seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::inventory::InventoryNode;
+    use record::observation::{Identity, Setting};
+
+    use super::*;
+    use crate::experiments::STEPS;
+    use crate::plan::{Plan, Question, Resolved};
+    use crate::twin::{self, Asked};
+
+    fn seen() -> Inventory {
+        let node = |name: &str, zone: &str, data: bool| InventoryNode {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            holds_data: Some(data),
+            attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
+            cores: Some(8),
+        };
+        let copy = |shard: u32, primary: bool, state: &str, node: Option<&str>| InventoryCopy {
+            index: "Logs of \"today\"".to_lowercase().replace([' ', '"'], "-"),
+            shard,
+            primary,
+            state: state.to_owned(),
+            node: node.map(str::to_owned),
+            documents: node.map(|_| 1000),
+            bytes: node.map(|_| 5_000_000),
+            segments: node.map(|_| 7),
+        };
+        let setting = |value: &str, scope| Setting { value: value.to_owned(), scope };
+        Inventory {
+            cluster: Identity {
+                name: "My logs".into(),
+                flavour: "opensearch".into(),
+                version: "2.19.1".into(),
+            },
+            nodes: vec![node("a", "r1", true), node("b", "r2", true), node("m", "r1", false)],
+            copies: vec![
+                copy(0, true, "STARTED", Some("a")),
+                copy(0, false, "STARTED", Some("b")),
+                copy(1, true, "RELOCATING", Some("b")),
+                copy(1, false, "UNASSIGNED", None),
+                copy(2, true, "UNASSIGNED", None),
+                copy(2, false, "UNASSIGNED", None),
+            ],
+            settings: Some(BTreeMap::from([
+                (
+                    "indices.recovery.max_bytes_per_sec".to_owned(),
+                    setting("80mb", Scope::Persistent),
+                ),
+                (
+                    "cluster.routing.allocation.awareness.attributes".to_owned(),
+                    setting("rack", Scope::Persistent),
+                ),
+                ("cluster.routing.rebalance.enable".to_owned(), setting("none", Scope::Persistent)),
+            ])),
+            indices: BTreeMap::new(),
+            round_trips_ms: vec![0.0, 2.0, 4.0],
+            indexed_per_s: None,
+            gaps: Vec::new(),
+        }
+    }
+
+    fn resolved(plan: &TwinPlan) -> Resolved {
+        let text = twin::text(plan);
+        let check = |name: &str, value: &str| {
+            engine::settings::check(name, value).map(drop).map_err(|e| e.to_string())
+        };
+        let plan =
+            Plan::parse("twin.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        plan.resolve(1.0, STEPS, check).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn asked(seen: &Inventory, given: &Given, lost: &str) -> (TwinPlan, Vec<String>) {
+        let Import { mut plan, left_out } = import(seen, given).unwrap();
+        twin::ask(&mut plan, &Asked::Lose(vec![lost.to_owned()]));
+        twin::as_it_is(&mut plan);
+        twin::trials(&mut plan);
+        (plan, left_out)
+    }
+
+    #[test]
+    fn a_cluster_becomes_a_plan_that_is_read_again() {
+        let (plan, left_out) = asked(&seen(), &Given::default(), "r2");
+        let resolved = resolved(&plan);
+        let twin = resolved.twin.as_ref().unwrap();
+        assert_eq!(twin.question, Question::Lose(vec![1]), "r2 is where b is");
+        assert_eq!((twin.nodes.len(), resolved.leader.nodes), (2, 3), "m holds no data");
+        let [index] = &twin.indices[..] else { panic!("{:?}", twin.indices) };
+        assert_eq!((index.replicas, index.shards.len()), (1, 2), "shard 2 has no primary");
+        assert_eq!(
+            (&index.shards[0].nodes[..], &index.shards[1].nodes[..]),
+            (&[0, 1][..], &[1][..])
+        );
+        assert_eq!(index.settings["index.unassigned.node_left.delayed_timeout"], "1m");
+        assert_eq!(resolved.variants[0].settings["indices.recovery.max_bytes_per_sec"], "80mb");
+        let names: Vec<&str> =
+            resolved.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names[1], "indices.recovery.max_bytes_per_sec = 320mb");
+        assert_eq!(*names.last().unwrap(), "all of these");
+        assert!(left_out.iter().any(|one| one.contains("awareness")), "{left_out:?}");
+        assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
+    }
+
+    #[test]
+    fn what_is_said_or_seen_is_not_assumed() {
+        let given = Given { link: Some("25gbit".to_owned()), ..Given::default() };
+        let (plan, _) = asked(&seen(), &given, "a");
+        let assumed: Vec<String> =
+            twin::assumptions(&plan).into_iter().map(|one| one.what).collect();
+        assert_eq!(
+            assumed,
+            ["disk.read_bytes_per_s", "disk.write_bytes_per_s"],
+            "the round trip was seen"
+        );
+        let uncertain = resolved(&plan).twin.unwrap().uncertain;
+        assert_eq!(uncertain.len(), 2);
+        let said =
+            Given { disk_read: Some("1GB/s".into()), disk_write: Some("1GB/s".into()), ..given };
+        let (plan, _) = asked(&seen(), &said, "a");
+        assert_eq!(twin::assumptions(&plan), []);
+    }
+
+    #[test]
+    fn names_are_hidden_and_sizes_are_not() {
+        let hidden = twin::anonymous(&seen(), 7);
+        let lost = twin::anonymous_name("node", "b", 7);
+        let (plan, _) = asked(&hidden, &Given::default(), &lost);
+        let text = twin::text(&plan);
+        for name in ["My logs", "my-logs", "logs-of", "\"a\"", "\"r1\""] {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+        assert_eq!(resolved(&plan).twin.unwrap().question, Question::Lose(vec![1]));
+    }
+
+    #[test]
+    fn a_cluster_of_one_node_has_no_twin() {
+        let mut one = seen();
+        one.nodes.truncate(1);
+        let said = import(&one, &Given::default()).unwrap_err().to_string();
+        assert!(said.contains("two nodes"), "{said}");
     }
 }

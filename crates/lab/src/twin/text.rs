@@ -88,7 +88,8 @@ fn quoted(key: &str) -> String {
 fn inline(value: &Value) -> String {
     match value {
         Value::Table(table) => {
-            let pairs = table.iter().map(|(key, value)| format!("{} = {}", quoted(key), inline(value)));
+            let pairs =
+                table.iter().map(|(key, value)| format!("{} = {}", quoted(key), inline(value)));
             format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
         }
         Value::Array(list) => {

@@ -281,7 +281,8 @@ fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<Vec<Answe
     };
     let executed = lab::execute(&plan, &Place::VIRTUAL, &options)?;
     let (id, dir) = (executed.id, executed.dir.display().to_string());
-    let ended = executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
+    let ended =
+        executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
     if ended == Ended::Interrupted {
         anyhow::bail!("interrupted; what was answered until then is in {dir}");
     }

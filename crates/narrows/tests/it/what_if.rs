@@ -84,7 +84,8 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     assert_eq!((&last["copies"], &last["bytes"]), (&json!(0), &json!(0)), "{first}");
     let tried = found["tried"].as_array().unwrap();
     let of = |name: &str| {
-        let found = tried.iter().find(|answer| answer["variant"].as_str().unwrap().starts_with(name));
+        let found =
+            tried.iter().find(|answer| answer["variant"].as_str().unwrap().starts_with(name));
         green_s(found.unwrap_or_else(|| panic!("{name} was not tried: {tried:?}")))
     };
     assert!(of("index.unassigned.node_left.delayed_timeout") < 9.0);
@@ -105,7 +106,8 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     let file = dir.path().join("twin.toml");
     std::fs::write(&file, TWIN).unwrap();
     let file = file.to_str().unwrap();
-    let restarts = answer(dir.path(), &[file, "--rolling-restart", "--down", "20s", "--draws", "1"]);
+    let restarts =
+        answer(dir.path(), &[file, "--rolling-restart", "--down", "20s", "--draws", "1"]);
     let green = green_s(&restarts["answers"][0]);
     // Three nodes are away for 20 s each, less than the delay, and have their copies when they are back.
     assert!((60.0..75.0).contains(&green), "{restarts}");
@@ -159,7 +161,8 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     let before = cluster.settings();
     let file = dir.path().join("twin.toml");
     let file = file.to_str().unwrap();
-    let found = answer(dir.path(), &[cluster.url(), "--lose", "narrows-2", "--save", file, "--draws", "1"]);
+    let found =
+        answer(dir.path(), &[cluster.url(), "--lose", "narrows-2", "--save", file, "--draws", "1"]);
     assert_eq!(cluster.settings(), before, "it only reads");
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.contains("\"indices.recovery.max_bytes_per_sec\" = \"20mb\""), "{text}");
@@ -187,7 +190,10 @@ fn what_is_not_there_is_refused_by_name() {
         (&["http://127.0.0.1:1"][..], "--lose NODE"),
         (&["http://127.0.0.1:1", "--drain", "a"], "--lose"),
         (&["mine.toml", "--lose", "a"], "no file"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"], "did you mean"),
+        (
+            &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"],
+            "did you mean",
+        ),
         (&["http://127.0.0.1:1", "--lose", "a", "--link", "fast"], "10gbit"),
         (&["http://127.0.0.1:1", "--lose", "a", "--replicas", "logs=2"], "cannot be used"),
     ] {

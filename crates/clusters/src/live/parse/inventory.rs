@@ -24,9 +24,8 @@ fn node(id: &str, value: &Value) -> InventoryNode {
         .and_then(Value::as_array)
         .map(|roles| roles.iter().filter_map(Value::as_str).collect());
     let is_data = |role: &&str| *role == DATA_ROLE || role.starts_with("data_");
-    let attribute = |(name, value): (&String, &Value)| {
-        Some((name.clone(), value.as_str()?.to_owned()))
-    };
+    let attribute =
+        |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     InventoryNode {
         id: id.to_owned(),
         name: text_at(value, "/name").unwrap_or_else(|| id.to_owned()),
@@ -60,6 +59,30 @@ fn copy(row: &Value) -> Option<InventoryCopy> {
         bytes: count(row.get("store")),
         segments: count(row.get("segments.count")),
     })
+}
+
+/// What is committed of each primary in an answer of `_segments`, by index and shard: bytes and segments. That is what
+/// a recovery copies; the directory, whose size `_cat/shards` gives, may hold files of merged segments besides.
+pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
+    let mut found = BTreeMap::new();
+    for (index, value) in entries(answer.get("indices")) {
+        for (number, copies) in entries(value.get("shards")) {
+            let Ok(number) = number.parse::<u32>() else { continue };
+            let is_primary =
+                |copy: &&Value| copy.pointer("/routing/primary") == Some(&Value::Bool(true));
+            let Some(copy) = elements(Some(copies)).find(is_primary) else { continue };
+            let is_committed =
+                |segment: &&Value| segment.get("committed") == Some(&Value::Bool(true));
+            let segments = entries(copy.get("segments")).map(|(_, segment)| segment);
+            let sizes: Vec<u64> = segments
+                .filter(is_committed)
+                .filter_map(|segment| count_at(segment, "/size_in_bytes"))
+                .collect();
+            let bytes = sizes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+            found.insert((index.clone(), number), (bytes, sizes.len() as u64));
+        }
+    }
+    found
 }
 
 /// Settings of indices by their flat names, each index by its name.
@@ -97,7 +120,14 @@ mod tests {
         let found = inventory_nodes(&answer);
         let seen: Vec<_> = found
             .iter()
-            .map(|n| (n.name.as_str(), n.holds_data, n.cores, n.attributes.get("zone").map(String::as_str)))
+            .map(|n| {
+                (
+                    n.name.as_str(),
+                    n.holds_data,
+                    n.cores,
+                    n.attributes.get("zone").map(String::as_str),
+                )
+            })
             .collect();
         let expected = [
             ("os-0", Some(true), Some(2), Some("a")),
@@ -127,6 +157,22 @@ mod tests {
         assert_eq!(moving.node.as_deref(), Some("os-1"));
         let homeless = found.iter().find(|copy| copy.state == "UNASSIGNED").unwrap();
         assert_eq!((&homeless.node, homeless.bytes), (&None, None));
+    }
+
+    #[test]
+    fn what_is_committed_is_what_is_copied() {
+        let segment =
+            |bytes: u64, committed: bool| json!({"size_in_bytes": bytes, "committed": committed});
+        let copy = |primary: bool| {
+            json!({
+                "routing": {"primary": primary},
+                "segments": {"_0": segment(5, true), "_1": segment(7, true), "_2": segment(90, false)},
+            })
+        };
+        let answer =
+            json!({"indices": {"logs": {"shards": {"3": [copy(false), copy(true)], "x": []}}}});
+        let found = committed(&answer);
+        assert_eq!(found, BTreeMap::from([(("logs".to_owned(), 3), (12, 2))]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) use allocation::{explain_into, waiting};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{ccr, replication};
 pub(crate) use hot_threads::hot_threads;
-pub(crate) use inventory::{indexed, index_settings, inventory_copies, inventory_nodes};
+pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
 pub(crate) use recovery::recoveries;
 
@@ -106,7 +106,13 @@ mod tests {
         explain_into(&mut copy, value);
         let _ = (identity(value), health(value), settings(value), remotes(value), waiting(value));
         let _ = (ccr(value), replication(value), nodes(value), cores(value), names(value));
-        let _ = (inventory_nodes(value), inventory_copies(value), index_settings(value), indexed(value));
+        let _ = (
+            inventory_nodes(value),
+            inventory_copies(value),
+            index_settings(value),
+            indexed(value),
+        );
+        let _ = committed(value);
         let _ = (recoveries(value), hot_threads(&value.to_string()));
     }
 

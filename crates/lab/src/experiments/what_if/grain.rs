@@ -49,11 +49,9 @@ impl Grain {
         }
         let mut coarse = host;
         // A chunk is asked for and answered: its two messages pass two cards each.
-        coarse.costs.dispatch =
-            coarse.costs.dispatch * times + coarse.card_delay * 2 * (times - 1);
+        coarse.costs.dispatch = coarse.costs.dispatch * times + coarse.card_delay * 2 * (times - 1);
         coarse.disk.seek *= times;
-        coarse.disk.request_bytes =
-            coarse.disk.request_bytes.max(self.chunk_bytes * self.factor);
+        coarse.disk.request_bytes = coarse.disk.request_bytes.max(self.chunk_bytes * self.factor);
         coarse
     }
 }

@@ -58,7 +58,8 @@ impl Plan {
         let nodes = table.get_ref().node.iter().map(|node| {
             let name = node.name.get_ref();
             if name.is_empty() || has_hidden(name) || !names.insert(name) {
-                let message = "each node of a twin has a name of its own, of characters that can be seen";
+                let message =
+                    "each node of a twin has a name of its own, of characters that can be seen";
                 return Err(self.error(node.name.span(), message));
             }
             Ok(TwinNode { name: name.clone(), zone: node.zone.clone() })
@@ -105,7 +106,8 @@ impl Plan {
         let place = |node: &Spanned<String>| {
             places.get(node.get_ref().as_str()).copied().ok_or_else(|| {
                 let known: Vec<&str> = places.keys().copied().collect();
-                let said = unknown("no node of the twin is called", node.get_ref(), "Nodes", &known);
+                let said =
+                    unknown("no node of the twin is called", node.get_ref(), "Nodes", &known);
                 self.error(node.span(), said)
             })
         };
@@ -162,7 +164,8 @@ impl Plan {
         let replicas = twin.replicas.iter().map(|(name, number)| {
             if !indices.iter().any(|index| index.name == *name.get_ref()) {
                 let known: Vec<&str> = indices.iter().map(|index| index.name.as_str()).collect();
-                let said = unknown("no index of the twin is called", name.get_ref(), "Indices", &known);
+                let said =
+                    unknown("no index of the twin is called", name.get_ref(), "Indices", &known);
                 return Err(self.error(name.span(), said));
             }
             let number = match number.get_ref().as_integer() {
