@@ -403,6 +403,12 @@ pub enum Error {
         /// What it says.
         reason: String,
     },
+    /// Indices could not be put in place.
+    #[error("the indices of the twin cannot be put in place: {reason}")]
+    Place {
+        /// What the cluster says.
+        reason: String,
+    },
 }
 
 impl Error {

@@ -17,7 +17,7 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
     }
     for variant in variants {
         gaps.extend(unfinished(variant));
-        gaps.extend(unverified(variant));
+        gaps.extend(unverified(variant).filter(|_| !is_twin(run)));
     }
     if run.rows.iter().any(|row| row.following.is_some()) {
         // A follower has a curve of its lag, and none of a recovery.
@@ -27,6 +27,11 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
         gaps.extend(unsampled(traces, variants));
     }
     gaps
+}
+
+/// The copies of a twin are sizes: there is nothing to verify.
+fn is_twin(run: &RunDir) -> bool {
+    run.lines.iter().any(|line| matches!(line, Line::Phase { phase, .. } if phase.name == "place"))
 }
 
 fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {

@@ -18,6 +18,7 @@ mod threads;
 mod trace;
 mod variant;
 mod verdict;
+pub mod what_if;
 pub mod words;
 
 pub use bounds::{Bounds, Ceiling};

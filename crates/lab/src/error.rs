@@ -222,6 +222,16 @@ pub enum Error {
         /// What the recovery says of itself.
         why: String,
     },
+    /// A twin that does not become green.
+    #[error("{variant}: {copies} copies find no place, and the cluster stays as it is: {why}")]
+    StaysYellow {
+        /// The variant.
+        variant: String,
+        /// Copies that are not started.
+        copies: u64,
+        /// What the cluster says of one of them.
+        why: String,
+    },
     /// A follower that does not catch up.
     #[error(
         "{variant}: the follower lacks {lag} operations after {seconds} s, and fewer than {under} were waited for: {why}"

@@ -13,6 +13,7 @@ pub mod load;
 pub mod machine;
 pub mod plan;
 mod runner;
+pub mod twin;
 mod writers;
 
 pub use diagnostic::{Diagnostic, Mistakes};

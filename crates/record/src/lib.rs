@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod follow;
+pub mod inventory;
 pub mod ledger;
 mod line;
 mod load;

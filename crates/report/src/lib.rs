@@ -16,6 +16,7 @@ pub mod screen;
 mod style;
 mod svg;
 mod table;
+mod what_if;
 
 pub use csv::csv;
 pub use grid::grid;
@@ -24,3 +25,4 @@ pub use load::{load, load_json};
 pub use page::html;
 pub use style::Style;
 pub use table::table;
+pub use what_if::what_if;

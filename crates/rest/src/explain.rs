@@ -14,10 +14,11 @@ use engine::transport::Failure;
 /// `GET /_cluster/allocation/explain`: of the copy in the body, or of any that is unassigned.
 pub(super) async fn explain(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
+    let now_ms = call.node.core().env.epoch_ms();
     let body = call.json()?;
     let Some(asked) = Asked::read(&body)? else {
         // A primary first, as in the field: replicas wait for theirs.
-        let first = state::explain(&state).into_iter().min_by_key(|one| !one.primary);
+        let first = state::explain(&state, now_ms).into_iter().min_by_key(|one| !one.primary);
         let explanation = first.ok_or_else(|| {
             bad_request(
                 "unable to find any unassigned shards to explain \
@@ -29,7 +30,7 @@ pub(super) async fn explain(call: Call) -> Result<Reply, Failure> {
     if !state.indices.contains_key(&asked.index) {
         return Err(no_such_index(&state, &asked.index));
     }
-    let found = state::explain(&state)
+    let found = state::explain(&state, now_ms)
         .into_iter()
         .find(|e| (&e.index, e.shard, e.primary) == (&asked.index, asked.shard, asked.primary));
     match found {

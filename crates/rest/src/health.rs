@@ -46,6 +46,8 @@ pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
     let state = call.state();
     let (names, found) = select(&state, expression);
     let mut answer = health_json(&total(&state, &names));
+    let now_ms = call.node.core().env.epoch_ms();
+    answer["delayed_unassigned_shards"] = json!(state::delayed_copies(&state, now_ms));
     if !found {
         answer["status"] = json!(Status::Red);
     }
@@ -192,7 +194,7 @@ fn health_json(health: &Health) -> Value {
         "number_of_pending_tasks",
         "task_max_waiting_in_queue_millis",
     ] {
-        // Events are handled one after another, and nothing waits for a node to come back.
+        // Events are handled one after another; what waits for a node to come back is counted by who knows the time.
         answer[name] = json!(0);
     }
     answer

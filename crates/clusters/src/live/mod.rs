@@ -9,11 +9,13 @@
 //! | `questions` | paths and filters, and what is unknown without their answers |
 //! | `version` | flavour and version of a cluster, and whether narrows was built for it |
 //! | `round_trips` | round-trip times between nodes, which no API reports |
+//! | `inventory` | what a cluster consists of |
 //! | `sampler` | [`Sampler`]: one observation after another, each as cheap as the moment allows |
 //!
 //! The one rule: what is here only reads.
 
 mod client;
+mod inventory;
 mod pacing;
 mod parse;
 mod questions;
@@ -26,5 +28,6 @@ pub(crate) use version::{ask_version, check_version};
 
 pub use crate::http::{Address, LiveOptions, TlsOptions};
 pub use client::LiveClient;
+pub use inventory::inventory;
 pub use sampler::{Depth, Sampler};
 pub use transcript::{Header, Replay, Transcript, is_transcript};

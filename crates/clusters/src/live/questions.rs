@@ -15,7 +15,7 @@ pub(super) const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.
-pub(super) const LOST: [(&str, &str); 7] = [
+pub(super) const LOST: [(&str, &str); 9] = [
     ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),
     ("/_recovery", "recoveries themselves"),
@@ -23,7 +23,17 @@ pub(super) const LOST: [(&str, &str); 7] = [
     ("/_cat/shards", "which copies wait"),
     ("/_cluster/allocation/explain", "why copies wait"),
     ("/_nodes/hot_threads", "what threads do"),
+    (
+        "/_segments",
+        "what is committed of each shard; the size of its directory is taken, which may be larger",
+    ),
+    ("/_settings", "settings of indices; those of the field are assumed"),
 ];
+
+/// What is unknown without an answer; nothing in words where nobody says it.
+pub(super) fn lost_without(path: &str) -> &'static str {
+    LOST.iter().find(|(known, _)| path.starts_with(known)).map_or("", |(_, lost)| lost)
+}
 
 /// The name of an index in a path. Names of indices hold no slash, but the field's date math in names holds `<`.
 pub(super) fn escape(name: &str) -> String {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use world::Time;
 
 use super::pacing::{Pacing, Question};
-use super::questions::{CCR, CORES, HEALTH, LOST, RECOVERY_FILTER, SHARD_COLUMNS, escape};
+use super::questions::{CCR, CORES, HEALTH, RECOVERY_FILTER, SHARD_COLUMNS, escape, lost_without};
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 
@@ -470,7 +470,7 @@ impl Sampler {
         if is_all || (ends_observation(&error) && !is_last) {
             return Err(error);
         }
-        let lost = LOST.iter().find(|(path, _)| *path == name).map_or("", |(_, lost)| lost);
+        let lost = lost_without(name);
         let gap = Gap { path: name.to_owned(), found: error.to_string(), lost: lost.to_owned() };
         self.gaps.insert(name.to_owned(), gap);
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::transport::Failure;
-use engine::{Node, NodeConfig, Segments};
+use engine::{Node, NodeConfig, Placement, Segments};
 use futures_util::future::try_join_all;
 use record::random::split_mix;
 use world::model::{CoreCosts, Disk, Host};
@@ -347,6 +347,16 @@ impl VirtualControls for VirtualClusters {
         let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
         self.give_hosts(cluster, &model);
         loaded
+    }
+
+    async fn place(&self, cluster: &str, indices: &[Placement]) -> Result<(), Error> {
+        self.give_hosts(cluster, &instant());
+        let nodes: Vec<Node> =
+            self.nodes.of(cluster).filter_map(|node| node.running.clone()).collect();
+        let placed = engine::place(&nodes, indices).await;
+        let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
+        self.give_hosts(cluster, &model);
+        placed.map_err(|failure| Error::Place { reason: failure.reason })
     }
 }
 

@@ -89,7 +89,7 @@ async fn publish_to(
 pub(super) async fn run(node: Node) {
     let manager = node.parts.manager.as_ref().expect("only the manager manages");
     loop {
-        manager.came.notified().await;
+        something_to_do(&node, manager).await;
         let waiting = std::mem::take(&mut *manager.waiting.borrow_mut());
         let (events, waiters): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
         if events.is_empty() {
@@ -100,6 +100,21 @@ pub(super) async fn run(node: Node) {
             // The caller may be gone.
             let _ = waiter.send(answer);
         }
+    }
+}
+
+/// Waits for an event, or until a copy need wait for its node no longer, which is one.
+async fn something_to_do(node: &Node, manager: &Manager) {
+    let env = &node.core().env;
+    let now_ms = env.epoch_ms();
+    let Some(ends_ms) = state::delay_ends_ms(&manager.state(), now_ms) else {
+        return manager.came.notified().await;
+    };
+    let delay = Duration::from_millis((ends_ms - now_ms).max(1));
+    tokio::select! {
+        biased;
+        () = manager.came.notified() => {}
+        () = env.sleep(delay) => drop(manager.put(Event::DelayEnded)),
     }
 }
 

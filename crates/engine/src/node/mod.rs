@@ -10,6 +10,7 @@
 //! | `reconcile` | brings up the copies that belong on this node, and takes down those that do not |
 //! | `maintenance` | syncs, refreshes and commits open copies in time |
 //! | `stored_indices`, `dangling` | what indices are, beside their copies; those that the cluster state does not know |
+//! | `place` | indices that are put in place with all their copies |
 //! | `inspect` | what tests and checkers ask of a node |
 //! | `stats`, `cgroup` | a node in numbers |
 
@@ -22,10 +23,12 @@ mod manager;
 mod managing;
 mod membership;
 mod parts;
+mod place;
 mod reconcile;
 mod start;
 mod stats;
 mod stored_indices;
 
 pub use parts::Node;
+pub use place::{Placement, ShardContents, place};
 pub use start::check_addresses;

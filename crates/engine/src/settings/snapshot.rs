@@ -281,6 +281,20 @@ impl IndexSettings {
         }
     }
 
+    /// `index.unassigned.node_left.delayed_timeout` of an index with the settings `given`, without the others.
+    pub fn delayed_timeout_of(given: &SettingsMap) -> Duration {
+        const NAME: &str = "index.unassigned.node_left.delayed_timeout";
+        let of = |layers: &[&SettingsMap]| {
+            let setting = find(NAME).expect("it is in the table");
+            duration(&BTreeMap::from([(NAME, value(setting, layers))]), NAME)
+        };
+        static DEFAULT: OnceLock<Duration> = OnceLock::new();
+        match given.contains_key(NAME) {
+            true => of(&[given]),
+            false => *DEFAULT.get_or_init(|| of(&[])),
+        }
+    }
+
     /// `index.number_of_shards`.
     pub fn number_of_shards(&self) -> u32 {
         count(&self.0, "index.number_of_shards")

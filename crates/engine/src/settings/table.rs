@@ -379,6 +379,12 @@ pub static TABLE: &[Setting] = &[
         "5s",
         "How often the operation log reaches the disk with durability async.",
     ),
+    index(
+        "index.unassigned.node_left.delayed_timeout",
+        at_least_ms(0),
+        "0s",
+        "How long a replica whose node left waits for it to come back; 1m in the field.",
+    ),
 ];
 
 impl Setting {

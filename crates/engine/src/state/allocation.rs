@@ -21,7 +21,7 @@ use crate::settings::Settings;
 /// Runs after each batch of events, and changes nothing when run again. `touched` are the shards that the
 /// events changed. Looks at every copy once to find those on no node; each of these costs a logarithm of the
 /// number of nodes.
-pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Change> {
+pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
     let indices = by_priority(state);
@@ -29,7 +29,8 @@ pub(super) fn reroute(state: &mut ClusterState, mut touched: Touched) -> Vec<Cha
     while !indices.is_empty() {
         let (mut counts, before) = (RecoveryCounts::of(state, &settings), changes.len());
         for primaries in [true, false] {
-            place(state, &settings, (&indices, primaries), &mut counts, &mut changes);
+            let round = Round { settings: &settings, now_ms, indices: &indices, primaries };
+            place(state, round, &mut counts, &mut changes);
         }
         let is_full = [true, false].iter().all(|primaries| !counts.have_room(*primaries));
         if changes.len() == before || is_full {
@@ -132,14 +133,23 @@ fn by_priority(state: &ClusterState) -> Vec<String> {
     ranked.into_iter().map(|(_, _, index)| index.clone()).collect()
 }
 
-/// Places the unassigned primaries, or the unassigned replicas, of these indices in this order.
+/// The unassigned primaries, or the unassigned replicas, of these indices in this order.
+#[derive(Clone, Copy)]
+struct Round<'a> {
+    settings: &'a Settings,
+    now_ms: u64,
+    indices: &'a [String],
+    primaries: bool,
+}
+
+/// Places what a round is about.
 fn place(
     state: &mut ClusterState,
-    settings: &Settings,
-    (indices, primaries): (&[String], bool),
+    round: Round<'_>,
     counts: &mut RecoveryCounts,
     changes: &mut Vec<Change>,
 ) {
+    let Round { settings, now_ms, indices, primaries } = round;
     for index in indices {
         // If no node has room, the other copies need not be looked at.
         if !counts.have_room(primaries) {
@@ -148,7 +158,7 @@ fn place(
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
-            let deciders = Deciders { state, counts, settings, with_words: false };
+            let deciders = Deciders { state, counts, settings, now_ms, with_words: false };
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
@@ -485,7 +495,8 @@ mod tests {
         let before = lab.state.clone();
         let all = Touched::all(&before);
         assert_eq!(promote(&mut lab.state, 99, &all), []);
-        assert_eq!(reroute(&mut lab.state, all), []);
+        let now_ms = lab.now_ms;
+        assert_eq!(reroute(&mut lab.state, now_ms, all), []);
         assert_eq!(lab.state, before);
     }
 }

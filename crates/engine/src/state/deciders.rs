@@ -1,12 +1,13 @@
 //! Why a copy may go to a node, must wait, or must not go there.
 //!
 //! The deciders of Elasticsearch that matter here, under their names: `max_retry`, `enable`,
-//! `replica_after_primary_active`, `same_shard`, `filter`, `throttling`; and `in_sync_store`, which there is
-//! part of the primary allocator.
+//! `replica_after_primary_active`, `same_shard`, `filter`, `throttling`; and `in_sync_store` and
+//! `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
 
 use record::names::matches;
 use serde::Serialize;
 
+use super::delayed::delayed_until_ms;
 use super::recovery_counts::{NodeRecoveryCounts, RecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
@@ -60,6 +61,8 @@ pub(super) struct Deciders<'a> {
     pub state: &'a ClusterState,
     pub counts: &'a RecoveryCounts,
     pub settings: &'a Settings,
+    /// Now, in milliseconds since the epoch of the manager's choice.
+    pub now_ms: u64,
     /// Whether reasons are put into words. Placing does not read them, and there may be very many.
     pub with_words: bool,
 }
@@ -115,6 +118,16 @@ impl<'a> Deciders<'a> {
         if !copy.primary && slot.shard.started_primary().is_none() {
             return self.no("replica_after_primary_active", || {
                 "the primary is not started, so there is nothing to recover from".to_owned()
+            });
+        }
+        let delayed = delayed_until_ms(self.state, slot).filter(|until| *until > self.now_ms);
+        if let Some(until_ms) = delayed {
+            return self.no("delayed_allocation", || {
+                let left_s = (until_ms - self.now_ms).div_ceil(1000);
+                format!(
+                    "its node left, and is waited for another {left_s} s \
+                     (index.unassigned.node_left.delayed_timeout)"
+                )
             });
         }
         Verdict::Yes

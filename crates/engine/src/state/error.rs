@@ -138,6 +138,16 @@ pub enum StateError {
         /// The index.
         index: String,
     },
+    /// A copy cannot be put there.
+    #[error("shard [{index}][{shard}] cannot be put in place: {why}")]
+    Placement {
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// What is wrong.
+        why: String,
+    },
     /// Mappings that cannot be merged, or are none.
     #[error("{0}")]
     Mapping(String),
@@ -206,6 +216,7 @@ impl StateError {
             StateError::NoAutoFollow { .. } => (404, "resource_not_found_exception"),
             StateError::Following { .. } => (400, "resource_already_exists_exception"),
             StateError::NoDanglingIndex { .. }
+            | StateError::Placement { .. }
             | StateError::Mapping(_)
             | StateError::TooManyFields { .. }
             | StateError::Setting(_)

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     AliasAction, Aliases, AutoFollowChange, DanglingCopy, FollowChange, FollowOrigin, Node,
-    RollOver, StoredIndex, json_text,
+    PlacedIndex, RollOver, StoredIndex, json_text,
 };
 use crate::settings::Update;
 
@@ -169,4 +169,8 @@ pub enum Event {
     RetryFailed,
     /// Copies that failed too often, last because a disk had no room, are tried once more.
     LookForRoom,
+    /// A copy need wait for its node no longer.
+    DelayEnded,
+    /// An index with its copies, which are open on their nodes already.
+    PlaceIndex(Box<PlacedIndex>),
 }

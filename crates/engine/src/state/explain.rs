@@ -43,10 +43,11 @@ pub struct Explanation {
 }
 
 /// An explanation for each copy that is on no node, in the order of index and shard.
-pub fn explain(state: &ClusterState) -> Vec<Explanation> {
+pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
     let settings = state.settings();
     let counts = RecoveryCounts::of(state, &settings);
-    let deciders = Deciders { state, counts: &counts, settings: &settings, with_words: true };
+    let (counts, settings) = (&counts, &settings);
+    let deciders = Deciders { state, counts, settings, now_ms, with_words: true };
     let mut explanations = Vec::new();
     for (index, number, shard) in state.shards() {
         for copy in &shard.copies {
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     fn only(lab: &Lab) -> (&'static str, &'static str, String) {
-        let explanations = explain(&lab.state);
+        let explanations = explain(&lab.state, lab.now_ms);
         let [e] = &explanations[..] else { panic!("{explanations:?}") };
         let reason = e.reason.clone().unwrap();
         (e.can_allocate, reason.decider, reason.words)
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(only(&lab), ("no", "enable", words.to_owned()));
 
         lab.leave("n1");
-        let explanations = explain(&lab.state);
+        let explanations = explain(&lab.state, lab.now_ms);
         let primary = explanations.iter().find(|e| e.primary).unwrap();
         assert_eq!(primary.reason.as_ref().unwrap().words, "no member is present");
         assert_eq!(primary.unassigned_reason, UnassignedReason::NodeLeft);

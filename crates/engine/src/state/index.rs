@@ -1,5 +1,7 @@
 //! What an index is.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,6 +42,11 @@ impl IndexMeta {
     /// The typed settings.
     pub fn typed_settings(&self) -> IndexSettings {
         IndexSettings::resolve(&self.settings)
+    }
+
+    /// `index.unassigned.node_left.delayed_timeout` alone, for who asks it of many indices.
+    pub fn delayed_timeout(&self) -> Duration {
+        IndexSettings::delayed_timeout_of(&self.settings)
     }
 
     /// `index.priority` alone, for who asks it of many indices.

@@ -10,7 +10,7 @@ use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Node,
     ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow, change_following,
-    dangling, indices,
+    dangling, indices, placed,
 };
 use crate::settings::{self, SettingScope, Update, When, check_update};
 
@@ -54,7 +54,7 @@ pub fn apply_all(state: &mut ClusterState, now_ms: u64, events: Vec<Event>) -> B
         batch.accepted.push(applied);
     }
     if batch.accepted.iter().any(Result::is_ok) {
-        batch.changes.extend(reroute(state, touched));
+        batch.changes.extend(reroute(state, now_ms, touched));
     }
     if !batch.changes.is_empty() {
         state.version += 1;
@@ -112,6 +112,8 @@ fn apply_one(
             copy_out_of_sync(state, now_ms, place, primary_term, reason)
         }
         Event::RetryFailed => Ok(retry(state, |copy| copy.failures >= MAX_RETRIES, 0)),
+        Event::DelayEnded => Ok(Vec::new()),
+        Event::PlaceIndex(placed) => placed::place_index(state, now_ms, *placed),
         Event::LookForRoom => Ok(retry(state, ShardCopy::waits_for_room, MAX_RETRIES - 1)),
     }
 }

@@ -263,7 +263,7 @@ fn a_copy_that_fails_five_times_stays_away_until_asked() {
         assert_eq!(lab.fail(&place, "again"), [], "a failure is counted once");
     }
     assert_eq!(lab.initializing().len(), 0);
-    let explanation = &super::super::explain(&lab.state)[0];
+    let explanation = &super::super::explain(&lab.state, lab.now_ms)[0];
     let reason = explanation.reason.as_ref().unwrap();
     assert_eq!(reason.decider, "max_retry");
     assert!(reason.words.contains("5 times in a row, last with \"disk full 5\""), "{reason:?}");
@@ -302,7 +302,8 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
         let place = lab.initializing()[0].clone();
         lab.fail(&place, "no room");
     }
-    let words = super::super::explain(&lab.state)[0].reason.as_ref().unwrap().words.clone();
+    let words =
+        super::super::explain(&lab.state, lab.now_ms)[0].reason.as_ref().unwrap().words.clone();
     assert!(words.contains("tried again every cluster.info.update.interval"), "{words}");
     for _ in 0..3 {
         assert_eq!(lab.initializing().len(), 0);

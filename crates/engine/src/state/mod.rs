@@ -13,6 +13,7 @@
 //! | `follow` | what makes an index a follower |
 //! | `auto_follow` | which indices become followers by themselves |
 //! | `indices` | the events about indices |
+//! | `placed` | an index that is put in place with its copies |
 //! | `dangling`, `tombstones` | indices that are on disks alone, and those that were deleted |
 //! | `allocation` | where copies go |
 //! | `recovery_counts` | what is on each node, and which is to be filled first |
@@ -20,6 +21,7 @@
 //! | `on_disk_copies` | what the disks of the nodes hold |
 //! | `diff` | [`StateDiff`]: from one state to the next |
 //! | `differing` | where two maps differ that share what is the same |
+//! | `delayed` | which copies wait for their node to come back |
 //! | `deciders` | why a copy may go to a node, must wait, or must not |
 //! | `explain` | the same in words, for `_cluster/allocation/explain` |
 //! | `health` | green, yellow, red |
@@ -47,6 +49,7 @@ mod check_aliases;
 mod cluster;
 mod dangling;
 mod deciders;
+mod delayed;
 mod diff;
 mod differing;
 mod error;
@@ -62,6 +65,7 @@ mod mapping;
 #[cfg(test)]
 mod model_test;
 mod on_disk_copies;
+mod placed;
 mod recovery_counts;
 mod shard;
 mod tombstones;
@@ -74,6 +78,7 @@ pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};
 pub use dangling::{DanglingCopy, DanglingIndex, StoredIndex};
 pub use deciders::{Reason, Verdict};
+pub use delayed::{delay_ends_ms, delayed_copies};
 pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
 pub use event::{Event, FoundCopy};
@@ -84,6 +89,7 @@ pub use index::IndexMeta;
 pub use indices::check_index_name;
 pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
+pub use placed::PlacedIndex;
 pub use shard::{
     CopyState, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy, UnassignedReason,
 };

@@ -179,7 +179,7 @@ impl Model {
         self.check_history(&before, &events);
         self.write_disks(&batch.changes);
         self.check_primaries(&events);
-        for explanation in explain(&self.state) {
+        for explanation in explain(&self.state, self.now_ms) {
             assert_ne!(explanation.can_allocate, "yes", "{explanation:?} after {events:?}");
             assert!(explanation.reason.is_some(), "{explanation:?} after {events:?}");
         }
@@ -434,7 +434,7 @@ impl Model {
         }
         while self.start(0) {}
         let health = health(&self.state);
-        assert_eq!(health.status, Status::Green, "{:#?}", explain(&self.state));
+        assert_eq!(health.status, Status::Green, "{:#?}", explain(&self.state, self.now_ms));
     }
 }
 

@@ -8,7 +8,7 @@ use super::options::Options;
 use super::place::Place;
 use crate::error::Error;
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Action, Plan, Resolved, Step, Variant, bounds};
+use crate::plan::{Action, Plan, Resolved, Step, Twin, Variant, bounds};
 
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
@@ -37,6 +37,9 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     }
     if let Some(laps) = options.laps {
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
+    }
+    if let Some(twin) = &resolved.twin {
+        check_twin(&resolved.name, twin, place)?;
     }
     let written = resolved.clone();
     if place.is_virtual() {
@@ -67,6 +70,23 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Whether a twin can be asked there, and can be green again.
+fn check_twin(plan: &str, twin: &Twin, place: &Place) -> Result<(), Error> {
+    if !place.is_virtual() {
+        return Err(usage(format!(
+            "plan {plan} is a twin, whose copies are sizes without bytes; run it with --on virtual, or ask it with \
+             `narrows what-if FILE`"
+        )));
+    }
+    let lost = twin.lost_shards();
+    let Some(first) = lost.first() else { return Ok(()) };
+    Err(usage(format!(
+        "no copy would be left of {} shards ({first} is the first): without a snapshot the cluster is red for good; \
+         lose fewer nodes at once, or ask first what more replicas take",
+        lost.len()
+    )))
 }
 
 /// What virtual time changes of a plan as it is `written`, a sentence each. What the command line says otherwise is no

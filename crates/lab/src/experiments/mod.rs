@@ -10,6 +10,7 @@ mod peers;
 mod recover;
 mod replica;
 mod restore;
+mod what_if;
 
 use crate::plan::DeclaredSteps;
 use crate::runner::Experiment;
@@ -43,6 +44,7 @@ experiments! {
         replica::AddReplica,
         restore::RestoreSnapshot,
         load::SendLoad,
+        what_if::WhatIf,
         follow::Follow;
     servers:
         buckets::StreamBuckets;

@@ -58,6 +58,8 @@ pub enum Needs {
     SecondSite,
     /// A bucket, and no indices.
     Bucket,
+    /// A twin, and no indices.
+    Twin,
 }
 
 /// When writers in the background of a step begin.

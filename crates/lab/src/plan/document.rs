@@ -31,6 +31,8 @@ pub(super) struct Document {
     pub(super) index: Vec<IndexTable>,
     /// What is streamed, in place of a corpus and indices.
     pub(super) bucket: Option<Spanned<BucketTable>>,
+    /// A cluster that was seen, in place of a corpus and indices.
+    pub(super) twin: Option<Spanned<TwinTable>>,
     #[serde(default)]
     pub(super) operation: Vec<OperationTable>,
     pub(super) load: Option<Spanned<LoadTable>>,
@@ -116,6 +118,58 @@ pub(super) struct IndexTable {
     pub(super) settings: Values,
     /// In place of the corpus's mapping.
     pub(super) mappings: Option<Spanned<toml::Table>>,
+}
+
+/// A cluster that was seen, and what is asked of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TwinTable {
+    pub(super) node: Vec<TwinNodeTable>,
+    pub(super) index: Vec<TwinIndexTable>,
+    pub(super) lose: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) restart: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) down: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) replicas: Values,
+    #[serde(default)]
+    pub(super) uncertain: Vec<UncertainTable>,
+}
+
+/// A node of a twin that holds data.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TwinNodeTable {
+    pub(super) name: Spanned<String>,
+    pub(super) zone: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TwinIndexTable {
+    pub(super) name: Spanned<String>,
+    pub(super) replicas: Spanned<i64>,
+    #[serde(default)]
+    pub(super) settings: Values,
+    pub(super) shard: Vec<TwinShardTable>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TwinShardTable {
+    pub(super) bytes: Spanned<String>,
+    pub(super) documents: Spanned<i64>,
+    pub(super) segments: Spanned<i64>,
+    /// Names of nodes, that of the primary first.
+    pub(super) copies: Spanned<Vec<Spanned<String>>>,
+}
+
+/// Bounds of a parameter that is not known.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UncertainTable {
+    pub(super) parameter: Spanned<String>,
+    pub(super) least: Spanned<String>,
+    pub(super) most: Spanned<String>,
 }
 
 /// When an index is rolled over; `full` has what is so in virtual time.

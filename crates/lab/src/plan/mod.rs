@@ -41,6 +41,7 @@ mod rollover;
 mod scalar;
 mod step;
 mod topology;
+mod twin;
 mod variant;
 
 pub use action::{Action, Pattern, RandomRestarts, Searching};
@@ -59,8 +60,10 @@ pub use load::{FullLoad, LoadUse};
 pub use models::{ModelInUse, models, models_in_use};
 pub use parameter::{Parameter, ParameterScope};
 pub use published::Published;
+pub use resolve::target_bed;
 pub use resolved::Resolved;
 pub use rollover::RolloverRule;
 pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
+pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
 pub use variant::Variant;

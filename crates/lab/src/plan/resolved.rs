@@ -15,6 +15,7 @@ use super::models::models;
 use super::parameter::ParameterScope;
 use super::step::{Measured, Step};
 use super::topology::{Cluster, FOLLOWER, LEADER, Link};
+use super::twin::Twin;
 use super::variant::Variant;
 use crate::error::Error;
 
@@ -52,6 +53,8 @@ pub struct Resolved {
     pub link: Option<Link>,
     /// What is indexed; none where a bucket's documents are streamed.
     pub corpus: Option<CorpusUse>,
+    /// A cluster that was seen, in place of indices.
+    pub twin: Option<Twin>,
     /// What is streamed from a server to another, in place of indices.
     pub bucket: Option<BucketUse>,
     /// Where the corpus is indexed, each index with a name of its own; at least one where there is no bucket.

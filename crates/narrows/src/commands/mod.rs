@@ -17,6 +17,7 @@ pub(crate) mod restore;
 mod run;
 mod show;
 mod watch;
+mod what_if;
 
 use clap::Subcommand;
 
@@ -38,6 +39,9 @@ pub(crate) enum Command {
     /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only without
     /// --probe.
     Explain(explain::Args),
+    /// Say how long a cluster takes until it is green again if something happens to it, and what would change that: a
+    /// twin of it is asked, in virtual time. The cluster itself is only read.
+    WhatIf(what_if::Args),
     /// Inject causes into nodes that are started for it, and see whether explain finds them.
     Diagnose(diagnose::Args),
     /// Say what this machine has and lacks for each command, and what to do about it. Exit code 1 if the first run
@@ -76,6 +80,7 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::WhatIf(args) => what_if::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Load(args) => load::run(&args),

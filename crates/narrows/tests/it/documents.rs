@@ -168,6 +168,11 @@ fn the_commands_of_one_node_ruins_my_searches_run() {
 }
 
 #[test]
+fn the_commands_of_what_if_run() {
+    run_page("what-if.md");
+}
+
+#[test]
 fn the_commands_of_write_a_plan_run() {
     run_page("write-a-plan.md");
 }
@@ -184,6 +189,7 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
         "slow-recovery.md",
         "lagging-follower.md",
         "slow-node.md",
+        "what-if.md",
         "write-a-plan.md",
         "add-a-cause.md",
     ];

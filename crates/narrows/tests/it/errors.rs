@@ -106,6 +106,13 @@ const ADDRESSES: &[Mistake] = &[
         "load http://CLUSTER --operation bulk --allow-changes",
         "--index NAME",
     ),
+    typed("A twin that is asked nothing", "what-if http://CLUSTER", "--lose NODE"),
+    typed("A node that is not there", "what-if http://CLUSTER --lose narrows-9", "\"narrows-0\""),
+    typed(
+        "A twin that is asked to move copies",
+        "what-if http://CLUSTER --drain narrows-0",
+        "--lose",
+    ),
     fails(
         "An index that is not there",
         "load http://CLUSTER --index lgos --iterations 20",

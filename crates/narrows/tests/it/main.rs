@@ -24,3 +24,4 @@ mod processes;
 mod reference;
 mod version;
 mod web;
+mod what_if;

@@ -111,6 +111,28 @@ impl Parameter {
         }
     }
 
+    /// The value in `models` as a number, in bytes, bytes a second, seconds or as it is; none where it is a name, or
+    /// without limit.
+    pub fn number(&self, models: &Models) -> Option<f64> {
+        let mut models = models.clone();
+        match (self.field)(&mut models) {
+            Field::Count(n) | Field::Segment(n) => Some(f64::from(*n)),
+            Field::Bytes(n) | Field::Rate(n) => Some(*n as f64),
+            Field::MaybeBytes(n) | Field::MaybeRate(n) => n.map(|n| n as f64),
+            Field::Time(time) => Some(time.as_secs_f64()),
+            Field::Number(n) => Some(*n),
+            Field::Switch(_) | Field::Scheduler(_) | Field::Control(_) => None,
+        }
+    }
+
+    /// Sets the parameter from such a number, or from the nearest that it can be. Nothing changes where it is a name.
+    pub fn set_number(&self, models: &mut Models, number: f64) {
+        let (min, max) = self.range;
+        if self.number(&Models::default()).is_some() {
+            self.put(models, Value::Number(number.clamp(min, max)));
+        }
+    }
+
     /// Least and greatest, or the names that are accepted.
     pub fn bounds(&self) -> String {
         let (min, max) = self.range;

@@ -7,6 +7,7 @@ mod allocation;
 mod cluster;
 mod followers;
 mod hot_threads;
+mod inventory;
 mod nodes;
 mod recovery;
 
@@ -14,6 +15,7 @@ pub(crate) use allocation::{Waiting, explain_into};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{ccr, replication};
 pub(crate) use hot_threads::hot_threads;
+pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
 pub(crate) use recovery::recoveries;
 
@@ -91,6 +93,8 @@ mod tests {
             include_str!("samples/nodes_stats.json"),
             include_str!("samples/explain.json"),
             include_str!("samples/ccr_stats.json"),
+            include_str!("samples/inventory_nodes.json"),
+            include_str!("samples/inventory_shards.json"),
         ]
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
@@ -103,6 +107,13 @@ mod tests {
         let _ = (identity(value), health(value), settings(value), remotes(value));
         let _ = serde_json::from_value::<Waiting>(value.clone());
         let _ = (ccr(value), replication(value), nodes(value), cores(value), names(value));
+        let _ = (
+            inventory_nodes(value),
+            inventory_copies(value),
+            index_settings(value),
+            indexed(value),
+        );
+        let _ = committed(value);
         let _ = (recoveries(value), hot_threads(&value.to_string()));
     }
 
@@ -160,7 +171,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn nothing_panics_on_mangled_answers(sample in 0usize..4, at in 0usize..120, with in any_json()) {
+        fn nothing_panics_on_mangled_answers(sample in 0usize..6, at in 0usize..120, with in any_json()) {
             let mut value = samples().swap_remove(sample);
             let mut at = at;
             mangle(&mut value, &mut at, &with);

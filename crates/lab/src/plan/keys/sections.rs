@@ -27,6 +27,7 @@ pub(crate) static PLAN: Section = Section {
         optional("corpus", Table(&CORPUS), "none: a plan has it, or a bucket", "{ name = \"geopoint\", documents = 100_000, bulk_documents = 5000, clients = 8 }", "What is indexed."),
         optional("index", Tables(&INDEX), "none: a plan has one, or a bucket", "[{ name = \"leader\", shards = 3, replicas = 0 }]", "Where it is indexed."),
         optional("bucket", Table(&BUCKET), NONE, "{ vbuckets = 64, items = 100_000, item_size = \"1kb\", quota = \"64mb\" }", "What is streamed, in place of a corpus and indices."),
+        optional("twin", Table(&TWIN), NONE, "{ node = [{ name = \"n1\" }, { name = \"n2\" }], index = [{ name = \"logs\", replicas = 0, shard = [{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }] }], lose = [\"n2\"] }", "A cluster that was seen, and what is asked of it, in place of a corpus and indices: for `what_if`."),
         optional("operation", Tables(&OPERATION), NONE, "[{ name = \"count\", path = \"/{index}/_count\" }]", "What a load can send."),
         optional("load", Table(&LOAD), NONE, "{ operations = [\"count\"], clients = 8, measured = \"30s\" }", "How operations are sent."),
         optional("fault", Tables(&FAULT), NONE, "[{ node = \"leader-1\", kind = \"pause\" }]", "What goes wrong while the load is sent."),
@@ -42,7 +43,7 @@ pub(super) static LEADER: Section = Section {
     title: "[leader]",
     about: "The cluster that has the data. Its nodes are leader-0, leader-1 and so on.",
     keys: &[
-        needed("nodes", Whole, "3", "Nodes, 1 to 64."),
+        needed("nodes", Whole, "3", "Nodes, 1 to 64; of a twin up to 2001."),
         optional("virtual", Parameters(&PARAMETER), NONE, "{ \"disk.seek\" = { value = \"8ms\", source = \"a data sheet\" } }", "Parameters of its hosts alone."),
     ],
 };
@@ -147,6 +148,61 @@ pub(super) static FULL_BUCKET: Section = Section {
     keys: &[
         needed("items", Whole, "10_000_000", "Documents."),
         needed("quota", Size, "\"20gb\"", "Memory of the servers."),
+    ],
+};
+
+pub(super) static TWIN: Section = Section {
+    title: "[twin]",
+    about: "A cluster that was seen (`narrows what-if URL --save FILE` writes one), and one thing that is asked of it: lose, restart or replicas. The nodes of [leader] are its nodes and one more, which manages.",
+    keys: &[
+        needed("node", Tables(&TWIN_NODE), "[{ name = \"n1\", zone = \"a\" }]", "The nodes that hold data."),
+        needed("index", Tables(&TWIN_INDEX), "[{ name = \"logs\", replicas = 1, shard = [{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }] }]", "Its indices."),
+        optional("lose", Texts, NONE, "[\"n1\"]", "Nodes or zones that die at once and do not come back."),
+        optional("restart", Texts, NONE, "[\"n1\"]", "Nodes or zones whose nodes restart one after another."),
+        optional("down", Time, "30s", "\"30s\"", "How long each restarted node is away, 1s to 1d."),
+        optional("replicas", Settings, NONE, "{ logs = 2 }", "Other numbers of replicas."),
+        optional("uncertain", Tables(&UNCERTAIN), NONE, "[{ parameter = \"disk.write_bytes_per_s\", least = \"100mb\", most = \"1gb\" }]", "Parameters that are not known: each lap after the first draws them anew."),
+    ],
+};
+
+pub(super) static TWIN_NODE: Section = Section {
+    title: "[[twin.node]]",
+    about: "A node of the cluster that was seen. In virtual time the first is leader-1, as leader-0 manages.",
+    keys: &[
+        needed("name", Text, "\"n1\"", "Its name."),
+        optional("zone", Text, NONE, "\"a\"", "Its zone or rack."),
+    ],
+};
+
+pub(super) static TWIN_INDEX: Section = Section {
+    title: "[[twin.index]]",
+    about: "An index of the cluster that was seen.",
+    keys: &[
+        needed("name", Text, "\"logs\"", "Its name."),
+        needed("replicas", Whole, "1", "Replicas of each shard, 0 to 10."),
+        optional("settings", Settings, NONE, "{ \"index.priority\" = 5 }", "Its settings."),
+        needed("shard", Tables(&TWIN_SHARD), "[{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }]", "Its shards, in the order of their numbers."),
+    ],
+};
+
+pub(super) static TWIN_SHARD: Section = Section {
+    title: "shard of [[twin.index]]",
+    about: "A shard of the cluster that was seen.",
+    keys: &[
+        needed("bytes", Size, "\"1gb\"", "Bytes of the segment files of a copy."),
+        needed("documents", Whole, "1000", "Documents."),
+        needed("segments", Whole, "9", "Segments of a copy, each half as large as the next larger one."),
+        needed("copies", Texts, "[\"n1\"]", "The nodes that have it, that of the primary first. Fewer than the replicas ask for: the others have no place yet."),
+    ],
+};
+
+pub(super) static UNCERTAIN: Section = Section {
+    title: "uncertain of [twin]",
+    about: "A parameter of the virtual world that is not known better than within bounds.",
+    keys: &[
+        needed("parameter", Text, "\"disk.write_bytes_per_s\"", "Its name."),
+        needed("least", Text, "\"100mb\"", "The least that it may be."),
+        needed("most", Text, "\"1gb\"", "The most."),
     ],
 };
 

@@ -78,6 +78,11 @@ fn has_keys_of<T: for<'de> Deserialize<'de>>(section: &'static Section) {
 fn every_key_of_the_types_is_described() {
     has_keys_of::<Document>(&PLAN);
     has_keys_of::<ClusterTable>(&table::LEADER);
+    has_keys_of::<TwinTable>(&table::TWIN);
+    has_keys_of::<TwinNodeTable>(&table::TWIN_NODE);
+    has_keys_of::<TwinIndexTable>(&table::TWIN_INDEX);
+    has_keys_of::<TwinShardTable>(&table::TWIN_SHARD);
+    has_keys_of::<UncertainTable>(&table::UNCERTAIN);
     has_keys_of::<FollowerTable>(&table::FOLLOWER);
     has_keys_of::<LinkTable>(&table::LINK);
     has_keys_of::<CorpusTable>(&table::CORPUS);

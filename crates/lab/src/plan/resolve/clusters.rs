@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 
 use super::together::Together;
+use super::twin::TWIN_NODES_MAX;
 use crate::choices::unknown;
 use crate::error::Error;
 use crate::plan::bounds::{RATE, RTT, WINDOW};
@@ -20,7 +21,11 @@ impl Plan {
     /// Leader and follower.
     pub(super) fn clusters(&self) -> Result<(Cluster, Option<Cluster>), Error> {
         let cluster = |nodes: &Spanned<i64>| -> Result<Cluster, Error> {
-            Ok(Cluster { nodes: self.number("nodes", nodes, NODES)? })
+            let most = match self.document.twin {
+                Some(_) => i64::from(TWIN_NODES_MAX) + 1,
+                None => *NODES.end(),
+            };
+            Ok(Cluster { nodes: self.number("nodes", nodes, 1..=most)? })
         };
         let leader = cluster(&self.document.leader.nodes);
         let follower = self.document.follower.as_ref().map(|follower| cluster(&follower.nodes));

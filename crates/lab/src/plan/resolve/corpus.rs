@@ -25,6 +25,9 @@ impl Plan {
                 return Err(self.error(bucket.span(), message));
             }
             (None, Some(_)) => return Ok(None),
+            (None, None) if document.twin.is_some() && document.index.is_empty() => {
+                return Ok(None);
+            }
             (Some(corpus), None) if !document.index.is_empty() => corpus,
             _ => {
                 let message = "a plan has a [corpus] and at least one [[index]], or a [bucket]";

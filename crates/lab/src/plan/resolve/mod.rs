@@ -8,6 +8,7 @@
 //! | `clusters` | `[leader]`, `[follower]`, `[link]` |
 //! | `corpus`, `bucket` | `[corpus]`, `[bucket]` |
 //! | `index`, `rollover` | `[[index]]` |
+//! | `twin` | `[twin]` |
 //! | `operation`, `load`, `fault` | `[[operation]]`, `[load]`, `[[fault]]` |
 //! | `parameters`, `test_bed` | `[virtual]`, `test_bed` |
 //! | `variants`, `published` | `[[variant]]`, and the published row of one |
@@ -31,8 +32,11 @@ mod step_text;
 mod steps;
 mod test_bed;
 mod together;
+mod twin;
 mod values;
 mod variants;
+
+pub use test_bed::target_bed;
 
 #[cfg(test)]
 pub(super) use steps::names as step_names;

@@ -23,15 +23,16 @@ impl Plan {
     ) -> Result<(), Error> {
         let span = self.document.steps.span();
         let Some(measured) = measured else {
-            let message = "no step measures anything; add recover, recover_peers, add_replica, restore, load, follow or \
-                           move before \"verify\"";
+            let message = "no step measures anything; add recover, recover_peers, add_replica, restore, load, follow, move or \
+                           what_if before \"verify\"";
             return Err(self.error(span, message));
         };
         let fills = match measured.needs {
             Needs::Bucket => Step::FILL,
             _ => Step::BEFORE[1],
         };
-        let needed = [(Step::BEFORE[0], true), (fills, !measured.has_actions)];
+        let fills_it = !measured.has_actions && measured.needs != Needs::Twin;
+        let needed = [(Step::BEFORE[0], true), (fills, fills_it)];
         let missing: Vec<&str> = needed
             .iter()
             .filter(|(name, needed)| *needed && !written.iter().any(|step| step.name == *name))

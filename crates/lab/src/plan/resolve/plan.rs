@@ -68,13 +68,13 @@ impl Plan {
             clusters,
             corpus,
             indices,
-            self.bucket(scale),
+            (self.bucket(scale), self.twin(leader, check_setting)).together(),
             self.link(),
             self.steps(declared, leader, scale),
             self.joined(declared),
             self.variants(check_setting, leader, scale),
         );
-        let (whole, clusters, corpus, indices, bucket, link, steps, joined, variants) =
+        let (whole, clusters, corpus, indices, (bucket, twin), link, steps, joined, variants) =
             tables.together()?;
         let (name, laps, sample, seed, node_settings, ()) = whole;
         let ((leader, follower), (steps, actions)) = (clusters, steps);
@@ -96,6 +96,7 @@ impl Plan {
             indices,
             corpus,
             bucket,
+            twin,
             node_settings,
             variants,
             changes: Vec::new(),

@@ -141,6 +141,11 @@ impl Plan {
                 let name = bucket.map_or(one.name, |known| known.name);
                 format!("the step \"{name}\" and a [bucket] need each other")
             }
+            [one] if (one.needs == Needs::Twin) != self.document.twin.is_some() => {
+                let twin = declared.iter().find(|known| known.needs == Needs::Twin);
+                let name = twin.map_or(one.name, |known| known.name);
+                format!("the step \"{name}\" and a [twin] need each other")
+            }
             [one]
                 if matches!(one.needs, Needs::TwoClusters | Needs::SecondSite)
                     && lacks_follower =>

@@ -30,12 +30,14 @@ macro_rules! bed {
 }
 
 /// One line for each file in `plans/test-beds/`.
-const BEDS: [TestBed; 5] = [
+const BEDS: [TestBed; 7] = [
     bed!("aws-2019"),
     bed!("aws-2019-small"),
     bed!("code-search-2013"),
     bed!("couchbase-2020"),
+    bed!("elasticsearch-8"),
     bed!("gce-2017"),
+    bed!("opensearch-2"),
 ];
 
 #[derive(Deserialize)]
@@ -43,6 +45,15 @@ const BEDS: [TestBed; 5] = [
 struct Document {
     #[serde(rename = "virtual")]
     parameters: Parameters,
+}
+
+/// The bed with what work costs in a release of a target; none where it is our own engine, or unknown.
+pub fn target_bed(flavour: &str) -> Option<&'static str> {
+    match flavour {
+        "opensearch" => Some("opensearch-2"),
+        "elasticsearch" => Some("elasticsearch-8"),
+        _ => None,
+    }
 }
 
 pub(super) fn test_bed(name: &str) -> Option<&'static TestBed> {

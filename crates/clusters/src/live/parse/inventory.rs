@@ -1,0 +1,188 @@
+//! `_nodes/os`, `_cat/shards` and `_settings`, for who asks what a cluster consists of.
+
+use std::collections::BTreeMap;
+
+use record::inventory::{InventoryCopy, InventoryNode};
+use serde_json::Value;
+
+use super::{count, count_at, elements, entries, sum, text_at};
+
+/// Roles of nodes that hold shards, tiers of Elasticsearch among them.
+const DATA_ROLE: &str = "data";
+
+/// The nodes of an answer, by name.
+pub(crate) fn inventory_nodes(answer: &Value) -> Vec<InventoryNode> {
+    let mut all: Vec<InventoryNode> =
+        entries(answer.get("nodes")).map(|(id, value)| node(id, value)).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn node(id: &str, value: &Value) -> InventoryNode {
+    let roles: Option<Vec<&str>> = value
+        .get("roles")
+        .and_then(Value::as_array)
+        .map(|roles| roles.iter().filter_map(Value::as_str).collect());
+    let is_data = |role: &&str| *role == DATA_ROLE || role.starts_with("data_");
+    let attribute =
+        |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    InventoryNode {
+        id: id.to_owned(),
+        name: text_at(value, "/name").unwrap_or_else(|| id.to_owned()),
+        holds_data: roles.map(|roles| roles.iter().any(is_data)),
+        attributes: entries(value.get("attributes")).filter_map(attribute).collect(),
+        cores: count_at(value, "/os/allocated_processors"),
+    }
+}
+
+/// Every copy of an answer, by index and shard, the primary first.
+pub(crate) fn inventory_copies(answer: &Value) -> Vec<InventoryCopy> {
+    let mut all: Vec<InventoryCopy> = elements(Some(answer)).filter_map(copy).collect();
+    all.sort_by(|a, b| {
+        (&a.index, a.shard, !a.primary, &a.node).cmp(&(&b.index, b.shard, !b.primary, &b.node))
+    });
+    all
+}
+
+fn copy(row: &Value) -> Option<InventoryCopy> {
+    Some(InventoryCopy {
+        index: text_at(row, "/index")?,
+        shard: u32::try_from(count(row.get("shard"))?).ok()?,
+        primary: text_at(row, "/prirep").is_some_and(|kind| kind.starts_with('p')),
+        state: text_at(row, "/state")?,
+        // A copy that moves is "a -> 10.0.0.2 id b": it is on the node that it moves from until it has arrived.
+        node: text_at(row, "/node").map(|node| match node.split_once(" -> ") {
+            Some((from, _)) => from.to_owned(),
+            None => node,
+        }),
+        documents: count(row.get("docs")),
+        bytes: count(row.get("store")),
+        segments: count(row.get("segments.count")),
+    })
+}
+
+/// What is committed of each primary in an answer of `_segments`, by index and shard: bytes and segments. That is what
+/// a recovery copies; the directory, whose size `_cat/shards` gives, may hold files of merged segments besides.
+pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
+    let mut found = BTreeMap::new();
+    for (index, value) in entries(answer.get("indices")) {
+        for (number, copies) in entries(value.get("shards")) {
+            let Ok(number) = number.parse::<u32>() else { continue };
+            let is_primary =
+                |copy: &&Value| copy.pointer("/routing/primary") == Some(&Value::Bool(true));
+            let Some(copy) = elements(Some(copies)).find(is_primary) else { continue };
+            let is_committed =
+                |segment: &&Value| segment.get("committed") == Some(&Value::Bool(true));
+            let segments = entries(copy.get("segments")).map(|(_, segment)| segment);
+            let sizes: Vec<u64> = segments
+                .filter(is_committed)
+                .filter_map(|segment| count_at(segment, "/size_in_bytes"))
+                .collect();
+            let bytes = sizes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+            found.insert((index.clone(), number), (bytes, sizes.len() as u64));
+        }
+    }
+    found
+}
+
+/// Settings of indices by their flat names, each index by its name.
+pub(crate) fn index_settings(answer: &Value) -> BTreeMap<String, BTreeMap<String, String>> {
+    let value = |(name, value): (&String, &Value)| {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            _ => return None,
+        };
+        Some((name.clone(), text))
+    };
+    let one = |(index, settings): (&String, &Value)| {
+        (index.clone(), entries(settings.get("settings")).filter_map(value).collect())
+    };
+    entries(Some(answer)).map(one).collect()
+}
+
+/// Operations that the nodes have indexed since they started; none where none says it.
+pub(crate) fn indexed(answer: &Value) -> Option<u64> {
+    let of = |(_, node): (&String, &Value)| count_at(node, "/indices/indexing/index_total");
+    sum(entries(answer.get("nodes")).map(of))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reads_nodes_with_their_roles_and_zones() {
+        let answer = serde_json::from_str(include_str!("samples/inventory_nodes.json")).unwrap();
+        let found = inventory_nodes(&answer);
+        let seen: Vec<_> = found
+            .iter()
+            .map(|n| {
+                (
+                    n.name.as_str(),
+                    n.holds_data,
+                    n.cores,
+                    n.attributes.get("zone").map(String::as_str),
+                )
+            })
+            .collect();
+        let expected = [
+            ("os-0", Some(true), Some(2), Some("a")),
+            ("os-1", Some(true), Some(2), Some("b")),
+            ("os-manager", Some(false), Some(1), None),
+        ];
+        assert_eq!(seen, expected);
+        let bare = inventory_nodes(&json!({"nodes": {"x": {}}}));
+        assert_eq!((bare[0].name.as_str(), bare[0].holds_data, bare[0].cores), ("x", None, None));
+    }
+
+    #[test]
+    fn reads_copies_and_those_that_have_no_place() {
+        let answer = serde_json::from_str(include_str!("samples/inventory_shards.json")).unwrap();
+        let found = inventory_copies(&answer);
+        assert_eq!(found.len(), 5);
+        let first = &found[0];
+        assert_eq!(
+            (first.index.as_str(), first.shard, first.primary, first.node.as_deref()),
+            ("logs", 0, true, Some("os-0"))
+        );
+        assert_eq!(
+            (first.documents, first.bytes, first.segments),
+            (Some(120_000), Some(31_457_280), Some(9))
+        );
+        let moving = found.iter().find(|copy| copy.state == "RELOCATING").unwrap();
+        assert_eq!(moving.node.as_deref(), Some("os-1"));
+        let homeless = found.iter().find(|copy| copy.state == "UNASSIGNED").unwrap();
+        assert_eq!((&homeless.node, homeless.bytes), (&None, None));
+    }
+
+    #[test]
+    fn what_is_committed_is_what_is_copied() {
+        let segment =
+            |bytes: u64, committed: bool| json!({"size_in_bytes": bytes, "committed": committed});
+        let copy = |primary: bool| {
+            json!({
+                "routing": {"primary": primary},
+                "segments": {"_0": segment(5, true), "_1": segment(7, true), "_2": segment(90, false)},
+            })
+        };
+        let answer =
+            json!({"indices": {"logs": {"shards": {"3": [copy(false), copy(true)], "x": []}}}});
+        let found = committed(&answer);
+        assert_eq!(found, BTreeMap::from([(("logs".to_owned(), 3), (12, 2))]));
+    }
+
+    #[test]
+    fn reads_settings_and_counters() {
+        let answer = json!({"logs": {"settings": {"index.priority": "5", "index.x": {}}}});
+        assert_eq!(index_settings(&answer)["logs"]["index.priority"], "5");
+        let stats = json!({"nodes": {
+            "a": {"indices": {"indexing": {"index_total": 5}}},
+            "b": {"indices": {"indexing": {"index_total": 7}}},
+        }});
+        assert_eq!((indexed(&stats), indexed(&json!({}))), (Some(12), None));
+    }
+}

@@ -1,0 +1,142 @@
+//! Indices that are put in place with all their copies: what a twin of a cluster begins with. In the virtual world
+//! alone, where documents may exist only as a number.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use query::Mapping;
+use store::{Options, Segments, Shard};
+
+use super::dispatch;
+use super::parts::Node;
+use crate::settings::CheckOnStartup;
+use crate::shard::{CopyMetadata, LocalShard, store_durability};
+use crate::state::{self, ClusterState, Event, IndexMeta, PlacedIndex, ShardCopy};
+use crate::transport::Failure;
+
+/// What every copy of a shard holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardContents {
+    /// Documents, which exist only as a number.
+    pub documents: u64,
+    /// Bytes of segment files; none where the copy is empty.
+    pub bytes: u64,
+    /// Segments.
+    pub segments: u32,
+}
+
+impl ShardContents {
+    /// Contents that a copy of documents without bodies can have: of very small documents it has fewer, and a segment
+    /// takes some bytes. The files have as many bytes as they should.
+    fn fitting(self) -> ShardContents {
+        let segments = u64::from(self.segments).min(self.bytes / (4 * SEGMENT_BYTES)).max(1);
+        let room = self.bytes.saturating_sub(segments * SEGMENT_BYTES);
+        let segments = u32::try_from(segments).expect("it is at most what it was");
+        ShardContents { documents: self.documents.min(room / DOCUMENT_BYTES), segments, ..self }
+    }
+}
+
+/// An index to be put in place: where its copies are, and what each shard holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Where its copies are.
+    pub placed: PlacedIndex,
+    /// What each shard holds.
+    pub contents: Vec<ShardContents>,
+}
+
+/// Puts indices in place on these nodes, of which one is the manager. No copy recovers, and nothing is published but
+/// the state in which all of them are started.
+///
+/// The state that will be is worked out first, so that copies are open under the ids that it gives them by the time
+/// that nodes hear of it.
+pub async fn place(nodes: &[Node], indices: &[Placement]) -> Result<(), Failure> {
+    let lacks = || Failure::new(503, "not_master_exception", "none of the nodes is the manager");
+    let manager = nodes.iter().find_map(|node| dispatch::manager(node).ok()).ok_or_else(lacks)?;
+    let events = || indices.iter().map(|one| Event::PlaceIndex(Box::new(one.placed.clone())));
+    let mut after = ClusterState::clone(&manager.state());
+    let now_ms = nodes[0].core().env.epoch_ms();
+    let batch = state::apply_all(&mut after, now_ms, events().collect());
+    batch.accepted.iter().try_for_each(|one| one.as_ref().copied().map_err(Failure::from))?;
+    let after = Rc::new(after);
+    let contents: Rc<BTreeMap<String, Vec<ShardContents>>> = Rc::new(
+        indices.iter().map(|one| (one.placed.index.clone(), one.contents.clone())).collect(),
+    );
+    let opening: Vec<_> = nodes
+        .iter()
+        .map(|node| {
+            let (node, after, contents) = (node.clone(), after.clone(), contents.clone());
+            let env = node.core().env.clone();
+            env.spawn("puts copies in place", async move { open(&node, &after, &contents).await })
+        })
+        .collect();
+    for one in opening {
+        one.await.map_err(|_| Failure::new(503, "node_closed_exception", "a node has ended"))??;
+    }
+    let answers: Vec<_> = events().map(|event| manager.put(event)).collect();
+    for answer in answers {
+        let ended = || Failure::new(503, "node_closed_exception", "the manager has ended");
+        answer.await.map_err(|_| ended())??;
+    }
+    Ok(())
+}
+
+/// Opens the copies of a node.
+async fn open(
+    node: &Node,
+    after: &ClusterState,
+    contents: &BTreeMap<String, Vec<ShardContents>>,
+) -> Result<(), Failure> {
+    for (index, number, copy) in after.copies_on(node.name()) {
+        let Some(contents) = contents.get(index) else { continue };
+        let (meta, contents) = (&after.indices[index], contents[number as usize]);
+        open_copy(node, meta, (index, number, copy), contents).await?;
+    }
+    Ok(())
+}
+
+async fn open_copy(
+    node: &Node,
+    meta: &IndexMeta,
+    (index, number, copy): (&str, u32, &ShardCopy),
+    contents: ShardContents,
+) -> Result<(), Failure> {
+    let core = node.core();
+    let settings = meta.typed_settings();
+    let options = Options {
+        durability: store_durability(settings.translog_durability()),
+        check_on_startup: settings.check_on_startup() == CheckOnStartup::Checksum,
+        // The copies have one history, as if they had recovered from one another.
+        history_uuid: Some(format!("{}-{number}", meta.uuid)),
+    };
+    let mapping = Mapping::stored(&meta.mappings)?;
+    let dir = core.disk.copy_dir(&meta.uuid, number);
+    let store = Shard::create(&core.env, &dir, &mapping, options).await?;
+    let ShardContents { documents, bytes, segments } = contents.fitting();
+    if documents > 0 {
+        // Every copy has all of it, and its commit says so.
+        store.advance_global_checkpoint(documents - 1);
+        store.synthesize_stored(documents, bytes, Segments::halving(segments)).await?;
+    }
+    let metadata = CopyMetadata {
+        allocation_id: copy.allocation_id.clone(),
+        primary_term: FIRST_TERM,
+        history_uuid: Some(store.history_uuid().to_owned()),
+    };
+    let written = core.disk.write_metadata(&meta.uuid, number, &metadata).await;
+    written.map_err(|error| {
+        let reason = format!("cannot write the metadata of the copy in {}", dir.display());
+        Failure::not_stored((500, "illegal_state_exception"), &reason, &error)
+    })?;
+    let shard = Rc::new(LocalShard::new(index, &meta.uuid, number, copy, FIRST_TERM));
+    shard.set_store(store);
+    shard.reported.set(true);
+    core.shards.borrow_mut().insert(shard.key(), shard);
+    Ok(())
+}
+
+/// More than an empty segment, and a document without a body, take in files.
+const SEGMENT_BYTES: u64 = 2048;
+const DOCUMENT_BYTES: u64 = 32;
+/// The primary term of a new index.
+const FIRST_TERM: u64 = 1;

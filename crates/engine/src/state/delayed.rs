@@ -1,0 +1,97 @@
+//! Which copies wait for their node to come back.
+//!
+//! As Elasticsearch's delayed allocation (`UnassignedInfo`, `ReplicaShardAllocator`): a replica whose node left is not
+//! placed elsewhere before `index.unassigned.node_left.delayed_timeout` is over, unless a node comes that has files of
+//! the shard.
+
+use std::time::Duration;
+
+use super::deciders::Slot;
+use super::{ClusterState, CopyState, UnassignedReason};
+
+/// Until when the copy waits; none where it does not.
+pub(super) fn delayed_until_ms(state: &ClusterState, slot: Slot<'_>) -> Option<u64> {
+    let delay = state.indices.get(slot.index)?.delayed_timeout();
+    let CopyState::Unassigned { reason: UnassignedReason::NodeLeft, at_ms } = slot.copy.state
+    else {
+        return None;
+    };
+    if delay.is_zero() || slot.copy.primary {
+        return None;
+    }
+    let holders = state.holders(slot.index, slot.number).into_iter().flatten();
+    let mut others = holders
+        .filter(|(node, _)| state.present.contains(*node) && slot.shard.on_node(node).is_none());
+    let until = at_ms.saturating_add(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+    others.next().is_none().then_some(until)
+}
+
+/// When the first of the copies that wait now need wait no longer; none where none waits.
+pub fn delay_ends_ms(state: &ClusterState, now_ms: u64) -> Option<u64> {
+    waiting(state, now_ms).min()
+}
+
+/// How many copies wait for their nodes: `delayed_unassigned_shards`.
+pub fn delayed_copies(state: &ClusterState, now_ms: u64) -> usize {
+    waiting(state, now_ms).count()
+}
+
+fn waiting(state: &ClusterState, now_ms: u64) -> impl Iterator<Item = u64> {
+    let delayed = state.indices.iter().filter(|(_, meta)| meta.delayed_timeout() > Duration::ZERO);
+    let shards = delayed.flat_map(|(index, _)| {
+        let shards = state.routing.get(index).into_iter().flat_map(|shards| shards.iter());
+        (0..).zip(shards).map(move |(number, shard)| (index.as_str(), number, shard))
+    });
+    let copies = shards.flat_map(|(index, number, shard)| {
+        let unassigned = shard.copies.iter().filter(|copy| !copy.is_assigned());
+        unassigned.map(move |copy| Slot { index, number, shard, copy })
+    });
+    copies
+        .filter_map(move |slot| delayed_until_ms(state, slot))
+        .filter(move |until_ms| *until_ms > now_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::super::{Event, explain};
+    use super::*;
+
+    const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
+
+    fn lab() -> Lab {
+        let mut lab = Lab::new(3);
+        lab.create("a", 3, 1);
+        lab.start_all();
+        lab.set_index("a", DELAY, "1m");
+        lab
+    }
+
+    #[test]
+    fn replicas_wait_and_go_elsewhere_when_the_delay_is_over() {
+        let mut lab = lab();
+        lab.leave("n3");
+        assert_eq!(lab.initializing(), [], "primaries were replaced, and replicas wait");
+        let waits = delayed_copies(&lab.state, lab.now_ms);
+        assert_eq!(waits, 2, "n3 had two of six copies");
+        let why = explain(&lab.state, lab.now_ms)[0].reason.clone().unwrap();
+        assert_eq!(why.decider, "delayed_allocation");
+        assert!(why.words.contains("another 60 s"), "{}", why.words);
+        let ends_ms = delay_ends_ms(&lab.state, lab.now_ms).unwrap();
+        lab.now_ms = ends_ms - 2;
+        lab.apply(Event::DelayEnded).unwrap();
+        assert_eq!(lab.initializing(), [], "a moment too early");
+        lab.apply(Event::DelayEnded).unwrap();
+        assert_eq!(lab.initializing().len(), 2);
+        assert_eq!(delay_ends_ms(&lab.state, lab.now_ms), None);
+    }
+
+    #[test]
+    fn a_node_that_comes_back_takes_its_copies_at_once() {
+        let mut lab = lab();
+        lab.leave("n3");
+        lab.join("n3");
+        assert_eq!(lab.initializing().len(), 2);
+        assert_eq!(delayed_copies(&lab.state, lab.now_ms), 0);
+    }
+}

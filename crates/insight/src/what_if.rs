@@ -1,0 +1,343 @@
+//! What a twin answers: how long until green, by what it is held, and what it costs those who search and index.
+
+use std::collections::BTreeMap;
+
+use record::units::{parse_rate, parse_size};
+use record::{Limit, Line, NodeSample, RecoverySample, RunDir};
+use serde::Serialize;
+
+/// The stages of a sample that are no stage of a recovery.
+const UNASSIGNED: &str = "UNASSIGNED";
+const DELAYED: &str = "DELAYED";
+const DONE: &str = "DONE";
+/// What the time may differ by because of all that is not modelled, as a share: nine of ten cases of
+/// `docs/benchmarks/what_if.md` are within it.
+pub const NOT_MODELLED: f64 = 0.1;
+/// A curve has so many points at most.
+const POINTS_MAX: usize = 60;
+
+/// An answer for one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The variant.
+    pub variant: String,
+    /// Its settings, as far as they differ from those of the first variant.
+    pub changed: BTreeMap<String, String>,
+    /// Seconds until green with every value as it is known or assumed.
+    pub green_s: f64,
+    /// The least and the most over all draws of what is not known, less and more by [`NOT_MODELLED`].
+    pub between_s: (f64, f64),
+    /// How many draws there were, the first included.
+    pub draws: usize,
+    /// How many times faster it is than the first variant in the same draw.
+    pub gain: f64,
+    /// Bytes that were copied.
+    pub bytes: u64,
+    /// What went on, one thing after another.
+    pub phases: Vec<Phase>,
+    /// What was outstanding.
+    pub curve: Vec<Point>,
+    /// What the nodes spent on it.
+    pub foreground: Foreground,
+}
+
+/// A time in which one thing held it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    /// From, in seconds since it began.
+    pub from_s: f64,
+    /// Until.
+    pub to_s: f64,
+    /// What went on.
+    pub what: Held,
+    /// Copies that are not started at its beginning.
+    pub copies: u32,
+    /// Of the time that copies were being made in it, the share of each limit, largest first.
+    pub limits: Vec<(Limit, f64)>,
+}
+
+/// What goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// The cluster has not noticed yet, or is all green between two nodes that restart.
+    NotNoticed,
+    /// Copies wait for their node to come back, and none is being made.
+    Delayed,
+    /// Copies have no place, and none is being made.
+    Allocating,
+    /// Copies are being made.
+    Copying,
+}
+
+/// What is outstanding at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Seconds since it began.
+    pub t_s: f64,
+    /// Copies that are not started.
+    pub copies: u32,
+    /// Bytes that are to be copied.
+    pub bytes: u64,
+}
+
+/// What recovery takes of the nodes: of the busiest one at its busiest, and on average of those that take part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Foreground {
+    /// Share of a network card, the busier of its ways, at most.
+    pub link_peak: Option<f64>,
+    /// Share of a disk's rate: what is received is written, what is sent was read.
+    pub disk_peak: Option<f64>,
+    /// Share of a node's cores.
+    pub cores_peak: Option<f64>,
+    /// Nodes that sent or received more than a hundredth of what all copied.
+    pub nodes: usize,
+}
+
+impl Held {
+    /// For tables.
+    pub fn label(self) -> &'static str {
+        match self {
+            Held::NotNoticed => "no copy is known to be missing",
+            Held::Delayed => "delayed allocation: copies wait for their node",
+            Held::Allocating => "waits for the allocator",
+            Held::Copying => "copies are made",
+        }
+    }
+}
+
+/// The answers of a run, in the order of its variants. Variants of which no lap has ended have none.
+pub fn answers(run: &RunDir) -> Vec<Answer> {
+    let Some(first) = run.manifest.variants.first() else { return Vec::new() };
+    let seconds = |name: &str| -> BTreeMap<u32, f64> {
+        let rows = run.rows.iter().filter(|row| row.variant == name);
+        rows.map(|row| (row.lap, row.seconds)).collect()
+    };
+    let base = seconds(&first.name);
+    let answer = |variant: &record::VariantInfo| {
+        let laps = seconds(&variant.name);
+        let (shown, green_s) = laps.iter().next().map(|(lap, seconds)| (*lap, *seconds))?;
+        let min = laps.values().copied().fold(f64::INFINITY, f64::min);
+        let max = laps.values().copied().fold(0.0, f64::max);
+        let row = run.rows.iter().find(|row| row.variant == variant.name && row.lap == shown)?;
+        let samples = samples(run, &variant.name, shown);
+        let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
+        Some(Answer {
+            variant: variant.name.clone(),
+            changed: variant
+                .settings
+                .iter()
+                .filter(differs)
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            green_s,
+            between_s: (min * (1.0 - NOT_MODELLED), max * (1.0 + NOT_MODELLED)),
+            draws: laps.len(),
+            gain: base.get(&shown).map_or(1.0, |base| base / green_s),
+            bytes: row.bytes,
+            phases: phases(&samples, green_s),
+            curve: curve(&samples),
+            foreground: foreground(run, variant, shown),
+        })
+    };
+    run.manifest.variants.iter().filter_map(answer).collect()
+}
+
+/// The samples of a variant's lap, with seconds since it began.
+fn samples<'a>(run: &'a RunDir, name: &str, of_lap: u32) -> Vec<(f64, &'a RecoverySample)> {
+    let began_ms = began_ms(run, name, of_lap);
+    let one = |line: &'a Line| match line {
+        Line::Recovery { t_ms, variant, lap, sample } if variant == name && *lap == of_lap => {
+            Some(((t_ms - began_ms) / 1e3, sample))
+        }
+        _ => None,
+    };
+    run.lines.iter().filter_map(one).collect()
+}
+
+fn began_ms(run: &RunDir, name: &str, of_lap: u32) -> f64 {
+    let of = |line: &Line| match line {
+        Line::Phase { t_ms, variant, lap, phase }
+            if phase.begins
+                && phase.name == "recover"
+                && variant.as_deref() == Some(name)
+                && *lap == of_lap =>
+        {
+            Some(*t_ms)
+        }
+        _ => None,
+    };
+    run.lines.iter().find_map(of).unwrap_or(0.0)
+}
+
+fn count(sample: &RecoverySample, stage: &str) -> u32 {
+    sample.stages.get(stage).copied().unwrap_or(0)
+}
+
+/// Recoveries that go on.
+fn active(sample: &RecoverySample) -> u32 {
+    let none = [UNASSIGNED, DELAYED, DONE];
+    let stages = sample.stages.iter().filter(|(stage, _)| !none.contains(&stage.as_str()));
+    stages.map(|(_, count)| count).sum()
+}
+
+fn outstanding(sample: &RecoverySample) -> u32 {
+    count(sample, UNASSIGNED) + active(sample)
+}
+
+fn held(sample: &RecoverySample) -> Held {
+    match (active(sample), count(sample, UNASSIGNED), count(sample, DELAYED)) {
+        (0, 0, _) => Held::NotNoticed,
+        (0, _, 0) => Held::Allocating,
+        (0, _, _) => Held::Delayed,
+        _ => Held::Copying,
+    }
+}
+
+/// What went on, from one change to the next. What went on between two samples is what the earlier one shows.
+fn phases(samples: &[(f64, &RecoverySample)], green_s: f64) -> Vec<Phase> {
+    let mut phases: Vec<Phase> = Vec::new();
+    let mut charged = BTreeMap::new();
+    let start = std::iter::once((0.0, None));
+    let all: Vec<(f64, Option<&RecoverySample>)> =
+        start.chain(samples.iter().map(|(t, sample)| (*t, Some(*sample)))).collect();
+    for (at, (from_s, sample)) in all.iter().enumerate() {
+        let to_s = all.get(at + 1).map_or(green_s, |(t, _)| t.min(green_s));
+        let what = sample.map_or(Held::NotNoticed, held);
+        let now = all.get(at + 1).and_then(|(_, next)| *next).map(|next| &next.charged_s);
+        let more: BTreeMap<Limit, f64> = now
+            .into_iter()
+            .flatten()
+            .map(|(limit, s)| (*limit, s - charged.get(limit).copied().unwrap_or(0.0)))
+            .filter(|(_, s)| *s > 0.0)
+            .collect();
+        if let Some(now) = now {
+            charged = now.clone();
+        }
+        if to_s <= *from_s {
+            continue;
+        }
+        let is_same = phases.last().is_some_and(|last| last.what == what);
+        if !is_same {
+            let copies = sample.map_or(0, outstanding);
+            let limits = Vec::new();
+            phases.push(Phase { from_s: *from_s, to_s, what, copies, limits });
+        }
+        let last = phases.last_mut().expect("one was pushed");
+        last.to_s = to_s;
+        for (limit, seconds) in more {
+            match last.limits.iter_mut().find(|(known, _)| *known == limit) {
+                Some((_, sum)) => *sum += seconds,
+                None => last.limits.push((limit, seconds)),
+            }
+        }
+    }
+    for phase in &mut phases {
+        let sum: f64 = phase.limits.iter().map(|(_, seconds)| seconds).sum();
+        phase.limits.iter_mut().for_each(|(_, seconds)| *seconds /= sum);
+        phase.limits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    phases
+}
+
+fn curve(samples: &[(f64, &RecoverySample)]) -> Vec<Point> {
+    let point = |(t_s, sample): &(f64, &RecoverySample)| Point {
+        t_s: *t_s,
+        copies: outstanding(sample),
+        bytes: sample.total_bytes.saturating_sub(sample.recovered_bytes),
+    };
+    let each = samples.len().div_ceil(POINTS_MAX).max(1);
+    let last = samples.len().saturating_sub(1);
+    let kept = samples.iter().enumerate().filter(|(at, _)| at % each == 0 || *at == last);
+    kept.map(|(_, sample)| point(sample)).collect()
+}
+
+/// A model parameter of a variant as a number.
+fn model(variant: &record::VariantInfo, name: &str) -> Option<f64> {
+    let row = variant.models.iter().find(|row| row.name == name)?;
+    let rate = || parse_rate(&row.value).or_else(|_| parse_size(&row.value)).ok();
+    row.value.parse::<f64>().ok().or_else(|| rate().map(|rate| rate as f64))
+}
+
+fn foreground(run: &RunDir, variant: &record::VariantInfo, of_lap: u32) -> Foreground {
+    let mut by_node: BTreeMap<&str, Vec<(f64, &NodeSample)>> = BTreeMap::new();
+    for line in &run.lines {
+        if let Line::Node { t_ms, variant: Some(name), lap, sample } = line
+            && *name == variant.name
+            && *lap == of_lap
+        {
+            by_node.entry(&sample.node).or_default().push((t_ms / 1e3, sample));
+        }
+    }
+    let (mut rx_max, mut tx_max, mut cores_max) = (0.0f64, 0.0f64, 0.0f64);
+    let mut moved = Vec::new();
+    for samples in by_node.values() {
+        for pair in samples.windows(2) {
+            let ((from, before), (to, after)) = (pair[0], pair[1]);
+            let seconds = to - from;
+            // A node that restarted counts from its own start.
+            let more = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
+            if seconds > 0.0 {
+                rx_max = rx_max.max(more(before.transport_rx_bytes, after.transport_rx_bytes));
+                tx_max = tx_max.max(more(before.transport_tx_bytes, after.transport_tx_bytes));
+                cores_max = cores_max.max(after.cpu_cores);
+            }
+        }
+        if let (Some((_, first)), Some((_, last))) = (samples.first(), samples.last()) {
+            let rx = last.transport_rx_bytes.saturating_sub(first.transport_rx_bytes);
+            let tx = last.transport_tx_bytes.saturating_sub(first.transport_tx_bytes);
+            moved.push(rx.max(tx));
+        }
+    }
+    let all: u64 = moved.iter().sum();
+    let share = |of: f64, name: &str| model(variant, name).map(|whole| of / whole);
+    let disk = [share(rx_max, "disk.write_bytes_per_s"), share(tx_max, "disk.read_bytes_per_s")];
+    Foreground {
+        link_peak: share(rx_max.max(tx_max), "card.bytes_per_s"),
+        disk_peak: disk.into_iter().flatten().reduce(f64::max),
+        cores_peak: share(cores_max, "cores.count"),
+        nodes: moved.iter().filter(|moved| **moved * 100 > all).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(stages: &[(&str, u32)], recovered: u64, throttle_s: f64) -> RecoverySample {
+        RecoverySample {
+            recovered_bytes: recovered,
+            total_bytes: 100,
+            stages: stages.iter().map(|(stage, count)| ((*stage).to_owned(), *count)).collect(),
+            charged_s: BTreeMap::from([(Limit::Throttle, throttle_s)]),
+            ..RecoverySample::default()
+        }
+    }
+
+    #[test]
+    fn phases_follow_one_another_until_green() {
+        let all = [
+            sample(&[(UNASSIGNED, 2), (DELAYED, 2)], 0, 0.0),
+            sample(&[(UNASSIGNED, 1), ("INDEX", 1)], 10, 1.0),
+            sample(&[("INDEX", 1), (DONE, 1)], 60, 5.0),
+            sample(&[(DONE, 2)], 100, 9.0),
+        ];
+        let times = [1.0, 61.0, 65.0, 70.0];
+        let samples: Vec<(f64, &RecoverySample)> = times.into_iter().zip(&all).collect();
+        let phases = phases(&samples, 70.0);
+        let seen: Vec<_> = phases
+            .iter()
+            .map(|phase| (phase.what, phase.from_s, phase.to_s, phase.copies))
+            .collect();
+        let expected = [
+            (Held::NotNoticed, 0.0, 1.0, 0),
+            (Held::Delayed, 1.0, 61.0, 2),
+            (Held::Copying, 61.0, 70.0, 2),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(phases[2].limits, [(Limit::Throttle, 1.0)]);
+        let curve = curve(&samples);
+        assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
+        assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
+    }
+}

@@ -1,0 +1,205 @@
+//! `what_if`: a cluster that was seen is put in place in virtual time, one thing is done to it, and the time until it is
+//! green again is measured.
+
+mod grain;
+mod outlook;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use clusters::FaultKind;
+use record::Row;
+use record::random::split_mix;
+use record::units::show_bytes;
+use serde_json::{Value, json};
+use world::model::{Host, parameters};
+
+use self::grain::{CHUNK, Grain};
+use self::outlook::Outlook;
+use crate::error::Error;
+use crate::plan::{
+    DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers, models,
+};
+use crate::runner::{BackgroundWriters, Experiment, Recoveries, Runner, Telemetry, Turn};
+
+const ENABLE: &str = "cluster.routing.allocation.enable";
+const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+const OF_INDICES: &str = "index.";
+
+/// When a node that restarts is looked for: it is missed by then.
+const LOOK: Duration = Duration::from_secs(2);
+
+#[derive(Default)]
+pub(crate) struct WhatIf;
+
+impl WhatIf {
+    pub(crate) const STEP: DeclaredStep = DeclaredStep {
+        copies: false,
+        writers: Writers::Never,
+        spoils_indices: |_| true,
+        ..DeclaredStep::new("what_if", Needs::Twin)
+    };
+}
+
+#[async_trait(?Send)]
+impl Experiment for WhatIf {
+    fn step(&self) -> &'static DeclaredStep {
+        &Self::STEP
+    }
+
+    /// Every copy is where it was seen. Those that had no place there get none before the variant begins.
+    async fn prepare(
+        &mut self,
+        run: &mut Runner<'_>,
+        variant: Option<&Variant>,
+    ) -> Result<(), Error> {
+        let name = variant.map(|variant| variant.name.as_str());
+        run.journal.phase("place", true, name, 1)?;
+        run.watch.begin("place", name, None, "");
+        put(run, &BTreeMap::from([(ENABLE, json!("none")), (EXCLUDE, json!(MANAGER))])).await?;
+        let settings = variant.map(of_indices).unwrap_or_default();
+        let indices = twin(run).placements(&settings);
+        let controls = run.clusters.virtual_controls();
+        let controls = controls.expect("a twin is refused where machines are real");
+        controls.place(LEADER, &indices).await?;
+        run.watch.end();
+        run.journal.phase("place", false, name, 1)
+    }
+
+    async fn measure(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        _writers: Option<&BackgroundWriters>,
+    ) -> Result<Row, Error> {
+        let twin = twin(run);
+        let grain = Grain::of(twin, turn.variant);
+        if let Some(controls) = run.clusters.virtual_controls() {
+            controls.set_hosts(LEADER, &grain.host(host(run, turn)));
+        }
+        let telemetry = run.begin_recovery(turn).await?;
+        let mut settings = of_the_cluster(twin, turn.variant);
+        if let Some(chunk) = grain.setting() {
+            settings.insert(CHUNK, json!(chunk));
+            let text = format!("so much is to be copied that {chunk} go as one chunk");
+            run.note(Some(turn.variant), &text)?;
+        }
+        put(run, &settings).await?;
+        let began = (run.env.now(), run.env.epoch_ms());
+        let (copies, bytes) = twin.outstanding();
+        let mut outlook = Outlook::new(began.1, copies, bytes, twin.nodes.len() + 1);
+        let end = match &twin.question {
+            Question::Lose(nodes) => lose(run, turn, &telemetry, nodes, &mut outlook).await?,
+            Question::Restart { nodes, down } => {
+                restart(run, turn, &telemetry, (nodes, *down), &mut outlook).await?
+            }
+            Question::Replicas(replicas) => {
+                for (index, number) in replicas {
+                    let body = json!({ "index.number_of_replicas": number });
+                    run.ask(LEADER, "PUT", &format!("/{index}/_settings"), Some(&body)).await?;
+                }
+                outlook.until_green(run, turn, &telemetry).await?
+            }
+        };
+        let seconds = (run.env.now() - began.0).as_secs_f64();
+        run.end_recovery(turn)?;
+        Ok(run.row(turn, seconds, &end))
+    }
+}
+
+fn twin<'a>(run: &Runner<'a>) -> &'a Twin {
+    run.plan.twin.as_ref().expect("the step needs a twin")
+}
+
+/// Nodes die at once.
+async fn lose(
+    run: &mut Runner<'_>,
+    turn: &Turn<'_>,
+    telemetry: &Telemetry,
+    nodes: &[usize],
+    outlook: &mut Outlook,
+) -> Result<Recoveries, Error> {
+    let twin = twin(run);
+    let names: Vec<&str> = nodes.iter().map(|node| twin.nodes[*node].name.as_str()).collect();
+    let (copies, bytes) = twin.outstanding();
+    let text = format!(
+        "{} lost: {copies} copies of {} are to be made",
+        names.join(", "),
+        show_bytes(bytes)
+    );
+    run.note(Some(turn.variant), &text)?;
+    for node in nodes {
+        run.clusters.faults()?.begin(&Twin::machine(*node), FaultKind::Kill).await?;
+    }
+    outlook.nodes -= nodes.len();
+    outlook.until_green(run, turn, telemetry).await
+}
+
+/// Nodes restart one after another; the next one once the cluster is green.
+async fn restart(
+    run: &mut Runner<'_>,
+    turn: &Turn<'_>,
+    telemetry: &Telemetry,
+    (nodes, down): (&[usize], Duration),
+    outlook: &mut Outlook,
+) -> Result<Recoveries, Error> {
+    let mut end = Recoveries::default();
+    for node in nodes {
+        let machine = Twin::machine(*node);
+        run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
+        let back = run.env.now() + down;
+        run.env.sleep(LOOK.min(down)).await;
+        outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
+        run.env.sleep_until(back).await;
+        run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
+        end = outlook.until_green(run, turn, telemetry).await?;
+        let text = format!("{} has restarted, and all is green", twin(run).nodes[*node].name);
+        run.note(Some(turn.variant), &text)?;
+    }
+    Ok(end)
+}
+
+/// A variant's settings of indices.
+fn of_indices(variant: &Variant) -> BTreeMap<&str, &str> {
+    let settings = variant.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    settings.filter(|(name, _)| name.starts_with(OF_INDICES)).collect()
+}
+
+/// A variant's settings of the cluster, in the words of virtual time. No copy is placed on the manager.
+fn of_the_cluster<'v>(twin: &Twin, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
+    let settings = variant.settings.iter().filter(|(name, _)| !name.starts_with(OF_INDICES));
+    let one =
+        |(name, value): (&'v String, &String)| (name.as_str(), json!(twin.translated(name, value)));
+    let mut settings: BTreeMap<&str, Value> = settings.map(one).collect();
+    let excluded = settings.get(EXCLUDE).and_then(Value::as_str).filter(|names| !names.is_empty());
+    let excluded = excluded.map_or_else(|| MANAGER.to_owned(), |more| format!("{more},{MANAGER}"));
+    settings.insert(EXCLUDE, json!(excluded));
+    settings.entry(ENABLE).or_insert(Value::Null);
+    settings
+}
+
+async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<(), Error> {
+    let body = json!({ "persistent": settings });
+    run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
+    Ok(())
+}
+
+/// What hosts are like: in the first lap as the plan says, in later ones with what is not known drawn anew, the same
+/// for all variants of a lap.
+fn host(run: &Runner<'_>, turn: &Turn<'_>) -> Host {
+    let mut models = models(turn.variant, ParameterScope::Leader);
+    let mut state = run.plan.seed.wrapping_add(u64::from(turn.lap) << 32);
+    for uncertain in &twin(run).uncertain {
+        let share = (split_mix(&mut state) >> 11) as f64 / (1u64 << 53) as f64;
+        // A variant that is about this parameter knows it.
+        if turn.lap == 1 || turn.variant.own_parameters.contains(&uncertain.parameter) {
+            continue;
+        }
+        // Twice as much is as likely as half as much.
+        let drawn = uncertain.least * (uncertain.most / uncertain.least).powf(share);
+        let parameter = parameters().iter().find(|one| one.name == uncertain.parameter);
+        parameter.expect("a resolved plan names it").set_number(&mut models, drawn);
+    }
+    models.host
+}

@@ -1,0 +1,225 @@
+//! `[twin]`: a cluster that was seen, and what is asked of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use engine::ShardContents;
+use record::text::has_hidden;
+use record::units::{parse_size, show_size_setting};
+use toml::Spanned;
+use world::model::{Models, parameters};
+
+use super::together::{Together, every};
+use crate::choices::unknown;
+use crate::error::Error;
+use crate::plan::document::{TwinIndexTable, TwinShardTable, TwinTable, UncertainTable};
+use crate::plan::file::Plan;
+use crate::plan::topology::Cluster;
+use crate::plan::twin::{Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
+
+/// Nodes of a twin, at most.
+pub(super) const TWIN_NODES_MAX: u32 = 2000;
+const DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
+const SEGMENTS: RangeInclusive<i64> = 1..=10_000;
+const REPLICAS: RangeInclusive<i64> = 0..=10;
+const SIZES: RangeInclusive<u64> = 0..=1 << 50;
+const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
+/// How long a node is away where the plan does not say it.
+pub const DOWN_WITHOUT: Duration = Duration::from_secs(30);
+
+impl Plan {
+    /// The twin, where the plan has one.
+    pub(super) fn twin(
+        &self,
+        leader: Cluster,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<Option<Twin>, Error> {
+        let Some(table) = &self.document.twin else { return Ok(None) };
+        let twin = table.get_ref();
+        let nodes = self.twin_nodes(table, leader)?;
+        let places: BTreeMap<&str, usize> =
+            nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
+        let index = |index| self.twin_index(index, &places, check_setting);
+        let indices = every(twin.index.iter().map(index));
+        let indices: Vec<TwinIndex> = indices?;
+        let question = self.question(table, &nodes, &indices);
+        let uncertain = every(twin.uncertain.iter().map(|one| self.uncertain(one)));
+        let (question, uncertain) = (question, uncertain).together()?;
+        Ok(Some(Twin { nodes, indices, question, uncertain }))
+    }
+
+    fn twin_nodes(
+        &self,
+        table: &Spanned<TwinTable>,
+        leader: Cluster,
+    ) -> Result<Vec<TwinNode>, Error> {
+        let mut names = BTreeSet::new();
+        let nodes = table.get_ref().node.iter().map(|node| {
+            let name = node.name.get_ref();
+            if name.is_empty() || has_hidden(name) || !names.insert(name) {
+                let message =
+                    "each node of a twin has a name of its own, of characters that can be seen";
+                return Err(self.error(node.name.span(), message));
+            }
+            Ok(TwinNode { name: name.clone(), zone: node.zone.clone() })
+        });
+        let nodes: Vec<TwinNode> = every(nodes)?;
+        if self.has_right_keys() && leader.nodes as usize != nodes.len() + 1 {
+            let message = format!(
+                "the twin has {} nodes, and one more manages them; write nodes = {} in [leader]",
+                nodes.len(),
+                nodes.len() + 1
+            );
+            return Err(self.error(self.document.leader.nodes.span(), message));
+        }
+        Ok(nodes)
+    }
+
+    fn twin_index(
+        &self,
+        index: &TwinIndexTable,
+        places: &BTreeMap<&str, usize>,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<TwinIndex, Error> {
+        let name = engine::state::check_index_name(index.name.get_ref())
+            .map_err(|why| self.error(index.name.span(), why.to_string()));
+        let replicas = self.number::<u32>("replicas", &index.replicas, REPLICAS);
+        let copies = replicas.as_ref().map_or(usize::MAX, |replicas| *replicas as usize + 1);
+        let shards = every(index.shard.iter().map(|shard| self.twin_shard(shard, places, copies)));
+        let settings = self.settings(&index.settings, check_setting);
+        let ((), replicas, settings, shards) = (name, replicas, settings, shards).together()?;
+        Ok(TwinIndex { name: index.name.get_ref().clone(), replicas, settings, shards })
+    }
+
+    fn twin_shard(
+        &self,
+        shard: &TwinShardTable,
+        places: &BTreeMap<&str, usize>,
+        copies: usize,
+    ) -> Result<TwinShard, Error> {
+        let size = |text: &Spanned<String>| {
+            let bytes = self.unit(text, parse_size)?;
+            self.within("bytes", text, &bytes, &SIZES, |bytes| show_size_setting(*bytes))?;
+            Ok(bytes)
+        };
+        let place = |node: &Spanned<String>| {
+            places.get(node.get_ref().as_str()).copied().ok_or_else(|| {
+                let known: Vec<&str> = places.keys().copied().collect();
+                let said =
+                    unknown("no node of the twin is called", node.get_ref(), "Nodes", &known);
+                self.error(node.span(), said)
+            })
+        };
+        let found = (
+            size(&shard.bytes),
+            self.number("documents", &shard.documents, DOCUMENTS),
+            self.number("segments", &shard.segments, SEGMENTS),
+            every(shard.copies.get_ref().iter().map(place)),
+        );
+        let (bytes, documents, segments, nodes): (_, _, _, Vec<usize>) = found.together()?;
+        let distinct: BTreeSet<&usize> = nodes.iter().collect();
+        if nodes.is_empty() || distinct.len() < nodes.len() || nodes.len() > copies {
+            let message = "a shard's copies are the nodes that have it, the primary's first: one at least, each once, \
+                           and no more than the primary and the replicas of the index";
+            return Err(self.error(shard.copies.span(), message));
+        }
+        let contents = ShardContents { documents, bytes, segments };
+        Ok(TwinShard { contents, nodes })
+    }
+
+    fn question(
+        &self,
+        table: &Spanned<TwinTable>,
+        nodes: &[TwinNode],
+        indices: &[TwinIndex],
+    ) -> Result<Question, Error> {
+        let twin = table.get_ref();
+        let asked = [twin.lose.is_some(), twin.restart.is_some(), !twin.replicas.is_empty()];
+        if asked.iter().filter(|asked| **asked).count() != 1 {
+            let message = "a twin is asked one thing: lose = [nodes or zones], restart = [nodes or zones], or \
+                           replicas = { index = number }";
+            return Err(self.error(table.span(), message));
+        }
+        let called = |names: &Spanned<Vec<Spanned<String>>>| -> Result<Vec<usize>, Error> {
+            let all: Vec<Vec<usize>> =
+                every(names.get_ref().iter().map(|name| self.nodes_or_zone(name, nodes)))?;
+            let mut all = all.concat();
+            let mut seen = BTreeSet::new();
+            all.retain(|node| seen.insert(*node));
+            if all.is_empty() || all.len() == nodes.len() && twin.lose.is_some() {
+                let message = "name one node or zone at least, and leave one node";
+                return Err(self.error(names.span(), message));
+            }
+            Ok(all)
+        };
+        if let Some(lost) = &twin.lose {
+            return Ok(Question::Lose(called(lost)?));
+        }
+        if let Some(restarted) = &twin.restart {
+            let down = twin.down.as_ref().map_or(Ok(DOWN_WITHOUT), |d| self.time("down", d, &DOWN));
+            let (nodes, down) = (called(restarted), down).together()?;
+            return Ok(Question::Restart { nodes, down });
+        }
+        let replicas = twin.replicas.iter().map(|(name, number)| {
+            if !indices.iter().any(|index| index.name == *name.get_ref()) {
+                let known: Vec<&str> = indices.iter().map(|index| index.name.as_str()).collect();
+                let said =
+                    unknown("no index of the twin is called", name.get_ref(), "Indices", &known);
+                return Err(self.error(name.span(), said));
+            }
+            let number = match number.get_ref().as_integer() {
+                Some(number) if REPLICAS.contains(&number) => number as u32,
+                _ => return Err(self.error(number.span(), "replicas are a whole number, 0 to 10")),
+            };
+            Ok((name.get_ref().clone(), number))
+        });
+        Ok(Question::Replicas(every(replicas)?))
+    }
+
+    /// A node by its name, or the nodes of a zone.
+    fn nodes_or_zone(
+        &self,
+        name: &Spanned<String>,
+        nodes: &[TwinNode],
+    ) -> Result<Vec<usize>, Error> {
+        let all = || nodes.iter().enumerate();
+        let wanted = name.get_ref();
+        let by_name = all().find(|(_, node)| node.name == *wanted);
+        let in_zone = all().filter(|(_, node)| node.zone.as_ref() == Some(wanted));
+        let found: Vec<usize> = match by_name {
+            Some((at, _)) => vec![at],
+            None => in_zone.map(|(at, _)| at).collect(),
+        };
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let mut known: Vec<&str> = nodes.iter().filter_map(|node| node.zone.as_deref()).collect();
+        known.extend(nodes.iter().map(|node| node.name.as_str()));
+        known.dedup();
+        let said = unknown("no node or zone of the twin is called", wanted, "There are", &known);
+        Err(self.error(name.span(), said))
+    }
+
+    fn uncertain(&self, table: &UncertainTable) -> Result<Uncertain, Error> {
+        let name = table.parameter.get_ref();
+        let bound = |text: &Spanned<String>| {
+            let mut models = Models::default();
+            models
+                .set(name, text.get_ref())
+                .map_err(|wrong| self.error(text.span(), wrong.to_string()))?;
+            let parameter = parameters().iter().find(|one| one.name == *name);
+            let number = parameter.and_then(|one| one.number(&models));
+            number.filter(|number| *number > 0.0).ok_or_else(|| {
+                let message = format!("{name} has no bounds: it is no number above 0");
+                self.error(text.span(), message)
+            })
+        };
+        let (least, most) = (bound(&table.least), bound(&table.most)).together()?;
+        if least > most {
+            let message = "least is at most most";
+            return Err(self.error(table.least.span(), message));
+        }
+        Ok(Uncertain { parameter: name.clone(), least, most })
+    }
+}

@@ -1,0 +1,208 @@
+//! A twin: a cluster that was seen somewhere, as a plan can have it in virtual time, and what is asked of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use engine::state::PlacedIndex;
+use engine::{Placement, ShardContents};
+
+use super::topology::LEADER;
+
+/// The cluster, node by node and copy by copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Twin {
+    /// Nodes that hold data.
+    pub nodes: Vec<TwinNode>,
+    /// Indices.
+    pub indices: Vec<TwinIndex>,
+    /// What happens to it.
+    pub question: Question,
+    /// Parameters of the virtual world that are not known better than within bounds.
+    pub uncertain: Vec<Uncertain>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwinNode {
+    /// The name that it has in the cluster that was seen.
+    pub name: String,
+    /// Its zone or rack, where it has one.
+    pub zone: Option<String>,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwinIndex {
+    /// Name.
+    pub name: String,
+    /// Copies of each shard besides the primary.
+    pub replicas: u32,
+    /// Its settings, but for the numbers of shards and replicas.
+    pub settings: BTreeMap<String, String>,
+    /// Its shards, by number.
+    pub shards: Vec<TwinShard>,
+}
+
+/// A shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwinShard {
+    /// What every copy holds.
+    pub contents: ShardContents,
+    /// The nodes of its copies by their place in [`Twin::nodes`], that of the primary first.
+    pub nodes: Vec<usize>,
+}
+
+/// What happens to a twin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Nodes die at once and do not come back.
+    Lose(Vec<usize>),
+    /// Nodes restart one after another; the next one when the cluster is green again.
+    Restart {
+        /// In this order.
+        nodes: Vec<usize>,
+        /// How long each is away.
+        down: Duration,
+    },
+    /// Indices have other numbers of replicas from now on.
+    Replicas(BTreeMap<String, u32>),
+}
+
+/// A parameter of the virtual world that is not known better than within bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Uncertain {
+    /// Its name.
+    pub parameter: String,
+    /// The least that it may be.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+/// The node that manages a twin's cluster. It holds no data, so that any other can be lost.
+pub const MANAGER: &str = "leader-0";
+
+impl Twin {
+    /// The name of a node in virtual time.
+    pub fn machine(node: usize) -> String {
+        format!("{LEADER}-{}", node + 1)
+    }
+
+    /// What a node of virtual time stands for.
+    pub fn stands_for(&self, machine: &str) -> Option<&str> {
+        let number = machine.strip_prefix(LEADER)?.strip_prefix('-')?.parse::<usize>().ok()?;
+        Some(self.nodes.get(number.checked_sub(1)?)?.name.as_str())
+    }
+
+    /// A setting's value with the names that nodes have in virtual time: filters name nodes.
+    pub fn translated(&self, setting: &str, value: &str) -> String {
+        if !setting.ends_with("._name") {
+            return value.to_owned();
+        }
+        let one = |name: &str| {
+            let found = self.nodes.iter().position(|node| node.name == name.trim());
+            found.map_or_else(|| name.trim().to_owned(), Twin::machine)
+        };
+        value.split(',').map(one).collect::<Vec<_>>().join(",")
+    }
+
+    /// How its indices are put in place, with further settings of all of them.
+    pub fn placements(&self, settings: &BTreeMap<&str, &str>) -> Vec<Placement> {
+        let place = |index: &TwinIndex| {
+            let own = index.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let all: BTreeMap<&str, &str> =
+                own.chain(settings.iter().map(|(name, value)| (*name, *value))).collect();
+            let placed = PlacedIndex {
+                index: index.name.clone(),
+                replicas: index.replicas,
+                settings: all
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
+                    .collect(),
+                nodes: index
+                    .shards
+                    .iter()
+                    .map(|shard| shard.nodes.iter().copied().map(Twin::machine).collect())
+                    .collect(),
+            };
+            let contents = index.shards.iter().map(|shard| shard.contents).collect();
+            Placement { placed, contents }
+        };
+        self.indices.iter().map(place).collect()
+    }
+
+    /// Copies and bytes that are to be copied because of the question, where everything has to be copied whole.
+    pub fn outstanding(&self) -> (u64, u64) {
+        let missing = |index: &TwinIndex, shard: &TwinShard| {
+            let wanted = match &self.question {
+                Question::Replicas(wanted) => wanted.get(&index.name).copied(),
+                _ => None,
+            };
+            let copies = wanted.unwrap_or(index.replicas) as usize + 1;
+            let lost = match &self.question {
+                Question::Lose(lost) => {
+                    shard.nodes.iter().filter(|node| lost.contains(node)).count()
+                }
+                _ => 0,
+            };
+            (copies + lost).saturating_sub(shard.nodes.len()) as u64
+        };
+        let shards = self
+            .indices
+            .iter()
+            .flat_map(|index| index.shards.iter().map(move |shard| (index, shard)));
+        shards.fold((0, 0), |(copies, bytes), (index, shard)| {
+            let count = missing(index, shard);
+            (copies + count, bytes + count * shard.contents.bytes)
+        })
+    }
+
+    /// Shards of which no copy would be left, as `logs[3]`.
+    pub fn lost_shards(&self) -> Vec<String> {
+        let Question::Lose(lost) = &self.question else { return Vec::new() };
+        let lost: BTreeSet<&usize> = lost.iter().collect();
+        let of_index = |index: &TwinIndex| -> Vec<String> {
+            let gone = |shard: &TwinShard| shard.nodes.iter().all(|node| lost.contains(node));
+            let shards = index.shards.iter().enumerate().filter(|(_, shard)| gone(shard));
+            shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
+        };
+        self.indices.iter().flat_map(of_index).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn twin(question: Question) -> Twin {
+        let node = |name: &str| TwinNode { name: name.to_owned(), zone: None };
+        let contents = ShardContents { documents: 10, bytes: 1000, segments: 1 };
+        let shard = |nodes: &[usize]| TwinShard { contents, nodes: nodes.to_vec() };
+        let index = TwinIndex {
+            name: "logs".to_owned(),
+            replicas: 1,
+            settings: BTreeMap::new(),
+            shards: vec![shard(&[0, 1]), shard(&[1, 2]), shard(&[2])],
+        };
+        let nodes = ["a", "b", "c"].map(node).to_vec();
+        Twin { nodes, indices: vec![index], question, uncertain: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_outstanding_is_what_is_lost_and_what_is_missing() {
+        assert_eq!(twin(Question::Lose(vec![1])).outstanding(), (3, 3000));
+        let more = BTreeMap::from([("logs".to_owned(), 2)]);
+        assert_eq!(twin(Question::Replicas(more)).outstanding(), (4, 4000));
+        assert_eq!(twin(Question::Lose(vec![2])).lost_shards(), ["logs[2]"]);
+        assert_eq!(twin(Question::Lose(vec![1])).lost_shards(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn filters_name_the_nodes_of_virtual_time() {
+        let twin = twin(Question::Lose(vec![1]));
+        let exclude = "cluster.routing.allocation.exclude._name";
+        assert_eq!(twin.translated(exclude, "a, c"), "leader-1,leader-3");
+        assert_eq!(twin.translated("indices.recovery.chunk_size", "a"), "a");
+        assert_eq!((twin.stands_for("leader-2"), twin.stands_for("leader-0")), (Some("b"), None));
+    }
+}

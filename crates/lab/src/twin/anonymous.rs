@@ -1,0 +1,46 @@
+//! An inventory whose names are hashed: sizes and places stay, and nobody can tell whose they are.
+
+use std::collections::BTreeMap;
+
+use record::inventory::Inventory;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// A name in place of another: of the same kind, the same for the same name and salt.
+pub fn anonymous_name(kind: &str, name: &str, salt: u64) -> String {
+    format!("{kind}-{:012x}", xxh3_64_with_seed(format!("{kind} {name}").as_bytes(), salt) >> 16)
+}
+
+/// The same cluster with other names of itself, its nodes, their attributes' values, and its indices. Without the salt,
+/// which is kept nowhere, guessing a name does not help.
+pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
+    let mut hidden = seen.clone();
+    hidden.cluster.name = anonymous_name("cluster", &seen.cluster.name, salt);
+    for node in &mut hidden.nodes {
+        node.name = anonymous_name("node", &node.name, salt);
+        node.attributes = node
+            .attributes
+            .iter()
+            .map(|(name, value)| (name.clone(), anonymous_name("zone", value, salt)))
+            .collect();
+    }
+    for copy in &mut hidden.copies {
+        copy.index = anonymous_name("index", &copy.index, salt);
+        copy.node = copy.node.as_ref().map(|node| anonymous_name("node", node, salt));
+    }
+    let indices = std::mem::take(&mut hidden.indices);
+    hidden.indices = indices
+        .into_iter()
+        .map(|(index, settings)| {
+            let kept = ["index.priority", "index.unassigned.node_left.delayed_timeout"];
+            let kept: BTreeMap<String, String> =
+                settings.into_iter().filter(|(name, _)| kept.contains(&name.as_str())).collect();
+            (anonymous_name("index", &index, salt), kept)
+        })
+        .collect();
+    // Filters name nodes and addresses.
+    if let Some(settings) = &mut hidden.settings {
+        let filters = ["exclude.", "include.", "require.", "awareness."];
+        settings.retain(|name, _| !filters.iter().any(|filter| name.contains(filter)));
+    }
+    hidden
+}

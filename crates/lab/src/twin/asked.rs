@@ -1,0 +1,138 @@
+//! One thing that is asked of a twin, and the variants of settings that it is asked with.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::units::{parse_size, show_size_setting};
+use toml::{Table, Value};
+
+use super::TwinPlan;
+
+const RATE: &str = "indices.recovery.max_bytes_per_sec";
+const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
+/// As the field has them.
+const RATE_WITHOUT: &str = "40mb";
+const SLOTS_WITHOUT: i64 = 2;
+const CHUNKS_WITHOUT: i64 = 2;
+/// The most chunks that the field takes.
+const CHUNKS_MAX: i64 = 8;
+/// The name of the variant without changes.
+const AS_IT_IS: &str = "as it is";
+
+/// One thing that is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Nodes or zones die at once.
+    Lose(Vec<String>),
+    /// Nodes or zones restart, node by node; all of them where none is named.
+    Restart {
+        /// Names.
+        nodes: Vec<String>,
+        /// How long a node is away.
+        down: Option<Duration>,
+    },
+    /// Other numbers of replicas.
+    Replicas(BTreeMap<String, u32>),
+}
+
+/// Asks this, and nothing else.
+pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
+    let Some(twin) = plan.get_mut("twin").and_then(Value::as_table_mut) else { return };
+    for key in ["lose", "restart", "down", "replicas"] {
+        twin.remove(key);
+    }
+    let texts =
+        |names: &[String]| names.iter().map(|n| Value::from(n.as_str())).collect::<Vec<_>>();
+    match asked {
+        Asked::Lose(names) => {
+            twin.insert("lose".to_owned(), texts(names).into());
+        }
+        Asked::Restart { nodes, down } => {
+            let all = || {
+                let rows = twin.get("node").and_then(Value::as_array).into_iter().flatten();
+                rows.filter_map(|row| row.get("name").cloned()).collect::<Vec<_>>()
+            };
+            let nodes = if nodes.is_empty() { all() } else { texts(nodes) };
+            twin.insert("restart".to_owned(), nodes.into());
+            if let Some(down) = down {
+                twin.insert("down".to_owned(), format!("{}ms", down.as_millis()).into());
+            }
+        }
+        Asked::Replicas(replicas) => {
+            let number = |(index, n): (&String, &u32)| (index.clone(), Value::from(i64::from(*n)));
+            let table: Table = replicas.iter().map(number).collect();
+            twin.insert("replicas".to_owned(), table.into());
+        }
+    }
+}
+
+/// The plan with a single variant: nothing is changed.
+pub fn as_it_is(plan: &mut TwinPlan) {
+    plan.insert("variant".to_owned(), vec![variant(AS_IT_IS, &[])].into());
+}
+
+/// Adds a variant with these settings.
+pub fn set(plan: &mut TwinPlan, settings: &[(String, String)]) {
+    let settings: Vec<(&str, String)> =
+        settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let name: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    push(plan, variant(&name.join(", "), &settings));
+}
+
+/// Adds a variant for each of the settings that matter, and one with all of them.
+pub fn trials(plan: &mut TwinPlan) {
+    let of = |name: &str| plan.get("settings").and_then(|settings| settings.get(name)).cloned();
+    let text = |value: Option<Value>| {
+        value.and_then(|value| match value {
+            Value::String(text) => Some(text),
+            Value::Integer(number) => Some(number.to_string()),
+            _ => None,
+        })
+    };
+    let number = |name: &str, without: i64| {
+        text(of(name)).and_then(|text| text.parse::<i64>().ok()).unwrap_or(without)
+    };
+    let mut trials: Vec<(&str, String)> = Vec::new();
+    let rate = text(of(RATE)).unwrap_or_else(|| RATE_WITHOUT.to_owned());
+    if let Ok(rate) = parse_size(&rate)
+        && rate > 0
+    {
+        trials.push((RATE, show_size_setting(rate * 4)));
+    }
+    trials.push((SLOTS, (number(SLOTS, SLOTS_WITHOUT) * 2).to_string()));
+    let chunks = number(CHUNKS, CHUNKS_WITHOUT);
+    if chunks < CHUNKS_MAX {
+        trials.push((CHUNKS, (chunks * 2).min(CHUNKS_MAX).to_string()));
+    }
+    let loses = plan.get("twin").is_some_and(|twin| twin.get("lose").is_some());
+    if loses {
+        trials.push((DELAY, "0s".to_owned()));
+    }
+    for (name, value) in &trials {
+        push(plan, variant(&format!("{name} = {value}"), &[(*name, value.clone())]));
+    }
+    push(plan, variant("all of these", &trials));
+}
+
+fn push(plan: &mut TwinPlan, variant: Value) {
+    let variants = plan.entry("variant").or_insert_with(|| Value::Array(Vec::new()));
+    if let Some(variants) = variants.as_array_mut() {
+        variants.push(variant);
+    }
+}
+
+fn variant(name: &str, settings: &[(&str, String)]) -> Value {
+    let mut table = Table::new();
+    table.insert("name".to_owned(), name.into());
+    if !settings.is_empty() {
+        let settings: Table = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str())))
+            .collect();
+        table.insert("settings".to_owned(), settings.into());
+    }
+    table.into()
+}

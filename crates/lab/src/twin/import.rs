@@ -1,0 +1,349 @@
+//! A plan from what a live cluster consists of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::inventory::{Inventory, InventoryCopy};
+use record::observation::Scope;
+use record::units::show_size_setting;
+use toml::{Table, Value};
+
+use super::TwinPlan;
+use super::given::{self, Given, Known, put};
+use crate::error::Error;
+
+const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
+/// What the field waits for a node where an index does not say it.
+const DELAY_OF_THE_FIELD: &str = "1m";
+const PRIORITY: &str = "index.priority";
+const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
+/// Attributes that name a node's zone, where awareness does not say which one does.
+const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
+/// Settings that decide how long recoveries take.
+const RELEVANT: [&str; 2] = ["indices.recovery.", "cluster.routing.allocation."];
+
+/// A plan of a cluster, nothing asked yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Import {
+    /// The plan.
+    pub plan: TwinPlan,
+    /// What of the cluster is not in it, a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// A plan of what a cluster consists of.
+///
+/// # Errors
+/// If there is nothing to make a twin of.
+pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
+    let mut left_out: Vec<String> = seen.gaps.iter().map(|gap| gap.lost.clone()).collect();
+    let holders: BTreeSet<&str> = seen.copies.iter().filter_map(|c| c.node.as_deref()).collect();
+    let nodes: Vec<_> = seen
+        .nodes
+        .iter()
+        .filter(|node| node.holds_data.unwrap_or(true) || holders.contains(node.name.as_str()))
+        .collect();
+    let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let indices = indices(seen, &names, &mut left_out);
+    if nodes.len() < 2 || indices.is_empty() {
+        let why = format!(
+            "{} has {} nodes that hold data and {} indices; a twin needs two nodes and an index",
+            seen.cluster.name,
+            nodes.len(),
+            indices.len()
+        );
+        return Err(Error::Usage { why });
+    }
+    let zone = zone_attribute(seen);
+    let node = |node: &&record::inventory::InventoryNode| {
+        let mut row = Table::new();
+        row.insert("name".to_owned(), node.name.as_str().into());
+        if let Some(zone) = zone.as_ref().and_then(|zone| node.attributes.get(zone)) {
+            row.insert("zone".to_owned(), zone.as_str().into());
+        }
+        Value::Table(row)
+    };
+    let mut twin = Table::new();
+    twin.insert("node".to_owned(), nodes.iter().map(node).collect::<Vec<_>>().into());
+    twin.insert("index".to_owned(), indices.into());
+    twin.insert("uncertain".to_owned(), Value::Array(Vec::new()));
+    let mut plan = head(seen, nodes.len());
+    plan.insert("settings".to_owned(), settings(seen, &mut left_out).into());
+    plan.insert("twin".to_owned(), twin.into());
+    machines(&mut plan, seen, &mut left_out);
+    given::say(&mut plan, given);
+    given::assume(&mut plan);
+    Ok(Import { plan, left_out })
+}
+
+fn head(seen: &Inventory, nodes: usize) -> TwinPlan {
+    let cluster = &seen.cluster;
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = cluster.name.chars().map(plain).collect();
+    let about = format!("A twin of {}, {} {}.", cluster.name, cluster.flavour, cluster.version);
+    let mut plan = Table::new();
+    plan.insert("name".to_owned(), format!("twin-{}", name.trim_matches('-')).into());
+    plan.insert("about".to_owned(), about.into());
+    plan.insert("steps".to_owned(), vec![Value::from("start"), "what_if".into()].into());
+    if let Some(bed) = crate::plan::target_bed(&cluster.flavour) {
+        plan.insert("test_bed".to_owned(), bed.into());
+    }
+    let nodes = i64::try_from(nodes + 1).unwrap_or(i64::MAX);
+    plan.insert("leader".to_owned(), Table::from_iter([("nodes".to_owned(), nodes.into())]).into());
+    plan
+}
+
+/// The attribute that says where a node is.
+fn zone_attribute(seen: &Inventory) -> Option<String> {
+    let set = seen.settings.as_ref().and_then(|settings| settings.get(AWARENESS));
+    let first = set.and_then(|setting| {
+        let names = setting.value.trim_matches(['[', ']', '"']);
+        names.split(',').map(str::trim).find(|name| !name.is_empty()).map(str::to_owned)
+    });
+    let has = |name: &str| seen.nodes.iter().any(|node| node.attributes.contains_key(name));
+    first.or_else(|| ZONES.into_iter().find(|name| has(name)).map(str::to_owned))
+}
+
+/// Every index with its shards, as far as they have a primary.
+fn indices(seen: &Inventory, nodes: &BTreeSet<&str>, left_out: &mut Vec<String>) -> Vec<Value> {
+    let mut by_index: BTreeMap<&str, BTreeMap<u32, Vec<&InventoryCopy>>> = BTreeMap::new();
+    for copy in &seen.copies {
+        by_index.entry(&copy.index).or_default().entry(copy.shard).or_default().push(copy);
+    }
+    let (mut found, mut red, mut assumed) = (Vec::new(), 0, 0);
+    for (name, shards) in by_index {
+        let copies = shards.values().map(Vec::len).max().unwrap_or(1);
+        let one = |copies: &Vec<&InventoryCopy>| {
+            let started = |copy: &&&InventoryCopy| {
+                matches!(copy.state.as_str(), "STARTED" | "RELOCATING")
+                    && copy.node.as_deref().is_some_and(|node| nodes.contains(node))
+            };
+            let primary = copies.iter().filter(started).find(|copy| copy.primary)?;
+            let replicas = copies.iter().filter(started).filter(|copy| !copy.primary);
+            let of = |copy: &&InventoryCopy| copy.node.as_deref().map(Value::from);
+            let places: Vec<Value> =
+                std::iter::once(primary).chain(replicas).filter_map(of).collect();
+            let mut row = Table::new();
+            let documents = i64::try_from(primary.documents.unwrap_or(0)).unwrap_or(i64::MAX);
+            let segments = primary.segments.unwrap_or(10).clamp(1, 10_000);
+            row.insert("bytes".to_owned(), show_size_setting(primary.bytes.unwrap_or(0)).into());
+            row.insert("documents".to_owned(), documents.into());
+            row.insert("segments".to_owned(), i64::try_from(segments).unwrap_or(1).into());
+            row.insert("copies".to_owned(), places.into());
+            Some((Value::Table(row), primary.segments.is_none()))
+        };
+        let rows: Vec<_> = shards.values().filter_map(one).collect();
+        red += shards.len() - rows.len();
+        assumed += rows.iter().filter(|(_, assumed)| *assumed).count();
+        if rows.is_empty() {
+            continue;
+        }
+        let mut index = Table::new();
+        index.insert("name".to_owned(), name.into());
+        index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
+        index.insert("settings".to_owned(), index_settings(seen, name).into());
+        let rows: Vec<Value> = rows.into_iter().map(|(row, _)| row).collect();
+        index.insert("shard".to_owned(), rows.into());
+        found.push(index.into());
+    }
+    if red > 0 {
+        left_out.push(format!("{red} shards without a started primary"));
+    }
+    if assumed > 0 {
+        left_out.push(format!("the segments of {assumed} shards: 10 are assumed"));
+    }
+    found
+}
+
+fn index_settings(seen: &Inventory, index: &str) -> Table {
+    let own = seen.indices.get(index);
+    let of = |name: &str| own.and_then(|own| own.get(name)).map(String::as_str);
+    let mut settings = Table::new();
+    // The embedded engine does not wait.
+    let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
+    if let Some(delay) = of(DELAY).or(without) {
+        settings.insert(DELAY.to_owned(), delay.into());
+    }
+    if let Some(priority) = of(PRIORITY) {
+        settings.insert(PRIORITY.to_owned(), priority.into());
+    }
+    settings
+}
+
+/// The cluster's settings, as far as virtual nodes have them. Those that somebody set and they have not are told.
+fn settings(seen: &Inventory, left_out: &mut Vec<String>) -> Table {
+    let Some(all) = &seen.settings else { return Table::new() };
+    let relevant = |name: &str| RELEVANT.iter().any(|start| name.starts_with(start));
+    let mut settings = Table::new();
+    for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
+        if setting.value.is_empty() {
+            continue;
+        }
+        if engine::settings::check(name, &setting.value).is_ok() {
+            settings.insert(name.clone(), setting.value.as_str().into());
+        } else if setting.scope != Scope::Default {
+            left_out.push(format!("{name} = {}, which is not modelled", setting.value));
+        }
+    }
+    settings
+}
+
+/// What was seen of the machines.
+fn machines(plan: &mut TwinPlan, seen: &Inventory, left_out: &mut Vec<String>) {
+    let mut cores: Vec<u64> = seen.nodes.iter().filter_map(|node| node.cores).collect();
+    cores.sort_unstable();
+    if let Some(median) = cores.get(cores.len() / 2) {
+        let median = i64::try_from(*median).unwrap_or(1);
+        put(plan, "cores.count", median.clamp(1, 4096), Known::Seen);
+        if cores.first() != cores.last() {
+            left_out.push(format!("how cores differ from node to node: each has {median}"));
+        }
+    }
+    let mut trips: Vec<f64> = seen.round_trips_ms.iter().copied().filter(|ms| *ms > 0.0).collect();
+    trips.sort_by(f64::total_cmp);
+    if let Some(ms) = trips.get(trips.len() / 2) {
+        put(plan, "card.delay", format!("{}ns", (ms * 1e6 / 4.0) as u64), Known::Seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::inventory::InventoryNode;
+    use record::observation::{Identity, Setting};
+
+    use super::*;
+    use crate::experiments::STEPS;
+    use crate::plan::{Plan, Question, Resolved};
+    use crate::twin::{self, Asked};
+
+    fn seen() -> Inventory {
+        let node = |name: &str, zone: &str, data: bool| InventoryNode {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            holds_data: Some(data),
+            attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
+            cores: Some(8),
+        };
+        let copy = |shard: u32, primary: bool, state: &str, node: Option<&str>| InventoryCopy {
+            index: "Logs of \"today\"".to_lowercase().replace([' ', '"'], "-"),
+            shard,
+            primary,
+            state: state.to_owned(),
+            node: node.map(str::to_owned),
+            documents: node.map(|_| 1000),
+            bytes: node.map(|_| 5_000_000),
+            segments: node.map(|_| 7),
+        };
+        let setting = |value: &str, scope| Setting { value: value.to_owned(), scope };
+        Inventory {
+            cluster: Identity {
+                name: "My logs".into(),
+                flavour: "opensearch".into(),
+                version: "2.19.1".into(),
+            },
+            nodes: vec![node("a", "r1", true), node("b", "r2", true), node("m", "r1", false)],
+            copies: vec![
+                copy(0, true, "STARTED", Some("a")),
+                copy(0, false, "STARTED", Some("b")),
+                copy(1, true, "RELOCATING", Some("b")),
+                copy(1, false, "UNASSIGNED", None),
+                copy(2, true, "UNASSIGNED", None),
+                copy(2, false, "UNASSIGNED", None),
+            ],
+            settings: Some(BTreeMap::from([
+                (
+                    "indices.recovery.max_bytes_per_sec".to_owned(),
+                    setting("80mb", Scope::Persistent),
+                ),
+                (
+                    "cluster.routing.allocation.awareness.attributes".to_owned(),
+                    setting("rack", Scope::Persistent),
+                ),
+                ("cluster.routing.rebalance.enable".to_owned(), setting("none", Scope::Persistent)),
+            ])),
+            indices: BTreeMap::new(),
+            round_trips_ms: vec![0.0, 2.0, 4.0],
+            indexed_per_s: None,
+            gaps: Vec::new(),
+        }
+    }
+
+    fn resolved(plan: &TwinPlan) -> Resolved {
+        let text = twin::text(plan);
+        let check = |name: &str, value: &str| {
+            engine::settings::check(name, value).map(drop).map_err(|e| e.to_string())
+        };
+        let plan =
+            Plan::parse("twin.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        plan.resolve(1.0, STEPS, check).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn asked(seen: &Inventory, given: &Given, lost: &str) -> (TwinPlan, Vec<String>) {
+        let Import { mut plan, left_out } = import(seen, given).unwrap();
+        twin::ask(&mut plan, &Asked::Lose(vec![lost.to_owned()]));
+        twin::as_it_is(&mut plan);
+        twin::trials(&mut plan);
+        (plan, left_out)
+    }
+
+    #[test]
+    fn a_cluster_becomes_a_plan_that_is_read_again() {
+        let (plan, left_out) = asked(&seen(), &Given::default(), "r2");
+        let resolved = resolved(&plan);
+        let twin = resolved.twin.as_ref().unwrap();
+        assert_eq!(twin.question, Question::Lose(vec![1]), "r2 is where b is");
+        assert_eq!((twin.nodes.len(), resolved.leader.nodes), (2, 3), "m holds no data");
+        let [index] = &twin.indices[..] else { panic!("{:?}", twin.indices) };
+        assert_eq!((index.replicas, index.shards.len()), (1, 2), "shard 2 has no primary");
+        assert_eq!(
+            (&index.shards[0].nodes[..], &index.shards[1].nodes[..]),
+            (&[0, 1][..], &[1][..])
+        );
+        assert_eq!(index.settings["index.unassigned.node_left.delayed_timeout"], "1m");
+        assert_eq!(resolved.variants[0].settings["indices.recovery.max_bytes_per_sec"], "80mb");
+        let names: Vec<&str> =
+            resolved.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names[1], "indices.recovery.max_bytes_per_sec = 320mb");
+        assert_eq!(*names.last().unwrap(), "all of these");
+        assert!(left_out.iter().any(|one| one.contains("awareness")), "{left_out:?}");
+        assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
+    }
+
+    #[test]
+    fn what_is_said_or_seen_is_not_assumed() {
+        let given = Given { link: Some("25gbit".to_owned()), ..Given::default() };
+        let (plan, _) = asked(&seen(), &given, "a");
+        let assumed: Vec<String> =
+            twin::assumptions(&plan).into_iter().map(|one| one.what).collect();
+        assert_eq!(
+            assumed,
+            ["disk.read_bytes_per_s", "disk.write_bytes_per_s"],
+            "the round trip was seen"
+        );
+        let uncertain = resolved(&plan).twin.unwrap().uncertain;
+        assert_eq!(uncertain.len(), 2);
+        let said =
+            Given { disk_read: Some("1GB/s".into()), disk_write: Some("1GB/s".into()), ..given };
+        let (plan, _) = asked(&seen(), &said, "a");
+        assert_eq!(twin::assumptions(&plan), []);
+    }
+
+    #[test]
+    fn names_are_hidden_and_sizes_are_not() {
+        let hidden = twin::anonymous(&seen(), 7);
+        let lost = twin::anonymous_name("node", "b", 7);
+        let (plan, _) = asked(&hidden, &Given::default(), &lost);
+        let text = twin::text(&plan);
+        for name in ["My logs", "my-logs", "logs-of", "\"a\"", "\"r1\""] {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+        assert_eq!(resolved(&plan).twin.unwrap().question, Question::Lose(vec![1]));
+    }
+
+    #[test]
+    fn a_cluster_of_one_node_has_no_twin() {
+        let mut one = seen();
+        one.nodes.truncate(1);
+        let said = import(&one, &Given::default()).unwrap_err().to_string();
+        assert!(said.contains("two nodes"), "{said}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Plans of twins: from what a live cluster consists of, or from a file, with what is asked of it.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `given` | what is said on the command line about machines, and what is assumed otherwise |
+//! | `import` | a plan from an inventory |
+//! | `anonymous` | an inventory whose names are hashed |
+//! | `asked` | one thing that is asked, and variants of settings |
+//! | `text` | a plan as people read and change it |
+
+mod anonymous;
+mod asked;
+mod given;
+mod import;
+mod text;
+
+pub use anonymous::{anonymous, anonymous_name};
+pub use asked::{Asked, as_it_is, ask, set, trials};
+pub use given::{Assumption, Given, Known, assumptions, say};
+pub use import::{Import, import};
+pub use text::text;
+
+use crate::error::Error;
+use crate::plan::Plan;
+
+/// A plan of a twin as plain data: what [`text`] writes.
+pub type TwinPlan = toml::Table;
+
+/// The plan of a twin in a file.
+pub fn read(path: &std::path::Path) -> Result<TwinPlan, Error> {
+    let plan = Plan::read(path)?;
+    let table: toml::Table = plan.text().parse().map_err(|error| Error::Usage {
+        why: format!("cannot read {}: {error}", path.display()),
+    })?;
+    if !table.get("twin").is_some_and(toml::Value::is_table) {
+        let path = path.display();
+        let why = format!(
+            "{path} is no twin: it has no [twin]; `narrows what-if URL --save {path}` writes one"
+        );
+        return Err(Error::Usage { why });
+    }
+    Ok(table)
+}

@@ -1,0 +1,290 @@
+//! `narrows what-if`
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clusters::live::inventory;
+use insight::what_if::{Answer, answers};
+use lab::plan::Plan;
+use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan};
+use lab::{Ended, Options, Place};
+use record::units::{parse_duration, parse_rate, parse_size};
+use serde_json::json;
+
+use crate::exit::Usage;
+use crate::interrupt;
+use crate::live::{ConnectArgs, client, greet};
+use crate::progress::Progress;
+use crate::runs;
+use crate::terminal::{self, say};
+
+/// The format of `--json`.
+const FORMAT: u32 = 1;
+/// Draws of what is not known, unless said otherwise.
+const DRAWS: u32 = 5;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A cluster (its hosts, repeated or joined by commas), or the file of a twin, which ends in .toml.
+    #[arg(value_name = "URL|FILE", required = true)]
+    what: Vec<String>,
+    /// These nodes, or all nodes of a zone or rack, die at once and do not come back; may be given several times.
+    #[arg(long, value_name = "NODE|ZONE", group = "question")]
+    lose: Vec<String>,
+    /// All nodes restart, one after another: the next one once the cluster is green.
+    #[arg(long, group = "question")]
+    rolling_restart: bool,
+    /// An index has so many replicas from now on; may be given several times.
+    #[arg(long, value_name = "INDEX=N", value_parser = parse_replicas, group = "question")]
+    replicas: Vec<(String, u32)>,
+    /// Not there yet: narrows cannot move copies of a twin. It is refused.
+    #[arg(long, value_name = "NODE", hide = true)]
+    drain: Option<String>,
+    /// Not there yet: narrows cannot move copies of a twin. It is refused.
+    #[arg(long, value_name = "N", hide = true)]
+    add: Option<u32>,
+    /// How long a node that restarts is away; 30s unless said otherwise.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "rolling_restart")]
+    down: Option<Duration>,
+    /// Asks it with this setting, too; may be given several times, and all are set at once. Without it settings that
+    /// matter are tried one by one.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    settings: Vec<(String, String)>,
+    /// Rate of the nodes' network cards, for example 10gbit.
+    #[arg(long, value_name = "RATE", value_parser = checked_rate)]
+    link: Option<String>,
+    /// What the nodes' disks read, for example 500mb (a second).
+    #[arg(long, value_name = "RATE", value_parser = checked_rate)]
+    disk_read: Option<String>,
+    /// What the nodes' disks write, for example 400mb (a second).
+    #[arg(long, value_name = "RATE", value_parser = checked_rate)]
+    disk_write: Option<String>,
+    /// Round trip between nodes.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    rtt: Option<Duration>,
+    /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Hashes the names of nodes, zones and indices in what is saved; nothing is asked.
+    #[arg(long, requires = "save", conflicts_with = "question")]
+    anonymous: bool,
+    /// How often what is not known is drawn.
+    #[arg(long, value_name = "N", default_value_t = DRAWS)]
+    draws: u32,
+    /// Seed of everything random.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// One JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+    /// Where runs are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+fn parse_pair(text: &str, example: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(format!("write NAME=VALUE, for example {example}")),
+    }
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = parse_pair(text, "indices.recovery.max_bytes_per_sec=160mb")?;
+    match engine::settings::check(&name, &value) {
+        Ok(_) => Ok((name, value)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn parse_replicas(text: &str) -> Result<(String, u32), String> {
+    let (index, number) = parse_pair(text, "logs=2")?;
+    let number = number.parse().map_err(|_| "write INDEX=N, for example logs=2".to_owned())?;
+    Ok((index, number))
+}
+
+/// A rate as links have them, or as settings have them.
+fn checked_rate(text: &str) -> Result<String, String> {
+    match parse_rate(text).is_ok() || parse_size(text).is_ok() {
+        true => Ok(text.to_owned()),
+        false => Err("write a rate, for example 10gbit, 400MB/s or 400mb".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.drain.is_some() || args.add.is_some() {
+        let text = "narrows cannot move copies of a twin yet, so --drain and --add are not there; --lose asks the same of \
+                    a node that dies";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let asked = asked(args);
+    if asked.is_none() && args.save.is_none() {
+        let text = "say what happens: --lose NODE, --rolling-restart, or --replicas INDEX=N; or --save FILE to write the \
+                    twin only";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let Import { mut plan, left_out } = twin_of(args)?;
+    match asked {
+        Some(asked) => twin::ask(&mut plan, &asked),
+        // What is saved can be run: as long as nothing else is asked, the first node is lost.
+        None => ask_for_the_first(&mut plan),
+    }
+    twin::as_it_is(&mut plan);
+    if let Some(path) = &args.save {
+        save(path, &plan)?;
+    }
+    if !args.lose.is_empty() || args.rolling_restart || !args.replicas.is_empty() {
+        answer(args, plan, &left_out)?;
+    }
+    Ok(())
+}
+
+fn asked(args: &Args) -> Option<Asked> {
+    if !args.lose.is_empty() {
+        return Some(Asked::Lose(args.lose.clone()));
+    }
+    if args.rolling_restart {
+        return Some(Asked::Restart { nodes: Vec::new(), down: args.down });
+    }
+    let replicas: BTreeMap<String, u32> = args.replicas.iter().cloned().collect();
+    (!replicas.is_empty()).then_some(Asked::Replicas(replicas))
+}
+
+fn ask_for_the_first(plan: &mut TwinPlan) {
+    let twin = plan.get("twin").and_then(|twin| twin.get("node"));
+    let first = twin.and_then(|nodes| nodes.get(0)).and_then(|node| node.get("name"));
+    let has_asked = ["lose", "restart", "replicas"]
+        .iter()
+        .any(|key| plan.get("twin").is_some_and(|twin| twin.get(key).is_some()));
+    if let (Some(name), false) = (first.and_then(|name| name.as_str()), has_asked) {
+        let name = name.to_owned();
+        twin::ask(plan, &Asked::Lose(vec![name]));
+    }
+}
+
+/// The twin of a cluster, or the one in a file.
+fn twin_of(args: &Args) -> anyhow::Result<Import> {
+    let given = Given {
+        link: args.link.clone(),
+        disk_read: args.disk_read.clone(),
+        disk_write: args.disk_write.clone(),
+        rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
+    };
+    if let [file] = &args.what[..]
+        && file.ends_with(".toml")
+    {
+        let mut plan = twin::read(Path::new(file))?;
+        twin::say(&mut plan, &given);
+        return Ok(Import { plan, left_out: Vec::new() });
+    }
+    world::real_world::run(0, async |env| {
+        let client = client(&env, &args.what, &args.connect, args.connect.timeout())?;
+        let sampler = greet(client, &args.connect).await?;
+        let mut seen = inventory(sampler.client(), sampler.identity()).await?;
+        if let Some(indexed) = seen.indexed_per_s.filter(|indexed| *indexed >= 1.0) {
+            say!(
+                "narrows: {indexed:.0} operations a second are indexed now; nobody writes to the twin"
+            );
+        }
+        if args.anonymous {
+            seen = twin::anonymous(&seen, env.random_u64());
+        }
+        Ok(twin::import(&seen, &given)?)
+    })
+}
+
+fn save(path: &Path, plan: &TwinPlan) -> anyhow::Result<()> {
+    std::fs::write(path, twin::text(plan))
+        .with_context(|| format!("cannot write the twin to {}", path.display()))?;
+    let path = path.display();
+    say!("narrows: the twin is in {path}; `narrows what-if {path} --lose NODE` asks it again");
+    Ok(())
+}
+
+fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()> {
+    let asked = sentence(&plan);
+    let mut with_settings = plan.clone();
+    if !args.settings.is_empty() {
+        twin::set(&mut with_settings, &args.settings);
+    }
+    let answers = execute(args, &with_settings, args.draws)?;
+    let mut tried = Vec::new();
+    if args.settings.is_empty() {
+        let mut trials = plan.clone();
+        twin::trials(&mut trials);
+        tried = execute(args, &trials, 1)?;
+    }
+    let assumed = twin::assumptions(&plan);
+    let mut out = terminal::out();
+    if args.json {
+        let assumed: Vec<_> = assumed.iter().map(assumption_json).collect();
+        let whole = json!({
+            "format": FORMAT, "asked": asked, "answers": answers, "tried": tried, "assumed": assumed,
+            "left_out": left_out,
+        });
+        writeln!(out, "{whole}")?;
+        return Ok(());
+    }
+    write!(out, "{}", report::what_if(&asked, &answers, &tried))?;
+    if !assumed.is_empty() {
+        writeln!(out, "\nAssumed, as no API tells it")?;
+    }
+    for Assumption { what, value, between, option } in &assumed {
+        let between = between.as_ref();
+        let between = between.map_or(String::new(), |(a, b)| format!(", drawn from {a} to {b}"));
+        writeln!(out, "  {what} = {value}{between} ({option})")?;
+    }
+    if !left_out.is_empty() {
+        writeln!(out, "\nNot in the twin")?;
+    }
+    for one in left_out {
+        writeln!(out, "  {one}")?;
+    }
+    Ok(())
+}
+
+/// What is asked, for a headline.
+fn sentence(plan: &TwinPlan) -> String {
+    let twin = plan.get("twin");
+    let names = |key: &str| {
+        let names = twin.and_then(|twin| twin.get(key)).and_then(|names| names.as_array())?;
+        Some(names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(", "))
+    };
+    match (names("lose"), names("restart")) {
+        (Some(lost), _) => format!("{lost} lost for good"),
+        (_, Some(_)) => "all nodes restart, one after another".to_owned(),
+        _ => "other numbers of replicas".to_owned(),
+    }
+}
+
+fn assumption_json(assumed: &Assumption) -> serde_json::Value {
+    let Assumption { what, value, between, option } = assumed;
+    json!({ "parameter": what, "value": value, "between": between, "option": option })
+}
+
+/// Asks the twin, so often.
+fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<Vec<Answer>> {
+    let plan = Plan::parse("the twin", &twin::text(plan))?;
+    let options = Options {
+        laps: Some(draws),
+        seed: args.seed,
+        watch: Rc::new(Progress::new()),
+        interrupt: || Box::pin(interrupt::told()),
+        ..Options::new(&args.runs)
+    };
+    let executed = lab::execute(&plan, &Place::VIRTUAL, &options)?;
+    let (id, dir) = (executed.id, executed.dir.display().to_string());
+    let ended =
+        executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
+    if ended == Ended::Interrupted {
+        anyhow::bail!("interrupted; what was answered until then is in {dir}");
+    }
+    Ok(answers(&executed.run))
+}

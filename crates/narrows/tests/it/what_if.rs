@@ -1,0 +1,205 @@
+//! `what-if` on clusters of processes and on files: a twin is imported, saved, read again and asked.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::common::cluster::Cluster;
+use crate::common::{narrows, noise, said};
+
+/// A twin of three nodes: six shards of 30 MB with a replica, at a rate that makes their recovery take seconds.
+const TWIN: &str = r#"
+name = "twin-small"
+about = "A twin of nobody."
+steps = ["start", "what_if"]
+
+[leader]
+nodes = 4
+
+[virtual]
+"disk.write_bytes_per_s" = { value = "400MB/s", source = "assumed" }
+
+[settings]
+"indices.recovery.max_bytes_per_sec" = "10mb"
+
+[twin]
+node = [
+  { name = "a", zone = "east" },
+  { name = "b", zone = "east" },
+  { name = "c", zone = "west" },
+]
+uncertain = [
+  { parameter = "disk.write_bytes_per_s", least = "200MB/s", most = "800MB/s" },
+]
+lose = ["c"]
+
+[[twin.index]]
+name = "logs"
+replicas = 1
+settings = { "index.unassigned.node_left.delayed_timeout" = "1m" }
+shard = [
+  { bytes = "30mb", documents = 10000, segments = 8, copies = ["a", "b"] },
+  { bytes = "30mb", documents = 10000, segments = 8, copies = ["b", "c"] },
+  { bytes = "30mb", documents = 10000, segments = 8, copies = ["c", "a"] },
+]
+
+[[variant]]
+name = "as it is"
+"#;
+
+fn asked(dir: &Path, args: &[&str]) -> Output {
+    let runs = dir.join("runs");
+    let runs = runs.to_str().unwrap();
+    narrows(&[&["what-if"], args, &["--runs", runs]].concat())
+}
+
+fn answer(dir: &Path, args: &[&str]) -> Value {
+    let output = asked(dir, &[args, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn green_s(answer: &Value) -> f64 {
+    answer["green_s"].as_f64().unwrap()
+}
+
+/// A second for the node to be missed, a minute of waiting, and two copies of 30 MB, one from a to b and one from b to a:
+/// what a node sends and what it receives have 10 MB/s together, so that they take six seconds.
+#[test]
+fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    std::fs::write(&file, TWIN).unwrap();
+    let file = file.to_str().unwrap();
+    let found = answer(dir.path(), &[file, "--lose", "c", "--draws", "2"]);
+    let first = &found["answers"][0];
+    let green = green_s(first);
+    assert!((66.0..69.0).contains(&green), "{first}");
+    assert_eq!(first["draws"], 2);
+    let what: Vec<&str> =
+        first["phases"].as_array().unwrap().iter().map(|p| p["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["not_noticed", "delayed", "copying"], "{first}");
+    let last = first["curve"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["copies"], &last["bytes"]), (&json!(0), &json!(0)), "{first}");
+    let tried = found["tried"].as_array().unwrap();
+    let of = |name: &str| {
+        let found =
+            tried.iter().find(|answer| answer["variant"].as_str().unwrap().starts_with(name));
+        green_s(found.unwrap_or_else(|| panic!("{name} was not tried: {tried:?}")))
+    };
+    assert!(of("index.unassigned.node_left.delayed_timeout") < 9.0);
+    assert!(of("indices.recovery.max_bytes_per_sec") < green - 1.5);
+    assert!(of("all of these") < 5.0);
+    assert_eq!(found["assumed"][0]["parameter"], "disk.write_bytes_per_s");
+    // A setting that is asked for is the only one that is tried; the same twin gives the same answer.
+    let delay = "index.unassigned.node_left.delayed_timeout=10s";
+    let set = answer(dir.path(), &[file, "--lose", "west", "--set", delay, "--draws", "1"]);
+    assert_eq!(green_s(&set["answers"][0]), green, "west is c");
+    assert!((16.0..19.0).contains(&green_s(&set["answers"][1])), "{set}");
+    assert_eq!(set["tried"], json!([]));
+}
+
+#[test]
+fn restarts_and_replicas_are_asked_of_the_same_twin() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    std::fs::write(&file, TWIN).unwrap();
+    let file = file.to_str().unwrap();
+    let restarts =
+        answer(dir.path(), &[file, "--rolling-restart", "--down", "20s", "--draws", "1"]);
+    let green = green_s(&restarts["answers"][0]);
+    // Three nodes are away for 20 s each, less than the delay, and have their copies when they are back.
+    assert!((60.0..75.0).contains(&green), "{restarts}");
+    assert_eq!(restarts["answers"][0]["bytes"], 0, "{restarts}");
+    let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
+    assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
+}
+
+#[test]
+fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, runs) = (dir.path().join("twin.toml"), dir.path().join("runs"));
+    std::fs::write(&file, TWIN).unwrap();
+    let (path, runs) = (file.to_str().unwrap(), runs.to_str().unwrap());
+    let run = narrows(&["run", path, "--on", "virtual", "--runs", runs]);
+    assert_eq!(run.status.code(), Some(0), "{}", said(&run));
+    assert!(said(&run).contains("as it is"), "{}", said(&run));
+    let real = narrows(&["run", path, "--runs", runs]);
+    assert_eq!(real.status.code(), Some(2));
+    assert!(said(&real).contains("--on virtual"), "{}", said(&real));
+    for (from, to, says) in [
+        ("copies = [\"a\", \"b\"]", "copies = [\"a\", \"bb\"]", "did you mean \"b\""),
+        ("copies = [\"a\", \"b\"]", "copies = [\"a\", \"a\"]", "each once"),
+        ("nodes = 4", "nodes = 3", "write nodes = 4"),
+        ("lose = [\"c\"]", "lose = [\"north\"]", "no node or zone"),
+        ("lose = [\"c\"]", "", "asked one thing"),
+        ("lose = [\"c\"]", "lose = [\"east\"]", "no copy would be left of 1 shards (logs[0]"),
+        ("least = \"200MB/s\"", "least = \"2GB/s\"", "least is at most"),
+    ] {
+        std::fs::write(&file, TWIN.replacen(from, to, 1)).unwrap();
+        let wrong = narrows(&["run", path, "--on", "virtual", "--runs", runs]);
+        let answer = said(&wrong);
+        assert_eq!(wrong.status.code(), Some(2), "{to}: {answer}");
+        assert!(answer.contains(says), "{to}: {answer}");
+    }
+}
+
+#[test]
+fn a_cluster_is_imported_read_only_and_asked_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start(3);
+    cluster.set(&json!({ "indices.recovery.max_bytes_per_sec": "20mb" }));
+    cluster.ask("PUT", "/logs", &noise::index(4).to_string());
+    for lines in noise::bulks(2000) {
+        assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
+    }
+    cluster.ask("POST", "/logs/_flush", "");
+    let replicas = json!({ "index.number_of_replicas": 1 }).to_string();
+    cluster.ask("PUT", "/logs/_settings", &replicas);
+    cluster.ask("GET", "/_cluster/health?wait_for_status=green&timeout=60s", "");
+    let before = cluster.settings();
+    let file = dir.path().join("twin.toml");
+    let file = file.to_str().unwrap();
+    let found =
+        answer(dir.path(), &[cluster.url(), "--lose", "narrows-2", "--save", file, "--draws", "1"]);
+    assert_eq!(cluster.settings(), before, "it only reads");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("\"indices.recovery.max_bytes_per_sec\" = \"20mb\""), "{text}");
+    let green = green_s(&found["answers"][0]);
+    // Its copies of some 7 MB that a node may receive, and send, at 20 MB/s.
+    let bytes = found["answers"][0]["bytes"].as_u64().unwrap();
+    assert!(bytes > 5_000_000 && green < 10.0, "{found}");
+    let hidden = dir.path().join("hidden.toml");
+    let hidden = hidden.to_str().unwrap();
+    let saved = asked(dir.path(), &[cluster.url(), "--save", hidden, "--anonymous"]);
+    assert_eq!(saved.status.code(), Some(0), "{}", said(&saved));
+    drop(cluster);
+    let again = answer(dir.path(), &[file, "--lose", "narrows-2", "--draws", "1"]);
+    assert_eq!(green_s(&again["answers"][0]), green, "without the cluster the answer is the same");
+    let text = std::fs::read_to_string(hidden).unwrap();
+    assert!(!text.contains("logs") && !text.contains("narrows-2"), "{text}");
+    let run = narrows(&["run", hidden, "--on", "virtual", "--runs", dir.path().to_str().unwrap()]);
+    assert_eq!(run.status.code(), Some(0), "{}", said(&run));
+}
+
+#[test]
+fn what_is_not_there_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, says) in [
+        (&["http://127.0.0.1:1"][..], "--lose NODE"),
+        (&["http://127.0.0.1:1", "--drain", "a"], "--lose"),
+        (&["mine.toml", "--lose", "a"], "no file"),
+        (
+            &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"],
+            "did you mean",
+        ),
+        (&["http://127.0.0.1:1", "--lose", "a", "--link", "fast"], "10gbit"),
+        (&["http://127.0.0.1:1", "--lose", "a", "--replicas", "logs=2"], "cannot be used"),
+    ] {
+        let output = asked(dir.path(), args);
+        let answer = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {answer}");
+        assert!(answer.contains(says), "{args:?}: {answer}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What a live cluster consists of: nodes, copies, settings, and what was seen of its links and its load.
+//!
+//! The one rule is that of [`crate::observation`]: what was not asked, or not answered, is none and never zero.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{Gap, Identity, Setting};
+
+/// A cluster with everything in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Inventory {
+    /// Who answered.
+    pub cluster: Identity,
+    /// Nodes, by name.
+    pub nodes: Vec<InventoryNode>,
+    /// Every copy of every shard, by index, shard, and the primary first.
+    pub copies: Vec<InventoryCopy>,
+    /// Cluster settings by their flat names, defaults included; none where they were not told.
+    pub settings: Option<BTreeMap<String, Setting>>,
+    /// Settings of each index by their flat names.
+    pub indices: BTreeMap<String, BTreeMap<String, String>>,
+    /// Round trips from a node that was asked to others, in milliseconds; 0 is too short to be measured.
+    pub round_trips_ms: Vec<f64>,
+    /// Operations that all nodes together indexed in a second, replicas counted.
+    pub indexed_per_s: Option<f64>,
+    /// What could not be asked, and what is lost without it.
+    pub gaps: Vec<Gap>,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InventoryNode {
+    /// Id within the cluster.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Whether it holds shards; none where it does not tell its roles.
+    pub holds_data: Option<bool>,
+    /// Attributes, as shard allocation awareness goes by.
+    pub attributes: BTreeMap<String, String>,
+    /// Cores that it may use.
+    pub cores: Option<u64>,
+}
+
+/// A copy of a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InventoryCopy {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Whether it is the primary.
+    pub primary: bool,
+    /// `STARTED`, `RELOCATING`, `INITIALIZING` or `UNASSIGNED`.
+    pub state: String,
+    /// The name of its node.
+    pub node: Option<String>,
+    /// Documents.
+    pub documents: Option<u64>,
+    /// Bytes of its files: of a primary those that are committed, as far as segments were told.
+    pub bytes: Option<u64>,
+    /// Segments.
+    pub segments: Option<u64>,
+}

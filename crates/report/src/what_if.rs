@@ -1,0 +1,139 @@
+//! What a twin answers, for a terminal.
+
+use std::fmt::Write;
+
+use insight::what_if::{Answer, Foreground, Held, NOT_MODELLED, Phase, Point};
+use record::Limit;
+use record::units::{show_bytes, show_seconds};
+
+use crate::grid::grid;
+use crate::style::plain;
+
+/// Lines of the curve.
+const CURVE_LINES: usize = 8;
+/// Columns of a bar.
+const BAR: usize = 30;
+/// A limit below this share is not worth a word.
+const SHARE_MIN: f64 = 0.05;
+
+/// The answer to what was asked, then what settings bring.
+pub fn what_if(asked: &str, answers: &[Answer], tried: &[Answer]) -> String {
+    let mut text = String::new();
+    let Some(first) = answers.first() else { return text };
+    let _ = writeln!(text, "{}", plain(asked));
+    for answer in answers {
+        let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), green(answer));
+    }
+    write_phases(&mut text, first);
+    write_curve(&mut text, &first.curve);
+    let _ = writeln!(text, "\n{}", foreground(&first.foreground));
+    if tried.len() > 1 {
+        let _ = writeln!(text, "\nWhat settings bring, each by itself");
+        let columns =
+            [("setting", false), ("green after", true), ("gain", true), ("held by", false)];
+        let row = |answer: &Answer| {
+            let held = answer.phases.iter().rfind(|phase| phase.what == Held::Copying);
+            vec![
+                answer.variant.clone(),
+                show_seconds(answer.green_s),
+                format!("{:.2}×", answer.gain),
+                held.map_or_else(String::new, |phase| limits(phase, 1)),
+            ]
+        };
+        for line in grid(columns, tried.iter().map(row)) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// When it is green, in words.
+fn green(answer: &Answer) -> String {
+    let (least, most) = answer.between_s;
+    let when = show_seconds(answer.green_s);
+    let gain = match (answer.gain - 1.0).abs() > 0.005 {
+        true => format!(", {:.2}× as fast as it is", answer.gain),
+        false => String::new(),
+    };
+    let bytes = show_bytes(answer.bytes);
+    format!(
+        "green after {when}{gain}; {bytes} are copied\n  \
+         between {} and {}: {} draws of what is not known, and {:.0} % for what is not modelled",
+        show_seconds(least),
+        show_seconds(most),
+        answer.draws,
+        NOT_MODELLED * 100.0
+    )
+}
+
+fn write_phases(text: &mut String, answer: &Answer) {
+    let _ = writeln!(text, "\nWhat holds it");
+    let columns = [("from", true), ("to", true), ("copies", true), ("", false)];
+    let row = |phase: &Phase| {
+        let what = match phase.what {
+            Held::Copying => format!("{}: {}", phase.what.label(), limits(phase, 3)),
+            other => other.label().to_owned(),
+        };
+        let copies = if phase.copies == 0 { String::new() } else { phase.copies.to_string() };
+        vec![show_seconds(phase.from_s), show_seconds(phase.to_s), copies, what]
+    };
+    for line in grid(columns, answer.phases.iter().map(row)) {
+        let _ = writeln!(text, "  {line}");
+    }
+    let copying = answer.phases.iter().filter(|phase| phase.what == Held::Copying);
+    let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
+    if let Some([(first, _), (second, _), ..]) = longest.map(|phase| &phase.limits[..]) {
+        let _ =
+            writeln!(text, "  If {} held no more, {} would be next.", name(*first), name(*second));
+    }
+}
+
+/// The largest limits of a phase with their shares.
+fn limits(phase: &Phase, most: usize) -> String {
+    let large = phase.limits.iter().take(most).filter(|(_, share)| *share >= SHARE_MIN);
+    let one = |(limit, share): &(Limit, f64)| format!("{} {:.0} %", name(*limit), share * 100.0);
+    large.map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Throttle => "the rate limit",
+        Limit::LinkRate => "the network card",
+        other => other.label(),
+    }
+}
+
+fn write_curve(text: &mut String, curve: &[Point]) {
+    let Some(whole) = curve.iter().map(|point| point.bytes).max().filter(|bytes| *bytes > 0) else {
+        return;
+    };
+    let _ = writeln!(text, "\nWhat is left");
+    let columns = [("after", true), ("copies", true), ("bytes", true), ("", false)];
+    let each = curve.len().div_ceil(CURVE_LINES).max(1);
+    let last = curve.len() - 1;
+    let kept = curve.iter().enumerate().filter(|(at, _)| at % each == 0 || *at == last);
+    let row = |(_, point): (usize, &Point)| {
+        let filled = (point.bytes as f64 / whole as f64 * BAR as f64).round() as usize;
+        let bar = "█".repeat(filled);
+        vec![show_seconds(point.t_s), point.copies.to_string(), show_bytes(point.bytes), bar]
+    };
+    for line in grid(columns, kept.map(row)) {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+fn foreground(taken: &Foreground) -> String {
+    let share = |share: Option<f64>| share.map(|share| format!("{:.0} %", share * 100.0));
+    let parts = [
+        (share(taken.link_peak), "of its network card"),
+        (share(taken.disk_peak), "of its disk"),
+        (share(taken.cores_peak), "of its cores"),
+    ];
+    let parts: Vec<String> =
+        parts.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", share?))).collect();
+    format!(
+        "{} nodes take part. Of the busiest it takes at most {},\nwhich those who search and index do not have meanwhile.",
+        taken.nodes,
+        parts.join(", ")
+    )
+}
