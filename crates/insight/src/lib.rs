@@ -2,8 +2,10 @@
 
 mod accounted;
 mod bounds;
+pub mod compare;
 mod curves;
 pub mod diagnosis;
+pub mod difference;
 pub mod follow;
 mod gaps;
 mod headline;

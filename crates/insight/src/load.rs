@@ -3,8 +3,8 @@
 
 use record::{LoadFigures, Percentiles};
 
-use crate::ranks::rank_sum_p;
-use crate::stats::{self, Interval, median};
+use crate::difference::{self, Better, Difference};
+use crate::stats::{Interval, median};
 use crate::variant::VariantLoad;
 
 /// A driver that uses so much of a core has no more to give.
@@ -32,6 +32,10 @@ pub struct Metric {
     pub unit: &'static str,
     /// Whether variants are compared by it.
     pub compared: bool,
+    /// Whether runs are compared by it.
+    pub between_runs: bool,
+    /// Which of two is the better one.
+    pub better: Better,
     over: Over,
     of: fn(&LoadFigures) -> Option<f64>,
 }
@@ -42,11 +46,20 @@ impl Metric {
         unit: &'static str,
         of: fn(&LoadFigures) -> Option<f64>,
     ) -> Self {
-        Metric { name, unit, compared: false, over: Over::Median, of }
+        let (over, better) = (Over::Median, Better::Less);
+        Metric { name, unit, compared: false, between_runs: false, better, over, of }
     }
 
     const fn compared(self) -> Self {
-        Metric { compared: true, ..self }
+        Metric { compared: true, between_runs: true, ..self }
+    }
+
+    const fn between_runs(self) -> Self {
+        Metric { between_runs: true, ..self }
+    }
+
+    const fn more_is_better(self) -> Self {
+        Metric { better: Better::More, ..self }
     }
 
     const fn over(self, over: Over) -> Self {
@@ -69,25 +82,35 @@ fn service(lap: &LoadFigures, of: fn(&Percentiles) -> f64) -> Option<f64> {
 
 /// Every figure, in the order of tables.
 pub static METRICS: [Metric; 16] = [
-    Metric::new("Min Throughput", "ops/s", |l| Some(l.throughput.min_per_s)).over(Over::Least),
-    Metric::new("Mean Throughput", "ops/s", |l| Some(l.throughput.mean_per_s)),
-    Metric::new("Median Throughput", "ops/s", |l| Some(l.throughput.median_per_s)).compared(),
-    Metric::new("Max Throughput", "ops/s", |l| Some(l.throughput.max_per_s)).over(Over::Most),
+    Metric::new("Min Throughput", "ops/s", |l| Some(l.throughput.min_per_s))
+        .over(Over::Least)
+        .more_is_better(),
+    Metric::new("Mean Throughput", "ops/s", |l| Some(l.throughput.mean_per_s)).more_is_better(),
+    Metric::new("Median Throughput", "ops/s", |l| Some(l.throughput.median_per_s))
+        .compared()
+        .more_is_better(),
+    Metric::new("Max Throughput", "ops/s", |l| Some(l.throughput.max_per_s))
+        .over(Over::Most)
+        .more_is_better(),
     Metric::new("Documents", "docs/s", |l| {
         (l.documents > 0).then(|| l.documents as f64 / l.seconds)
-    }),
+    })
+    .between_runs()
+    .more_is_better(),
     Metric::new("50th percentile latency", "ms", |l| latency(l, |p| p.p50_ms)).compared(),
     Metric::new("90th percentile latency", "ms", |l| latency(l, |p| p.p90_ms)).compared(),
     Metric::new("99th percentile latency", "ms", |l| latency(l, |p| p.p99_ms)).compared(),
     Metric::new("99.9th percentile latency", "ms", |l| latency(l, |p| p.p99_9_ms)),
     Metric::new("100th percentile latency", "ms", |l| latency(l, |p| p.p100_ms)).over(Over::Most),
-    Metric::new("50th percentile service time", "ms", |l| service(l, |p| p.p50_ms)),
+    Metric::new("50th percentile service time", "ms", |l| service(l, |p| p.p50_ms)).between_runs(),
     Metric::new("90th percentile service time", "ms", |l| service(l, |p| p.p90_ms)),
-    Metric::new("99th percentile service time", "ms", |l| service(l, |p| p.p99_ms)),
+    Metric::new("99th percentile service time", "ms", |l| service(l, |p| p.p99_ms)).between_runs(),
     Metric::new("99.9th percentile service time", "ms", |l| service(l, |p| p.p99_9_ms)),
     Metric::new("100th percentile service time", "ms", |l| service(l, |p| p.p100_ms))
         .over(Over::Most),
-    Metric::new("error rate", "%", |l| Some(l.error_rate() * 100.0)).over(Over::Mean),
+    Metric::new("error rate", "%", |l| Some(l.error_rate() * 100.0))
+        .over(Over::Mean)
+        .between_runs(),
 ];
 
 /// One figure over laps.
@@ -132,7 +155,7 @@ pub struct Change {
     pub percent: f64,
     /// The same, as a bootstrap interval over laps; none with too few of them.
     pub percent_interval: Option<Interval>,
-    /// Whether laps of the same origin would differ as much: see [`rank_sum_p`].
+    /// Whether laps of the same origin would differ as much: see [`Difference::p`].
     pub p: Option<f64>,
 }
 
@@ -140,12 +163,7 @@ impl Change {
     /// `*` below 5 %, `**` below 1 %, `***` below 0.1 %: where the laps support that there is a difference. Three laps
     /// of each never do.
     pub fn mark(&self) -> &'static str {
-        match self.p {
-            Some(p) if p < 0.001 => "***",
-            Some(p) if p < 0.01 => "**",
-            Some(p) if p < 0.05 => "*",
-            _ => "",
-        }
+        difference::mark(self.p)
     }
 }
 
@@ -170,18 +188,14 @@ pub fn change_of(
     let of = |laps: &[LoadFigures]| -> Vec<f64> {
         laps.iter().filter_map(|lap| metric.of(lap)).collect()
     };
-    let (base, other) = (of(base), of(other));
-    let (from, to) = (median(&base)?, median(&other)?);
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let interval = stats::ratio_interval(&other, &base, seed);
-    (from > 0.0).then(|| Change {
+    let found = Difference::between(&of(base), &of(other), seed)?;
+    (found.base > 0.0).then(|| Change {
         metric,
-        base: from,
-        other: to,
-        percent: percent(to / from),
-        percent_interval: interval
-            .map(|ratio| Interval { low: percent(ratio.low), high: percent(ratio.high) }),
-        p: rank_sum_p(&base, &other),
+        base: found.base,
+        other: found.other,
+        percent: found.percent.unwrap_or_default(),
+        percent_interval: found.percent_interval,
+        p: found.p,
     })
 }
 

@@ -15,9 +15,11 @@ use crate::terminal::{self, say};
 pub(crate) struct Usage(pub(crate) String);
 
 /// What people write who look for a command that is called otherwise, and the line that does it.
-const MEANT: [(&[&str], &str); 10] = [
+const MEANT: [(&[&str], &str); 12] = [
+    (&["diff", "versus", "vs"], "narrows compare A B sets two runs beside each other"),
+    (&["history", "log", "past"], "narrows runs lists the runs that there are"),
     (
-        &["compare", "diff", "bench", "benchmark", "measure", "test"],
+        &["bench", "benchmark", "measure", "test"],
         "narrows run PLAN compares the variants of a plan",
     ),
     (&["list", "ls", "plan"], "narrows plans lists the plans"),

@@ -6,6 +6,7 @@ use anyhow::Context;
 use record::RunDir;
 
 use crate::exit::Usage;
+use crate::terminal::say;
 
 /// Where runs are kept, below the current directory, unless told otherwise.
 pub(crate) const DEFAULT_DIR: &str = "runs";
@@ -19,16 +20,9 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     if record::is_run(&runs.join(given)) {
         return Ok(runs.join(given));
     }
-    let mut ids = list(runs)?;
+    let ids = list(runs)?;
     if given == "last" {
-        let last = ids.pop();
-        let none = || {
-            Usage(format!(
-                "there are no runs in {} yet; `narrows run remote-recovery` makes one",
-                runs.display()
-            ))
-        };
-        return Ok(runs.join(last.ok_or_else(none)?));
+        return last(runs, ids);
     }
     let hint = record::names::did_you_mean(given, ids.iter().map(String::as_str));
     let text = format!(
@@ -38,8 +32,56 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     Err(Usage(text).into())
 }
 
+/// Whether the name is that of a run, or could be no other thing.
+pub(crate) fn is_named(runs: &Path, given: &str) -> bool {
+    given == "last"
+        || record::is_run(Path::new(given))
+        || record::is_run(&runs.join(given))
+        || is_id(given)
+}
+
+/// Whether it looks like an id that a run was given: `20261121-043000-remote-recovery`.
+fn is_id(given: &str) -> bool {
+    let mut parts = given.splitn(3, '-');
+    let mut digits = |count: usize| {
+        let part = parts.next().unwrap_or_default();
+        part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    digits(8) && digits(6)
+}
+
+/// The newest of these runs that did start.
+fn last(runs: &Path, ids: Vec<String>) -> anyhow::Result<PathBuf> {
+    let mut skipped = Vec::new();
+    for id in ids.into_iter().rev() {
+        let dir = runs.join(&id);
+        // What cannot be read is no reason to show an older run in its place: whoever opens it is told.
+        if RunDir::open(&dir).is_ok_and(|run| run.failed_to_start()) {
+            skipped.push(id);
+            continue;
+        }
+        if !skipped.is_empty() {
+            say!("narrows: the last run that started; after it {} did not", skipped.join(", "));
+        }
+        return Ok(dir);
+    }
+    let text = match skipped.first() {
+        None => none_yet(runs),
+        Some(newest) => format!(
+            "none of the runs in {} did start; `narrows show {newest}` shows the newest of them",
+            runs.display()
+        ),
+    };
+    Err(Usage(text).into())
+}
+
+/// What is said where there are no runs.
+pub(crate) fn none_yet(runs: &Path) -> String {
+    format!("there are no runs in {} yet; `narrows run remote-recovery` makes one", runs.display())
+}
+
 /// Ids of all runs, oldest first.
-fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
+pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
     if !runs.exists() {
         return Ok(Vec::new());
     }

@@ -160,6 +160,13 @@ impl RunDir {
         let rows = read(&dir.join(ROWS), manifest.format, ended, &mut damage)?;
         Ok(RunDir { manifest, lines, rows, damage })
     }
+
+    /// Whether it ended before anything began: its clusters did not start, or could not be reached.
+    pub fn failed_to_start(&self) -> bool {
+        let ended = matches!(self.manifest.status, Status::Failed | Status::Interrupted);
+        let begun = |line: &Line| !matches!(line, Line::Note { .. });
+        ended && self.rows.is_empty() && !self.lines.iter().any(begun)
+    }
 }
 
 /// The manifest; one that knows nothing but the run's name where it cannot be read.

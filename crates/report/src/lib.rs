@@ -2,11 +2,13 @@
 
 pub mod benched;
 mod changed;
+pub mod compared;
 mod csv;
 pub mod diagnosed;
 mod following;
 mod grid;
 mod json;
+mod listed;
 pub mod live_page;
 mod load;
 pub mod metrics;
@@ -21,6 +23,7 @@ mod what_if;
 pub use csv::csv;
 pub use grid::grid;
 pub use json::json;
+pub use listed::{Listed, listed, listed_json};
 pub use load::{load, load_json};
 pub use page::html;
 pub use style::Style;

@@ -84,11 +84,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         return of_run(args, one);
     }
+    refuse_runs(args)?;
     if args.span() < args.interval() || args.interval() < Duration::from_millis(100) {
         let text = "--for must be at least --interval, and --interval at least 100ms: two looks are needed";
         return Err(Usage(text.to_owned()).into());
     }
     world::real_world::run(0, async |env| of_cluster(&env, args).await)
+}
+
+/// Several runs are compared, not explained; and a run is no host of a cluster.
+fn refuse_runs(args: &Args) -> anyhow::Result<()> {
+    let is_run = |what: &String| !is_address(what) && runs::is_named(&args.runs, what);
+    let found: Vec<&str> =
+        args.what.iter().filter(|what| is_run(what)).map(String::as_str).collect();
+    let text = match (found.as_slice(), args.what.len()) {
+        ([], _) => return Ok(()),
+        (several, all) if several.len() == all => format!(
+            "these are {all} runs, and explain looks at one; `narrows compare {}` sets them beside each other",
+            several.join(" ")
+        ),
+        ([run, ..], _) => format!(
+            "\"{run}\" is a run, and the rest is not; `narrows explain {run}` explains it, and hosts are those of one cluster"
+        ),
+    };
+    Err(Usage(text).into())
 }
 
 /// Whether an argument is a cluster's address and not the name of a run.

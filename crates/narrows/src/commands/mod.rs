@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod cluster;
+mod compare;
 mod completions;
 mod dcp;
 mod diagnose;
@@ -15,6 +16,7 @@ mod published;
 mod report;
 pub(crate) mod restore;
 mod run;
+mod runs;
 mod show;
 mod watch;
 mod what_if;
@@ -30,6 +32,10 @@ pub(crate) enum Command {
     Plans(plans::Args),
     /// Repeat the published recoveries in virtual time and set the figures side by side.
     Published(published::Args),
+    /// List the runs that there are: plan, target, how each ended, and what it found.
+    Runs(runs::Args),
+    /// Set runs beside each other: what changed, and whether the laps support it.
+    Compare(compare::Args),
     /// Show the table of an earlier run.
     Show(show::Args),
     /// Write the HTML page of an earlier run again.
@@ -76,6 +82,8 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Run(args) => run::run(&args),
         Command::Plans(args) => plans::run(&args),
         Command::Published(args) => published::run(&args),
+        Command::Runs(args) => runs::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),

@@ -43,7 +43,7 @@ const LINK: &str = "rtt = \"100ms\"";
 const CORPUS: &str = "name = \"geopoint\"";
 
 const COMMANDS: &[Mistake] = &[
-    typed("A command that is not there", "compare", "narrows run PLAN"),
+    typed("A command that is not there", "bench", "narrows run PLAN"),
     typed("A command of other tools", "status", "narrows watch URL"),
     typed("A misspelt command", "wach http://127.0.0.1:9200", "narrows watch"),
     typed("No plan", "run", "narrows run <PLAN>"),
@@ -63,6 +63,14 @@ const COMMANDS: &[Mistake] = &[
     typed("A misspelt published plan", "published remote-recvery", "\"remote-recovery\""),
     typed("No run yet", "show", "narrows run remote-recovery"),
     typed("A run that is not there", "report 2024", "give an id, a directory, or \"last\""),
+    typed("One run to compare", "compare last", "RUN"),
+    typed("Runs to compare that are not there", "compare 2024 2025", "give an id"),
+    typed(
+        "Two runs to explain",
+        "explain 20261121-043000-remote-recovery 20261122-043000-remote-recovery",
+        "narrows compare 20261121-043000-remote-recovery",
+    ),
+    typed("No percentage", "compare a b --fail-over much", "--fail-over 5%"),
     typed("Too many nodes", "cluster --nodes 1000", "1..=64"),
     typed(
         "A misspelt setting",

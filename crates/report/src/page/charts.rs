@@ -12,11 +12,11 @@ use crate::svg::bars::{Bar, BarChart, Part};
 use crate::svg::line::{Line, LineChart};
 
 /// Widths for windows and for telephones: the page shows the one that fits.
-pub(super) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
+pub(crate) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
 /// Width of one of several small charts side by side.
-pub(super) const SMALL: f64 = 306.0;
+pub(crate) const SMALL: f64 = 306.0;
 /// The colours of variants that lie over each other, in their order.
-pub(super) const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "series-3"];
+pub(crate) const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "series-3"];
 /// Shaded times that are told; all are drawn.
 const MOST_SHADES: usize = 6;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
@@ -31,7 +31,7 @@ fn limit_of(summary: &Summary<'_>, variant: &str) -> Option<Limit> {
 }
 
 /// Recovered bytes over time, all variants in one chart.
-pub(super) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
+pub(crate) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.recovered.len() > 1).collect();
     let longest = drawn.iter().map(|curve| curve.seconds).fold(0.0, f64::max);
     let shortest = drawn.iter().map(|curve| curve.seconds).fold(f64::INFINITY, f64::min);
@@ -104,7 +104,7 @@ fn describe(summary: &Summary<'_>, curves: &[&Curves]) -> String {
 }
 
 /// What was wrong meanwhile, or set otherwise, and so is shaded in the charts.
-pub(super) fn shaded(curves: &[&Curves]) -> Markup {
+pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
     let several = curves.len() > 1;
     let one = |curve: &Curves, shade: &Shade| {
         let of = if several { format!("{}: ", curve.variant) } else { String::new() };
@@ -132,7 +132,7 @@ fn shades_of<'a>(curves: &[&'a Curves]) -> Vec<&'a Shade> {
 }
 
 /// One of the measures that lie below each other on one axis of time.
-pub(super) struct Panel {
+pub(crate) struct Panel {
     /// Begins the ids of its charts.
     pub id: &'static str,
     pub title: &'static str,
@@ -148,18 +148,25 @@ impl Panel {
     }
 }
 
-pub(super) const INDEXED: Panel = Panel {
+pub(crate) const INDEXED: Panel = Panel {
     id: "indexed",
     title: "Documents indexed a second",
     points: |curve| &curve.indexed,
     unit: count_unit,
 };
 
-const RECOVERED: Panel =
+pub(crate) const RECOVERED: Panel =
     Panel { id: "beside", title: "Recovered bytes", points: |c| &c.recovered, unit: byte_unit };
 
+pub(crate) const LAG: Panel = Panel {
+    id: "lag",
+    title: "Operations that the follower lacked",
+    points: |curve| &curve.lag,
+    unit: count_unit,
+};
+
 /// Factor and unit of counts.
-pub(super) fn count_unit(most: f64) -> (f64, &'static str) {
+pub(crate) fn count_unit(most: f64) -> (f64, &'static str) {
     match most {
         most if most >= 1e6 => (1e6, "million"),
         most if most >= 1e4 => (1e3, "thousand"),
@@ -168,7 +175,7 @@ pub(super) fn count_unit(most: f64) -> (f64, &'static str) {
 }
 
 /// Indexing and recovery on one axis of time, the variants over each other; none where nobody wrote beside.
-pub(super) fn beside(curves: &[Curves]) -> Option<Markup> {
+pub(crate) fn beside(curves: &[Curves]) -> Option<Markup> {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.indexed.len() > 1).collect();
     (!drawn.is_empty()).then(|| {
         html! {
@@ -182,7 +189,7 @@ pub(super) fn beside(curves: &[Curves]) -> Option<Markup> {
 }
 
 /// Measures below each other on one axis of time, the variants over each other.
-pub(super) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
+pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
     let until_s = curves.iter().map(|curve| curve.seconds).fold(0.0, f64::max);
     let class = |at: usize| SERIES[at % SERIES.len()];
     let chart = |panel: &Panel, (class_name, width): (&str, f64)| {
@@ -236,7 +243,7 @@ pub(super) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
 }
 
 /// What the time of each variant was charged to.
-pub(super) fn accounting(summary: &Summary<'_>) -> Markup {
+pub(crate) fn accounting(summary: &Summary<'_>) -> Markup {
     let charged: Vec<(&str, &Finished)> = summary
         .finished()
         .filter(|(_, figures)| !figures.limits.is_empty())
@@ -297,7 +304,7 @@ fn bar_words(name: &str, figures: &Finished) -> String {
 }
 
 /// The use of the link by each variant, on the same scale.
-pub(super) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
+pub(crate) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.link.len() > 1).collect();
     let rate = summary.manifest.link.as_ref().map(|link| link.rate_bytes_per_s as f64);
     let highest =

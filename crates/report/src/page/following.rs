@@ -3,15 +3,8 @@
 use insight::{Curves, Summary};
 use maud::{Markup, html};
 
-use super::charts::{INDEXED, Panel, SERIES, count_unit, panels};
+use super::charts::{INDEXED, LAG, SERIES, panels};
 use crate::following::{COLUMNS, found, rows};
-
-const LAG: Panel = Panel {
-    id: "lag",
-    title: "Operations that the follower lacked",
-    points: |curve| &curve.lag,
-    unit: count_unit,
-};
 
 /// Everything that was measured of following.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {

@@ -1,6 +1,6 @@
 //! The HTML report: one page that needs nothing else, neither scripts nor anything from outside.
 
-mod charts;
+pub(crate) mod charts;
 mod details;
 mod findings;
 mod following;

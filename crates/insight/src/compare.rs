@@ -1,0 +1,483 @@
+//! Runs beside each other: the figures that they have in common, lap by lap, and what the laps support.
+
+use record::{FollowFigures, LoadFigures, Manifest, Row, RunDir, Status};
+
+use crate::difference::{Better, Difference, can_support};
+use crate::load::{METRICS, Metric};
+use crate::stats::median;
+use crate::summary::Summary;
+
+/// A run among those that are compared.
+#[derive(Clone, Debug)]
+pub struct Contender<'a> {
+    /// `A`, `B`, ...
+    pub label: String,
+    /// Its record.
+    pub run: &'a RunDir,
+    /// What it amounts to.
+    pub summary: Summary<'a>,
+}
+
+/// A figure of all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The variant.
+    pub variant: String,
+    /// The operation, where it is a figure of a load.
+    pub operation: Option<String>,
+    /// Its name: `time`, `50th percentile latency`.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which of two is the better one.
+    pub better: Better,
+    /// Each lap of each run, in the order of the runs; empty where a run does not have the figure.
+    pub laps: Vec<Vec<f64>>,
+    /// From the first run to each of the others; none where one of the two does not have the figure.
+    pub differences: Vec<Option<Difference>>,
+}
+
+impl Compared {
+    /// What the figure is of: the variant, and the operation where it has another name.
+    pub fn of(&self) -> String {
+        match &self.operation {
+            Some(operation) if *operation != self.variant => {
+                format!("{}, {operation}", self.variant)
+            }
+            _ => self.variant.clone(),
+        }
+    }
+
+    /// The median over the laps of a run, by its number.
+    pub fn median_of(&self, run: usize) -> Option<f64> {
+        median(&self.laps[run])
+    }
+
+    /// By how many per cent it is worse than in the first run; infinite where it was nothing there, negative where it is
+    /// better.
+    pub fn worse_percent(&self, difference: &Difference) -> f64 {
+        let percent = difference.percent.unwrap_or(f64::INFINITY);
+        match self.better {
+            Better::Less => percent,
+            Better::More => -percent,
+        }
+    }
+}
+
+/// Runs beside the first of them.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    /// The runs; at least two.
+    pub contenders: Vec<Contender<'a>>,
+    /// Every figure that one of them has, in the order of the first run.
+    pub figures: Vec<Compared>,
+    /// What a reader must know to read the table right, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// A figure that is worse than it may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worse {
+    /// The run, by its label.
+    pub label: String,
+    /// What is worse, and by how much, in words.
+    pub text: String,
+}
+
+impl<'a> Runs<'a> {
+    /// Compares runs, at least two, with the first of them.
+    pub fn of(runs: &[&'a RunDir]) -> Self {
+        let contender = |(at, run): (usize, &&'a RunDir)| Contender {
+            label: label(at),
+            run,
+            summary: Summary::of(run),
+        };
+        let contenders: Vec<Contender<'a>> = runs.iter().enumerate().map(contender).collect();
+        let figures = figures(&contenders);
+        let remarks = remarks(&contenders, &figures);
+        Runs { contenders, figures, remarks }
+    }
+
+    /// Whether there is a figure that the first run and another one have.
+    pub fn has_common_figures(&self) -> bool {
+        self.figures.iter().any(|figure| figure.differences.iter().any(Option::is_some))
+    }
+
+    /// What differs as far as the laps support it, in one sentence.
+    pub fn headline(&self) -> String {
+        let changes = || {
+            self.figures.iter().flat_map(|figure| {
+                let others = self.contenders[1..].iter().zip(&figure.differences);
+                others.filter_map(move |(other, found)| Some((figure, other, (*found)?)))
+            })
+        };
+        let size = |(figure, _, difference): &(&Compared, &Contender<'_>, Difference)| {
+            figure.worse_percent(difference).abs()
+        };
+        let largest = |supported: bool| {
+            changes()
+                .filter(|(_, _, difference)| difference.is_supported() || !supported)
+                .max_by(|a, b| size(a).total_cmp(&size(b)))
+        };
+        let words = |(figure, other, difference): (&Compared, &Contender<'_>, Difference)| {
+            let worse = figure.worse_percent(&difference);
+            let which = if worse > 0.0 { "worse" } else { "better" };
+            let by = if worse.is_finite() {
+                format!("{:.1} % {which} than", worse.abs())
+            } else {
+                "not nothing any more, as it was".to_owned()
+            };
+            let base = &self.contenders[0].label;
+            let name = figure.name;
+            format!("{name} of {} in {} is {by} in {base}", figure.of(), other.label)
+        };
+        let several = changes().count();
+        let supported = changes().filter(|(_, _, found)| found.is_supported()).count();
+        match (largest(true), largest(false)) {
+            (Some(found), _) => format!(
+                "{supported} of {several} differences are more than chance: {}",
+                words(found)
+            ),
+            (None, Some(found)) if size(&found) > 0.0 => {
+                format!("No difference that the laps support; the largest: {}", words(found))
+            }
+            (None, Some(_)) => "The figures are the same".to_owned(),
+            (None, None) => "These runs have no figure in common".to_owned(),
+        }
+    }
+
+    /// The figures that are worse by more than so many per cent, as far as the laps support it. Where there are too few
+    /// laps to support anything, the medians alone decide. What the first run has and another one lacks is worse.
+    pub fn worse_by(&self, percent: f64) -> Vec<Worse> {
+        let mut found = Vec::new();
+        for (at, other) in self.contenders.iter().enumerate().skip(1) {
+            let mut add = |text: String| found.push(Worse { label: other.label.clone(), text });
+            for figure in &self.figures {
+                let (base, laps) = (figure.laps[0].len(), figure.laps[at].len());
+                let Some(difference) = &figure.differences[at - 1] else {
+                    if base > 0 && laps == 0 {
+                        add(format!("{} of {} is missing", figure.name, figure.of()));
+                    }
+                    continue;
+                };
+                let worse = figure.worse_percent(difference);
+                let decided = difference.is_supported() || !can_support(base, laps);
+                if worse > percent && decided {
+                    let by = match worse.is_finite() {
+                        true => format!("by {worse:.1} %"),
+                        false => "from nothing".to_owned(),
+                    };
+                    add(format!("{} of {} is worse {by}", figure.name, figure.of()));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// `A` to `Z`, then `A2`, ...
+fn label(at: usize) -> String {
+    let letter = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{}", round + 1),
+    }
+}
+
+/// One lap's value of a figure.
+struct Value {
+    variant: String,
+    operation: Option<String>,
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    value: f64,
+}
+
+fn figures(contenders: &[Contender<'_>]) -> Vec<Compared> {
+    let mut figures: Vec<Compared> = Vec::new();
+    for (at, contender) in contenders.iter().enumerate() {
+        for row in &contender.run.rows {
+            for value in values(row) {
+                let same = |figure: &&mut Compared| {
+                    figure.variant == value.variant
+                        && figure.operation == value.operation
+                        && figure.name == value.name
+                };
+                let place = match figures.iter_mut().find(same) {
+                    Some(figure) => figure,
+                    None => {
+                        figures.push(Compared {
+                            variant: value.variant,
+                            operation: value.operation,
+                            name: value.name,
+                            unit: value.unit,
+                            better: value.better,
+                            laps: vec![Vec::new(); contenders.len()],
+                            differences: Vec::new(),
+                        });
+                        figures.last_mut().expect("it was just added")
+                    }
+                };
+                place.laps[at].push(value.value);
+            }
+        }
+    }
+    let seed = contenders.first().map_or(0, |contender| contender.run.manifest.seed);
+    for figure in &mut figures {
+        let (base, others) = figure.laps.split_first().expect("there are two runs at least");
+        figure.differences =
+            others.iter().map(|other| Difference::between(base, other, seed)).collect();
+    }
+    figures
+}
+
+/// Every figure of a lap that runs are compared by.
+fn values(row: &Row) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut add = |operation: Option<&str>, name, unit, better, value: Option<f64>| {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            let (variant, operation) = (row.variant.clone(), operation.map(str::to_owned));
+            found.push(Value { variant, operation, name, unit, better, value });
+        }
+    };
+    for load in &row.loads {
+        for metric in METRICS.iter().filter(|metric| is_between_runs(metric, load)) {
+            let (name, unit) = (metric.name, metric.unit);
+            add(Some(&load.operation), name, unit, metric.better, metric.of(load));
+        }
+    }
+    if let Some(following) = &row.following {
+        for (name, unit, value) in of_following(following) {
+            add(None, name, unit, Better::Less, value);
+        }
+    }
+    if row.loads.is_empty() && row.following.is_none() && row.took_time() {
+        add(None, "time", "s", Better::Less, Some(row.seconds));
+        add(None, "rate", "MB/s", Better::More, Some(row.bytes_per_s / 1e6));
+    }
+    found
+}
+
+/// In a closed loop the latency is the service time, which need not be shown twice.
+fn is_between_runs(metric: &Metric, load: &LoadFigures) -> bool {
+    match metric.between_runs {
+        true if metric.name.ends_with("service time") => load.rate_per_s.is_some(),
+        between_runs => between_runs,
+    }
+}
+
+fn of_following(figures: &FollowFigures) -> [(&'static str, &'static str, Option<f64>); 3] {
+    let longest = figures.catch_ups.iter().map(|wait| wait.seconds).reduce(f64::max);
+    [
+        ("longest lag", "s", Some(figures.lag_s_max)),
+        ("longest catch-up", "s", longest),
+        ("rules broken", "", (figures.copies > 0).then_some(figures.violations as f64)),
+    ]
+}
+
+/// Figures beside which one in twenty differs by chance are worth a sentence from so many on.
+const MANY: usize = 20;
+
+fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
+    let mut said = Vec::new();
+    let Some((first, others)) = contenders.split_first() else { return said };
+    for contender in contenders {
+        let how = match contender.run.manifest.status {
+            Status::Complete => continue,
+            Status::Running => "is still running, or was killed",
+            Status::Interrupted => "was interrupted",
+            Status::Failed => "failed",
+            Status::Unknown => "ended nobody knows how",
+        };
+        said.push(format!("{} {how}: it has what was measured until then.", contender.label));
+    }
+    for (at, other) in others.iter().enumerate() {
+        let both = format!("{} and {}", first.label, other.label);
+        let unlike = unlike(&first.run.manifest, &other.run.manifest);
+        if !unlike.is_empty() {
+            said.push(format!("Not the same in {both}: {}.", unlike.join("; ")));
+        }
+        let missing = |of: usize, lacks: usize| {
+            let lacking =
+                figures.iter().filter(|f| !f.laps[of].is_empty() && f.laps[lacks].is_empty());
+            let mut names: Vec<String> = lacking.map(Compared::of).collect();
+            names.dedup();
+            names
+        };
+        for (of, lacks) in [(0, at + 1), (at + 1, 0)] {
+            let names = missing(of, lacks);
+            if !names.is_empty() {
+                let (of, lacks) = (&contenders[of].label, &contenders[lacks].label);
+                said.push(format!("In {of} and not in {lacks}: {}.", names.join(", ")));
+            }
+        }
+        let laps =
+            |at: usize| figures.iter().map(|figure| figure.laps[at].len()).max().unwrap_or(0);
+        let (base, laps) = (laps(0), laps(at + 1));
+        if base > 0 && laps > 0 && !can_support(base, laps) {
+            said.push(format!(
+                "{both} have {base} and {laps} laps, too few to tell a difference from chance: run both with --laps 5."
+            ));
+        }
+    }
+    let compared = figures.iter().flat_map(|figure| &figure.differences).flatten().count();
+    if compared >= MANY {
+        said.push(format!(
+            "Of {compared} differences {:.0} have an asterisk by chance, if nothing differs.",
+            compared as f64 * crate::difference::SUPPORTED_P
+        ));
+    }
+    said
+}
+
+/// What is not the same in two runs, and so may be what the difference comes from.
+fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut add = |what: &str, a: &dyn ToString, b: &dyn ToString| {
+        let (a, b) = (a.to_string(), b.to_string());
+        if a != b {
+            found.push(format!("{what} {a} and {b}"));
+        }
+    };
+    let link = |m: &Manifest| {
+        m.link.as_ref().map_or("none".to_owned(), |link| {
+            format!(
+                "{} at {}",
+                crate::words::rtt(link.rtt_ms),
+                crate::words::rate(link.rate_bytes_per_s as f64)
+            )
+        })
+    };
+    let machine = |m: &Manifest| format!("{} with {} cores", m.machine.cpu, m.machine.cores);
+    add("plan", &a.plan, &b.plan);
+    add("target", &a.target, &b.target);
+    add("scale", &a.scale, &b.scale);
+    add("link", &link(a), &link(b));
+    add("nodes", &a.nodes.len(), &b.nodes.len());
+    add("version", &a.version, &b.version);
+    // In virtual time a machine is as good as any other.
+    if a.target != "virtual" || b.target != "virtual" {
+        add("machine", &machine(a), &machine(b));
+    }
+    if a.plan == b.plan && a.plan_text != b.plan_text {
+        found.push("the text of the plan".to_owned());
+    }
+    for variant in &a.variants {
+        let other = b.variants.iter().find(|other| other.name == variant.name);
+        if other.is_some_and(|other| other.settings != variant.settings) {
+            found.push(format!("settings of {}", variant.name));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Percentiles, Throughput};
+
+    use super::*;
+
+    fn run(seconds: &[f64], laps: impl Fn(f64, u32) -> Row) -> RunDir {
+        let manifest: Manifest = serde_json::from_value(serde_json::json!({
+            "format": record::FORMAT, "run": "r", "plan": "p", "about": "", "plan_text": "",
+            "target": "embedded", "started": "2026-01-01T00:00:00Z", "version": "1", "seed": 7,
+            "scale": 1.0, "status": "complete", "link": null, "nodes": [], "variants": [],
+            "machine": { "os": "", "cpu": "", "cores": 2, "memory_bytes": 0 },
+        }))
+        .unwrap();
+        let rows = seconds.iter().zip(1..).map(|(seconds, lap)| laps(*seconds, lap)).collect();
+        RunDir { manifest, lines: Vec::new(), rows, damage: Vec::new() }
+    }
+
+    fn recovery(seconds: &[f64]) -> RunDir {
+        run(seconds, |seconds, lap| Row::measured("a", lap, seconds, 1_000_000))
+    }
+
+    fn load(latencies_ms: &[f64]) -> RunDir {
+        run(latencies_ms, |p50_ms, lap| {
+            let times = Percentiles { p50_ms, ..Percentiles::default() };
+            let load = LoadFigures {
+                operation: "term".to_owned(),
+                requests: 10,
+                seconds: 1.0,
+                throughput: Throughput { median_per_s: 1e3 / p50_ms, ..Throughput::default() },
+                latency: Some(times),
+                service_time: Some(times),
+                ..LoadFigures::default()
+            };
+            Row { loads: vec![load], ..Row::measured("a", lap, 1.0, 1) }
+        })
+    }
+
+    #[test]
+    fn a_slower_run_is_worse_and_a_faster_one_is_not() {
+        let (a, b) =
+            (recovery(&[10.0, 10.1, 10.2, 10.3, 10.4]), recovery(&[12.0, 12.1, 12.2, 12.3, 12.4]));
+        let slower = Runs::of(&[&a, &b]);
+        let worse = slower.worse_by(5.0);
+        assert_eq!(worse.len(), 2, "time and rate: {worse:?}");
+        assert!(worse[0].text.starts_with("time of a is worse by 19."), "{worse:?}");
+        assert_eq!(slower.worse_by(25.0), []);
+        assert!(slower.headline().starts_with("2 of 2 differences"), "{}", slower.headline());
+        assert_eq!(Runs::of(&[&b, &a]).worse_by(5.0), []);
+    }
+
+    #[test]
+    fn what_chance_may_have_done_is_not_worse() {
+        let a = recovery(&[10.0, 14.0, 9.0, 13.0, 11.0]);
+        let b = recovery(&[12.0, 10.5, 14.0, 11.5, 13.0]);
+        let runs = Runs::of(&[&a, &b]);
+        assert_eq!(runs.worse_by(5.0), []);
+        assert!(runs.headline().starts_with("No difference that the laps support"));
+    }
+
+    #[test]
+    fn with_one_lap_of_each_the_figures_decide_and_that_is_said() {
+        let (a, b) = (recovery(&[10.0]), recovery(&[12.0]));
+        let runs = Runs::of(&[&a, &b]);
+        assert_eq!(runs.worse_by(5.0).len(), 2);
+        assert!(runs.remarks.iter().any(|said| said.contains("--laps 5")), "{:?}", runs.remarks);
+        assert!(!runs.figures[0].differences[0].unwrap().is_supported());
+    }
+
+    #[test]
+    fn a_load_is_compared_by_operation_and_service_time_where_it_says_more() {
+        let (a, b) = (load(&[1.0, 1.1, 1.2, 1.3]), load(&[2.0, 2.1, 2.2, 2.3]));
+        let runs = Runs::of(&[&a, &b]);
+        let names: Vec<&str> = runs.figures.iter().map(|figure| figure.name).collect();
+        assert!(names.contains(&"50th percentile latency"), "{names:?}");
+        assert!(!names.iter().any(|name| name.ends_with("service time")), "{names:?}");
+        assert_eq!(runs.figures[0].of(), "a, term");
+        let worse: Vec<String> = runs.worse_by(5.0).into_iter().map(|worse| worse.text).collect();
+        assert!(worse.iter().any(|text| text.starts_with("Median Throughput")), "{worse:?}");
+    }
+
+    #[test]
+    fn what_one_run_lacks_is_said_and_counts_as_worse() {
+        let (a, mut b) = (recovery(&[10.0; 5]), recovery(&[]));
+        b.manifest.status = Status::Failed;
+        b.manifest.target = "virtual".to_owned();
+        let runs = Runs::of(&[&a, &b]);
+        assert!(!runs.has_common_figures());
+        assert_eq!(runs.worse_by(5.0)[0].text, "time of a is missing");
+        let said = runs.remarks.join(" ");
+        assert!(
+            said.contains("B failed") && said.contains("target embedded and virtual"),
+            "{said}"
+        );
+        assert!(said.contains("In A and not in B: a."), "{said}");
+    }
+
+    #[test]
+    fn errors_that_appear_are_worse_than_none() {
+        let a = load(&[1.0; 4]);
+        let mut b = load(&[1.0; 4]);
+        for row in &mut b.rows {
+            row.loads[0].errors.insert("timeout".to_owned(), 1);
+        }
+        let worse = Runs::of(&[&a, &b]).worse_by(5.0);
+        assert_eq!(worse.len(), 1);
+        assert_eq!(worse[0].text, "error rate of a, term is worse from nothing");
+    }
+}

@@ -1,0 +1,136 @@
+//! `narrows compare`
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use insight::compare::Runs;
+use record::RunDir;
+use report::Style;
+
+use crate::exit::Usage;
+use crate::{runs, terminal};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The runs: ids, directories, or "last". The others are compared with the first.
+    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    which: Vec<String>,
+    /// Where runs are kept.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
+    /// The form of the comparison; html lays the curves of the runs over each other.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Where to write it; standard output by default.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Exit code 1 if a figure is worse than in the first run by more than this, for example 5%, as far as the laps
+    /// support it; with fewer than four laps of each the medians alone decide.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    fail_over: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Markdown,
+    Json,
+    Html,
+}
+
+/// `5%` or `5`.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text.trim()).trim_end();
+    let percent = number.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
+    percent.ok_or_else(|| "write a percentage, for example --fail-over 5%".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let dirs: Vec<PathBuf> = (args.which.iter())
+        .map(|which| runs::find(&args.runs, which))
+        .collect::<anyhow::Result<_>>()?;
+    for (at, dir) in dirs.iter().enumerate() {
+        if let Some(earlier) = dirs[..at].iter().position(|earlier| same(earlier, dir)) {
+            let (a, b) = (&args.which[earlier], &args.which[at]);
+            let text =
+                format!("\"{a}\" and \"{b}\" are the same run; `narrows runs` lists the others");
+            return Err(Usage(text).into());
+        }
+    }
+    let opened: Vec<RunDir> =
+        dirs.iter().map(|dir| RunDir::open(dir)).collect::<Result<_, record::Error>>()?;
+    let compared = Runs::of(&opened.iter().collect::<Vec<&RunDir>>());
+    let worse = args.fail_over.map(|percent| compared.worse_by(percent));
+    if !compared.has_common_figures() && worse.as_ref().is_none_or(Vec::is_empty) {
+        return Err(Usage(nothing_in_common(&compared)).into());
+    }
+    let style = terminal::out().style();
+    let style = Style { color: style.color && args.output.is_none(), ..style };
+    let text = match args.format {
+        Format::Table => report::compared::table(&compared, worse.as_deref(), style),
+        Format::Markdown => report::compared::markdown(&compared, worse.as_deref()),
+        Format::Json => report::compared::json(&compared, worse.as_deref()).to_string() + "\n",
+        Format::Html => report::compared::html(&compared),
+    };
+    match &args.output {
+        Some(path) => {
+            std::fs::write(path, style.safe(&text).as_bytes())
+                .with_context(|| format!("write {}", path.display()))?;
+            writeln!(terminal::out(), "{}", path.display())?;
+        }
+        None => write!(terminal::out(), "{text}")?,
+    }
+    match worse.as_deref() {
+        None | Some([]) => Ok(()),
+        Some([first, more @ ..]) => {
+            let more = match more.len() {
+                0 => String::new(),
+                count => format!(", and {count} more"),
+            };
+            let percent = args.fail_over.unwrap_or_default();
+            anyhow::bail!("more than {percent} % worse: {} in {}{more}", first.text, first.label)
+        }
+    }
+}
+
+fn same(a: &std::path::Path, b: &std::path::Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// Why there is nothing to compare, by what each run has.
+fn nothing_in_common(compared: &Runs<'_>) -> String {
+    let of = |at: usize| {
+        let mut names: Vec<String> = (compared.figures.iter())
+            .filter(|figure| !figure.laps[at].is_empty())
+            .map(|figure| figure.of())
+            .collect();
+        names.dedup();
+        let contender = &compared.contenders[at];
+        let manifest = &contender.run.manifest;
+        let has = match (names.is_empty(), &contender.summary.watched) {
+            (true, Some(_)) => "only watched a cluster".to_owned(),
+            (true, None) => "measured nothing".to_owned(),
+            (false, _) => format!("has {}", names.join(", ")),
+        };
+        format!("{} {has}", manifest.run)
+    };
+    let each: Vec<String> = (0..compared.contenders.len()).map(of).collect();
+    format!("these runs have no figure in common: {}; give runs of one plan", each.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read_with_their_sign_or_without() {
+        assert_eq!((parse_percent("5%"), parse_percent(" 2.5 ")), (Ok(5.0), Ok(2.5)));
+        for wrong in ["", "x", "-1%", "nan", "inf", "5%%"] {
+            assert!(parse_percent(wrong).unwrap_err().contains("--fail-over 5%"), "{wrong}");
+        }
+    }
+}

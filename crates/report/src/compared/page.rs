@@ -1,0 +1,158 @@
+//! The page of runs beside each other: the table, and the curves of each variant laid over each other.
+
+use insight::compare::Runs;
+use insight::{Curves, Point, curves};
+use maud::{Markup, html};
+
+use super::{Line, lines, what_it_is};
+use crate::page::charts::{INDEXED, LAG, Panel, RECOVERED, panels};
+use crate::page::{STANDS_ALONE, whole};
+
+const LATENCY: Panel = Panel {
+    id: "latency",
+    title: "Mean latency",
+    points: |curve| curve.latency.first().map_or(&[], |(_, points)| points.as_slice()),
+    unit: |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
+};
+
+/// The whole page. Everything that comes from a record is escaped.
+pub fn html(runs: &Runs<'_>) -> String {
+    let body = html! {
+        header {
+            p.kicker { b { "narrows" } " compare" }
+            h1 { (runs.headline()) "." }
+            ul.legend { @for (at, contender) in runs.contenders.iter().enumerate() {
+                li {
+                    b { (contender.label) } " " (what_it_is(runs, at))
+                }
+            } }
+        }
+        main {
+            @if !runs.remarks.is_empty() {
+                section.gaps aria-label="What to know" { ul { @for remark in &runs.remarks { li { (remark) } } } }
+            }
+            @for at in 1..runs.contenders.len() { (table(runs, at)) }
+            (overlaid(runs))
+        }
+        footer { (STANDS_ALONE) }
+    };
+    whole(&runs.headline(), "", &body)
+}
+
+fn table(runs: &Runs<'_>, at: usize) -> Markup {
+    let (base, other) = (&runs.contenders[0].label, &runs.contenders[at].label);
+    let class =
+        |line: &Line<'_>| line.is_better().map(|better| if better { "link-rate" } else { "cpu" });
+    html! {
+        section {
+            h2 { (other) " beside " (base) }
+            p.hint {
+                "Medians over laps. The interval is that of the change, from three laps on; p is the probability that "
+                "chance alone makes such a difference. Coloured is what the laps support."
+            }
+            div.scroll tabindex="0" role="region" aria-label="Table of figures" { table {
+                thead { tr {
+                    th scope="col" { "of" }
+                    th scope="col" { "figure" }
+                    th.n scope="col" { (base) }
+                    th.n scope="col" { (other) }
+                    th.n scope="col" { "change %" }
+                    th.n scope="col" { "95 % interval" }
+                    th.n scope="col" { "p" }
+                } }
+                tbody { @for line in lines(runs, at) { tr {
+                    th scope="row" { (line.figure.of()) }
+                    td { (line.name()) }
+                    td.n { (line.base) }
+                    td.n { (line.other) }
+                    td.n {
+                        @if let Some(class) = class(&line) {
+                            span class=(format!("chip {class}")) aria-hidden="true" {}
+                            b { (line.change()) (line.mark()) }
+                        } @else { (line.change()) }
+                    }
+                    td.n { (line.interval()) }
+                    td.n { (line.p()) }
+                } } }
+            } }
+        }
+    }
+}
+
+/// The curves of every variant that two runs have.
+fn overlaid(runs: &Runs<'_>) -> Markup {
+    let of_runs: Vec<Vec<Curves>> = (runs.contenders.iter())
+        .map(|contender| {
+            let mut curves = curves(contender.run, &contender.summary);
+            // What is shaded in one run is not in the others.
+            curves.iter_mut().for_each(|curve| curve.shades.clear());
+            curves
+        })
+        .collect();
+    let mut variants: Vec<&str> = Vec::new();
+    for curve in of_runs.iter().flatten() {
+        if !variants.contains(&curve.variant.as_str()) {
+            variants.push(&curve.variant);
+        }
+    }
+    let charts = variants.iter().enumerate().flat_map(|(at, variant)| {
+        let of =
+            |curves: &Vec<Curves>| curves.iter().find(|curve| curve.variant == *variant).cloned();
+        charts(runs, variant, &format!("-{at}"), of_runs.iter().map(of).collect())
+    });
+    let charts: Vec<Markup> = charts.collect();
+    html! {
+        @if !charts.is_empty() { section {
+            h2 { "Over time" }
+            p.hint { "The lap nearest the median of each run, from its start." }
+            @for chart in charts { (chart) }
+        } }
+    }
+}
+
+/// The charts of one variant: `curves` has one for each run that has the variant.
+fn charts(runs: &Runs<'_>, variant: &str, id: &str, curves: Vec<Option<Curves>>) -> Vec<Markup> {
+    let named: Vec<Curves> = (runs.contenders.iter().zip(curves))
+        .filter_map(|(contender, curve)| {
+            Some(Curves { variant: contender.label.clone(), ..curve? })
+        })
+        .collect();
+    let mut found = Vec::new();
+    let mut add = |title: String, id: &str, curves: &[Curves], panel: Panel| {
+        let drawn: Vec<&Curves> = curves.iter().filter(|c| (panel.points)(c).len() > 1).collect();
+        if drawn.len() > 1 {
+            found.push(html! { h3 { (title) } (panels(id, &drawn, &[panel])) });
+        }
+    };
+    for panel in [RECOVERED, INDEXED, LAG] {
+        add(variant.to_owned(), id, &named, panel);
+    }
+    let mut operations: Vec<&str> = Vec::new();
+    for (operation, _) in named.iter().flat_map(|curve| &curve.latency) {
+        if !operations.contains(&operation.as_str()) {
+            operations.push(operation);
+        }
+    }
+    for (at, operation) in operations.iter().enumerate() {
+        let of_operation: Vec<Curves> = named.iter().map(|curve| only(curve, operation)).collect();
+        let title = if *operation == variant {
+            variant.to_owned()
+        } else {
+            format!("{variant}, {operation}")
+        };
+        add(title, &format!("{id}-{at}"), &of_operation, LATENCY);
+    }
+    found
+}
+
+/// A curve with the latency of one operation alone, counted from its first window: where it begins depends on what came
+/// before it.
+fn only(curve: &Curves, operation: &str) -> Curves {
+    let of = curve.latency.iter().find(|(name, _)| name == operation);
+    let points = of.map_or(&[][..], |(_, points)| points.as_slice());
+    let begins_s = points.first().map_or(0.0, |point| point.t_s);
+    let points: Vec<Point> =
+        points.iter().map(|point| Point { t_s: point.t_s - begins_s, ..*point }).collect();
+    let seconds = points.last().map_or(0.0, |point| point.t_s);
+    Curves { latency: vec![(operation.to_owned(), points)], seconds, ..curve.clone() }
+}
