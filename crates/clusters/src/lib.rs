@@ -15,8 +15,8 @@ mod topology;
 
 pub use asker::Asker;
 pub use changes::{
-    BorrowedSettings, Change, ClusterIdentity, Head, Journal, LiveCluster, SettingValue,
-    SettingsBack, check_follows, restore,
+    BorrowedSettings, Change, ClusterIdentity, Head, Journal, LEASE_EXPIRES, LEASE_RENEWED, Lease,
+    Leased, LiveCluster, SettingValue, SettingsBack, check_follows, restore,
 };
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;

@@ -9,6 +9,7 @@
 //! | `questions` | paths and filters, and what is unknown without their answers |
 //! | `version` | flavour and version of a cluster, and whether narrows was built for it |
 //! | `round_trips` | round-trip times between nodes, which no API reports |
+//! | `user_times` | [`UserClock`]: how long searches and indexed operations take |
 //! | `sampler` | [`Sampler`]: one observation after another, each as cheap as the moment allows |
 //!
 //! The one rule: what is here only reads.
@@ -20,6 +21,7 @@ mod questions;
 mod round_trips;
 mod sampler;
 mod transcript;
+mod user_times;
 mod version;
 
 pub(crate) use version::{ask_version, check_version};
@@ -28,3 +30,4 @@ pub use crate::http::{Address, LiveOptions, TlsOptions};
 pub use client::LiveClient;
 pub use sampler::{Depth, Sampler};
 pub use transcript::{Header, Replay, Transcript, is_transcript};
+pub use user_times::{UserClock, UserTimes};

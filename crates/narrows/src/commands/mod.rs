@@ -16,6 +16,7 @@ mod report;
 pub(crate) mod restore;
 mod run;
 mod show;
+mod steer;
 mod watch;
 
 use clap::Subcommand;
@@ -38,6 +39,9 @@ pub(crate) enum Command {
     /// Say what holds a live cluster or a recorded run back, with the evidence and what lifts it. Read-only without
     /// --probe.
     Explain(explain::Args),
+    /// Raise recovery settings of a live cluster while that helps and its users do not suffer, and put them back at the
+    /// end. Changes nothing without --apply.
+    Steer(steer::Args),
     /// Inject causes into nodes that are started for it, and see whether explain finds them.
     Diagnose(diagnose::Args),
     /// Say what this machine has and lacks for each command, and what to do about it. Exit code 1 if the first run
@@ -76,6 +80,7 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Steer(args) => steer::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Load(args) => load::run(&args),

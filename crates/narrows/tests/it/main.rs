@@ -22,5 +22,6 @@ mod opensearch_missing;
 mod probe;
 mod processes;
 mod reference;
+mod steer;
 mod version;
 mod web;

@@ -7,6 +7,7 @@ mod allocation;
 mod cluster;
 mod followers;
 mod hot_threads;
+mod node_times;
 mod nodes;
 mod recovery;
 
@@ -14,6 +15,7 @@ pub(crate) use allocation::{explain_into, waiting};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{ccr, replication};
 pub(crate) use hot_threads::hot_threads;
+pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
 pub(crate) use recovery::recoveries;
 

@@ -1,7 +1,9 @@
 //! Two nodes under given conditions, and recoveries between them.
 
 use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -17,7 +19,7 @@ use crate::diagnose::bed::{BULK_BYTES, FAR, NEAR, bulk, incompressible};
 /// What is recovered.
 const DATA: &str = "data";
 /// What clients search, or index into.
-const BESIDE: &str = "beside";
+pub(super) const BESIDE: &str = "beside";
 /// How long copies may take to come at most, before they are asked for again.
 const COPIES_WITHIN: &str = "120s";
 /// Copies are removed a moment after they are taken away; one that is still there would be recovered at once.
@@ -37,6 +39,8 @@ pub(crate) struct Stage<'a> {
     recovers: bool,
     /// What goes on beside ends with it.
     beside: Vec<Task<()>>,
+    /// When each request of the load was answered, in seconds, and how long that took, in milliseconds.
+    latencies_ms: Rc<RefCell<Vec<(f64, f64)>>>,
 }
 
 /// What the index is like: one of the same shape serves again.
@@ -70,7 +74,8 @@ impl<'a> Stage<'a> {
         filled: Option<Shape>,
     ) -> anyhow::Result<Stage<'a>> {
         let recovers = conditions.recovers;
-        let mut stage = Stage { env: env.clone(), clusters, recovers, beside: Vec::new() };
+        let (beside, latencies_ms) = (Vec::new(), Rc::default());
+        let mut stage = Stage { env: env.clone(), clusters, recovers, beside, latencies_ms };
         if filled != Some(Shape::of(conditions)) {
             // What is placed now stays there, and may be placed.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
@@ -142,6 +147,11 @@ impl<'a> Stage<'a> {
         Ok(Moved { bytes, is_done: health["status"] == "green" })
     }
 
+    /// When each request of the load was answered, in seconds, and how long that took, in milliseconds.
+    pub(crate) fn latencies_ms(&self) -> Vec<(f64, f64)> {
+        RefCell::borrow(&self.latencies_ms).clone()
+    }
+
     /// Takes back what conditions left; the index stays.
     pub(crate) async fn clear(mut self) -> anyhow::Result<()> {
         self.beside.clear();
@@ -201,7 +211,8 @@ impl<'a> Stage<'a> {
         let node = self.clusters.nodes(NEAR).into_iter().next().context("the near node runs")?;
         if let Some(load) = conditions.load {
             let (env, address) = (self.env.clone(), node.http);
-            self.beside.push(self.env.spawn("load", requests(env, address, load)));
+            let taken = self.latencies_ms.clone();
+            self.beside.push(self.env.spawn("load", requests(env, address, load, taken)));
         }
         let writers = conditions.neighbour_bytes.div_ceil(NEIGHBOUR_WRITE_BYTES);
         for _ in 0..writers {
@@ -239,7 +250,12 @@ pub(crate) async fn ask(
 }
 
 /// Requests, one after another. A node that stands still or is busy answers late or not at all.
-async fn requests(env: Env, address: String, load: Load) {
+async fn requests(
+    env: Env,
+    address: String,
+    load: Load,
+    latencies_ms: Rc<RefCell<Vec<(f64, f64)>>>,
+) {
     let client = RestClient::new(&env);
     let (path, body) = match load {
         Load::Search => (format!("/{BESIDE}/_search"), Bytes::new()),
@@ -249,7 +265,10 @@ async fn requests(env: Env, address: String, load: Load) {
         }
     };
     loop {
+        let sent = env.now();
         let _ = client.send(&address, "POST", &path, body.clone()).await;
+        let now = env.now();
+        latencies_ms.borrow_mut().push((now.as_secs_f64(), (now - sent).as_secs_f64() * 1e3));
         env.sleep(REQUEST_EVERY).await;
     }
 }
