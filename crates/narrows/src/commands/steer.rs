@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use policy::steering::{Bounds, Marks, WrongBound};
 use record::units::parse_duration;
+use serde_json::Value;
 
 use crate::exit::Usage;
 use crate::live::{ConnectArgs, Entry, Steer, steer};
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// A query that says how well users are, sent five times a second: logs/_search?q=error.
     #[arg(long, value_name = "PATH")]
     guard: Option<String>,
+    /// The body of that query.
+    #[arg(long, value_name = "JSON", requires = "guard")]
+    guard_body: Option<String>,
     /// Give way where the slowest in a hundred of these queries take longer; twice what they took before, without it.
     #[arg(long, value_name = "TIME", requires = "guard", value_parser = parse_duration)]
     guard_p99: Option<Duration>,
@@ -64,6 +68,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.guard.as_ref().is_some_and(|guard| guard.contains("://") || !guard.contains("/_")) {
         return wrong("--guard wants a path on that cluster, for example logs/_search?q=error");
     }
+    let guard_body = args.guard_body.as_deref().map_or(Ok(Value::Null), serde_json::from_str);
+    let guard_body =
+        guard_body.map_err(|error| Usage(format!("--guard-body is no JSON: {error}")))?;
     let asked = Steer {
         urls: &args.urls,
         connect: &args.connect,
@@ -74,6 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             ..Marks::default()
         },
         guard: args.guard.as_deref(),
+        guard_body,
         interval: args.interval,
         span: args.span,
         runs: args.apply.then_some(&*args.runs),

@@ -1,9 +1,7 @@
 //! Two nodes under given conditions, and recoveries between them.
 
 use std::borrow::Borrow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -39,8 +37,6 @@ pub(crate) struct Stage<'a> {
     recovers: bool,
     /// What goes on beside ends with it.
     beside: Vec<Task<()>>,
-    /// When each request of the load was answered, in seconds, and how long that took, in milliseconds.
-    latencies_ms: Rc<RefCell<Vec<(f64, f64)>>>,
 }
 
 /// What the index is like: one of the same shape serves again.
@@ -74,8 +70,7 @@ impl<'a> Stage<'a> {
         filled: Option<Shape>,
     ) -> anyhow::Result<Stage<'a>> {
         let recovers = conditions.recovers;
-        let (beside, latencies_ms) = (Vec::new(), Rc::default());
-        let mut stage = Stage { env: env.clone(), clusters, recovers, beside, latencies_ms };
+        let mut stage = Stage { env: env.clone(), clusters, recovers, beside: Vec::new() };
         if filled != Some(Shape::of(conditions)) {
             // What is placed now stays there, and may be placed.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
@@ -147,15 +142,16 @@ impl<'a> Stage<'a> {
         Ok(Moved { bytes, is_done: health["status"] == "green" })
     }
 
-    /// When each request of the load was answered, in seconds, and how long that took, in milliseconds.
-    pub(crate) fn latencies_ms(&self) -> Vec<(f64, f64)> {
-        RefCell::borrow(&self.latencies_ms).clone()
-    }
-
     /// Takes back what conditions left; the index stays.
     pub(crate) async fn clear(mut self) -> anyhow::Result<()> {
         self.beside.clear();
         self.take_away().await
+    }
+
+    /// The node that has the primaries.
+    pub(crate) fn near(&self) -> anyhow::Result<String> {
+        let node = self.clusters.nodes(NEAR).into_iter().next().context("the near node runs")?;
+        Ok(node.http)
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
@@ -208,11 +204,10 @@ impl<'a> Stage<'a> {
 
     /// Load, neighbour and pauses.
     fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
-        let node = self.clusters.nodes(NEAR).into_iter().next().context("the near node runs")?;
+        let near = self.near()?;
         if let Some(load) = conditions.load {
-            let (env, address) = (self.env.clone(), node.http);
-            let taken = self.latencies_ms.clone();
-            self.beside.push(self.env.spawn("load", requests(env, address, load, taken)));
+            let (env, address) = (self.env.clone(), near);
+            self.beside.push(self.env.spawn("load", requests(env, address, load)));
         }
         let writers = conditions.neighbour_bytes.div_ceil(NEIGHBOUR_WRITE_BYTES);
         for _ in 0..writers {
@@ -250,12 +245,7 @@ pub(crate) async fn ask(
 }
 
 /// Requests, one after another. A node that stands still or is busy answers late or not at all.
-async fn requests(
-    env: Env,
-    address: String,
-    load: Load,
-    latencies_ms: Rc<RefCell<Vec<(f64, f64)>>>,
-) {
+async fn requests(env: Env, address: String, load: Load) {
     let client = RestClient::new(&env);
     let (path, body) = match load {
         Load::Search => (format!("/{BESIDE}/_search"), Bytes::new()),
@@ -265,10 +255,7 @@ async fn requests(
         }
     };
     loop {
-        let sent = env.now();
         let _ = client.send(&address, "POST", &path, body.clone()).await;
-        let now = env.now();
-        latencies_ms.borrow_mut().push((now.as_secs_f64(), (now - sent).as_secs_f64() * 1e3));
         env.sleep(REQUEST_EVERY).await;
     }
 }

@@ -1,19 +1,23 @@
 //! `steer` on trial: what a hand makes of a case, beside leaving it alone and beside the best fixed settings within the
 //! same bounds, known in hindsight.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
-use clusters::{BorrowedSettings, ClusterIdentity};
+use bytes::Bytes;
+use clusters::{BorrowedSettings, ClusterIdentity, RestClient};
 use insight::diagnosis::Series;
 use insight::words;
 use policy::steering::{Bounds, Decision, Marks, Steering};
 use record::units::{parse_throttle, show_size_setting};
 use serde_json::{Value, json};
+use world::Task;
 
 use super::case::{Case, Kind};
-use super::cause::{Cause, Load};
+use super::cause::Cause;
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS};
 use super::place::Place;
 use super::stage::{BESIDE, Stage};
@@ -36,6 +40,10 @@ const LIMIT_MOST: u64 = 1 << 30;
 /// Users suffer from twice the p99 that they have where nobody steers, and some milliseconds for noise.
 const SUFFER_TIMES: f64 = 2.0;
 const SUFFER_MS: f64 = 5.0;
+
+/// From one search of the users to the next, and what one reads: 4 ms of a usual core.
+const SEARCH_EVERY: Duration = Duration::from_millis(40);
+const SEARCH_BYTES: u64 = 4_000_000;
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,11 +100,10 @@ pub(crate) async fn steered(
     } else {
         conditions.shard_bytes = ENDLESS_BYTES / u64::from(conditions.shards);
     }
-    // Somebody always uses the cluster: a hand has to know.
-    let load = *conditions.load.get_or_insert(Load::Search);
     let users = async move |stage: &Stage<'_>| {
+        let users = Users::start(stage)?;
         let rate = rate(stage, measured).await?;
-        Ok((rate, stage.latencies_ms()))
+        Ok((rate, users.latencies()))
     };
     let (alone, latencies) = place.on_stage(case.seed, &conditions, users).await?;
     if alone <= 0.0 {
@@ -114,7 +121,7 @@ pub(crate) async fn steered(
     }
     let journal = journals.join(format!("{}.journal", case.seed));
     let marks = Marks { p99_ms: Some(mark_ms), ..Marks::default() };
-    let act = async move |stage: &Stage<'_>| hand(stage, marks, load, &journal).await;
+    let act = async move |stage: &Stage<'_>| hand(stage, marks, &journal).await;
     let came = place.on_stage(case.seed, &conditions, act).await?;
     Ok(Ok(Steered {
         seed: case.seed,
@@ -180,19 +187,52 @@ struct Came {
     settings: String,
 }
 
-async fn hand(stage: &Stage<'_>, marks: Marks, load: Load, journal: &Path) -> anyhow::Result<Came> {
+/// Clients that search the near node at a steady rate, one after another.
+struct Users {
+    latencies: Rc<RefCell<Vec<(f64, f64)>>>,
+    _task: Task<()>,
+}
+
+impl Users {
+    fn start(stage: &Stage<'_>) -> anyhow::Result<Users> {
+        let latencies: Rc<RefCell<Vec<(f64, f64)>>> = Rc::default();
+        let (env, taken, address) = (stage.env.clone(), latencies.clone(), stage.near()?);
+        let task = stage.env.spawn("users", async move {
+            let client = RestClient::new(&env);
+            let (path, body) = (format!("/{BESIDE}/_search"), Bytes::from(search().to_string()));
+            loop {
+                let sent = env.now();
+                let answer = client.send(&address, "POST", &path, body.clone()).await;
+                let took_ms = (env.now() - sent).as_secs_f64() * 1e3;
+                // A search that fails is as bad as one that takes for ever.
+                let took_ms = if answer.is_ok() { took_ms } else { f64::INFINITY };
+                taken.borrow_mut().push((env.now().as_secs_f64(), took_ms));
+                env.sleep_until((sent + SEARCH_EVERY).max(env.now())).await;
+            }
+        });
+        Ok(Users { latencies, _task: task })
+    }
+
+    /// When each search was answered, in seconds, and how long that took, in milliseconds.
+    fn latencies(&self) -> Vec<(f64, f64)> {
+        self.latencies.borrow().clone()
+    }
+}
+
+/// A search that takes a core for some milliseconds.
+fn search() -> Value {
+    json!({ "size": 0, "ext": { "narrows": { "cost": { "bytes": SEARCH_BYTES } } } })
+}
+
+async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result<Came> {
     let (env, urls, args) = (&stage.env, stage.urls(), ConnectArgs::default());
+    let users = Users::start(stage)?;
     stage.begin().await?;
     let began = env.now();
     let sampler = connect(env, &urls, &args).await?;
-    let guard = match load {
-        Load::Search => {
-            let client = second_client(env, &urls, &args)?;
-            Some(GuardQuery::start(env, client, &format!("{BESIDE}/_search")).await?)
-        }
-        // What indexing takes is told by the nodes.
-        Load::Indexing => None,
-    };
+    let client = second_client(env, &urls, &args)?;
+    let query = format!("{BESIDE}/_search");
+    let guard = Some(GuardQuery::start(env, client, &query, search()).await?);
     let client = second_client(env, &urls, &args)?;
     let uuid = ClusterIdentity::ask(&client).await?.uuid;
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
@@ -231,7 +271,7 @@ async fn hand(stage: &Stage<'_>, marks: Marks, load: Load, journal: &Path) -> an
     drop(account);
     Ok(Came {
         rate: moved.bytes as f64 / seconds,
-        latencies: stage.latencies_ms(),
+        latencies: users.latencies(),
         sets,
         gave_way,
         settings,

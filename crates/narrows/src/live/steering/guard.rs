@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clusters::live::LiveClient;
+use serde_json::Value;
 use world::{Env, Task, Time};
 
 use crate::exit::Usage;
@@ -35,9 +36,10 @@ impl GuardQuery {
         env: &Env,
         client: LiveClient,
         query: &str,
+        body: Value,
     ) -> anyhow::Result<GuardQuery> {
         let path = format!("/{}", query.trim_start_matches('/'));
-        client.get(&path).await.map_err(|error| {
+        client.ask("GET", &path, &body).await.map_err(|error| {
             let text = format!("--guard {query}: the cluster does not answer it: {error}");
             anyhow!(Usage(text))
         })?;
@@ -47,7 +49,7 @@ impl GuardQuery {
             loop {
                 let sent = own_env.now();
                 own.borrow_mut().under_way = Some(sent);
-                let answer = client.get(&path).await;
+                let answer = client.ask("GET", &path, &body).await;
                 let mut taken = own.borrow_mut();
                 taken.under_way = None;
                 match answer {

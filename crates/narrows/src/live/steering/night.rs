@@ -9,6 +9,7 @@ use clusters::{BorrowedSettings, ClusterIdentity, LEASE_EXPIRES};
 use insight::diagnosis::Series;
 use policy::steering::{Bounds, Marks, Steering};
 use record::units::show_seconds;
+use serde_json::Value;
 use world::Env;
 
 use super::account::{Account, Entry};
@@ -31,6 +32,8 @@ pub(crate) struct Steer<'a> {
     pub(crate) marks: Marks,
     /// A query that says how users are, as a path.
     pub(crate) guard: Option<&'a str>,
+    /// The body of that query; null for none.
+    pub(crate) guard_body: Value,
     pub(crate) interval: Duration,
     pub(crate) span: Option<Duration>,
     /// Where the record and the journal are kept; none where nothing is to be changed.
@@ -52,7 +55,7 @@ pub(crate) async fn steer(
     let guard = match asked.guard {
         Some(query) => {
             let client = second_client(env, asked.urls, asked.connect)?;
-            Some(GuardQuery::start(env, client, query).await?)
+            Some(GuardQuery::start(env, client, query, asked.guard_body.clone()).await?)
         }
         None => None,
     };
