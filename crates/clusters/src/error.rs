@@ -277,6 +277,16 @@ pub enum Error {
         /// Its value now.
         now: String,
     },
+    /// Somebody else steers the cluster.
+    #[error(
+        "{holder} steers that cluster already, and lives: it renews its lease, the setting \
+         cluster.metadata.narrows_steerer; nothing was changed by this one that was not put back; end the other, or wait \
+         until it has ended"
+    )]
+    Leased {
+        /// Who.
+        holder: String,
+    },
     /// Another cluster at the same address.
     #[error(
         "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
@@ -430,6 +440,7 @@ impl Error {
                 | Error::Transient { .. }
                 | Error::VirtualOnly { .. }
                 | Error::ChangedMeanwhile { .. }
+                | Error::Leased { .. }
                 | Error::OtherCluster { .. }
         )
     }

@@ -15,8 +15,8 @@ mod topology;
 
 pub use asker::Asker;
 pub use changes::{
-    BorrowedSettings, Change, ClusterIdentity, Head, Journal, LiveCluster, SettingValue,
-    SettingsBack, follow_api, restore,
+    BorrowedSettings, Change, ClusterIdentity, Head, Journal, LEASE_EXPIRES, LEASE_RENEWED, Lease,
+    Leased, LiveCluster, SettingValue, SettingsBack, follow_api, restore,
 };
 pub use clusters::{Clusters, Faults, FollowApi, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;

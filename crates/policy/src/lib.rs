@@ -8,4 +8,5 @@ pub mod rate_limiter;
 pub mod retention;
 pub mod routing;
 pub mod selection;
+pub mod steering;
 pub mod transfer;

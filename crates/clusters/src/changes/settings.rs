@@ -74,6 +74,11 @@ pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<V
     Ok(left)
 }
 
+/// The name of a scope in the API; what nobody set is set for good.
+fn rank_of(scope: Scope) -> &'static str {
+    SCOPES.iter().find(|(one, _)| *one == scope).map_or("persistent", |rank| rank.1)
+}
+
 /// Settings of a live cluster that are changed for a while. Each change is journaled before it is made.
 pub struct BorrowedSettings {
     client: LiveClient,
@@ -103,12 +108,52 @@ impl BorrowedSettings {
             let (name, found) = (name.to_owned(), found.value.clone());
             return Err(Error::ChangedMeanwhile { name, found, now });
         }
-        let rank = SCOPES.iter().find(|(one, _)| *one == scope).map_or("persistent", |rank| rank.1);
+        let rank = rank_of(scope);
         let one = |value: Option<String>| BTreeMap::from([(name.to_owned(), value)]);
         let (before, set) = (one(now), one(Some(to.to_owned())));
         let body = json!({ rank: set });
         self.journal.record(Change::Settings { scope, before, set })?;
         self.client.ask("PUT", SETTINGS, &body).await.map(drop)
+    }
+
+    /// A setting in the scope that counts; none where nobody set it.
+    pub(super) async fn now(&self, name: &str) -> Result<Option<Setting>, Error> {
+        let there = ClusterSettings::ask(&self.client).await?;
+        let effective = there.effective(name);
+        Ok(effective.map(|(scope, value)| Setting { value: value.clone(), scope }))
+    }
+
+    /// Removes what somebody who died has left, if it is still that. It is in no journal: nobody wants it back.
+    pub(super) async fn clear(&self, name: &str, found: &Setting) -> Result<(), Error> {
+        if self.now(name).await?.as_ref() != Some(found) {
+            return Ok(());
+        }
+        let body = json!({ rank_of(found.scope): BTreeMap::from([(name, Value::Null)]) });
+        self.client.ask("PUT", SETTINGS, &body).await.map(drop)
+    }
+
+    /// Puts one setting back to what it was before the first change; returns a sentence where someone else has changed
+    /// it since, and leaves it then. It may be changed again afterwards.
+    pub async fn give_back(&self, name: &str) -> Result<Option<String>, Error> {
+        let there = ClusterSettings::ask(&self.client).await?;
+        for (scope, rank) in SCOPES {
+            let back = self.journal.settings_back(scope, there.at(scope));
+            if let Some(value) = back.set.get(name) {
+                let body = json!({ rank: BTreeMap::from([(name, value)]) });
+                self.client.ask("PUT", SETTINGS, &body).await?;
+            }
+            if let Some(left) =
+                back.left.iter().find(|left| left.starts_with(&format!("{name} is ")))
+            {
+                return Ok(Some(left.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves every setting as it is now, and removes the journal: nothing will put them back.
+    pub fn keep(self) -> Result<(), Error> {
+        self.journal.finish()
     }
 
     /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left.

@@ -10,6 +10,7 @@
 //! | `version` | flavour and version of a cluster, and whether narrows was built for it |
 //! | `round_trips` | round-trip times between nodes, which no API reports |
 //! | `inventory` | what a cluster consists of |
+//! | `user_times` | [`UserClock`]: how long searches and indexed operations take |
 //! | `sampler` | [`Sampler`]: one observation after another, each as cheap as the moment allows |
 //!
 //! The one rule: what is here only reads.
@@ -22,6 +23,7 @@ mod questions;
 mod round_trips;
 mod sampler;
 mod transcript;
+mod user_times;
 mod version;
 
 pub(crate) use version::{ask_version, check_version};
@@ -31,3 +33,4 @@ pub use client::LiveClient;
 pub use inventory::inventory;
 pub use sampler::{Depth, Sampler};
 pub use transcript::{Header, Replay, Transcript, is_transcript};
+pub use user_times::{UserClock, UserTimes};

@@ -38,6 +38,11 @@ pub enum Kind {
     Addresses,
     /// Names or patterns with `*`, any number of them.
     Names,
+    /// Anything.
+    Text {
+        /// Most characters.
+        chars_max: usize,
+    },
 }
 
 /// A value that was read.
@@ -59,6 +64,8 @@ pub enum Typed {
     Addresses(Vec<String>),
     /// Names or patterns.
     Names(Vec<String>),
+    /// As it was given.
+    Text(String),
 }
 
 impl Kind {
@@ -84,6 +91,10 @@ impl Kind {
             },
             Kind::Addresses => read_addresses(text),
             Kind::Names => Ok(Typed::Names(parts(text).map(str::to_owned).collect())),
+            Kind::Text { chars_max } if text.chars().count() > chars_max => {
+                Err(format!("it may have {chars_max} characters"))
+            }
+            Kind::Text { .. } => Ok(Typed::Text(text.to_owned())),
         }
     }
 
@@ -98,6 +109,7 @@ impl Kind {
             Typed::Bool(yes) => yes.to_string(),
             Typed::Duration(Some(time)) => show_duration(text.trim(), time),
             Typed::Word(word) => word.to_owned(),
+            Typed::Text(text) => text,
             Typed::Addresses(list) | Typed::Names(list) => list.join(","),
         })
     }
@@ -211,6 +223,7 @@ mod tests {
             (Kind::Addresses, "a:9300, [::1]:9301,", "a:9300,[::1]:9301"),
             (Kind::Addresses, "", ""),
             (Kind::Names, "a, b-*,", "a,b-*"),
+            (Kind::Text { chars_max: 9 }, "on, call ", "on, call"),
         ] {
             assert_eq!(kind.canonical(given).as_deref(), Ok(canonical), "{kind:?} {given}");
             assert_eq!(kind.canonical(canonical).as_deref(), Ok(canonical), "{canonical}");

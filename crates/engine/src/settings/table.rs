@@ -119,6 +119,12 @@ pub static TABLE: &[Setting] = &[
         "How often copies are tried again that were given up for want of room.",
     ),
     cluster(
+        "cluster.metadata.*",
+        Kind::Text { chars_max: 1024 },
+        "",
+        "Anything that whoever runs the cluster wants to note there; no node obeys it.",
+    ),
+    cluster(
         "cluster.remote.*.seeds",
         Kind::Addresses,
         "",

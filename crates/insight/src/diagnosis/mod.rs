@@ -14,6 +14,7 @@
 //! | `pace`, `node_pace`, `flow` | rates and times to go; what each node does now, and what goes from node to node |
 //! | `green` | when the cluster will be green |
 //! | `events` | what happened between two looks |
+//! | `steering` | [`Onlooker`]: observations as looks of `policy::steering` |
 //! | [`score`], `baselines` | scores of verdicts on known causes; what simpler tools would say |
 //!
 //! Two looks are needed: counters alone say nothing. The traps of the field are kept: source and target pauses are
@@ -43,6 +44,7 @@ mod replaying;
 mod rule;
 pub mod score;
 mod series;
+mod steering;
 mod table;
 mod threshold;
 mod waiting;
@@ -58,4 +60,5 @@ pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rule::Rule;
 pub use series::Series;
+pub use steering::Onlooker;
 pub use threshold::Threshold;

@@ -57,6 +57,10 @@ pub(crate) struct Args {
     /// case.toml that says what is right (name = "a limit of 8mb", classes = ["rate_limit"]).
     #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["on", "count", "seeds", "write"])]
     recordings: Option<PathBuf>,
+    /// Has the bench score `narrows steer` on the cases, in place of verdicts: beside leaving them alone, and beside the
+    /// best fixed settings. In virtual time.
+    #[arg(long, requires = "bench", conflicts_with_all = ["recordings", "no_probe", "write"])]
+    steer: bool,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -154,6 +158,9 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
             return Err(Usage(text.to_owned()).into());
         }
     };
+    if args.steer && on != On::Virtual {
+        return Err(Usage("--steer is scored in virtual time: --on virtual".to_owned()).into());
+    }
     if let Some(dir) = &args.write {
         std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     }
@@ -164,7 +171,17 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         }
         ranges => ranges.to_vec(),
     };
-    let (seeds, probes) = (ranges.iter().cloned().flatten().collect(), !args.no_probe);
+    let (seeds, probes): (Vec<u64>, _) =
+        (ranges.iter().cloned().flatten().collect(), !args.no_probe);
+    if args.steer {
+        let cases = bench::steered_in_virtual_time(&seeds)?;
+        let mut out = terminal::out();
+        match args.json {
+            true => writeln!(out, "{}", bench::as_json(&cases))?,
+            false => write!(out, "{}", bench::table(&cases))?,
+        }
+        return Ok(());
+    }
     let (found, failed) = match on {
         On::Embedded => world::real_world::run(SEED, async |env| {
             let clusters = EmbeddedClusters::new(&env, std::env::current_exe()?);

@@ -18,6 +18,7 @@ pub(crate) mod restore;
 mod run;
 mod runs;
 mod show;
+mod steer;
 mod watch;
 mod what_if;
 
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     /// Say how long a cluster takes until it is green again if something happens to it, and what would change that: a
     /// twin of it is asked, in virtual time. The cluster itself is only read.
     WhatIf(what_if::Args),
+    /// Raise recovery settings of a live cluster while that helps and its users do not suffer, and put them back at the
+    /// end. Changes nothing without --apply.
+    Steer(steer::Args),
     /// Inject causes into nodes that are started for it, and see whether explain finds them.
     Diagnose(diagnose::Args),
     /// Say what this machine has and lacks for each command, and what to do about it. Exit code 1 if the first run
@@ -89,6 +93,7 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::WhatIf(args) => what_if::run(&args),
+        Command::Steer(args) => steer::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Load(args) => load::run(&args),

@@ -52,8 +52,13 @@ impl Looking {
 
     /// Looks once, and answers the look's time in milliseconds since the first.
     pub(crate) async fn look(&mut self, depth: Depth) -> anyhow::Result<f64> {
+        self.try_look(depth).await.map_err(|error| usage(&error))
+    }
+
+    /// The same, for whoever looks again where that failed.
+    pub(crate) async fn try_look(&mut self, depth: Depth) -> Result<f64, clusters::Error> {
         let t_ms = (self.now() - self.began).as_secs_f64() * 1e3;
-        let look = self.sampler.look(depth).await.map_err(|error| usage(&error))?;
+        let look = self.sampler.look(depth).await?;
         if self.has_broken_off() {
             return Ok(t_ms);
         }

@@ -6,6 +6,7 @@ mod left;
 mod looking;
 mod probing;
 mod recording;
+mod steering;
 mod watching;
 
 pub(crate) use connect::{
@@ -16,4 +17,5 @@ pub(crate) use left::tell_left;
 pub(crate) use looking::{Looking, looked_again};
 pub(crate) use probing::{Probing, probe, probe_unrecorded};
 pub(crate) use recording::Recording;
+pub(crate) use steering::{Account, Changes, Entry, GuardQuery, Hand, Steer, steer};
 pub(crate) use watching::{Seen, Watching};

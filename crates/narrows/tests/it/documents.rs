@@ -158,6 +158,11 @@ fn the_commands_of_my_recovery_is_slow_run() {
 }
 
 #[test]
+fn the_commands_of_steer_a_recovery_run() {
+    run_page("steer.md");
+}
+
+#[test]
 fn the_commands_of_my_follower_lags_run() {
     run_page("lagging-follower.md");
 }
@@ -187,6 +192,7 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
     let run = [
         "start.md",
         "slow-recovery.md",
+        "steer.md",
         "lagging-follower.md",
         "slow-node.md",
         "what-if.md",

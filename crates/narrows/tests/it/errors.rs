@@ -110,6 +110,21 @@ const ADDRESSES: &[Mistake] = &[
         "--allow-changes",
     ),
     typed(
+        "A setting that is not steered",
+        "steer http://CLUSTER --max indices.recovery.max_byte_per_sec=1mb",
+        "indices.recovery.max_bytes_per_sec",
+    ),
+    typed(
+        "A bound without a value",
+        "steer http://CLUSTER --max indices.recovery.chunk_size",
+        "NAME=VALUE",
+    ),
+    typed(
+        "A guard that the cluster does not answer",
+        "steer http://CLUSTER --guard lgos/_search",
+        "--guard lgos/_search",
+    ),
+    typed(
         "Documents without an index",
         "load http://CLUSTER --operation bulk --allow-changes",
         "--index NAME",

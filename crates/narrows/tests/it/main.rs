@@ -23,6 +23,7 @@ mod opensearch_missing;
 mod probe;
 mod processes;
 mod reference;
+mod steer;
 mod version;
 mod web;
 mod what_if;

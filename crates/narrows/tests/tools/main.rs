@@ -13,6 +13,7 @@ mod metrics;
 mod opensearch;
 mod ordinary_client;
 mod real_against_virtual;
+mod steer;
 mod terminal;
 mod web;
 
@@ -26,6 +27,7 @@ testbed::main! {
     opensearch::elasticsearch_7_10_2_is_started_and_understood [JAVA, MAVEN],
     opensearch::opensearch_1_3_13_is_started_and_understood [JAVA, MAVEN],
     opensearch::a_snapshot_is_restored_through_the_link [JAVA, MAVEN],
+    steer::opensearch_is_steered_and_everything_is_as_it_was [JAVA, MAVEN],
     web::the_page_says_of_opensearch_what_was_done_to_it [JAVA, MAVEN, CHROMIUM],
     metrics::prometheus_reads_them_and_the_dashboard_has_something_to_show [PROMETHEUS],
     web::the_page_says_of_the_embedded_engine_what_was_done_to_it [CHROMIUM],

@@ -8,6 +8,7 @@ mod cluster;
 mod followers;
 mod hot_threads;
 mod inventory;
+mod node_times;
 mod nodes;
 mod recovery;
 
@@ -16,6 +17,7 @@ pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{ccr, replication};
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
+pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
 pub(crate) use recovery::recoveries;
 

@@ -8,6 +8,7 @@
 //! | `stage` | two nodes under conditions |
 //! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
 //! | `place` | where stages are: in virtual time, or on nodes that run as processes |
+//! | `steered` | what `steer` makes of a case, beside leaving it alone and the best fixed settings |
 //! | `trial` | whether a case is one, its verdict, and what the advice brings |
 
 mod case;
@@ -16,6 +17,7 @@ mod conditions;
 mod place;
 mod recordings;
 mod stage;
+mod steered;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -32,6 +34,7 @@ use super::bed::two_nodes;
 use crate::interrupt::{Ended, until_told};
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
+pub(crate) use steered::{Steered, as_json, table};
 use trial::{Outcome, trial};
 
 use crate::seeds::side_by_side;
@@ -62,6 +65,30 @@ pub(crate) fn in_virtual_time(
     let (outcomes, failed): (Vec<_>, Vec<_>) = tried.into_iter().partition(Result::is_ok);
     let bench = bench(&Simulated, outcomes.into_iter().flatten().collect());
     Ok((bench, failed.into_iter().find_map(Result::err)))
+}
+
+/// What `steer` makes of the cases of some seeds in virtual time.
+pub(crate) fn steered_in_virtual_time(seeds: &[u64]) -> anyhow::Result<Vec<Steered>> {
+    let journals = tempfile::tempdir()?;
+    let one = |seed: u64| {
+        let case = Simulated.case(seed);
+        let tried = pin!(steered::steered(&Simulated, &case, journals.path()));
+        match tried.poll(&mut std::task::Context::from_waker(Waker::noop())) {
+            Poll::Ready(came) => came,
+            Poll::Pending => Err(anyhow!("a simulated world was waited for")),
+        }
+    };
+    let mut done = 0;
+    let came = side_by_side(seeds, &one, |seed, came| {
+        done += 1;
+        let (count, name) = (seeds.len(), Simulated.case(seed).name());
+        let says = match came {
+            Ok(came) => format!("{:.2} times, {:.2} of the best", came.gain(), came.of_best()),
+            Err(why) => format!("no case: {why}"),
+        };
+        say!("{done} of {count}, seed {seed}, {name}: {says}");
+    })?;
+    Ok(came.into_iter().filter_map(Result::ok).collect())
 }
 
 /// The same on nodes that are started for it, one case after another. Whatever the end, the nodes are stopped; an error

@@ -17,7 +17,7 @@ use crate::diagnose::bed::{BULK_BYTES, FAR, NEAR, bulk, incompressible};
 /// What is recovered.
 const DATA: &str = "data";
 /// What clients search, or index into.
-const BESIDE: &str = "beside";
+pub(super) const BESIDE: &str = "beside";
 /// How long copies may take to come at most, before they are asked for again.
 const COPIES_WITHIN: &str = "120s";
 /// Copies are removed a moment after they are taken away; one that is still there would be recovered at once.
@@ -148,6 +148,12 @@ impl<'a> Stage<'a> {
         self.take_away().await
     }
 
+    /// The node that has the primaries.
+    pub(crate) fn near(&self) -> anyhow::Result<String> {
+        let node = self.clusters.nodes(NEAR).into_iter().next().context("the near node runs")?;
+        Ok(node.http)
+    }
+
     async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
         ask(self.clusters, method, path, body).await
     }
@@ -198,9 +204,9 @@ impl<'a> Stage<'a> {
 
     /// Load, neighbour and pauses.
     fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
-        let node = self.clusters.nodes(NEAR).into_iter().next().context("the near node runs")?;
+        let near = self.near()?;
         if let Some(load) = conditions.load {
-            let (env, address) = (self.env.clone(), node.http);
+            let (env, address) = (self.env.clone(), near);
             self.beside.push(self.env.spawn("load", requests(env, address, load)));
         }
         let writers = conditions.neighbour_bytes.div_ceil(NEIGHBOUR_WRITE_BYTES);

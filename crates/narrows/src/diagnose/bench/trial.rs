@@ -268,7 +268,7 @@ pub(super) fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
 }
 
 /// Bytes a second of all recoveries together over so long at most.
-async fn rate(stage: &Stage<'_>, measured: Duration) -> anyhow::Result<f64> {
+pub(super) async fn rate(stage: &Stage<'_>, measured: Duration) -> anyhow::Result<f64> {
     let env = &stage.env;
     stage.begin().await?;
     let began = env.now();

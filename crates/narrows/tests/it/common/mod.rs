@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod large;
 pub mod noise;
 pub mod plans;
+pub mod steered;
 pub mod tls;
 pub mod watched;
 

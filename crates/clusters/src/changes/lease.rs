@@ -1,0 +1,112 @@
+//! A lease: whoever steers a cluster says so in a cluster setting, so that nobody else does at the same time.
+//!
+//! The setting is user-defined metadata, which every release of the field accepts and none obeys. Its value names the
+//! holder and counts on; a holder whose count stands still for [`EXPIRES`] has died. Nobody's clock is asked. Two that
+//! begin in the same moment both write and both read again after [`SETTLES`]: who finds the other's value stands back.
+
+use std::time::Duration;
+
+use record::observation::{Scope, Setting};
+use world::Env;
+
+use super::settings::BorrowedSettings;
+use crate::Error;
+
+/// The setting.
+const LEASE: &str = "cluster.metadata.narrows_steerer";
+/// It is renewed this often,
+pub const RENEWED: Duration = Duration::from_secs(10);
+/// and stands for so long without.
+pub const EXPIRES: Duration = Duration::from_secs(35);
+/// Until another one's value would show.
+const SETTLES: Duration = Duration::from_millis(700);
+
+/// What came of asking for the lease.
+pub enum Leased {
+    /// It is ours. The name of a holder that died, if there was one.
+    Ours(Lease, Option<String>),
+    /// The cluster keeps no such setting; why, in its words.
+    NotKept(String),
+}
+
+/// A lease that is held.
+pub struct Lease {
+    holder: String,
+    count: u64,
+}
+
+impl Lease {
+    /// Takes the lease for `holder`, which is unlike any other. Waits where somebody has it, to see whether he lives;
+    /// `tell` hears of that.
+    ///
+    /// # Errors
+    /// [`Error::Leased`] if somebody else has it and lives.
+    pub async fn take(
+        env: &Env,
+        settings: &mut BorrowedSettings,
+        holder: &str,
+        mut tell: impl FnMut(&str),
+    ) -> Result<Leased, Error> {
+        let mut died = None;
+        if let Some(found) = settings.now(LEASE).await? {
+            tell(holder_of(&found.value));
+            env.sleep(EXPIRES).await;
+            match settings.now(LEASE).await? {
+                Some(now) if now != found => {
+                    return Err(Error::Leased { holder: holder_of(&now.value).to_owned() });
+                }
+                Some(now) => {
+                    // It is not ours to put back: whoever died wanted it gone.
+                    settings.clear(LEASE, &now).await?;
+                    died = Some(holder_of(&now.value).to_owned());
+                }
+                None => {}
+            }
+        }
+        let mut lease = Lease { holder: holder.to_owned(), count: 0 };
+        match lease.write(settings, &not_set()).await {
+            Ok(()) => {}
+            Err(Error::Refused { status: 400, reason, .. }) => return Ok(Leased::NotKept(reason)),
+            Err(error) => return Err(error),
+        }
+        env.sleep(SETTLES).await;
+        lease.renew(settings).await?;
+        Ok(Leased::Ours(lease, died))
+    }
+
+    /// Says that the holder lives.
+    ///
+    /// # Errors
+    /// [`Error::Leased`] if somebody else has it by now.
+    pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<(), Error> {
+        let ours = Setting { value: self.value(), scope: Scope::Persistent };
+        self.count += 1;
+        self.write(settings, &ours).await
+    }
+
+    /// Gives it back; a sentence where somebody else has it by now.
+    pub async fn release(self, settings: &BorrowedSettings) -> Result<Option<String>, Error> {
+        settings.give_back(LEASE).await
+    }
+
+    async fn write(&self, settings: &mut BorrowedSettings, found: &Setting) -> Result<(), Error> {
+        match settings.set(LEASE, found, &self.value()).await {
+            Err(Error::ChangedMeanwhile { now, .. }) => {
+                Err(Error::Leased { holder: holder_of(&now).to_owned() })
+            }
+            written => written,
+        }
+    }
+
+    fn value(&self) -> String {
+        format!("{} {}", self.holder, self.count)
+    }
+}
+
+fn not_set() -> Setting {
+    Setting { value: String::new(), scope: Scope::Default }
+}
+
+fn holder_of(value: &str) -> &str {
+    value.rsplit_once(' ').map_or(value, |(holder, _)| holder)
+}

@@ -1,0 +1,238 @@
+//! What a hand on the settings is told of a cluster: a look of [`policy::steering`], made of observations.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use policy::steering::{Foreground, Holds, Lever, Look, Role, STEERED, Verdict};
+use record::observation::{Observation, Recovery};
+use world::Time;
+
+use super::busiest::busiest;
+use super::class::Class;
+use super::diagnose::Diagnosis;
+use super::finding::Finding;
+use super::knobs::Knobs;
+use super::series::Series;
+
+const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
+const OPERATIONS: (&str, &str) = ("indices.recovery.max_concurrent_operations", "1");
+
+/// A recovery that was seen.
+#[derive(Clone, Debug)]
+struct Seen {
+    first: Time,
+    bytes: u64,
+    ops: u64,
+}
+
+/// Makes looks; it sums over recoveries that come and go, so that it is told of every observation.
+#[derive(Clone, Debug, Default)]
+pub struct Onlooker {
+    seen: BTreeMap<(String, u32, Option<String>, Option<u64>), Seen>,
+    moved_bytes: u64,
+    replayed_ops: u64,
+}
+
+impl Onlooker {
+    /// The last observation of a series as a look. `diagnosis` is of those since the last change; `users` is what users
+    /// feel, as far as observations do not tell it.
+    pub fn look(
+        &mut self,
+        at: Time,
+        series: &Series<'_>,
+        diagnosis: &Diagnosis,
+        users: Foreground,
+    ) -> Look {
+        let none = Observation::default();
+        let last = series.last().unwrap_or(&none);
+        let active = self.count(at, last);
+        let of_nodes = self.nodes(series, users);
+        let passes_in_ms = busiest(series).and_then(|busiest| busiest.passes_in_ms).unwrap_or(0.0);
+        let waiting = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED").count();
+        Look {
+            at,
+            moved_bytes: self.moved_bytes,
+            replayed_ops: self.replayed_ops,
+            active,
+            waiting: waiting as u32,
+            passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
+            verdicts: diagnosis.findings.iter().filter_map(verdict).collect(),
+            levers: levers(series, last),
+            settings_are_new: last.settings.is_some(),
+            foreground: of_nodes,
+        }
+    }
+
+    /// Counts what recoveries did since the observation before; when those that go on were first seen.
+    fn count(&mut self, at: Time, last: &Observation) -> Vec<Time> {
+        let mut active = Vec::new();
+        let mut seen = BTreeMap::new();
+        for recovery in last.recoveries.iter().filter(|one| one.copies_files()) {
+            let (index, shard, target, start_ms) = recovery.key();
+            let key = (index.to_owned(), shard, target.map(str::to_owned), start_ms);
+            let bytes = recovery.recovered_bytes.unwrap_or(0);
+            let ops = recovery.recovered_ops.unwrap_or(0);
+            let before = self.seen.get(&key);
+            // What a recovery did before anybody looked is nobody's rate.
+            let is_first_look = self.seen.is_empty() && self.moved_bytes == 0;
+            let (was_bytes, was_ops) = match before {
+                Some(before) => (before.bytes, before.ops),
+                None if is_first_look => (bytes, ops),
+                None => (0, 0),
+            };
+            self.moved_bytes += bytes.saturating_sub(was_bytes);
+            self.replayed_ops += ops.saturating_sub(was_ops);
+            let first = before.map_or(at, |before| before.first);
+            if !recovery.ended {
+                active.push(first);
+                seen.insert(key, Seen { first, bytes, ops });
+            }
+        }
+        self.seen = seen;
+        active
+    }
+
+    /// What statistics of nodes tell of their users, over the last two looks.
+    fn nodes(&self, series: &Series<'_>, users: Foreground) -> Foreground {
+        let pair = series.tail(2);
+        let spans: Vec<_> =
+            pair.node_names().into_iter().filter_map(|name| pair.node(name)).collect();
+        let most = |shares: Vec<f64>| shares.into_iter().reduce(f64::max);
+        let sum = |counts: Vec<u64>| counts.into_iter().sum::<u64>();
+        let trips = spans.iter().filter_map(|span| {
+            let rise = span.lately(|node| Some(node.breakers_tripped.values().sum()))?;
+            Some(rise.count)
+        });
+        let refused = spans
+            .iter()
+            .filter_map(|span| Some(span.lately(|node| node.pressure_rejections)?.count));
+        Foreground {
+            cpu: most(spans.iter().filter_map(|span| Some(span.cpu()?.0)).collect()),
+            gc: most(spans.iter().filter_map(|span| span.share(|node| node.gc_ms)).collect()),
+            tripped: users.tripped + sum(trips.collect()),
+            rejected: users.rejected + sum(refused.collect()),
+            ..users
+        }
+    }
+}
+
+/// A finding as a verdict; none for what does not hold recoveries, or is not through yet.
+fn verdict(finding: &Finding) -> Option<Verdict> {
+    let setting = finding.lift.as_ref().and_then(|lift| lift.setting.clone());
+    let is_steered =
+        setting.as_ref().is_some_and(|name| STEERED.iter().any(|(one, _)| one == name));
+    let holds = match finding.class {
+        Class::RateLimit if !is_steered => return None,
+        Class::RateLimit => Holds::Rate,
+        Class::Latency | Class::ThreadCpu => Holds::InFlight,
+        Class::OperationReplay => Holds::Operations,
+        Class::AllocationSlots if is_steered => Holds::Slots,
+        Class::Unknown => Holds::Unknown,
+        // These hold copies or followers, and no recovery that goes on.
+        Class::AllocationSlots
+        | Class::AllocationBlock
+        | Class::FollowerReader
+        | Class::FollowerWriter
+        | Class::FollowerStopped
+        | Class::ReplicaRouting => return None,
+        _ => Holds::Elsewhere,
+    };
+    Some(Verdict {
+        holds,
+        label: finding.class.label().to_owned(),
+        setting: setting.filter(|_| is_steered),
+        gain: finding.gain.as_ref().map(|gain| gain.factor),
+    })
+}
+
+/// The settings that rule what recovers now.
+fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
+    let flavour = series.flavour();
+    // The field's engines read these when a recovery begins; the embedded one at each chunk.
+    let begins = flavour != "narrows";
+    let mut found: Vec<Lever> = Vec::new();
+    let mut add = |(name, default): (&str, &str), role, most, later_only| {
+        let is_there = series.setting(name).is_some() || !series.tells_defaults();
+        if is_there && !found.iter().any(|lever| lever.name == name) {
+            let setting = series.setting_or_default(name, default);
+            found.push(Lever { name: name.to_owned(), role, setting, most, later_only });
+        }
+    };
+    let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
+    for recovery in last.recoveries.iter().filter(goes_on) {
+        let knobs = Knobs::of(recovery, flavour);
+        if let Some(rate) = knobs.rate {
+            add(rate, Role::Rate, None, false);
+        }
+        // A scheduler that chooses what is in flight leaves nothing to set.
+        if knobs.chunk_count(series).is_some() {
+            let (name, default, most) = knobs.chunks;
+            add((name, default), Role::Chunks, Some(u64::from(most)), begins);
+        }
+        if let (Some(name), Some(_)) = (knobs.chunk_setting(series), knobs.chunk_bytes(series)) {
+            add((name, knobs.chunk.1), Role::ChunkSize, None, begins);
+        }
+        // The embedded engine takes no other value than 1.
+        if begins && !recovery.is_from_remote() {
+            add(OPERATIONS, Role::Operations, None, true);
+        }
+    }
+    add(SLOTS, Role::Slots, None, false);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use record::observation::{Scope, Setting};
+
+    use super::*;
+
+    fn recovery(start_ms: u64, bytes: u64, ended: bool) -> Recovery {
+        Recovery {
+            index: "logs".into(),
+            kind: "PEER".into(),
+            stage: "INDEX".into(),
+            start_ms: Some(start_ms),
+            recovered_bytes: Some(bytes),
+            ended,
+            ..Recovery::default()
+        }
+    }
+
+    fn look(onlooker: &mut Onlooker, s: u64, recoveries: Vec<Recovery>) -> Look {
+        let seen = Observation { recoveries, ..Observation::default() };
+        let series = Series::new([(s as f64 * 1e3, &seen)]);
+        let diagnosis = super::super::diagnose(&series);
+        onlooker.look(Time(s * 1_000_000_000), &series, &diagnosis, Foreground::default())
+    }
+
+    #[test]
+    fn bytes_are_summed_over_recoveries_that_come_and_go() {
+        let mut onlooker = Onlooker::default();
+        assert_eq!(look(&mut onlooker, 0, vec![recovery(1, 500, false)]).moved_bytes, 0);
+        assert_eq!(look(&mut onlooker, 1, vec![recovery(1, 700, false)]).moved_bytes, 200);
+        let last = vec![recovery(1, 900, true), recovery(2, 50, false)];
+        let found = look(&mut onlooker, 2, last);
+        assert_eq!((found.moved_bytes, found.active), (450, vec![Time(2_000_000_000)]));
+        assert_eq!(look(&mut onlooker, 3, vec![recovery(2, 150, false)]).moved_bytes, 550);
+    }
+
+    #[test]
+    fn a_setting_that_the_cluster_does_not_have_is_none_to_move() {
+        let set = |value: &str| Setting { value: value.into(), scope: Scope::Default };
+        let settings = BTreeMap::from([
+            ("indices.recovery.max_bytes_per_sec".to_owned(), set("40mb")),
+            ("indices.recovery.max_concurrent_file_chunks".to_owned(), set("2")),
+        ]);
+        let seen = Observation {
+            recoveries: vec![recovery(1, 0, false)],
+            settings: Some(settings),
+            ..Observation::default()
+        };
+        let found = levers(&Series::new([(0.0, &seen)]), &seen);
+        let names: Vec<&str> = found.iter().map(|lever| lever.name.as_str()).collect();
+        let expected =
+            ["indices.recovery.max_bytes_per_sec", "indices.recovery.max_concurrent_file_chunks"];
+        assert_eq!(names, expected);
+    }
+}

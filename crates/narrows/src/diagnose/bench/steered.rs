@@ -1,0 +1,361 @@
+//! `steer` on trial: what a hand makes of a case, beside leaving it alone and beside the best fixed settings within the
+//! same bounds, known in hindsight.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::{BorrowedSettings, ClusterIdentity, RestClient};
+use insight::diagnosis::Series;
+use insight::words;
+use policy::steering::{Bounds, Decision, Marks, Steering};
+use record::units::{parse_throttle, show_size_setting};
+use serde_json::{Value, json};
+use world::Task;
+
+use super::case::{Case, Kind};
+use super::cause::Cause;
+use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS};
+use super::place::Place;
+use super::stage::{BESIDE, Stage};
+use super::trial::rate;
+use crate::diagnose::LIMIT;
+use crate::live::{
+    Account, Changes, ConnectArgs, Entry, GuardQuery, Hand, Looking, connect, second_client,
+};
+
+/// How long a hand has.
+const STEERED: Duration = Duration::from_secs(300);
+const INTERVAL: Duration = Duration::from_secs(1);
+/// A shard that no setting gets across in that time.
+const ENDLESS_BYTES: u64 = 2 << 40;
+/// More shards of a case of slots, so that they last.
+const MORE_SHARDS: u32 = 6;
+/// Bounds of a hand, and of fixed settings.
+const LIMIT_TIMES: u64 = 8;
+const LIMIT_MOST: u64 = 1 << 30;
+/// Users suffer from twice the p99 that they have where nobody steers, and some milliseconds for noise.
+const SUFFER_TIMES: f64 = 2.0;
+const SUFFER_MS: f64 = 5.0;
+
+/// From one search of the users to the next, and what one reads: 4 ms of a usual core.
+const SEARCH_EVERY: Duration = Duration::from_millis(40);
+const SEARCH_BYTES: u64 = 4_000_000;
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Steered {
+    pub(crate) seed: u64,
+    pub(crate) name: String,
+    pub(crate) severity: usize,
+    /// Bytes a second where nobody steers.
+    pub(crate) alone: f64,
+    /// With the best fixed settings.
+    pub(crate) best: f64,
+    /// With a hand, its trials included.
+    pub(crate) steered: f64,
+    /// Share of the seconds in which users suffered.
+    pub(crate) suffered: f64,
+    pub(crate) sets: usize,
+    pub(crate) gave_way: usize,
+    /// What was in force at the end.
+    pub(crate) settings: String,
+}
+
+impl Steered {
+    /// Times the rate of leaving it alone.
+    pub(crate) fn gain(&self) -> f64 {
+        self.steered / self.alone
+    }
+
+    /// Share of the best fixed settings' rate; those may be the ones that were found.
+    pub(crate) fn of_best(&self) -> f64 {
+        self.steered / self.best.max(self.alone)
+    }
+}
+
+/// Tries a case; why it is none otherwise.
+pub(crate) async fn steered(
+    place: &impl Place,
+    case: &Case,
+    journals: &Path,
+) -> anyhow::Result<Result<Steered, &'static str>> {
+    if matches!(case.kind, Kind::Healthy(..) | Kind::One(Cause::Block)) {
+        return Ok(Err("nothing recovers, or nothing for long"));
+    }
+    let measured = place.measured();
+    let measure = async |conditions: &Conditions| {
+        let act = async move |stage: &Stage<'_>| rate(stage, measured).await;
+        place.on_stage(case.seed, conditions, act).await
+    };
+    let base = measure(&case.surroundings).await?;
+    let second = case.with_second(base);
+    let beneath = measure(&second).await?;
+    let mut conditions = case.injected(second, beneath);
+    if case.kind == Kind::One(Cause::Slots) {
+        conditions.shards *= MORE_SHARDS;
+    } else {
+        conditions.shard_bytes = ENDLESS_BYTES / u64::from(conditions.shards);
+    }
+    let users = async move |stage: &Stage<'_>| {
+        let users = Users::start(stage)?;
+        let rate = rate(stage, measured).await?;
+        Ok((rate, users.latencies()))
+    };
+    let (alone, latencies) = place.on_stage(case.seed, &conditions, users).await?;
+    if alone <= 0.0 {
+        return Ok(Err("nothing moves"));
+    }
+    let all: Vec<f64> = latencies.iter().map(|(_, ms)| *ms).collect();
+    let mark_ms = SUFFER_TIMES * p99(&all).unwrap_or(0.0) + SUFFER_MS;
+    let mut best = alone;
+    for fixed in fixed(&conditions) {
+        let (rate, latencies) = place.on_stage(case.seed, &fixed, users).await?;
+        // Fixed settings under which users suffer are no better ones.
+        if suffered(&latencies, mark_ms) < 0.01 {
+            best = best.max(rate);
+        }
+    }
+    let journal = journals.join(format!("{}.journal", case.seed));
+    let marks = Marks { p99_ms: Some(mark_ms), ..Marks::default() };
+    let act = async move |stage: &Stage<'_>| hand(stage, marks, &journal).await;
+    let came = place.on_stage(case.seed, &conditions, act).await?;
+    Ok(Ok(Steered {
+        seed: case.seed,
+        name: case.name(),
+        severity: case.severity,
+        alone,
+        best,
+        steered: came.rate,
+        suffered: suffered(&came.latencies, mark_ms),
+        sets: came.sets,
+        gave_way: came.gave_way,
+        settings: came.settings,
+    }))
+}
+
+/// Fixed settings within the bounds of a hand.
+fn fixed(found: &Conditions) -> Vec<Conditions> {
+    let value = |name: &str, default: &str| {
+        found.settings.get(name).cloned().unwrap_or_else(|| default.to_owned())
+    };
+    let limit = parse_throttle(&value(LIMIT, "40mb")).ok().flatten();
+    let limits: Vec<String> = match limit {
+        None => vec![value(LIMIT, "-1")],
+        Some(found) => [1, 2, 4, LIMIT_TIMES]
+            .map(|times| show_size_setting((found * times).min(LIMIT_MOST).max(found)))
+            .to_vec(),
+    };
+    let chunk = value(CHUNK, "512kb");
+    let chunks = value(CHUNKS, "2");
+    let in_flight = [
+        (chunks.clone(), chunk.clone()),
+        ("4".to_owned(), chunk.clone()),
+        ("8".to_owned(), chunk.clone()),
+        ("8".to_owned(), "1mb".to_owned()),
+        ("8".to_owned(), "4mb".to_owned()),
+        (chunks, "4mb".to_owned()),
+    ];
+    let slots: u32 = value(SLOTS, "2").parse().unwrap_or(2);
+    let slots: &[u32] =
+        if found.shards > 2 { &[slots, slots * 2, (slots * 4).min(16)] } else { &[slots] };
+    let mut all = Vec::new();
+    for limit in &limits {
+        for (chunks, chunk) in &in_flight {
+            for slots in slots {
+                let mut one = found.clone();
+                one.set(LIMIT, limit);
+                one.set(CHUNKS, chunks);
+                one.set(CHUNK, chunk);
+                one.set(SLOTS, slots);
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+/// What a hand did.
+struct Came {
+    rate: f64,
+    latencies: Vec<(f64, f64)>,
+    sets: usize,
+    gave_way: usize,
+    settings: String,
+}
+
+/// Clients that search the near node at a steady rate, one after another.
+struct Users {
+    latencies: Rc<RefCell<Vec<(f64, f64)>>>,
+    _task: Task<()>,
+}
+
+impl Users {
+    fn start(stage: &Stage<'_>) -> anyhow::Result<Users> {
+        let latencies: Rc<RefCell<Vec<(f64, f64)>>> = Rc::default();
+        let (env, taken, address) = (stage.env.clone(), latencies.clone(), stage.near()?);
+        let task = stage.env.spawn("users", async move {
+            let client = RestClient::new(&env);
+            let (path, body) = (format!("/{BESIDE}/_search"), Bytes::from(search().to_string()));
+            loop {
+                let sent = env.now();
+                let answer = client.send(&address, "POST", &path, body.clone()).await;
+                let took_ms = (env.now() - sent).as_secs_f64() * 1e3;
+                // A search that fails is as bad as one that takes for ever.
+                let took_ms = if answer.is_ok() { took_ms } else { f64::INFINITY };
+                taken.borrow_mut().push((env.now().as_secs_f64(), took_ms));
+                env.sleep_until((sent + SEARCH_EVERY).max(env.now())).await;
+            }
+        });
+        Ok(Users { latencies, _task: task })
+    }
+
+    /// When each search was answered, in seconds, and how long that took, in milliseconds.
+    fn latencies(&self) -> Vec<(f64, f64)> {
+        self.latencies.borrow().clone()
+    }
+}
+
+/// A search that takes a core for some milliseconds.
+fn search() -> Value {
+    json!({ "size": 0, "ext": { "narrows": { "cost": { "bytes": SEARCH_BYTES } } } })
+}
+
+async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result<Came> {
+    let (env, urls, args) = (&stage.env, stage.urls(), ConnectArgs::default());
+    let users = Users::start(stage)?;
+    stage.begin().await?;
+    let began = env.now();
+    let sampler = connect(env, &urls, &args).await?;
+    let client = second_client(env, &urls, &args)?;
+    let query = format!("{BESIDE}/_search");
+    let guard = Some(GuardQuery::start(env, client, &query, search()).await?);
+    let client = second_client(env, &urls, &args)?;
+    let uuid = ClusterIdentity::ask(&client).await?.uuid;
+    let hosts = client.hosts().iter().map(ToString::to_string).collect();
+    let settings = BorrowedSettings::new(client, lab::journal(journal, &uuid, hosts)?);
+    let mut changes = Changes::new(settings, env.now());
+    changes.take_lease(env, "bench", |_| ()).await?;
+    let steering = Steering::new(env.now(), Bounds::default(), marks);
+    let looking = Looking::new(sampler, INTERVAL);
+    let mut hand = Hand::new(looking, second_client(env, &urls, &args)?, steering, guard);
+    let (mut sets, mut gave_way) = (0, 0);
+    let mut write = |entry: &Entry| {
+        if let Entry::Decided { decision, .. } = entry {
+            sets += usize::from(matches!(decision, Decision::Set(_)));
+            gave_way += usize::from(matches!(decision, Decision::GiveWay(..)));
+        }
+        if std::env::var_os("NARROWS_STEPS").is_some() {
+            crate::terminal::say!("{:.0} {}", env.now().as_secs_f64(), entry.text());
+        }
+        Ok(())
+    };
+    let mut account = Account::new(&mut write);
+    let mut done = None;
+    let ends = began + STEERED;
+    let mut nothing = |_: &Series<'_>, _: f64| Ok(());
+    tokio::select! {
+        biased;
+        ended = hand.steer(Some(&mut changes), Some(ends), &mut account, &mut nothing) => { ended?; }
+        is_done = until_done(stage) => { done = Some(is_done?); }
+    }
+    let moved = stage.moved().await?;
+    let seconds = (done.unwrap_or(env.now()) - began).as_secs_f64();
+    let in_force = hand.steering().in_force();
+    let settings = in_force.iter().map(|(name, (was, is))| format!("{} {was} → {is}", short(name)));
+    let settings = settings.collect::<Vec<_>>().join(", ");
+    changes.end().await?;
+    drop(account);
+    Ok(Came {
+        rate: moved.bytes as f64 / seconds,
+        latencies: users.latencies(),
+        sets,
+        gave_way,
+        settings,
+    })
+}
+
+/// Waits until every copy is there.
+async fn until_done(stage: &Stage<'_>) -> anyhow::Result<world::Time> {
+    loop {
+        stage.env.sleep(Duration::from_millis(500)).await;
+        if stage.moved().await?.is_done {
+            return Ok(stage.env.now());
+        }
+    }
+}
+
+fn short(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn p99(all: &[f64]) -> Option<f64> {
+    let mut sorted = all.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().checked_sub(1 + sorted.len() / 100)?).copied()
+}
+
+/// Share of the seconds in which p99 is above the mark.
+fn suffered(latencies: &[(f64, f64)], mark_ms: f64) -> f64 {
+    let mut seconds: std::collections::BTreeMap<u64, Vec<f64>> = Default::default();
+    for (at_s, ms) in latencies {
+        seconds.entry(*at_s as u64).or_default().push(*ms);
+    }
+    let bad = seconds.values().filter(|all| p99(all).is_some_and(|p99| p99 > mark_ms)).count();
+    if seconds.is_empty() { 0.0 } else { bad as f64 / seconds.len() as f64 }
+}
+
+/// Cases as a table, and what they say together.
+pub(crate) fn table(cases: &[Steered]) -> String {
+    let mut out = String::from(
+        "| seed | case | severity | left alone, MB/s | steered | best fixed | gain | of best | users suffered | changes, \
+         given way | at the end |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for case in cases {
+        let Steered { seed, name, severity, sets, gave_way, settings, .. } = case;
+        let _ = writeln!(
+            out,
+            "| {seed} | {name} | {severity} | {} | {} | {} | {:.2} | {} | {} | {sets}, {gave_way} | {settings} |",
+            words::mb_per_s(case.alone),
+            words::mb_per_s(case.steered),
+            words::mb_per_s(case.best),
+            case.gain(),
+            words::percent(case.of_best()),
+            words::percent(case.suffered),
+        );
+    }
+    let count = |is: fn(&Steered) -> bool| cases.iter().filter(|case| is(case)).count();
+    let worst = |of: fn(&Steered) -> f64| cases.iter().map(of).fold(f64::MAX, f64::min);
+    let mut shares: Vec<f64> = cases.iter().map(Steered::of_best).collect();
+    shares.sort_by(f64::total_cmp);
+    let _ = writeln!(
+        out,
+        "\n{} cases. Worse than left alone by more than 2 %: {} (the worst {:.3} times). At least 90 % of the best fixed \
+         settings: {} (median {}, the worst {}). Users suffered 1 % of the time or more: {}.",
+        cases.len(),
+        count(|case| case.gain() < 0.98),
+        worst(Steered::gain),
+        count(|case| case.of_best() >= 0.9),
+        words::percent(shares.get(shares.len() / 2).copied().unwrap_or(0.0)),
+        words::percent(worst(Steered::of_best)),
+        count(|case| case.suffered >= 0.01),
+    );
+    out
+}
+
+/// The same for programs.
+pub(crate) fn as_json(cases: &[Steered]) -> Value {
+    let one = |case: &Steered| {
+        json!({
+            "seed": case.seed, "case": case.name, "severity": case.severity,
+            "alone_bytes_per_s": case.alone, "steered_bytes_per_s": case.steered,
+            "best_bytes_per_s": case.best, "gain": case.gain(), "of_best": case.of_best(),
+            "suffered": case.suffered, "sets": case.sets, "gave_way": case.gave_way,
+            "settings": case.settings,
+        })
+    };
+    json!({ "cases": cases.iter().map(one).collect::<Vec<_>>() })
+}

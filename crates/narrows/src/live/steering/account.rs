@@ -1,0 +1,151 @@
+//! Each step as a line: an account of the night.
+
+use insight::words;
+use policy::steering::{Back, Decision, Outcome, Proposal};
+use serde_json::{Value, json};
+
+/// Something worth a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Entry {
+    /// What is done, or would be done.
+    Decided { decision: Decision, is_done: bool },
+    /// Anything else, in words: `lease`, `put back`.
+    Said { what: &'static str, text: String },
+}
+
+impl Entry {
+    pub(crate) fn said(what: &'static str, text: impl Into<String>) -> Entry {
+        Entry::Said { what, text: text.into() }
+    }
+
+    /// A line for people.
+    pub(crate) fn text(&self) -> String {
+        let (decision, is_done) = match self {
+            Entry::Said { what, text } => return format!("{what}: {text}"),
+            Entry::Decided { decision, is_done } => (decision, *is_done),
+        };
+        match decision {
+            Decision::Look => "look".to_owned(),
+            Decision::Wait(why) => format!("wait: {why}"),
+            Decision::Leave(why) => format!("leave: {why}; it is not touched"),
+            Decision::Stop(why) => format!("stop: {why}"),
+            Decision::Set(proposal) => {
+                let set = if is_done { "set" } else { "would set" };
+                format!(
+                    "{set} {}: {} holds; before {}, expected {}",
+                    change(proposal),
+                    proposal.label,
+                    words::rate(proposal.before_per_s),
+                    expected(proposal)
+                )
+            }
+            Decision::Keep(outcome) => format!("keep {}", told(outcome)),
+            Decision::TakeBack(outcome, back) => {
+                format!("take back {}: {}; it is {} again", told(outcome), outcome.says, back.to)
+            }
+            Decision::GiveWay(back, why) => {
+                format!("give way: {} {} -> {}: {why}", back.setting, back.from, back.to)
+            }
+        }
+    }
+
+    /// A line for programs.
+    pub(crate) fn json(&self, time: &str) -> Value {
+        let (decision, is_done) = match self {
+            Entry::Said { what, text } => {
+                return json!({ "time": time, "step": what.replace(' ', "_"), "why": text });
+            }
+            Entry::Decided { decision, is_done } => (decision, *is_done),
+        };
+        let proposed = |step: &str, proposal: &Proposal| {
+            json!({
+                "time": time, "step": step, "setting": proposal.setting, "from": proposal.from,
+                "to": proposal.to, "holds": proposal.label, "before_per_s": proposal.before_per_s,
+                "expected": proposal.expected,
+            })
+        };
+        let came = |step: &str, outcome: &Outcome| {
+            let mut line = proposed(step, &outcome.proposal);
+            line["after_per_s"] = json!(outcome.after_per_s);
+            line["got"] = json!(outcome.got());
+            line["why"] = json!(outcome.says);
+            line
+        };
+        match decision {
+            Decision::Look => json!({ "time": time, "step": "look" }),
+            Decision::Wait(why) => json!({ "time": time, "step": "wait", "why": why }),
+            Decision::Leave(why) => json!({ "time": time, "step": "leave", "why": why }),
+            Decision::Stop(why) => json!({ "time": time, "step": "stop", "why": why }),
+            Decision::Set(proposal) if is_done => proposed("set", proposal),
+            Decision::Set(proposal) => proposed("would_set", proposal),
+            Decision::Keep(outcome) => came("keep", outcome),
+            Decision::TakeBack(outcome, _) => came("take_back", outcome),
+            Decision::GiveWay(Back { setting, from, to, .. }, why) => json!({
+                "time": time, "step": "give_way", "setting": setting, "from": from, "to": to,
+                "why": why,
+            }),
+        }
+    }
+}
+
+fn change(proposal: &Proposal) -> String {
+    format!("{} {} -> {}", proposal.setting, proposal.from, proposal.to)
+}
+
+fn expected(proposal: &Proposal) -> String {
+    match proposal.expected {
+        Some(times) => format!("up to {}", words::times(times)),
+        None => "nothing: it is tried".to_owned(),
+    }
+}
+
+fn told(outcome: &Outcome) -> String {
+    let proposal = &outcome.proposal;
+    let after = outcome.after_per_s.map_or_else(|| "not told".to_owned(), words::rate);
+    let got = outcome.got().map_or_else(|| "not told".to_owned(), words::times);
+    format!(
+        "{}: before {}, after {after}, expected {}, got {got}",
+        change(proposal),
+        words::rate(proposal.before_per_s),
+        expected(proposal)
+    )
+}
+
+/// Where lines go. What is waited for is told once, until it is something else.
+pub(crate) struct Account<'a> {
+    write: &'a mut dyn FnMut(&Entry) -> anyhow::Result<()>,
+    last: Option<Entry>,
+}
+
+impl<'a> Account<'a> {
+    pub(crate) fn new(write: &'a mut dyn FnMut(&Entry) -> anyhow::Result<()>) -> Account<'a> {
+        Account { write, last: None }
+    }
+
+    /// Writes a line, unless it is the last one again.
+    pub(crate) fn tell(&mut self, entry: Entry) -> anyhow::Result<()> {
+        if self.last.as_ref().is_some_and(|last| last.is_again(&entry)) {
+            return Ok(());
+        }
+        (self.write)(&entry)?;
+        self.last = Some(entry);
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Whether it says nothing new after this one.
+    fn is_again(&self, next: &Entry) -> bool {
+        let decided = |entry: &Entry| match entry {
+            Entry::Decided { decision, is_done } => Some((decision.clone(), *is_done)),
+            Entry::Said { .. } => None,
+        };
+        match (decided(self), decided(next)) {
+            // What would be set is the same while only the rate before is another.
+            (Some((Decision::Set(one), false)), Some((Decision::Set(other), false))) => {
+                change(&one) == change(&other)
+            }
+            _ => self == next,
+        }
+    }
+}

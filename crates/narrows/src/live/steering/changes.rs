@@ -1,0 +1,111 @@
+//! Settings that are changed, each in the journal first, and the lease that says so to others.
+
+use std::collections::BTreeMap;
+
+use clusters::{BorrowedSettings, Error, LEASE_RENEWED, Lease, Leased};
+use policy::steering::{Back, Proposal};
+use record::observation::{Scope, Setting};
+use world::{Env, Time};
+
+/// Changes of one cluster.
+pub(crate) struct Changes {
+    settings: BorrowedSettings,
+    /// None before it is taken, and where the cluster keeps none.
+    lease: Option<Lease>,
+    renewed: Time,
+    /// Settings that were changed, as they are now.
+    ours: BTreeMap<String, Setting>,
+}
+
+/// What came of asking for the lease.
+pub(crate) enum Taken {
+    Ours,
+    /// It was another one's, of this name, who died.
+    OfOneWhoDied(String),
+    /// The cluster keeps none; why, in its words.
+    NotKept(String),
+}
+
+impl Changes {
+    pub(crate) fn new(settings: BorrowedSettings, now: Time) -> Changes {
+        Changes { settings, lease: None, renewed: now, ours: BTreeMap::new() }
+    }
+
+    /// Takes the lease; `tell` hears of somebody who has it.
+    pub(crate) async fn take_lease(
+        &mut self,
+        env: &Env,
+        holder: &str,
+        tell: impl FnMut(&str),
+    ) -> Result<Taken, Error> {
+        let leased = Lease::take(env, &mut self.settings, holder, tell).await?;
+        self.renewed = env.now();
+        Ok(match leased {
+            Leased::Ours(lease, died) => {
+                self.lease = Some(lease);
+                died.map_or(Taken::Ours, Taken::OfOneWhoDied)
+            }
+            Leased::NotKept(why) => Taken::NotKept(why),
+        })
+    }
+
+    /// Renews the lease where it is time.
+    pub(super) async fn renew(&mut self, now: Time) -> Result<(), Error> {
+        match &mut self.lease {
+            Some(lease) if now - self.renewed >= LEASE_RENEWED => {
+                lease.renew(&mut self.settings).await?;
+                self.renewed = now;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets what is proposed, where the setting is as it was `found`, or as it was set here.
+    pub(super) async fn set(&mut self, proposal: &Proposal, found: &Setting) -> Result<(), Error> {
+        let found = self.ours.get(&proposal.setting).unwrap_or(found).clone();
+        self.settings.set(&proposal.setting, &found, &proposal.to).await?;
+        self.remember(&proposal.setting, &found, &proposal.to);
+        Ok(())
+    }
+
+    /// Puts one setting back; a sentence where somebody else has changed it.
+    pub(super) async fn back(&mut self, back: &Back) -> Result<Option<String>, Error> {
+        let name = &back.setting;
+        if back.is_as_found {
+            self.ours.remove(name);
+            return self.settings.give_back(name).await;
+        }
+        let Some(ours) = self.ours.get(name).cloned() else { return Ok(None) };
+        match self.settings.set(name, &ours, &back.to).await {
+            Ok(()) => self.remember(name, &ours, &back.to),
+            Err(error @ Error::ChangedMeanwhile { .. }) => return Ok(Some(error.to_string())),
+            Err(error) => return Err(error),
+        }
+        Ok(None)
+    }
+
+    /// Puts everything back and removes the journal; a sentence for each setting that somebody else has changed.
+    pub(crate) async fn end(self) -> Result<Vec<String>, Error> {
+        self.settings.end().await
+    }
+
+    /// Gives the lease back, leaves the settings as they are, and removes the journal.
+    pub(super) async fn keep(self) -> Result<Vec<String>, Error> {
+        let left = match self.lease {
+            Some(lease) => lease.release(&self.settings).await?,
+            None => None,
+        };
+        self.settings.keep()?;
+        Ok(left.into_iter().collect())
+    }
+
+    fn remember(&mut self, name: &str, found: &Setting, to: &str) {
+        // A setting that nobody had set became persistent.
+        let scope = match found.scope {
+            Scope::Transient => Scope::Transient,
+            Scope::Default | Scope::Persistent => Scope::Persistent,
+        };
+        self.ours.insert(name.to_owned(), Setting { value: to.to_owned(), scope });
+    }
+}

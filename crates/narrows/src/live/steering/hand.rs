@@ -1,0 +1,173 @@
+//! The hand: it looks, asks the policy, and does what that says.
+
+use anyhow::Context;
+use clusters::Error;
+use clusters::live::{Depth, LiveClient, UserClock};
+use insight::diagnosis::{Onlooker, Series, diagnose};
+use policy::steering::{Decision, Foreground, Look, Steering};
+use record::observation::Observation;
+use world::Time;
+
+use super::account::{Account, Entry};
+use super::changes::Changes;
+use super::guard::GuardQuery;
+use crate::live::{Looking, usage};
+
+/// Looks that a verdict rests on, at most.
+const LOOKS: usize = 20;
+
+/// How steering ended by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The time is over.
+    Over,
+    /// The policy says so, or somebody else is at work; in words.
+    Stopped(String),
+}
+
+/// Looks at a cluster and steers it.
+pub(crate) struct Hand {
+    looking: Looking,
+    onlooker: Onlooker,
+    steering: Steering,
+    users: UserClock,
+    /// What is beside looks is asked by another client.
+    client: LiveClient,
+    guard: Option<GuardQuery>,
+}
+
+impl Hand {
+    pub(crate) fn new(
+        looking: Looking,
+        client: LiveClient,
+        steering: Steering,
+        guard: Option<GuardQuery>,
+    ) -> Hand {
+        let (onlooker, users) = (Onlooker::default(), UserClock::default());
+        Hand { looking, onlooker, steering, users, client, guard }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.looking.sampler.client().now()
+    }
+
+    /// Looks before anything is steered.
+    pub(super) async fn first_look(&mut self) -> anyhow::Result<Observation> {
+        self.looking.look(Depth::Deep).await?;
+        self.looking.series().last().cloned().context("a look was made")
+    }
+
+    /// What was decided so far.
+    pub(crate) fn steering(&self) -> &Steering {
+        &self.steering
+    }
+
+    /// Steers until `ends`, or for ever. Without `changes` it only tells what it would do. `seen` is called after each
+    /// look.
+    pub(crate) async fn steer(
+        &mut self,
+        mut changes: Option<&mut Changes>,
+        ends: Option<Time>,
+        account: &mut Account<'_>,
+        seen: &mut dyn FnMut(&Series<'_>, f64) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Ending> {
+        loop {
+            if ends.is_some_and(|ends| self.now() >= ends) {
+                return Ok(Ending::Over);
+            }
+            if let Some(changes) = &mut changes
+                && let Err(error) = changes.renew(self.now()).await
+            {
+                match error {
+                    Error::Leased { .. } => return Ok(Ending::Stopped(error.to_string())),
+                    error => self.trouble(error, account)?,
+                }
+            }
+            match self.look().await {
+                Ok((look, t_ms)) => {
+                    seen(&self.looking.series(), t_ms)?;
+                    let decision = self.steering.next(&look);
+                    let ending = self.carry_out(&look, decision, changes.as_deref_mut(), account);
+                    if let Some(ending) = ending.await? {
+                        return Ok(ending);
+                    }
+                }
+                Err(error) => self.trouble(error, account)?,
+            }
+            self.looking.pause().await;
+        }
+    }
+
+    /// What one can only wait for; an error where that would not help.
+    fn trouble(&self, error: Error, account: &mut Account<'_>) -> anyhow::Result<()> {
+        if matches!(error, Error::Unauthorized { .. } | Error::Forbidden { .. }) {
+            return Err(usage(&error));
+        }
+        account.tell(Entry::said("wait", format!("the cluster does not answer: {error}")))
+    }
+
+    async fn look(&mut self) -> Result<(Look, f64), Error> {
+        let at = self.now();
+        let t_ms = self.looking.try_look(Depth::Full).await?;
+        let times = self.users.ask(&self.client).await?;
+        let (probes_ms, probes_failed) =
+            self.guard.as_ref().map_or_else(Default::default, |guard| guard.take());
+        let users = Foreground {
+            search_ms: times.search_ms,
+            indexing_ms: times.indexing_ms,
+            rejected: times.rejected,
+            probes_ms,
+            probes_failed,
+            ..Foreground::default()
+        };
+        let series = self.looking.series();
+        // What was seen before the last change speaks of other settings.
+        let since_ms = t_ms - (at - self.steering.settled_since()).as_secs_f64() * 1e3;
+        let recent = series.looks().iter().copied().filter(|(ms, _)| *ms >= since_ms - 0.5);
+        let diagnosis = diagnose(&Series::new(recent).tail(LOOKS));
+        Ok((self.onlooker.look(at, &series, &diagnosis, users), t_ms))
+    }
+
+    async fn carry_out(
+        &mut self,
+        look: &Look,
+        decision: Decision,
+        changes: Option<&mut Changes>,
+        account: &mut Account<'_>,
+    ) -> anyhow::Result<Option<Ending>> {
+        let is_done = changes.is_some();
+        let mut ending = None;
+        match (&decision, changes) {
+            (Decision::Look, _) => return Ok(None),
+            (Decision::Wait(_) | Decision::Keep(_) | Decision::Leave(_), _) => {}
+            (Decision::Stop(why), _) => ending = Some(Ending::Stopped(why.clone())),
+            (Decision::Set(_), None) => self.steering.withdraw(),
+            (Decision::Set(proposal), Some(changes)) => {
+                let lever = look.levers.iter().find(|lever| lever.name == proposal.setting);
+                let Some(lever) = lever else { return Ok(None) };
+                match changes.set(proposal, &lever.setting).await {
+                    Ok(()) => {}
+                    Err(error @ Error::ChangedMeanwhile { .. }) => {
+                        self.steering.withdraw();
+                        ending = Some(Ending::Stopped(error.to_string()));
+                    }
+                    Err(error @ Error::Refused { status: 400, .. }) => {
+                        self.steering.leave(&proposal.setting);
+                        account.tell(Entry::said("leave", error.to_string()))?;
+                        return Ok(None);
+                    }
+                    Err(error) => return Err(usage(&error)),
+                }
+            }
+            (Decision::TakeBack(_, back) | Decision::GiveWay(back, _), Some(changes)) => {
+                let left = changes.back(back).await.map_err(|error| usage(&error))?;
+                ending = left.map(Ending::Stopped);
+            }
+            (Decision::TakeBack(..) | Decision::GiveWay(..), None) => {}
+        }
+        if !matches!(&ending, Some(Ending::Stopped(_))) {
+            account.tell(Entry::Decided { decision, is_done })?;
+        }
+        Ok(ending)
+    }
+}

@@ -1,0 +1,196 @@
+//! A night of steering: connecting, the lease, the journal, and the end, whatever it is.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use clusters::{BorrowedSettings, ClusterIdentity, LEASE_EXPIRES};
+use insight::diagnosis::Series;
+use policy::steering::{Bounds, Marks, Steering};
+use record::units::show_seconds;
+use serde_json::Value;
+use world::Env;
+
+use super::account::{Account, Entry};
+use super::changes::{Changes, Taken};
+use super::guard::GuardQuery;
+use super::hand::{Ending, Hand};
+use crate::interrupt::{Ended, until_told};
+use crate::live::{
+    ConnectArgs, Looking, Recording, connect, second_client, tell_left, title, usage,
+};
+
+/// From one look to the next that goes into the record.
+const RECORDED_EVERY_MS: f64 = 10_000.0;
+
+/// What steering is asked for.
+pub(crate) struct Steer<'a> {
+    pub(crate) urls: &'a [String],
+    pub(crate) connect: &'a ConnectArgs,
+    pub(crate) bounds: Bounds,
+    pub(crate) marks: Marks,
+    /// A query that says how users are, as a path.
+    pub(crate) guard: Option<&'a str>,
+    /// The body of that query; null for none.
+    pub(crate) guard_body: Value,
+    pub(crate) interval: Duration,
+    pub(crate) span: Option<Duration>,
+    /// Where the record and the journal are kept; none where nothing is to be changed.
+    pub(crate) runs: Option<&'a Path>,
+    /// Whether what was changed stays at the end.
+    pub(crate) keep: bool,
+}
+
+/// Steers, or tells what it would do, until somebody says stop. `write` is handed each line.
+pub(crate) async fn steer(
+    env: &Env,
+    asked: &Steer<'_>,
+    write: &mut dyn FnMut(&Entry) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let sampler = connect(env, asked.urls, asked.connect).await?;
+    let what = if asked.runs.is_some() { "steering" } else { "dry run" };
+    let mut account = Account::new(write);
+    account.tell(Entry::said(what, title(sampler.identity())))?;
+    let guard = match asked.guard {
+        Some(query) => {
+            let client = second_client(env, asked.urls, asked.connect)?;
+            Some(GuardQuery::start(env, client, query, asked.guard_body.clone()).await?)
+        }
+        None => None,
+    };
+    let looking = Looking::new(sampler, asked.interval);
+    let client = second_client(env, asked.urls, asked.connect)?;
+    let steering = Steering::new(env.now(), asked.bounds.clone(), asked.marks.clone());
+    let mut hand = Hand::new(looking, client, steering, guard);
+    match asked.runs {
+        Some(runs) => apply(env, asked, &mut hand, runs, write).await,
+        None => {
+            let ends = asked.span.map(|span| env.now() + span);
+            let work = async {
+                let ending = hand.steer(None, ends, &mut account, &mut |_, _| Ok(())).await?;
+                if let Ending::Stopped(why) = ending {
+                    account.tell(Entry::said("stop", why))?;
+                }
+                Ok(())
+            };
+            until_told(work).await.map(drop)
+        }
+    }
+}
+
+/// Steers with a record and a journal in it. Whatever the end, settings are put back, or left where that is wanted.
+async fn apply(
+    env: &Env,
+    asked: &Steer<'_>,
+    hand: &mut Hand,
+    runs: &Path,
+    write: &mut dyn FnMut(&Entry) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let client = second_client(env, asked.urls, asked.connect)?;
+    let identity = ClusterIdentity::ask_before_changes(&client, true).await;
+    let uuid = identity.map_err(|error| usage(&error))?.uuid;
+    let hosts: Vec<String> = client.hosts().iter().map(ToString::to_string).collect();
+    let first = hand.first_look().await?;
+    let recording = Recording::create(runs, "steer", &hosts.join(","), &first)?;
+    let dir = recording.dir();
+    let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &uuid, hosts)?;
+    let mut changes = Changes::new(BorrowedSettings::new(client, journal), env.now());
+    let (began, recording) = (env.now(), RefCell::new(recording));
+    let mut write_and_note = |entry: &Entry| {
+        write(entry)?;
+        recording.borrow_mut().note((env.now() - began).as_secs_f64() * 1e3, &entry.text())
+    };
+    let mut account = Account::new(&mut write_and_note);
+    let mut ending = None;
+    let ended = until_told(async {
+        lease(env, &mut changes, &holder(&dir), &mut account).await?;
+        let ends = asked.span.map(|span| env.now() + span);
+        let mut last_ms: Option<f64> = None;
+        let mut seen = |series: &Series<'_>, t_ms: f64| {
+            if last_ms.is_some_and(|last_ms| t_ms - last_ms < RECORDED_EVERY_MS) {
+                return Ok(());
+            }
+            last_ms = Some(t_ms);
+            let look = series.last().context("a look was made")?;
+            recording.borrow_mut().look(t_ms, look, series)
+        };
+        ending = Some(hand.steer(Some(&mut changes), ends, &mut account, &mut seen).await?);
+        Ok(())
+    });
+    let ended = ended.await;
+    let in_force = hand.steering().in_force();
+    let made: Vec<String> =
+        in_force.iter().map(|(name, (was, is))| format!("{name} {was} -> {is}")).collect();
+    let left = if asked.keep { changes.keep().await } else { changes.end().await };
+    let left = left.with_context(|| {
+        let dir = dir.display();
+        format!(
+            "settings could not be put back; once the cluster answers, say `narrows restore {dir}`"
+        )
+    })?;
+    tell_left(&left);
+    let took = show_seconds((env.now() - began).as_secs_f64().round());
+    let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
+    let put_back = match (asked.keep, left.is_empty()) {
+        (true, _) => "it stays so",
+        (false, true) => "every setting is as it was",
+        (false, false) => "every setting but what somebody else has changed is as it was",
+    };
+    let why = match (&ended, &ending) {
+        (Ok(Ended::Interrupted), _) => "told to stop",
+        (_, Some(Ending::Stopped(why))) => why,
+        (Ok(_), _) => "the time is over",
+        (Err(_), _) => "it failed",
+    };
+    let text = format!("{why}, after {took}; what helped: {helped}; {put_back}");
+    account.tell(Entry::said("end", text))?;
+    let t_ms = (env.now() - began).as_secs_f64() * 1e3;
+    recording.into_inner().end(t_ms)?;
+    ended?;
+    match ending {
+        Some(Ending::Stopped(why)) => Err(anyhow!("stopped: {why}")),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the lease, and says what came of it.
+async fn lease(
+    env: &Env,
+    changes: &mut Changes,
+    holder: &str,
+    account: &mut Account<'_>,
+) -> anyhow::Result<()> {
+    let mut waits = None;
+    let taken = {
+        let tell = |other: &str| waits = Some(account.tell(Entry::said("wait", waiting(other))));
+        changes.take_lease(env, holder, tell).await
+    };
+    waits.unwrap_or(Ok(()))?;
+    let text = match taken.map_err(|error| usage(&error))? {
+        Taken::Ours => return Ok(()),
+        Taken::OfOneWhoDied(other) => format!(
+            "{other} steered this cluster and died: what it changed counts as found here; `narrows restore` where it ran \
+             puts that back"
+        ),
+        Taken::NotKept(why) => format!(
+            "the cluster keeps none ({why}), so that nothing hinders another one from steering it as well: see that \
+             nobody does"
+        ),
+    };
+    account.tell(Entry::said("lease", text))
+}
+
+fn waiting(other: &str) -> String {
+    let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
+    format!("{other} steers this cluster; whether it lives will show within {expires}")
+}
+
+/// A name unlike any other: the run, and a number that was drawn.
+fn holder(dir: &Path) -> String {
+    let run = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut drawn = [0; 4];
+    // Without it the name of the run and the process will do.
+    let _ = getrandom::fill(&mut drawn);
+    format!("{run}-{}-{:08x}", std::process::id(), u32::from_ne_bytes(drawn))
+}

@@ -1,0 +1,59 @@
+//! `narrows steer` as a process, step by step.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+use super::BINARY;
+
+/// Steers a cluster. Cores of a machine that is busy with other things say nothing of it.
+pub fn steer(urls: &str, runs: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(["steer", urls, "--interval", "500ms", "--guard-cpu", "100", "--json"]);
+    command.args(more).arg("--runs").arg(runs).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Journals that were left behind.
+pub fn journals(runs: &Path) -> Vec<PathBuf> {
+    let runs = std::fs::read_dir(runs).unwrap();
+    let journals = runs.map(|run| run.unwrap().path().join("changes.jsonl"));
+    journals.filter(|path| path.exists()).collect()
+}
+
+/// A process that steers, and what it says.
+pub struct Steering {
+    pub child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+    said: Vec<Value>,
+}
+
+impl Steering {
+    pub fn start(mut command: Command) -> Steering {
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Steering { child, lines, said: Vec::new() }
+    }
+
+    /// The next step of a name; all before it are read, too.
+    #[track_caller]
+    pub fn until(&mut self, step: &str) -> Value {
+        for line in self.lines.by_ref() {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            self.said.push(line.clone());
+            if line["step"] == step {
+                return line;
+            }
+        }
+        panic!("it ended without a step \"{step}\": {:#?}", self.said);
+    }
+
+    pub fn end(mut self) -> (Option<i32>, Vec<Value>) {
+        for line in self.lines.by_ref() {
+            self.said.push(serde_json::from_str(&line.unwrap()).unwrap());
+        }
+        (self.child.wait().unwrap().code(), self.said)
+    }
+}

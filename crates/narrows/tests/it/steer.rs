@@ -1,0 +1,164 @@
+//! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::cluster::Cluster;
+use crate::common::steered::{Steering, journals, steer};
+use crate::common::{BINARY, failed, noise, refused, said, signal};
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+const LEASE: &str = "cluster.metadata.narrows_steerer";
+/// What somebody set before we came.
+const FOUND: &str = "1mb";
+
+/// A cluster that recovers 60 MB at 1 MB/s.
+fn recovering() -> Cluster {
+    let cluster = Cluster::start(2);
+    cluster.set(&persistent());
+    cluster.ask("PUT", "/logs", &noise::index(1).to_string());
+    for lines in noise::bulks(6000) {
+        assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
+    }
+    cluster.ask("POST", "/logs/_flush", "");
+    cluster.ask("PUT", "/logs/_settings", &json!({ "number_of_replicas": 1 }).to_string());
+    let give_up = Instant::now() + Duration::from_secs(30);
+    let active = || cluster.ask("GET", "/logs/_recovery?active_only=true", "");
+    while active().pointer("/logs/shards/0/index/size/total_in_bytes").is_none_or(|b| *b == 0) {
+        assert!(Instant::now() < give_up, "no recovery began");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    cluster
+}
+
+fn persistent() -> Value {
+    // Small chunks, so that the rate can be told after seconds.
+    json!({ LIMIT: FOUND, "indices.recovery.chunk_size": "64kb" })
+}
+
+#[track_caller]
+fn everything_is_as_it_was(cluster: &Cluster) {
+    assert_eq!((cluster.settings(), cluster.set_at("transient")), (persistent(), json!({})));
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--for", "60s"]));
+    let would = steering.until("would_set");
+    assert_eq!((&would["setting"], &would["from"]), (&json!(LIMIT), &json!(FOUND)), "{would}");
+    assert_eq!(would["holds"], "rate limit", "{would}");
+    everything_is_as_it_was(cluster);
+    signal(steering.child.id(), "INT");
+    assert_eq!(steering.end().0, Some(0));
+    everything_is_as_it_was(cluster);
+    assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none(), "not even a run directory");
+}
+
+#[test]
+fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let more = ["--apply", "--max", "indices.recovery.max_bytes_per_sec=2mb"];
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &more));
+    let set = steering.until("set");
+    assert_eq!((&set["setting"], &set["to"]), (&json!(LIMIT), &json!("2mb")), "{set}");
+    assert_eq!(cluster.settings()[LIMIT], "2mb");
+    assert!(cluster.settings()[LEASE].is_string(), "it says that it steers");
+    let kept = steering.until("keep");
+    let got = kept["got"].as_f64().unwrap();
+    assert!(got > 1.3, "twice the limit, {got} times the rate: {kept}");
+    // Another one does not steer beside it.
+    let other = steer(cluster.url(), dir.path(), &["--apply"]).output().unwrap();
+    failed(&other, 2, &["steers that cluster already"]);
+    assert_eq!(cluster.settings()[LIMIT], "2mb", "and hinders nobody");
+    signal(steering.child.id(), "INT");
+    let (code, said) = steering.end();
+    assert_eq!(code, Some(0), "{said:#?}");
+    let end = said.last().unwrap()["why"].as_str().unwrap();
+    assert!(end.contains("every setting is as it was"), "{end}");
+    everything_is_as_it_was(cluster);
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
+    steering.until("set");
+    steering.child.kill().unwrap();
+    steering.child.wait().unwrap();
+    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    assert_eq!(journals(dir.path()).len(), 1);
+    let mut command = Command::new(BINARY);
+    let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    everything_is_as_it_was(cluster);
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn the_lease_of_one_who_died_expires() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut left = persistent();
+    left[LEASE] = json!("20261125-010000-steer-1-0badcafe 7");
+    cluster.set(&left);
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
+    let waits = steering.until("wait");
+    assert!(waits["why"].as_str().unwrap().contains("20261125-010000-steer-1-0badcafe"), "{waits}");
+    let lease = steering.until("lease");
+    assert!(lease["why"].as_str().unwrap().contains("died"), "{lease}");
+    signal(steering.child.id(), "TERM");
+    assert_eq!(steering.end().0, Some(0));
+    everything_is_as_it_was(cluster);
+}
+
+#[test]
+fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
+    steering.until("set");
+    cluster.set(&json!({ LIMIT: "3mb" }));
+    let (code, said) = steering.end();
+    assert_eq!(code, Some(1), "{said:#?}");
+    let end = said.last().unwrap()["why"].as_str().unwrap();
+    for word in ["somebody else", "3mb", LIMIT] {
+        assert!(end.contains(word), "{word}: {end}");
+    }
+    let mut left = persistent();
+    left[LIMIT] = json!("3mb");
+    assert_eq!(cluster.settings(), left);
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn what_helped_stays_where_that_is_wanted() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let more = ["--apply", "--keep", "--max", "indices.recovery.max_bytes_per_sec=2mb"];
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &more));
+    steering.until("keep");
+    signal(steering.child.id(), "TERM");
+    assert_eq!(steering.end().0, Some(0));
+    let mut left = persistent();
+    left[LIMIT] = json!("2mb");
+    assert_eq!(cluster.settings(), left, "and no lease");
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn what_is_asked_wrongly_is_said_before_anything_is_looked_at() {
+    let url = "http://127.0.0.1:1";
+    let limit = "indices.recovery.max_bytes_per_sec";
+    refused(&["steer", url, "--max", "indices.recovery.max_byte_per_sec=1mb"], &[limit]);
+    refused(&["steer", url, "--max", limit], &["NAME=VALUE"]);
+    refused(&["steer", url, "--max", &format!("{limit}=much")], &["400mb"]);
+    refused(&["steer", url, "--keep"], &["--apply"]);
+    refused(&["steer", url, "--apply", "--dry-run"], &["--dry-run"]);
+    refused(&["steer", url, "--guard-p99", "200ms"], &["--guard"]);
+    refused(&["steer", url, "--guard", "http://other:9200/_search"], &["a path on that cluster"]);
+    refused(&["steer", url, "--interval", "1ms"], &["250ms"]);
+    let cluster = Cluster::start(1);
+    let missing = ["steer", cluster.url(), "--guard", "nothing/_search"];
+    refused(&missing, &["does not answer it", "404"]);
+}

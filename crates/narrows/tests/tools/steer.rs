@@ -1,0 +1,149 @@
+//! `steer` on OpenSearch: a recovery that a throttle holds.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clusters::{ClusterSpec, Clusters, OpenSearchClusters, TopologySpec};
+use serde_json::{Value, json};
+use testbed::CannotRun;
+
+use crate::common::steered::{Steering, journals, steer};
+use crate::common::{BINARY, noise, said, signal};
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+const LEASE: &str = "cluster.metadata.narrows_steerer";
+const FOUND: &str = "1mb";
+/// Of a recovery that began so many bytes have come before it is steered: OpenSearch counts a while without any.
+const BEGUN_BYTES: u64 = 1 << 20;
+
+/// A cluster whose recoveries are throttled.
+struct Throttled {
+    target: OpenSearchClusters,
+}
+
+impl Throttled {
+    async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.target.request("c", method, path, body.into()).await.unwrap().json().unwrap()
+    }
+
+    async fn fill(&self) {
+        self.ask("PUT", "/_cluster/settings", json!({ "persistent": persistent() })).await;
+        self.ask("PUT", "/orders", noise::index(1)).await;
+        for lines in noise::bulks(8000) {
+            let sent = self.target.request("c", "POST", "/orders/_bulk", lines.into()).await;
+            assert_eq!(sent.unwrap().json().unwrap()["errors"], false);
+        }
+        self.ask("POST", "/orders/_flush", Value::Null).await;
+    }
+
+    /// Lets a replica recover anew.
+    async fn recover(&self) {
+        for replicas in [0, 1] {
+            let body = json!({ "number_of_replicas": replicas });
+            self.ask("PUT", "/orders/_settings", body).await;
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        let give_up = Instant::now() + Duration::from_secs(60);
+        loop {
+            let answer = self.ask("GET", "/orders/_recovery?active_only=true", Value::Null).await;
+            let bytes = answer.pointer("/orders/shards/0/index/size/recovered_in_bytes").cloned();
+            if bytes.and_then(|bytes| bytes.as_u64()).is_some_and(|bytes| bytes >= BEGUN_BYTES) {
+                return;
+            }
+            assert!(Instant::now() < give_up, "no recovery began: {answer}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    async fn settings(&self) -> Value {
+        let all = self.ask("GET", "/_cluster/settings?flat_settings=true", Value::Null).await;
+        assert_eq!(all["transient"], json!({}));
+        all["persistent"].clone()
+    }
+
+    fn urls(&self) -> String {
+        let nodes = self.target.nodes("c");
+        let urls: Vec<String> = nodes.iter().map(|node| format!("http://{}", node.http)).collect();
+        urls.join(",")
+    }
+
+    fn steer(&self, runs: &Path, more: &[&str]) -> Steering {
+        Steering::start(steer(&self.urls(), runs, &[&["--apply"], more].concat()))
+    }
+}
+
+fn persistent() -> Value {
+    json!({ LIMIT: FOUND })
+}
+
+pub fn opensearch_is_steered_and_everything_is_as_it_was() -> Result<(), CannotRun> {
+    world::real_world::run(1, async |env| {
+        let mut target = OpenSearchClusters::new(&env);
+        let cluster = ClusterSpec { name: "c".into(), nodes: 2, settings: Default::default() };
+        let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
+        if let Err(error) = target.start(&topology).await {
+            let error = error.to_string();
+            assert!(error.contains("mvn could not"), "{error}");
+            return Err(CannotRun(error));
+        }
+        let mut throttled = Throttled { target };
+        throttled.fill().await;
+        ctrl_c(&throttled).await;
+        kill_9(&throttled).await;
+        somebody_else(&throttled).await;
+        throttled.target.stop().await;
+        Ok(())
+    })
+}
+
+async fn ctrl_c(throttled: &Throttled) {
+    let dir = tempfile::tempdir().unwrap();
+    throttled.recover().await;
+    let mut steering = throttled.steer(dir.path(), &["--max", &format!("{LIMIT}=4mb")]);
+    let set = steering.until("set");
+    assert_eq!((&set["setting"], &set["from"]), (&json!(LIMIT), &json!(FOUND)), "{set}");
+    let kept = steering.until("keep");
+    println!("{set}\n{kept}");
+    let got = kept["got"].as_f64().unwrap();
+    assert!(got > 1.5, "twice the limit or more, {got} times the rate: {kept}");
+    let there = throttled.settings().await;
+    assert_ne!(there[LIMIT], FOUND);
+    assert!(there[LEASE].is_string(), "OpenSearch keeps a lease: {there}");
+    signal(steering.child.id(), "INT");
+    let (code, said) = steering.end();
+    assert_eq!(code, Some(0), "{said:#?}");
+    assert_eq!(throttled.settings().await, persistent());
+    assert!(journals(dir.path()).is_empty());
+}
+
+async fn kill_9(throttled: &Throttled) {
+    let dir = tempfile::tempdir().unwrap();
+    throttled.recover().await;
+    let mut steering = throttled.steer(dir.path(), &[]);
+    steering.until("set");
+    steering.child.kill().unwrap();
+    steering.child.wait().unwrap();
+    assert_ne!(throttled.settings().await, persistent());
+    assert_eq!(journals(dir.path()).len(), 1);
+    let mut command = Command::new(BINARY);
+    let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(throttled.settings().await, persistent());
+    assert!(journals(dir.path()).is_empty());
+}
+
+async fn somebody_else(throttled: &Throttled) {
+    let dir = tempfile::tempdir().unwrap();
+    throttled.recover().await;
+    let mut steering = throttled.steer(dir.path(), &[]);
+    steering.until("set");
+    let body = json!({ "persistent": { LIMIT: "1500kb" } });
+    throttled.ask("PUT", "/_cluster/settings", body).await;
+    let (code, said) = steering.end();
+    assert_eq!(code, Some(1), "{said:#?}");
+    let end = said.last().unwrap()["why"].as_str().unwrap();
+    assert!(end.contains("somebody else") && end.contains("1500kb"), "{end}");
+    assert_eq!(throttled.settings().await, json!({ LIMIT: "1500kb" }));
+}

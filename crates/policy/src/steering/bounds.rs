@@ -1,0 +1,136 @@
+//! Which settings are ever touched, how their values are read and written, and how far they may rise.
+
+use std::collections::BTreeMap;
+
+use record::names::did_you_mean;
+use record::units::{parse_size, parse_throttle, show_size_setting};
+
+use super::look::{Lever, Role};
+
+/// Every setting that is ever touched. All are dynamic in the releases that have them.
+pub const STEERED: [(&str, Role); 10] = [
+    ("indices.recovery.max_bytes_per_sec", Role::Rate),
+    ("indices.recovery.max_concurrent_file_chunks", Role::Chunks),
+    ("indices.recovery.chunk_size", Role::ChunkSize),
+    ("indices.recovery.max_concurrent_operations", Role::Operations),
+    ("cluster.routing.allocation.node_concurrent_recoveries", Role::Slots),
+    ("ccr.indices.recovery.max_bytes_per_sec", Role::Rate),
+    ("ccr.indices.recovery.max_concurrent_file_chunks", Role::Chunks),
+    ("ccr.indices.recovery.chunk_size", Role::ChunkSize),
+    ("plugins.replication.follower.index.recovery.max_concurrent_file_chunks", Role::Chunks),
+    ("plugins.replication.follower.index.recovery.chunk_size", Role::ChunkSize),
+];
+
+/// A limiter may rise to so many times what was found where nobody said how far.
+const RATE_TIMES: u64 = 8;
+/// And never above this.
+const RATE_MOST: u64 = 1 << 30;
+/// Chunks may grow to this: each that is in flight takes as much memory at both ends.
+const CHUNK_MOST: u64 = 4 << 20;
+/// Batches at once that the field allows.
+const OPERATIONS_MOST: u64 = 4;
+const SLOTS_TIMES: u64 = 4;
+const SLOTS_MOST: u64 = 16;
+/// Where a release does not say how many chunks it takes.
+const CHUNKS_MOST: u64 = 5;
+
+/// How far each setting may rise.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    said: BTreeMap<String, u64>,
+}
+
+/// A bound that cannot be kept to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WrongBound {
+    /// No setting of this name is ever touched; the names that are near, or nothing.
+    Unknown(String),
+    /// No value of that setting; what is accepted.
+    Value(&'static str),
+}
+
+impl Bounds {
+    /// Never raise `name` above `value`.
+    pub fn at_most(&mut self, name: &str, value: &str) -> Result<(), WrongBound> {
+        let Some((_, role)) = STEERED.iter().find(|(known, _)| *known == name) else {
+            return Err(WrongBound::Unknown(did_you_mean(name, STEERED.map(|(name, _)| name))));
+        };
+        let most = amount(*role, value).ok_or(WrongBound::Value(match role {
+            Role::Rate => "write a rate as the cluster does, for example 400mb",
+            Role::ChunkSize => "write a size as the cluster does, for example 1mb",
+            _ => "write a whole number from 1 on",
+        }))?;
+        self.said.insert(name.to_owned(), most);
+        Ok(())
+    }
+
+    /// How far a setting may rise that was found at `found`.
+    pub(super) fn most(&self, lever: &Lever, found: u64) -> u64 {
+        let usual = match lever.role {
+            Role::Rate => found.saturating_mul(RATE_TIMES).min(RATE_MOST),
+            Role::Chunks => lever.most.unwrap_or(CHUNKS_MOST),
+            Role::ChunkSize => CHUNK_MOST,
+            Role::Operations => OPERATIONS_MOST,
+            Role::Slots => found.saturating_mul(SLOTS_TIMES).min(SLOTS_MOST),
+        };
+        let said = self.said.get(&lever.name).copied().unwrap_or(usual);
+        lever.most.map_or(said, |most| most.min(said))
+    }
+}
+
+/// A value as a number; none where it sets no limit or cannot be read.
+pub(super) fn amount(role: Role, value: &str) -> Option<u64> {
+    match role {
+        Role::Rate => parse_throttle(value).ok().flatten(),
+        Role::ChunkSize => parse_size(value).ok(),
+        Role::Chunks | Role::Operations | Role::Slots => value.trim().parse().ok(),
+    }
+    .filter(|amount| *amount > 0)
+}
+
+/// A number as the cluster writes it.
+pub(super) fn text(role: Role, amount: u64) -> String {
+    match role {
+        Role::Rate | Role::ChunkSize => show_size_setting(amount),
+        Role::Chunks | Role::Operations | Role::Slots => amount.to_string(),
+    }
+}
+
+/// The next value above, `times` as large and no more than `most`, in round numbers; none where there is no room.
+pub(super) fn raised(role: Role, from: u64, times: f64, most: u64) -> Option<u64> {
+    let to = (from as f64 * times) as u64;
+    let to = match role {
+        // Whole kilobytes, or megabytes where there are some: a limit is written as a size.
+        Role::Rate | Role::ChunkSize if to >= 8 << 20 => to >> 20 << 20,
+        Role::Rate | Role::ChunkSize if to >= 8 << 10 => to >> 10 << 10,
+        _ => to.max(from + 1),
+    };
+    Some(to.min(most)).filter(|to| *to > from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_and_written_as_the_cluster_does() {
+        assert_eq!(amount(Role::Rate, "40mb"), Some(40 << 20));
+        assert_eq!(amount(Role::Rate, "-1"), None, "no limit is nothing to raise");
+        assert_eq!(amount(Role::Slots, "0"), None);
+        assert_eq!(text(Role::Rate, 160 << 20), "160mb");
+        assert_eq!(raised(Role::Rate, 40 << 20, 2.0, u64::MAX), Some(80 << 20));
+        assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 60 << 20), Some(60 << 20));
+        assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 40 << 20), None);
+        assert_eq!(raised(Role::Chunks, 1, 1.4, 8), Some(2));
+    }
+
+    #[test]
+    fn a_bound_is_of_a_setting_that_is_touched_and_has_a_value_of_its() {
+        let mut bounds = Bounds::default();
+        let limit = "indices.recovery.max_bytes_per_sec";
+        bounds.at_most(limit, "400mb").unwrap();
+        let wrong = bounds.at_most("indices.recovery.max_byte_per_sec", "1mb");
+        assert!(matches!(wrong, Err(WrongBound::Unknown(hint)) if hint.contains(limit)));
+        assert!(matches!(bounds.at_most(limit, "-1"), Err(WrongBound::Value(_))));
+    }
+}

@@ -1,0 +1,132 @@
+//! What a cluster shows at one moment. Plain data: whoever watches fills it in.
+
+use std::time::Duration;
+
+use record::observation::Setting;
+use world::Time;
+
+/// What a setting rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Bytes a second that the recoveries of a node move at most.
+    Rate,
+    /// Chunks that one recovery has in flight.
+    Chunks,
+    /// Bytes of a chunk.
+    ChunkSize,
+    /// Batches of operations that one recovery has in flight.
+    Operations,
+    /// Recoveries of a node at once.
+    Slots,
+}
+
+/// A setting that may be changed, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lever {
+    /// Its name.
+    pub name: String,
+    /// What it rules.
+    pub role: Role,
+    /// Its value, and where it is set.
+    pub setting: Setting,
+    /// The highest value that this release takes; none where that is not known.
+    pub most: Option<u64>,
+    /// Whether it is read when a recovery begins, so that only later recoveries obey it.
+    pub later_only: bool,
+}
+
+/// Where the limit lies that holds recoveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// The limiter of a node.
+    Rate,
+    /// What is in flight.
+    InFlight,
+    /// Batches of operations in flight.
+    Operations,
+    /// Recovery slots.
+    Slots,
+    /// Something that no setting of these lifts: disks, cores, the link.
+    Elsewhere,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Holds {
+    /// What is worth changing, in this order.
+    pub fn roles(self) -> &'static [Role] {
+        match self {
+            Holds::Rate => &[Role::Rate],
+            Holds::InFlight | Holds::Unknown => &[Role::Chunks, Role::ChunkSize],
+            Holds::Operations => &[Role::Operations],
+            Holds::Slots => &[Role::Slots],
+            Holds::Elsewhere => &[],
+        }
+    }
+}
+
+/// What was made out, one for each finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Where the limit lies.
+    pub holds: Holds,
+    /// Its name: `rate limit`.
+    pub label: String,
+    /// The setting that would lift it; none where none was named.
+    pub setting: Option<String>,
+    /// Times today's rate, at most, that lifting it brings; none where that is not known.
+    pub gain: Option<f64>,
+}
+
+/// What the users of the cluster feel. What is not told is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Foreground {
+    /// Mean time of a search since the look before, on the node where it is longest, in milliseconds.
+    pub search_ms: Option<f64>,
+    /// The same of an operation that is indexed.
+    pub indexing_ms: Option<f64>,
+    /// How long each query of the guard took since the look before, in milliseconds.
+    pub probes_ms: Vec<f64>,
+    /// Queries of the guard that failed since the look before.
+    pub probes_failed: u32,
+    /// Requests that were refused for want of room since the look before.
+    pub rejected: u64,
+    /// How often breakers tripped since the look before.
+    pub tripped: u64,
+    /// Use of the cores of the busiest node, 0 to 1.
+    pub cpu: Option<f64>,
+    /// Share of the time in garbage collections, on the node where it is largest.
+    pub gc: Option<f64>,
+}
+
+impl Foreground {
+    /// Whether anybody was seen to search or to index.
+    pub fn is_idle(&self) -> bool {
+        self.search_ms.is_none() && self.indexing_ms.is_none() && self.probes_ms.is_empty()
+    }
+}
+
+/// What the cluster shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    /// When.
+    pub at: Time,
+    /// Bytes that all recoveries have moved since the first look.
+    pub moved_bytes: u64,
+    /// Operations that all recoveries have replayed since the first look.
+    pub replayed_ops: u64,
+    /// The recoveries that go on, each by when it was first seen.
+    pub active: Vec<Time>,
+    /// Copies that wait for a recovery.
+    pub waiting: u32,
+    /// How long what is in flight takes to pass.
+    pub passes_in: Duration,
+    /// What holds recoveries, the strongest first.
+    pub verdicts: Vec<Verdict>,
+    /// The settings that may be changed.
+    pub levers: Vec<Lever>,
+    /// Whether the values of the settings are of this look, and not of an earlier one.
+    pub settings_are_new: bool,
+    /// What users feel.
+    pub foreground: Foreground,
+}
