@@ -51,6 +51,7 @@ mod surface_test;
 mod synthetic_batch;
 mod table;
 mod time_text;
+mod typed_keys;
 mod unchanged;
 mod update;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_body, bad_request};
-use super::search::{failed, found, job, search_one};
+use super::search::{Shape, failed, found, job, search_one};
 use super::time_text::span;
 use engine::search::{clear_scroll, next_page, scroll};
 use engine::transport::Failure;
@@ -24,7 +24,7 @@ pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
     let Some(text) = call.query.get("scroll") else { return search_one(call).await };
     let keep_alive = keep_alive(&call, Some(text))?;
     let body = call.body.clone();
-    let (job, as_int) = job(&call, call.indices(), &call.query, &body)?;
+    let (job, shape) = job(&call, call.indices(), &call.query, &body)?;
     let request = job.request.clone();
     let refused = [
         (request.size == 0, "[size] cannot be [0] in a scroll context"),
@@ -40,7 +40,7 @@ pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
         return Err(bad_request(why));
     }
     match scroll(call.node.search(), job, keep_alive).await {
-        Ok((outcome, id)) => found(&call, (&request, Some(&id)), outcome, as_int),
+        Ok((outcome, id)) => found(&call, (&request, Some(&id)), outcome, shape),
         Err(failures) => Ok(failed(&failures)),
     }
 }
@@ -111,6 +111,7 @@ impl Asked {
 pub(super) async fn next(call: Call) -> Result<Reply, Failure> {
     let asked = Asked::read(&call)?;
     let as_int = call.query.flag("rest_total_hits_as_int", false)?;
+    let shape = Shape { as_int, typed: None };
     let [id] = asked.ids.as_slice() else {
         return Err(bad_request("Validation Failed: 1: scrollId is missing;"));
     };
@@ -120,7 +121,7 @@ pub(super) async fn next(call: Call) -> Result<Reply, Failure> {
     // The first page had them.
     request.aggregations.clear();
     match page.found {
-        Ok(outcome) => found(&call, (&request, Some(id)), outcome, as_int),
+        Ok(outcome) => found(&call, (&request, Some(id)), outcome, shape),
         Err(failures) => Ok(failed(&failures)),
     }
 }

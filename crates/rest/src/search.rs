@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use query::{
-    Literal, SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search, parse_sort,
-    parse_track_total_hits,
+    Literal, Mapping, SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search,
+    parse_sort, parse_track_total_hits,
 };
 
 use super::answer::Reply;
@@ -15,7 +15,9 @@ use super::call::Call;
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::names::indices;
 use super::parameters::Query;
+use super::typed_keys::{TypedKey, typed};
 use engine::search::{Hit, Preference, SearchJob, SearchOutcome, ShardFailure, search};
+use engine::state::ClusterState;
 use engine::transport::Failure;
 
 /// Parameters of `_search`. Some are known so that they are refused in words.
@@ -66,8 +68,8 @@ const MAX_SEARCH_BYTES: usize = 10 << 20;
 /// `GET /{index}/_search`.
 pub(super) async fn search_one(call: Call) -> Result<Reply, Failure> {
     let body = call.body.clone();
-    let (job, as_int) = job(&call, call.indices(), &call.query, &body)?;
-    answer(&call, job, as_int).await
+    let (job, shape) = job(&call, call.indices(), &call.query, &body)?;
+    answer(&call, job, shape).await
 }
 
 fn check_size(body: &[u8]) -> Result<(), Failure> {
@@ -80,13 +82,35 @@ fn check_size(body: &[u8]) -> Result<(), Failure> {
     )))
 }
 
-/// What is to be searched, by body and parameters; and whether the total is to be a bare number.
+/// How an answer is written.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Whether the total is a bare number.
+    pub(super) as_int: bool,
+    /// Names of aggregations, where they are to begin with their type.
+    pub(super) typed: Option<Vec<TypedKey>>,
+}
+
+impl Shape {
+    fn of(query: &Query, job: &SearchJob, state: &ClusterState) -> Result<Shape, Failure> {
+        let as_int = query.flag("rest_total_hits_as_int", false)?;
+        let mut shape = Shape { as_int, typed: None };
+        if query.flag("typed_keys", false)? {
+            let mappings = job.indices.iter().map(|name| &state.indices[name].mappings);
+            let mappings = mappings.map(Mapping::stored).collect::<Result<Vec<_>, _>>()?;
+            shape.typed = Some(TypedKey::all(&job.request.aggregations, &mappings));
+        }
+        Ok(shape)
+    }
+}
+
+/// What is to be searched, by body and parameters; and how it is answered.
 pub(super) fn job(
     call: &Call,
     expression: Option<&str>,
     query: &Query,
     body: &[u8],
-) -> Result<(SearchJob, bool), Failure> {
+) -> Result<(SearchJob, Shape), Failure> {
     check_size(body)?;
     refuse(query)?;
     let mut request = parse_search(body)?;
@@ -112,9 +136,10 @@ pub(super) fn job(
     let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
     let default = call.node.core().settings().search_default_allow_partial_results();
     let allow_partial = query.flag("allow_partial_search_results", default)?;
-    let as_int = query.flag("rest_total_hits_as_int", false)?;
     let request = Arc::new(request);
-    Ok((SearchJob { indices: names, request, preference, fresh: false, allow_partial }, as_int))
+    let job = SearchJob { indices: names, request, preference, fresh: false, allow_partial };
+    let shape = Shape::of(query, &job, &state)?;
+    Ok((job, shape))
 }
 
 /// Refuses what the engine does not have.
@@ -128,10 +153,8 @@ fn refuse(query: &Query) -> Result<(), Failure> {
             ));
         }
     }
-    for name in ["explain", "typed_keys"] {
-        if query.flag(name, false)? {
-            return Err(not_supported(&format!("[{name}]"), "leave it out"));
-        }
+    if query.flag("explain", false)? {
+        return Err(not_supported("[explain]", "leave it out"));
     }
     match query.get("search_type") {
         None | Some("" | "query_then_fetch") => Ok(()),
@@ -183,10 +206,10 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure>
     Ok(())
 }
 
-async fn answer(call: &Call, job: SearchJob, as_int: bool) -> Result<Reply, Failure> {
+async fn answer(call: &Call, job: SearchJob, shape: Shape) -> Result<Reply, Failure> {
     let request = job.request.clone();
     match search(call.node.search(), job).await {
-        Ok(outcome) => found(call, (&request, None), outcome, as_int),
+        Ok(outcome) => found(call, (&request, None), outcome, shape),
         Err(failures) => Ok(failed(&failures)),
     }
 }
@@ -196,23 +219,23 @@ pub(super) fn found(
     call: &Call,
     (request, scroll): (&SearchRequest, Option<&str>),
     outcome: SearchOutcome,
-    as_int: bool,
+    shape: Shape,
 ) -> Result<Reply, Failure> {
     let max_buckets = call.node.core().settings().search_max_buckets() as usize;
-    Ok(Reply::written(200, written((request, scroll), outcome, as_int, max_buckets)?))
+    Ok(Reply::written(200, written((request, scroll), outcome, &shape, max_buckets)?))
 }
 
 /// The answer, with sources byte for byte.
 fn written(
     (request, scroll): (&SearchRequest, Option<&str>),
     outcome: SearchOutcome,
-    as_int: bool,
+    shape: &Shape,
     max_buckets: usize,
 ) -> Result<Vec<u8>, Failure> {
     let sources = outcome.hits.iter().filter_map(|hit| hit.document.source.as_ref());
     let sources_bytes: usize = sources.map(|source| source.len()).sum();
     let mut text = Vec::with_capacity(512 + 256 * outcome.hits.len() + sources_bytes);
-    let total = match (request.track_total_hits, as_int) {
+    let total = match (request.track_total_hits, shape.as_int) {
         (TrackTotalHits::No, _) => None,
         (_, true) => Some(json!(outcome.total)),
         (_, false) => {
@@ -247,7 +270,14 @@ fn written(
     text.extend_from_slice(b"]}");
     if !request.aggregations.is_empty() {
         text.extend_from_slice(b",\"aggregations\":");
+        let begin = text.len();
         outcome.aggregations.write(&request.aggregations, max_buckets, &mut text)?;
+        if let Some(keys) = &shape.typed {
+            let read = serde_json::from_slice(&text.split_off(begin));
+            let mut answers: Map<String, Value> = read.expect("an object was written");
+            typed(keys, &mut answers);
+            text.extend_from_slice(Value::Object(answers).to_string().as_bytes());
+        }
     }
     text.push(b'}');
     Ok(text)
@@ -364,7 +394,7 @@ pub(super) async fn search_many(call: Call) -> Result<Reply, Failure> {
     // One after another: each spreads over its shards by itself, and the answer has their order.
     for (at, job) in jobs.into_iter().enumerate() {
         let reply = match job {
-            Ok((job, as_int)) => answer(&call, job, as_int).await,
+            Ok((job, shape)) => answer(&call, job, shape).await,
             Err(failure) => Err(failure),
         };
         if at > 0 {
@@ -399,8 +429,10 @@ fn write_response(text: &mut Vec<u8>, reply: Result<Reply, Failure>) {
 fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query), Failure> {
     let mut expression = call.indices().map(str::to_owned);
     let mut query = Query::default();
-    if call.query.flag("rest_total_hits_as_int", false)? {
-        query.set("rest_total_hits_as_int", "true");
+    for name in ["rest_total_hits_as_int", "typed_keys"] {
+        if call.query.flag(name, false)? {
+            query.set(name, "true");
+        }
     }
     let line = line.trim_ascii();
     if line.is_empty() {

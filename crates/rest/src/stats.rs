@@ -10,7 +10,7 @@ use store::ShardStats;
 use super::answer::Reply;
 use super::call::Call;
 use super::cluster::state_name;
-use super::error::{bad_request, not_supported};
+use super::error::bad_request;
 use super::names::{indices, matches};
 use super::spread::{AskedCopy, copies, on_shards, shards_json, started};
 use engine::shard::stats_json;
@@ -19,7 +19,7 @@ use engine::transport::{Failure, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Parameters of `_stats`. Some are known so that they are refused in words.
+/// Parameters of `_stats`. By fields and groups nothing is counted.
 pub(super) const KNOWN: &[&str] = &[
     "completion_fields",
     "fielddata_fields",
@@ -102,7 +102,10 @@ fn sums<'a>(
 ) -> Map<String, Value> {
     let mut sums = stats_json(copies);
     if let Some(wanted) = wanted {
-        sums.retain(|name, _| wanted.iter().any(|pattern| matches(pattern, name)));
+        sums.retain(|name, _| {
+            let name = if name == "merges" { "merge" } else { name }; // The path names it so.
+            wanted.iter().any(|pattern| matches(pattern, name))
+        });
     }
     sums
 }
@@ -115,14 +118,6 @@ struct Answered {
 
 /// `GET /_stats`, `GET /{index}/_stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
-    for name in ["fields", "completion_fields", "fielddata_fields", "groups"] {
-        if call.query.get(name).is_some_and(|text| !text.is_empty()) {
-            return Err(not_supported(
-                &format!("[{name}] in _stats"),
-                "leave it out; nothing is counted by fields or groups",
-            ));
-        }
-    }
     let level = level(call.query.get("level"))?;
     let wanted = metrics(call.part("metric"))?;
     let wanted = wanted.as_deref();
@@ -235,6 +230,8 @@ mod tests {
         let some = sums([&stats, &stats], Some(&["docs", "re*"]));
         assert_eq!(some["docs"], json!({ "count": 6, "deleted": 0 }));
         assert_eq!(some.keys().collect::<Vec<_>>(), ["docs", "refresh", "request_cache"]);
+        let merges = sums([&ShardStats { merging: 2, ..ShardStats::default() }], Some(&["merge"]));
+        assert_eq!(Value::Object(merges), json!({ "merges": { "current": 2 } }));
         assert!(level(Some("shard")).is_err());
     }
 }

@@ -231,6 +231,8 @@ pub struct ShardStats {
     pub store_bytes: u64,
     /// Segments as of the last refresh.
     pub segments: u64,
+    /// Merges of segments that go on.
+    pub merging: u64,
     /// Operations in the log.
     pub log_ops: u64,
     /// Bytes of the log.

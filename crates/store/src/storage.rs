@@ -209,6 +209,11 @@ impl ShardStorage {
         either!(self, storage => storage.counts())
     }
 
+    /// Merges that go on.
+    pub(crate) fn merging(&self) -> u64 {
+        either!(self, storage => storage.merging())
+    }
+
     /// Operations of the log with these sequence numbers, ascending, each once.
     pub(crate) async fn ops_between(
         &self,

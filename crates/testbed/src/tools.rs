@@ -1,5 +1,7 @@
 //! What a test may need of the machine, and how it is had. `.ci/run` installs all of it.
 
+use std::path::{Path, PathBuf};
+
 use crate::SmallDisk;
 
 pub use machine::{
@@ -19,4 +21,28 @@ pub static MOUNT: machine::Tool = machine::Tool::new(
         Ok("a file system can be mounted".to_owned())
     },
     "run the tests as root",
+);
+
+/// Where `.ci/clients` puts other people's clients of Elasticsearch and OpenSearch.
+pub fn clients_folder() -> PathBuf {
+    workspace("target/clients")
+}
+
+fn workspace(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// Clients of Elasticsearch and OpenSearch, in the versions that the list of the tests has.
+pub static CLIENTS: machine::Tool = machine::Tool::new(
+    "clients of Elasticsearch and OpenSearch",
+    || {
+        let wanted = workspace("crates/narrows/tests/clients/list.txt");
+        let wanted = std::fs::read_to_string(wanted).map_err(|error| error.to_string())?;
+        match std::fs::read_to_string(clients_folder().join("list.txt")) {
+            Ok(installed) if installed == wanted => Ok("all of the list".to_owned()),
+            Ok(_) => Err("target/clients has other versions than the list".to_owned()),
+            Err(_) => Err("target/clients has no clients".to_owned()),
+        }
+    },
+    ".ci/clients",
 );

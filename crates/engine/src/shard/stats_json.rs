@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use store::{ShardStats, Timed};
 
-/// The sums over copies, by the names of the field's metrics. What this engine does not count is left out: merges above
-/// all, which the index library does by itself.
+/// The sums over copies, by the names of the field's metrics. What this engine does not count is left out, as of
+/// merges all but how many go on: the index library does them by itself.
 pub fn stats_json<'a>(copies: impl IntoIterator<Item = &'a ShardStats>) -> Map<String, Value> {
     let copies: Vec<&ShardStats> = copies.into_iter().collect();
     let sum = |of: fn(&ShardStats) -> u64| copies.iter().map(|copy| of(copy)).sum::<u64>();
@@ -46,6 +46,7 @@ pub fn stats_json<'a>(copies: impl IntoIterator<Item = &'a ShardStats>) -> Map<S
         },
         "refresh": { "total": refreshes.0, "total_time_in_millis": refreshes.1 },
         "flush": { "total": flushes.0, "total_time_in_millis": flushes.1 },
+        "merges": { "current": sum(|s| s.merging) },
         "segments": { "count": sum(|s| s.segments) },
         "translog": {
             "operations": sum(|s| s.log_ops),

@@ -2,6 +2,7 @@
 //! beside them.
 
 mod browser;
+mod clients;
 #[path = "../it/common/mod.rs"]
 mod common;
 mod cores;
@@ -39,6 +40,14 @@ testbed::main! {
     opensearch::a_setting_that_the_release_does_not_have_is_said [JAVA, MAVEN],
     opensearch::no_jvm_and_no_directory_outlives_a_killed_runner [JAVA, MAVEN],
     opensearch::that_maven_is_missing_is_said_with_the_command_that_installs_it [JAVA],
+    clients::drivers_race_a_track [CLIENTS],
+    clients::clients_of_python_work [CLIENTS],
+    clients::clients_of_javascript_work [CLIENTS],
+    clients::the_client_of_java_works [CLIENTS, JAVA],
+    clients::elasticdump_copies_an_index_out_and_in [CLIENTS],
+    clients::the_client_of_go_works [CLIENTS],
+    clients::curl_works [CLIENTS],
+    clients::the_matrix_of_clients_is_what_is_run [],
     ordinary_client::opensearch_py_works [OPENSEARCH_PY],
     terminal::watch_gives_the_terminal_back_whoever_ends_it [SCRIPT],
     terminal::a_disk_that_fills_does_not_take_the_table_with_it [MOUNT],

@@ -45,10 +45,12 @@ fn search(node: &Node) -> Result<SearchRequest> {
             "seq_no_primary_term" => request.seq_no_primary_term = value.bool(name)?,
             "timeout" => request.timeout_ms = timeout_ms(value)?,
             "ext" => request.cost = cost(value)?,
-            "stored_fields" => {
-                options.one_of(name, &["_none_"])?;
-                request.source.enabled = false;
-            }
+            "stored_fields" => match texts(value, name)?.join(",").as_str() {
+                "_none_" => request.source.enabled = false,
+                // No field is stored. Without them `_source` is shown, beside them where it is asked for.
+                "*" => request.source.enabled &= options.get("_source").is_some(),
+                _ => return Err(value.wrong(name, "_none_ or *")),
+            },
             "explain" | "profile" => drop(options.one_of(name, &["false"])?),
             _ => {}
         }
@@ -102,10 +104,11 @@ fn timeout_ms(node: &Node) -> Result<Option<u64>> {
     Ok(Some(time.as_millis() as u64))
 }
 
+fn texts(node: &Node, what: &str) -> Result<Vec<String>> {
+    node.items().iter().map(|item| item.text(what)).collect()
+}
+
 fn source(node: &Node) -> Result<SourceFilter> {
-    let texts = |node: &Node, what: &str| {
-        node.items().iter().map(|item| item.text(what)).collect::<Result<Vec<_>>>()
-    };
     let mut filter = SourceFilter::default();
     match &node.value {
         Value::Bool(enabled) => filter.enabled = *enabled,

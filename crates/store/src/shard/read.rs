@@ -152,6 +152,7 @@ impl Shard {
             deleted: counts.deleted,
             store_bytes: counts.store_bytes,
             segments: counts.segments,
+            merging: self.inner.storage.merging(),
             log_ops: counts.log_ops,
             log_bytes: counts.log_bytes,
             log_complete_from: seq_nos.complete_from,

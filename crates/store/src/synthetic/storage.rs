@@ -35,6 +35,8 @@ pub(crate) struct SyntheticStorage {
     mapping: RefCell<Mapping>,
     /// The files of the commit being made, and how many appends there were when it began: its log is synced with it.
     linked: RefCell<(BTreeMap<String, Rc<FileContent>>, u64)>,
+    /// Held by each merge that goes on.
+    merging: Rc<()>,
     _holder: Rc<()>,
 }
 
@@ -73,6 +75,7 @@ impl SyntheticStorage {
             index: RefCell::new(index),
             mapping: RefCell::new(mapping.clone()),
             linked: RefCell::default(),
+            merging: Rc::default(),
             _holder: holder,
         };
         Ok((arm, Found { stored, torn_bytes: 0 }))
@@ -88,6 +91,10 @@ impl SyntheticStorage {
 
     pub(crate) fn dir(&self) -> PathBuf {
         self.dir.clone()
+    }
+
+    pub(crate) fn merging(&self) -> u64 {
+        Rc::strong_count(&self.merging) as u64 - 1
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -252,6 +259,7 @@ impl SyntheticStorage {
 
     /// Real merges run beside the writes; here they delay the writes, with the same work on disk and core.
     async fn merge(&self, segments: usize) {
+        let _going_on = self.merging.clone();
         let (read, written) = self.index.borrow_mut().merge(segments, self.name());
         self.pass(Work::DiskRead { bytes: read }).await;
         self.pass(Work::Copy { bytes: read }).await;

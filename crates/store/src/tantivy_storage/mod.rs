@@ -6,6 +6,7 @@
 //! | `shared.rs` | what those closures share between threads |
 //! | `documents.rs` | parsing and indexing |
 //! | `queue.rs` | how much waits to be indexed |
+//! | `merges.rs` | how many merges go on |
 //! | `lookup.rs` | looking up, getting, counting, digesting |
 //! | `search/` | searching |
 //! | `analyzer.rs` | words of texts |
@@ -34,6 +35,7 @@ mod log_file;
 mod log_header;
 mod log_opening;
 mod lookup;
+mod merges;
 mod pin;
 mod queue;
 mod request_cache;
@@ -169,6 +171,10 @@ impl TantivyStorage {
     pub(crate) fn counts(&self) -> Counts {
         let (request_cache_hits, request_cache_misses) = self.cache.counts();
         Counts { request_cache_hits, request_cache_misses, ..self.shared.counts() }
+    }
+
+    pub(crate) fn merging(&self) -> u64 {
+        self.shared.merging()
     }
 
     async fn work<T: Send + 'static>(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::indexer::IndexWriterOptions;
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
 
@@ -16,6 +16,7 @@ use super::commits;
 use super::log::Log;
 use super::log_file::Piece;
 use super::log_opening::{self, Expected, OpenedLog};
+use super::merges::Merges;
 use super::queue::{Queue, Queued};
 use super::schema::{self, Fields};
 use crate::commit::{Commit, StoredCommit};
@@ -37,6 +38,7 @@ pub(super) struct Handles {
     writer: Mutex<Option<IndexWriter<Queued>>>,
     pub(super) queue: Arc<Queue>,
     reader: IndexReader,
+    merges: Merges,
 }
 
 /// Never more than one lock is held, but for the log's within the writer's.
@@ -109,15 +111,14 @@ impl Handles {
             reason: "its schema lacks the fields that every copy has".to_owned(),
         })?;
         let writer = open_writer(&index).map_err(refused("open a writer"))?;
-        let mut policy = LogMergePolicy::default();
-        policy.set_del_docs_ratio_before_merge(0.5);
-        writer.set_merge_policy(Box::new(policy));
+        let merges = Merges::new();
+        writer.set_merge_policy(Box::new(merges.clone()));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = reader.map_err(refused("open a reader"))?;
         let writer = Mutex::new(Some(writer));
         let mapping = Arc::new(mapping.clone());
         let queue = Arc::default();
-        Ok(Handles { fields, mapping, index, writer, queue, reader })
+        Ok(Handles { fields, mapping, index, writer, queue, reader, merges })
     }
 
     /// What the last refresh made searchable.
@@ -278,8 +279,15 @@ impl Shared {
         let handles = self.handles();
         let committed = handles.write(IndexWriter::commit);
         committed.map_err(|e| self.index_error("refresh the index", e))?;
+        handles.merges.forget_ended(&handles.index);
         handles.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
         self.count()
+    }
+
+    /// Merges that go on.
+    pub(super) fn merging(&self) -> u64 {
+        let handles = self.handles();
+        handles.merges.going_on(&handles.index)
     }
 
     /// Merges the smallest segments, if there are more than `max_num_segments`.
@@ -295,8 +303,11 @@ impl Shared {
         metas.sort_by_key(|meta| (meta.num_docs(), meta.id()));
         let count = metas.len() - max_num_segments + 1;
         let ids: Vec<_> = metas.iter().take(count).map(|meta| meta.id()).collect();
+        handles.merges.begin(&ids);
         let merge = handles.write(|writer| Ok(writer.merge(&ids)));
-        match merge.and_then(|merge| merge.wait()) {
+        let merged = merge.and_then(|merge| merge.wait());
+        handles.merges.end(&ids);
+        match merged {
             Ok(_) => Ok(Merge::Again),
             // Some of them are being merged already, or were just now.
             Err(TantivyError::InvalidArgument(_)) => Ok(Merge::Busy),

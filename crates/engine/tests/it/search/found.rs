@@ -13,7 +13,44 @@ real_world!(
     many_searches_in_one_request,
     writes_become_visible_by_time,
     a_field_is_found_in_all_its_ways_or_it_is_said,
+    answers_have_the_shape_that_typed_clients_ask_for,
 );
+
+/// Java's clients ask for names with types, elasticdump for stored fields, of which there are none.
+async fn answers_have_the_shape_that_typed_clients_ask_for(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 2, 0, 8).await;
+    let body = json!({"size": 0, "aggs": {
+        "words": {"terms": {"field": "word"}, "aggs": {"mean": {"avg": {"field": "n"}}}},
+        "days": {"date_histogram": {"field": "at", "calendar_interval": "day"}},
+        "none": {"terms": {"field": "nowhere"}},
+    }});
+    let path = "/a/_search?typed_keys=true";
+    let typed = c.must("POST", path, body.clone()).await["aggregations"].clone();
+    let plain = c.must("POST", "/a/_search", body.clone()).await["aggregations"].clone();
+    let names: Vec<&String> = typed.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["date_histogram#days", "sterms#words", "umterms#none"]);
+    assert_eq!(typed["date_histogram#days"], plain["days"]);
+    let bucket = &typed["sterms#words"]["buckets"][0];
+    assert_eq!((&bucket["key"], &bucket["doc_count"]), (&json!("red"), &json!(4)));
+    assert_eq!(bucket["avg#mean"], plain["words"]["buckets"][0]["mean"]);
+    let lines = bytes::Bytes::from(format!("{{\"index\":\"a\"}}\n{body}\n"));
+    let many = crate::common::raw(c.any(), "POST", "/_msearch?typed_keys=true", lines).await.1;
+    assert_eq!(many["responses"][0]["aggregations"], typed);
+
+    for (body, shown) in [
+        (json!({"stored_fields": ["*"], "_source": true}), true),
+        (json!({"_source": true, "stored_fields": "*"}), true),
+        (json!({"stored_fields": ["*"]}), false),
+        (json!({"stored_fields": "_none_"}), false),
+    ] {
+        let found = c.must("POST", "/a/_search", body.clone()).await;
+        assert_eq!(found["hits"]["hits"][0].get("_source").is_some(), shown, "{body}");
+    }
+    let (status, said) = c.ask("POST", "/a/_search", json!({"stored_fields": ["n"]})).await;
+    assert!(status == 400 && said.to_string().contains("_none_ or *"), "{said}");
+    c.stop().await;
+}
 
 async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     let c = Cluster::start(&env, "c", 3).await;

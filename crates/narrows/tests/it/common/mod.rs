@@ -129,6 +129,18 @@ fn is_alive(pid: u32) -> bool {
     !status.is_empty() && (threads > 1 || !status.contains(") Z "))
 }
 
+/// Processes whose home this is: what was started there, and what that started.
+pub fn processes_of_home(home: &Path) -> Vec<u32> {
+    let home = format!("HOME={}", home.display());
+    let of_home = |pid: &u32| {
+        let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+    };
+    let all = entries(Path::new("/proc"));
+    let all = all.iter().filter_map(|name| name.to_str()?.parse::<u32>().ok());
+    all.filter(of_home).collect()
+}
+
 /// Waits until these processes have ended.
 #[track_caller]
 pub fn all_end(pids: &[u32]) {

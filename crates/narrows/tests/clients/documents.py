@@ -1,0 +1,96 @@
+"""What users of opensearch-py and of elasticsearch-py 7 do: documents.py opensearchpy|elasticsearch URL
+
+Prints what it did as a line of JSON, or ends with the assertion that does not hold.
+"""
+
+import importlib
+import json
+import sys
+
+INDEX = "documents-of-python"
+SETTINGS = {"number_of_shards": 2, "number_of_replicas": 1}
+PROPERTIES = {"n": {"type": "long"}, "word": {"type": "keyword"}, "note": {"type": "text"}}
+
+
+def main(module, url):
+    library = importlib.import_module(module)
+    helpers = importlib.import_module(f"{module}.helpers")
+    connect = library.OpenSearch if module == "opensearchpy" else library.Elasticsearch
+    client = connect([url], timeout=30)
+    did = []
+    assert client.ping()
+
+    made = client.indices.create(
+        index=INDEX, body={"settings": SETTINGS, "mappings": {"properties": PROPERTIES}}
+    )
+    assert made["acknowledged"] and client.indices.exists(index=INDEX), made
+    shown = client.indices.get_mapping(index=INDEX)[INDEX]["mappings"]["properties"]
+    assert shown == PROPERTIES, shown
+    did.append("create index")
+
+    health = client.cluster.health(index=INDEX, wait_for_status="green")
+    assert health["status"] == "green" and health["number_of_nodes"] == 2, health
+    did.append("cluster health")
+
+    documents = (
+        {"_index": INDEX, "_id": n, "n": n, "word": f"w{n % 5}", "note": f"number {n}"}
+        for n in range(100)
+    )
+    assert helpers.bulk(client, documents, chunk_size=40) == (100, [])
+    did.append("bulk")
+
+    assert client.indices.refresh(index=INDEX)["_shards"] == {"total": 4, "successful": 4, "failed": 0}
+    assert client.count(index=INDEX)["count"] == 100
+    did.append("refresh")
+
+    body = {"query": {"range": {"n": {"gte": 90}}}, "sort": [{"n": "desc"}], "size": 3}
+    hits = client.search(index=INDEX, body=body)["hits"]
+    assert hits["total"] == {"value": 10, "relation": "eq"}, hits
+    assert [hit["_source"]["n"] for hit in hits["hits"]] == [99, 98, 97], hits
+    did.append("search")
+
+    aggregations = {"words": {"terms": {"field": "word"}, "aggs": {"mean": {"avg": {"field": "n"}}}}}
+    answer = client.search(index=INDEX, body={"size": 0, "aggs": aggregations})
+    buckets = answer["aggregations"]["words"]["buckets"]
+    found = {bucket["key"]: (bucket["doc_count"], bucket["mean"]["value"]) for bucket in buckets}
+    assert found == {f"w{k}": (20, 47.5 + k) for k in range(5)}, found
+    did.append("aggregate")
+
+    got = client.get(index=INDEX, id=7)
+    assert got["found"] and got["_source"] == {"n": 7, "word": "w2", "note": "number 7"}, got
+    did.append("get")
+
+    answer = client.update(index=INDEX, id=7, body={"doc": {"n": 700}})
+    assert answer["result"] == "updated" and answer["_version"] == 2, answer
+    assert client.get(index=INDEX, id=7)["_source"]["n"] == 700
+    did.append("update")
+
+    query = {"query": {"match": {"note": "number"}}}
+    scanned = {hit["_id"] for hit in helpers.scan(client, query, index=INDEX, size=30)}
+    assert scanned == {str(n) for n in range(100)}, scanned
+    did.append("scroll")
+
+    assert client.delete(index=INDEX, id=8)["result"] == "deleted"
+    assert not client.exists(index=INDEX, id=8)
+    did.append("delete by id")
+
+    try:
+        client.search(index="no-such-index", body={})
+        raise AssertionError("an index was found that there is not")
+    except library.exceptions.NotFoundError as error:
+        assert error.error == "index_not_found_exception", error
+    try:
+        client.create(index=INDEX, id=7, body={})
+        raise AssertionError("a document was created twice")
+    except library.exceptions.ConflictError as error:
+        assert error.error == "version_conflict_engine_exception", error
+    did.append("error")
+
+    assert client.indices.delete(index=INDEX)["acknowledged"]
+    assert not client.indices.exists(index=INDEX)
+    did.append("delete index")
+    print(json.dumps({"version": library.__versionstr__, "did": did}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

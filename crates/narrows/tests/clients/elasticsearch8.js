@@ -1,0 +1,94 @@
+// What users of @elastic/elasticsearch 8 do: elasticsearch8.js PACKAGE URL
+// Prints what it did as a line of JSON, or ends with the assertion that does not hold.
+'use strict';
+const assert = require('node:assert/strict');
+const { readFileSync } = require('node:fs');
+const [name, node] = process.argv.slice(2);
+const { Client, errors } = require(name);
+const { version } = JSON.parse(readFileSync(`${process.env.NODE_PATH}/${name}/package.json`));
+
+const index = 'documents-of-js';
+const properties = { n: { type: 'long' }, word: { type: 'keyword' }, note: { type: 'text' } };
+const did = [];
+
+async function main() {
+  const client = new Client({ node, requestTimeout: 30000 });
+  const settings = { number_of_shards: 2, number_of_replicas: 1 };
+  const made = await client.indices.create({ index, settings, mappings: { properties } });
+  assert(made.acknowledged);
+  assert.equal(await client.indices.exists({ index }), true);
+  assert.deepEqual((await client.indices.getMapping({ index }))[index].mappings.properties, properties);
+  did.push('create index');
+
+  const health = await client.cluster.health({ index, wait_for_status: 'green' });
+  assert.deepEqual([health.status, health.number_of_nodes], ['green', 2]);
+  did.push('cluster health');
+
+  const datasource = Array.from({ length: 100 }, (_, n) => ({ n, word: `w${n % 5}`, note: `number ${n}` }));
+  const stats = await client.helpers.bulk({
+    datasource,
+    flushBytes: 2000,
+    onDocument: (doc) => ({ index: { _index: index, _id: String(doc.n) } }),
+    onDrop: (doc) => assert.fail(JSON.stringify(doc)),
+  });
+  assert.deepEqual([stats.total, stats.successful, stats.failed], [100, 100, 0]);
+  did.push('bulk');
+
+  const refreshed = await client.indices.refresh({ index });
+  assert.deepEqual(refreshed._shards, { total: 4, successful: 4, failed: 0 });
+  assert.equal((await client.count({ index })).count, 100);
+  did.push('refresh');
+
+  const query = { range: { n: { gte: 90 } } };
+  const { hits } = await client.search({ index, query, sort: [{ n: 'desc' }], size: 3 });
+  assert.deepEqual(hits.total, { value: 10, relation: 'eq' });
+  assert.deepEqual(hits.hits.map((hit) => hit._source.n), [99, 98, 97]);
+  did.push('search');
+
+  const aggregations = { words: { terms: { field: 'word' }, aggs: { mean: { avg: { field: 'n' } } } } };
+  const { buckets } = (await client.search({ index, size: 0, aggregations })).aggregations.words;
+  const found = buckets.map((bucket) => [bucket.key, bucket.doc_count, bucket.mean.value]).sort();
+  assert.deepEqual(found, [0, 1, 2, 3, 4].map((k) => [`w${k}`, 20, 47.5 + k]));
+  did.push('aggregate');
+
+  const got = await client.get({ index, id: '7' });
+  assert.deepEqual(got._source, { n: 7, word: 'w2', note: 'number 7' });
+  did.push('get');
+
+  const updated = await client.update({ index, id: '7', doc: { n: 700 } });
+  assert.deepEqual([updated.result, updated._version], ['updated', 2]);
+  assert.equal((await client.get({ index, id: '7' }))._source.n, 700);
+  did.push('update');
+
+  const scanned = new Set();
+  for await (const page of client.helpers.scrollSearch({ index, size: 30, query: { match: { note: 'number' } } })) {
+    page.body.hits.hits.forEach((hit) => scanned.add(hit._id));
+  }
+  assert.equal(scanned.size, 100);
+  did.push('scroll');
+
+  assert.equal((await client.delete({ index, id: '8' })).result, 'deleted');
+  assert.equal(await client.exists({ index, id: '8' }), false);
+  did.push('delete by id');
+
+  const wrong = (status, type) => (error) => {
+    assert(error instanceof errors.ResponseError, error);
+    assert.deepEqual([error.statusCode, error.body.error.type], [status, type]);
+    return true;
+  };
+  await assert.rejects(client.search({ index: 'no-such-index' }), wrong(404, 'index_not_found_exception'));
+  const again = client.create({ index, id: '7', document: {} });
+  await assert.rejects(again, wrong(409, 'version_conflict_engine_exception'));
+  did.push('error');
+
+  assert((await client.indices.delete({ index })).acknowledged);
+  assert.equal(await client.indices.exists({ index }), false);
+  did.push('delete index');
+  await client.close();
+  console.log(JSON.stringify({ version, did }));
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,97 @@
+"""What users of elasticsearch-py 8 do: elasticsearch8.py URL
+
+Prints what it did as a line of JSON, or ends with the assertion that does not hold.
+"""
+
+import json
+import sys
+
+from elasticsearch import BadRequestError, ConflictError, Elasticsearch, NotFoundError, helpers
+from elasticsearch import __versionstr__ as version
+
+INDEX = "documents-of-python"
+PROPERTIES = {"n": {"type": "long"}, "word": {"type": "keyword"}, "note": {"type": "text"}}
+
+
+def main(url):
+    client = Elasticsearch(url, request_timeout=30)
+    did = []
+    assert client.ping() and client.info()["version"]["number"].startswith("7."), client.info()
+
+    made = client.indices.create(
+        index=INDEX,
+        settings={"number_of_shards": 2, "number_of_replicas": 1},
+        mappings={"properties": PROPERTIES},
+    )
+    assert made["acknowledged"] and client.indices.exists(index=INDEX), made
+    shown = client.indices.get_mapping(index=INDEX)[INDEX]["mappings"]["properties"]
+    assert shown == PROPERTIES, shown
+    did.append("create index")
+
+    health = client.cluster.health(index=INDEX, wait_for_status="green")
+    assert health["status"] == "green" and health["number_of_nodes"] == 2, health
+    did.append("cluster health")
+
+    documents = (
+        {"_index": INDEX, "_id": n, "n": n, "word": f"w{n % 5}", "note": f"number {n}"}
+        for n in range(100)
+    )
+    assert helpers.bulk(client, documents, chunk_size=40) == (100, [])
+    did.append("bulk")
+
+    shards = client.indices.refresh(index=INDEX)["_shards"]
+    assert shards == {"total": 4, "successful": 4, "failed": 0}, shards
+    assert client.count(index=INDEX)["count"] == 100
+    did.append("refresh")
+
+    found = client.search(index=INDEX, query={"range": {"n": {"gte": 90}}}, sort=[{"n": "desc"}], size=3)
+    hits = found["hits"]
+    assert hits["total"] == {"value": 10, "relation": "eq"}, hits
+    assert [hit["_source"]["n"] for hit in hits["hits"]] == [99, 98, 97], hits
+    did.append("search")
+
+    aggregations = {"words": {"terms": {"field": "word"}, "aggs": {"mean": {"avg": {"field": "n"}}}}}
+    answer = client.search(index=INDEX, size=0, aggregations=aggregations)
+    buckets = answer["aggregations"]["words"]["buckets"]
+    found = {bucket["key"]: (bucket["doc_count"], bucket["mean"]["value"]) for bucket in buckets}
+    assert found == {f"w{k}": (20, 47.5 + k) for k in range(5)}, found
+    did.append("aggregate")
+
+    got = client.get(index=INDEX, id="7")
+    assert got["found"] and got["_source"] == {"n": 7, "word": "w2", "note": "number 7"}, got
+    did.append("get")
+
+    answer = client.update(index=INDEX, id="7", doc={"n": 700})
+    assert answer["result"] == "updated" and answer["_version"] == 2, answer
+    assert client.get(index=INDEX, id="7")["_source"]["n"] == 700
+    did.append("update")
+
+    query = {"query": {"match": {"note": "number"}}}
+    scanned = {hit["_id"] for hit in helpers.scan(client, query=query, index=INDEX, size=30)}
+    assert scanned == {str(n) for n in range(100)}, scanned
+    did.append("scroll")
+
+    assert client.delete(index=INDEX, id="8")["result"] == "deleted"
+    assert not client.exists(index=INDEX, id="8")
+    did.append("delete by id")
+
+    for kind, wrong, request in [
+        (NotFoundError, "index_not_found_exception", lambda: client.search(index="no-such-index")),
+        (ConflictError, "version_conflict_engine_exception", lambda: client.create(index=INDEX, id="7", document={})),
+        (BadRequestError, "resource_already_exists_exception", lambda: client.indices.create(index=INDEX)),
+    ]:
+        try:
+            request()
+            raise AssertionError(f"{wrong} was not raised")
+        except kind as error:
+            assert error.error == wrong, error
+    did.append("error")
+
+    assert client.indices.delete(index=INDEX)["acknowledged"]
+    assert not client.indices.exists(index=INDEX)
+    did.append("delete index")
+    print(json.dumps({"version": version, "did": did}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,107 @@
+//! `typed_keys`: names of aggregations that begin with the type of their answer, `sterms#words`, by which typed clients
+//! know how to read it.
+
+use query::aggregation::{Aggregation, AggregationKind, Statistic};
+use query::{FieldType, Mapping};
+use serde_json::{Map, Value};
+
+/// An aggregation's name, with and without its type, and those within its buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TypedKey {
+    name: String,
+    typed: String,
+    subs: Vec<TypedKey>,
+}
+
+impl TypedKey {
+    /// Those of a request to indices with these mappings.
+    pub(super) fn all(of: &[Aggregation], mappings: &[Mapping]) -> Vec<TypedKey> {
+        let one = |aggregation: &Aggregation| TypedKey {
+            name: aggregation.name.clone(),
+            typed: format!("{}#{}", answer_type(aggregation, mappings), aggregation.name),
+            subs: TypedKey::all(&aggregation.subs, mappings),
+        };
+        of.iter().map(one).collect()
+    }
+}
+
+/// As the field names the answer. Of `terms` it depends on the values.
+fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
+    match &of.kind {
+        AggregationKind::Terms { .. } => {
+            let field = mappings.iter().find_map(|mapping| mapping.field(&of.field));
+            match field.map(|field| field.kind) {
+                None => "umterms",
+                Some(FieldType::Double | FieldType::Float) => "dterms",
+                Some(FieldType::Ip | FieldType::Keyword | FieldType::Text) => "sterms",
+                Some(_) => "lterms",
+            }
+        }
+        AggregationKind::Histogram(histogram) if histogram.of_dates => "date_histogram",
+        AggregationKind::Histogram(_) => "histogram",
+        AggregationKind::Range(_) => "range",
+        AggregationKind::Cardinality { .. } => "cardinality",
+        AggregationKind::Percentiles(_) => "tdigest_percentiles",
+        AggregationKind::Stats(statistic) => match statistic {
+            Statistic::Min => "min",
+            Statistic::Max => "max",
+            Statistic::Avg => "avg",
+            Statistic::Sum => "sum",
+            Statistic::ValueCount => "value_count",
+            Statistic::Stats => "stats",
+            Statistic::Extended { .. } => "extended_stats",
+        },
+    }
+}
+
+/// The answers to aggregations, under their typed names.
+pub(super) fn typed(keys: &[TypedKey], answers: &mut Map<String, Value>) {
+    for TypedKey { name, typed: typed_name, subs } in keys {
+        let Some(mut answer) = answers.remove(name) else { continue };
+        let buckets: Vec<&mut Value> = match answer.get_mut("buckets") {
+            Some(Value::Array(buckets)) => buckets.iter_mut().collect(),
+            Some(Value::Object(buckets)) => buckets.values_mut().collect(),
+            _ => Vec::new(),
+        };
+        buckets.into_iter().filter_map(Value::as_object_mut).for_each(|bucket| typed(subs, bucket));
+        answers.insert(typed_name.clone(), answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::parse_search;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_begin_with_the_type_of_the_answer() {
+        let request = parse_search(
+            br#"{"aggs":{"w":{"terms":{"field":"word"},"aggs":{"a":{"avg":{"field":"n"}},
+                "r":{"range":{"field":"n","keyed":true,"ranges":[{"key":"low","to":5}]},
+                "aggs":{"t":{"terms":{"field":"x"}}}}}},"n":{"terms":{"field":"n"}}}}"#,
+        )
+        .unwrap();
+        let mapping = json!({ "properties": {
+            "word": { "type": "keyword" }, "n": { "type": "long" }, "x": { "type": "float" }
+        } });
+        let keys = TypedKey::all(&request.aggregations, &[Mapping::parse(&mapping).unwrap()]);
+        let mut answer = json!({
+            "w": { "buckets": [{ "key": "a", "doc_count": 1, "a": { "value": 1.0 },
+                "r": { "buckets": { "low": { "doc_count": 1, "t": { "buckets": [] } } } } }] },
+            "n": { "buckets": [] },
+        });
+        typed(&keys, answer.as_object_mut().unwrap());
+        assert_eq!(
+            answer,
+            json!({
+                "sterms#w": { "buckets": [{ "key": "a", "doc_count": 1, "avg#a": { "value": 1.0 },
+                    "range#r": { "buckets": { "low": { "doc_count": 1, "dterms#t": { "buckets": [] } } } } }] },
+                "lterms#n": { "buckets": [] },
+            })
+        );
+        let unmapped = TypedKey::all(&request.aggregations, &[]);
+        assert_eq!(unmapped[1].typed, "umterms#n");
+    }
+}
