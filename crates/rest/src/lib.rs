@@ -36,6 +36,7 @@ mod partial_update;
 mod recovery;
 mod refusal;
 mod remote;
+mod reroute;
 mod rollover;
 mod router;
 mod scroll;
