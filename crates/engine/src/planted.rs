@@ -70,6 +70,15 @@ pub const FAILED_SHARD_UNSAID: &str = "engine: a search does not say that a shar
 /// A search asks a copy before it has everything.
 pub const SEARCHED_BEFORE_STARTED: &str = "engine: a search reads a copy that is still recovering";
 
+/// A primary that is moved hands over while operations run.
+pub const HAND_OFF_WAITS_FOR_NOTHING: &str = "engine: a hand-off waits for no operations";
+/// A primary that has handed over takes operations, and acknowledges them.
+pub const HANDED_OVER_AND_TAKEN: &str = "engine: a primary that has handed over takes writes";
+/// The target of a primary is reported as started before the primary has handed over.
+pub const STARTED_BEFORE_HAND_OFF: &str = "engine: a target is started before the hand-off";
+/// A primary that hands over gives its target no leases.
+pub const HAND_OFF_WITHOUT_LEASES: &str = "engine: a hand-off leaves the leases behind";
+
 /// All that random runs with faults must find.
 pub const ALL: &[&str] = &[
     FAILED_REPLICA_IGNORED,
@@ -105,4 +114,12 @@ pub const ALL: &[&str] = &[
     LEASE_KEEPS_NOTHING,
     FAILED_SHARD_UNSAID,
     SEARCHED_BEFORE_STARTED,
+];
+
+/// All that random runs in which copies are moved must find.
+pub const OF_MOVES: &[&str] = &[
+    HAND_OFF_WAITS_FOR_NOTHING,
+    HANDED_OVER_AND_TAKEN,
+    STARTED_BEFORE_HAND_OFF,
+    HAND_OFF_WITHOUT_LEASES,
 ];

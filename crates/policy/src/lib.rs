@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backoff;
+pub mod balancing;
 pub mod failures;
 pub mod following;
 pub mod foreground;

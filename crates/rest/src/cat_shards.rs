@@ -146,8 +146,15 @@ fn shard_row(
     stats: Option<&ShardStats>,
 ) -> Vec<Cell> {
     let node = copy.node.as_deref();
-    let address =
-        node.and_then(|name| state.members.get(name)).map(|n| n.transport_address.as_str());
+    let address = |node: Option<&str>| Some(state.members.get(node?)?.transport_address.as_str());
+    // As the field writes it: the node, and to where it moves.
+    let shown_node = node.map(|node| match copy.relocating_node() {
+        Some(to) => {
+            let ip = address(Some(to)).map(host).unwrap_or_default();
+            format!("{node} -> {ip} {to} {to}")
+        }
+        None => node.to_owned(),
+    });
     let unassigned = match copy.state {
         CopyState::Unassigned { reason, at_ms } => Some((reason.name(), moment(at_ms))),
         _ => None,
@@ -158,11 +165,11 @@ fn shard_row(
         index.into(),
         Cell::Number(u64::from(shard)),
         if copy.primary { "p" } else { "r" }.into(),
-        state_name(&copy.state).into(),
+        state_name(copy).into(),
         number(|stats| Some(stats.documents)),
         stats.map(|stats| Cell::Size(stats.store_bytes)).into(),
-        address.map(host).into(),
-        node.into(),
+        address(node).map(host).into(),
+        shown_node.into(),
         node.into(),
         copy.recovery().map(|from| from.kind().to_ascii_lowercase()).into(),
         unassigned.as_ref().map(|(_, at)| at.as_str()).into(),

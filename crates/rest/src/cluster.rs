@@ -1,14 +1,14 @@
-//! `/`, `_cluster/state` and `_cluster/reroute`.
+//! `/` and `_cluster/state`.
 
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use super::error::{bad_request, not_supported};
+use super::error::bad_request;
 use super::identity::{host, manager, release};
 use super::names::{indices, matches_any};
 use engine::settings::{flat, nested};
-use engine::state::{ClusterState, CopyState, Event, IndexShardRoutingTable};
+use engine::state::{ClusterState, CopyState, IndexShardRoutingTable, ShardCopy};
 use engine::transport::Failure;
 
 /// `GET /`.
@@ -106,7 +106,7 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
     json!({ "cluster_uuid": state.cluster_uuid, "indices": indices })
 }
 
-fn routing_json(state: &ClusterState, names: &[String]) -> Value {
+pub(super) fn routing_json(state: &ClusterState, names: &[String]) -> Value {
     let one = |name: &String| {
         let shards = state.routing.get(name)?;
         let shards: Map<String, Value> = (0..)
@@ -128,11 +128,14 @@ fn copies_json(index: &str, number: u32, shard: &IndexShardRoutingTable) -> Valu
                 "shard": number,
                 "primary": copy.primary,
                 "node": copy.node,
-                "relocating_node": null,
-                "state": state_name(&copy.state),
+                "relocating_node": copy.relocating_node(),
+                "state": state_name(copy),
             });
             if copy.is_assigned() {
                 object["allocation_id"] = json!({ "id": copy.allocation_id });
+                if let Some(target) = &copy.target {
+                    object["allocation_id"]["relocation_id"] = json!(target.allocation_id);
+                }
             }
             if let Some(from) = copy.recovery() {
                 object["recovery_source"] = json!({ "type": from.kind() });
@@ -146,25 +149,11 @@ fn copies_json(index: &str, number: u32, shard: &IndexShardRoutingTable) -> Valu
 }
 
 /// The name that routing tables show.
-pub(super) fn state_name(state: &CopyState) -> &'static str {
-    match state {
+pub(super) fn state_name(copy: &ShardCopy) -> &'static str {
+    match copy.state {
+        CopyState::Started if copy.is_relocating() => "RELOCATING",
         CopyState::Unassigned { .. } => "UNASSIGNED",
         CopyState::Initializing { .. } => "INITIALIZING",
         CopyState::Started => "STARTED",
     }
-}
-
-/// `POST /_cluster/reroute`: `retry_failed` alone.
-pub(super) async fn reroute(call: Call) -> Result<Reply, Failure> {
-    let body = call.json()?;
-    let commands = body.get("commands").and_then(Value::as_array);
-    if commands.is_some_and(|commands| !commands.is_empty()) || call.query.flag("dry_run", false)? {
-        let instead =
-            "send it without commands and dry_run, with ?retry_failed where copies failed";
-        return Err(not_supported("moving copies by hand", instead));
-    }
-    if call.query.flag("retry_failed", false)? {
-        call.node.core().submit(Event::RetryFailed).await?;
-    }
-    Ok(json!({ "acknowledged": true, "state": {} }).into())
 }

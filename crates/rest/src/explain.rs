@@ -1,4 +1,4 @@
-//! `_cluster/allocation/explain`: why a copy is on no node.
+//! `_cluster/allocation/explain`: why a copy is on no node, or may not stay on its own.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::cluster::state_name;
 use super::error::{bad_body, bad_request};
 use super::names::no_such_index;
 use super::time_text::moment;
-use engine::state::{self, ClusterState, Explanation, NodeExplanation, Reason};
+use engine::state::{self, ClusterState, Explanation, NodeExplanation, PlacedExplanation, Reason};
 use engine::transport::Failure;
 
 /// `GET /_cluster/allocation/explain`: of the copy in the body, or of any that is unassigned.
@@ -105,31 +105,59 @@ fn node_json(state: &ClusterState, node: &NodeExplanation) -> Value {
     })
 }
 
-/// What is said of a copy that is on a node. Nothing is moved here, so it stays.
+/// What is said of a copy that is on a node.
 fn assigned_json(state: &ClusterState, asked: &Asked) -> Result<Value, Failure> {
     let shard = state.shard(&asked.index, asked.shard);
-    let copy = shard.and_then(|shard| shard.assigned().find(|copy| copy.primary == asked.primary));
+    let mut copies = shard.into_iter().flat_map(|shard| &shard.copies);
+    let copy = copies.find(|copy| copy.is_assigned() && copy.primary == asked.primary);
     let copy = copy.ok_or_else(|| {
         let kind = if asked.primary { "primary" } else { "replica" };
         let reason = format!("no {kind} of [{}][{}] to explain", asked.index, asked.shard);
         bad_request(reason)
     })?;
     let member = copy.node.as_ref().and_then(|name| state.members.get(name));
-    Ok(json!({
+    let mut json = json!({
         "index": asked.index,
         "shard": asked.shard,
         "primary": asked.primary,
-        "current_state": state_name(&copy.state).to_ascii_lowercase(),
+        "current_state": state_name(copy).to_ascii_lowercase(),
         "current_node": {
             "id": copy.node,
             "name": copy.node,
             "transport_address": member.map(|member| &member.transport_address),
         },
-        "can_remain_on_current_node": "yes",
-        "can_rebalance_cluster": "no",
-        "can_rebalance_to_other_node": "no",
-        "rebalance_explanation": "copies that are on a node are never moved",
-    }))
+    });
+    let placed = Some(copy).filter(|copy| copy.is_started() && !copy.is_relocating());
+    let placed =
+        placed.and_then(|copy| state::explain_placed(state, (&asked.index, asked.shard), copy));
+    if let Some(placed) = placed {
+        add_placed(state, &mut json, &placed);
+    }
+    Ok(json)
+}
+
+/// Whether a started copy may stay, and where else it may go.
+fn add_placed(state: &ClusterState, json: &mut Value, placed: &PlacedExplanation) {
+    let stays = placed.against_staying.is_none();
+    json["can_remain_on_current_node"] = json!(if stays { "yes" } else { "no" });
+    let words = placed.reason.as_ref().map(|reason| &reason.words);
+    match &placed.against_staying {
+        None => {
+            json["can_rebalance_cluster"] = json!("no");
+            json["can_rebalance_to_other_node"] = json!("no");
+            json["rebalance_explanation"] =
+                json!("copies that may stay where they are are moved by hand alone");
+        }
+        Some(reason) => {
+            json["can_remain_decisions"] = json!([
+                { "decider": reason.decider, "decision": "NO", "explanation": reason.words }
+            ]);
+            json["can_move_to_other_node"] = json!(placed.can_move);
+            json["move_explanation"] = json!(words);
+        }
+    }
+    let nodes: Vec<Value> = placed.nodes.iter().map(|node| node_json(state, node)).collect();
+    json["node_allocation_decisions"] = json!(nodes);
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ struct Wanted {
     nodes: Option<Nodes>,
     active: Option<Active>,
     none_initializing: bool,
+    none_relocating: bool,
 }
 
 impl Wanted {
@@ -88,13 +89,12 @@ impl Wanted {
             }
         };
         let active = query.get("wait_for_active_shards");
-        // Nothing is ever moved, so there is nothing else to wait for.
-        query.flag("wait_for_no_relocating_shards", false)?;
         Ok(Wanted {
             status,
             nodes: query.get("wait_for_nodes").map(Nodes::read).transpose()?,
             active: active.map(|_| Active::read(query, 0)).transpose()?,
             none_initializing: query.flag("wait_for_no_initializing_shards", false)?,
+            none_relocating: query.flag("wait_for_no_relocating_shards", false)?,
         })
     }
 
@@ -111,6 +111,7 @@ impl Wanted {
             && self.nodes.as_ref().is_none_or(|nodes| nodes.hold(health.number_of_nodes))
             && self.active.is_none_or(enough)
             && !(self.none_initializing && health.initializing_shards > 0)
+            && !(self.none_relocating && health.relocating_shards > 0)
     }
 }
 
@@ -167,6 +168,7 @@ fn total(state: &ClusterState, names: &[String]) -> Health {
         status: Status::Green,
         active_primary_shards: 0,
         active_shards: 0,
+        relocating_shards: 0,
         initializing_shards: 0,
         unassigned_shards: 0,
         active_shards_percent_as_number: 100.0,
@@ -176,6 +178,7 @@ fn total(state: &ClusterState, names: &[String]) -> Health {
         sum.status = sum.status.max(health.status);
         sum.active_primary_shards += health.active_primary_shards;
         sum.active_shards += health.active_shards;
+        sum.relocating_shards += health.relocating_shards;
         sum.initializing_shards += health.initializing_shards;
         sum.unassigned_shards += health.unassigned_shards;
     }
@@ -226,7 +229,8 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
 
 fn shard_json(shard: &IndexShardRoutingTable) -> Value {
     let started = shard.copies.iter().filter(|copy| copy.is_started()).count();
-    let assigned = shard.assigned().count();
+    let assigned = shard.copies.iter().filter(|copy| copy.is_assigned()).count();
+    let relocating = shard.copies.iter().filter(|copy| copy.is_relocating()).count();
     let primary_active = shard.started_primary().is_some();
     let status = if started == shard.copies.len() {
         Status::Green
@@ -239,7 +243,7 @@ fn shard_json(shard: &IndexShardRoutingTable) -> Value {
         "status": status,
         "primary_active": primary_active,
         "active_shards": started,
-        "relocating_shards": 0,
+        "relocating_shards": relocating,
         "initializing_shards": assigned - started,
         "unassigned_shards": shard.copies.len() - assigned,
     })

@@ -37,6 +37,7 @@ mod recovery;
 mod refusal;
 mod remote;
 mod replication;
+mod reroute;
 mod rollover;
 mod router;
 mod scroll;

@@ -20,7 +20,7 @@ use super::{RestRequest, RestResponse};
 use super::{
     alias, auto_follow, bulk, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling, digest,
     document, explain, health, index, index_settings, maintenance, mget, nodes, recovery, remote,
-    replication, rollover, scroll, search, settings, stats, synthetic_batch, update,
+    replication, reroute, rollover, scroll, search, settings, stats, synthetic_batch, update,
 };
 use engine::Node;
 use engine::transport::Failure;
@@ -91,7 +91,7 @@ pub(super) static ROUTES: &[Route] = &[
         POST,
         &["/_cluster/reroute"],
         &[&["dry_run", "explain", "metric", "retry_failed"], MANAGED],
-        |c| Box::pin(cluster::reroute(c)),
+        |c| Box::pin(reroute::reroute(c)),
     ),
     route(
         "cluster.allocation_explain",

@@ -46,7 +46,9 @@ pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCo
 pub(super) fn are_started(state: &ClusterState, indices: &[String], replicas: bool) -> bool {
     shards_of(state, indices).all(|(_, _, routing)| {
         let has_primary = routing.started_primary().is_some();
-        has_primary && (!replicas || routing.assigned().all(ShardCopy::is_started))
+        // What is only the target of a move is not counted: its source is there.
+        let mut on_nodes = routing.copies.iter().filter(|copy| copy.is_assigned());
+        has_primary && (!replicas || on_nodes.all(ShardCopy::is_started))
     })
 }
 

@@ -191,10 +191,10 @@ fn copy_json(
     json.insert(
         "routing".to_owned(),
         json!({
-            "state": found.map(|copy| state_name(&copy.state)),
+            "state": found.map(state_name),
             "primary": copy.primary,
             "node": copy.node,
-            "relocating_node": null,
+            "relocating_node": found.and_then(|copy| copy.relocating_node()),
         }),
     );
     json.insert("commit".to_owned(), json!({ "generation": stats.commit_generation }));

@@ -84,6 +84,7 @@ fn versions(core: &Rc<Core>, index: &str) -> Option<Versions> {
 pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response, Failure> {
     let shard = local(core, &ask.leader)?;
     let store = primary(&shard, &ask.leader)?;
+    let _operation = shard.begin_operation()?;
     let Some(from) = ask.from else {
         remove_lease(core, &shard, &ask.id).await?;
         return Ok(Response::Done);

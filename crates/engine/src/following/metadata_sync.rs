@@ -21,6 +21,9 @@ const NOT_CARRIED: [&str; 3] = [
     "index.soft_deletes.retention_lease.period",
 ];
 
+/// On which nodes copies may be: the nodes of two clusters have nothing to do with each other.
+const OF_NODES: &str = "index.routing.";
+
 pub(crate) fn covers(have: &Versions, versions: &Versions) -> bool {
     have.mappings >= versions.mappings
         && have.settings >= versions.settings
@@ -119,7 +122,11 @@ fn alias_changes(index: &str, have: &Aliases, leader: &Aliases) -> Vec<AliasActi
 
 /// The changes that give a follower its leader's settings, as far as it takes them over.
 fn changes(have: &SettingsMap, leader: &SettingsMap, own: &BTreeSet<String>) -> Update {
-    let carried = |name: &&String| !NOT_CARRIED.contains(&name.as_str()) && !own.contains(*name);
+    let is_own = |name: &String| {
+        let is_here_alone = NOT_CARRIED.contains(&name.as_str()) || name.starts_with(OF_NODES);
+        is_here_alone || own.contains(name)
+    };
+    let carried = |name: &&String| !is_own(name);
     let names: BTreeSet<&String> = have.keys().chain(leader.keys()).filter(carried).collect();
     let differs = |name: &&String| have.get(*name) != leader.get(*name);
     names.into_iter().filter(differs).map(|n| (n.clone(), leader.get(n).cloned())).collect()
@@ -144,6 +151,7 @@ mod tests {
             ("index.number_of_replicas", "2"),
             ("index.refresh_interval", "30s"),
             ("index.translog.sync_interval", "1s"),
+            ("index.routing.allocation.require._name", "of-the-leader"),
         ]);
         let own = BTreeSet::from(["index.translog.durability".to_owned()]);
         let expected = Update::from([

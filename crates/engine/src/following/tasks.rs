@@ -100,6 +100,7 @@ fn end_following(core: &Rc<Core>, state: &ClusterState, shard: Rc<LocalShard>) {
         Some(_) if shard.is_primary() && shard.followed.replace(false) => {}
         _ => return,
     }
+    shard.ends_following.set(true);
     let core2 = core.clone();
     core.keep("ends following", async move {
         let is_there = || {
@@ -115,5 +116,6 @@ fn end_following(core: &Rc<Core>, state: &ClusterState, shard: Rc<LocalShard>) {
         while is_there() && replication::end_following(&core2, &shard).await.is_err() {
             core2.env.sleep(END_AGAIN_AFTER).await;
         }
+        shard.ends_following.set(false);
     });
 }

@@ -111,6 +111,9 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
         Request::Finalize { session, local_checkpoint } => {
             recovery::finalize(recovery, session, local_checkpoint)?
         }
+        Request::HandOff { index_uuid, shard, allocation_id } => {
+            Box::pin(replication::hand_off(core, (index_uuid, shard), &allocation_id)).await?
+        }
         Request::Search(ask) => Box::pin(search::query(search, *ask)).await?,
         Request::Fetch { context, hits, source } => {
             Box::pin(search::fetch(search, context, hits, &source)).await?
@@ -167,6 +170,7 @@ async fn on_shard(
         ),
         ShardAction::History => ShardAnswer::History(store.history_uuid().to_owned()),
         ShardAction::RemoveLease { id } => {
+            let _operation = shard.begin_operation()?;
             replication::remove_lease(core, &shard, &id).await?;
             ShardAnswer::Done
         }

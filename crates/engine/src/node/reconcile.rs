@@ -8,6 +8,7 @@ use crate::core::{ChangedCopies, Core, all_of};
 use crate::planted;
 use crate::recovery;
 use crate::replication;
+use crate::search;
 use crate::shard::{LocalShard, ShardKey};
 use crate::state::{ClusterState, CopyState, Event, IndexMeta, ShardCopy};
 
@@ -54,7 +55,8 @@ async fn take_down(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
         core.shards.borrow_mut().remove(key);
         node.parts.closed_copies.borrow_mut().insert(key.clone());
     }
-    for (_, shard) in unwanted {
+    for (key, shard) in unwanted {
+        search::keep_for_fetches(node.search(), &key, &shard);
         shard.close().await;
     }
 }
@@ -110,16 +112,18 @@ fn bring_up_copy(
     let key = (meta.uuid.clone(), number);
     let known = core.shards.borrow().get(&key).cloned();
     match (known, &copy.state) {
-        (Some(shard), state) => {
+        (Some(shard), copy_state) => {
             shard.take_settings(meta);
-            if shard.set_role(copy.primary, term, copy.is_started()) {
+            let target = copy.target.as_ref().map(|target| target.allocation_id.as_str());
+            shard.operations.follow_state(target, state.version);
+            if shard.set_role(copy.acts_as_primary(), term, copy.is_started()) {
                 core.keep(
                     "settles a promotion",
                     replication::promoted(core.clone(), shard.clone()),
                 );
             }
             // The manager heard late of an earlier life of it or of its node, and has it opened once more.
-            let is_opened_again = matches!(state, CopyState::Initializing { .. });
+            let is_opened_again = matches!(copy_state, CopyState::Initializing { .. });
             if is_opened_again && shard.is_well() && !core.env.is_planted(planted::STARTED_ONCE) {
                 shard.reported.set(false);
                 let core2 = core.clone();

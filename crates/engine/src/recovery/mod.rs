@@ -7,6 +7,7 @@
 //! | `session_opening` | the session, and the chunks that are asked for with it |
 //! | `source` | the copy that is read |
 //! | `target` | the copy that recovers: stages, retries |
+//! | `taking_over` | the copy that takes the place of a primary that is moved |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
 //!
 //! The same mechanism serves both kinds: the target asks, the source answers. In Elasticsearch the source pushes a peer
@@ -17,6 +18,7 @@ mod session_opening;
 mod sessions;
 mod source;
 mod source_session;
+mod taking_over;
 mod target;
 mod transfer;
 

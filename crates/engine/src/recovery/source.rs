@@ -65,6 +65,7 @@ pub(crate) async fn open_session(
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
             if let SessionKind::Remote { lease: id } = &kind {
                 // The lease is kept until the follower has begun to follow.
+                let _operation = shard.begin_operation()?;
                 begin_lease(&service.core, &shard, &store, id, from).await?;
                 known_everywhere(service, &shard, snapshot.commit().max_seq_no).await?;
             }

@@ -29,8 +29,8 @@ use policy::backoff::Backoff;
 use policy::failures::ErrorKind;
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
-const OPS_AT_ONCE: u32 = 5120;
-const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
+pub(super) const OPS_AT_ONCE: u32 = 5120;
+pub(super) const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
 /// How long a copy waits for operations that are on their way to it, and how often it looks.
 const OPS_PATIENCE: Duration = Duration::from_secs(10);
 const OPS_LOOK: Duration = Duration::from_millis(5);
@@ -48,7 +48,7 @@ pub(crate) async fn recover(
         kind: from.kind(),
         index: shard.index.clone(),
         shard: shard.number,
-        primary: shard.is_primary(),
+        primary: shard.is_primary() || shard.takes_over(),
         source: None,
         source_address: None,
         target: service.core.config.name.clone(),
@@ -101,9 +101,9 @@ pub(crate) async fn report_started(core: &Rc<Core>, shard: &Rc<LocalShard>) {
     }
 }
 
-struct Recovery {
-    service: Rc<RecoveryService>,
-    shard: Rc<LocalShard>,
+pub(super) struct Recovery {
+    pub(super) service: Rc<RecoveryService>,
+    pub(super) shard: Rc<LocalShard>,
     progress: Rc<Progress>,
 }
 
@@ -261,6 +261,9 @@ impl Recovery {
         };
         *own = Some(store.clone());
         set_leases(&self.shard, &store, opened.leases.clone());
+        if self.shard.takes_over() {
+            self.keep_history(source, &store, opened).await?;
+        }
         self.shard.set_store(store.clone());
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         let request = Request::StartTracking(source.session);
@@ -271,7 +274,11 @@ impl Recovery {
         self.copy_ops(source, &store, max).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;
-        self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
+        self.sign(self.shard.term()).await.map_err(CallError::Failed)?;
+        match self.shard.takes_over() {
+            true => self.take_over(source, &store).await.map_err(|f| CallError::Failed(f).into()),
+            false => Ok(()),
+        }
     }
 
     /// Joins the in-sync set once this copy has what the others have. Operations that were being written when it began

@@ -34,7 +34,7 @@ pub(crate) async fn apply_followed(
     shard: &Rc<LocalShard>,
     ops: Arc<Vec<Operation>>,
 ) -> Result<(), ApplyError> {
-    let store = shard.primary_store()?;
+    let (store, _operation) = shard.begin_operation()?;
     follow_mapping(core, shard, &store)
         .await
         .map_err(|error| report_apply_failure(core, shard, error))?;
@@ -55,7 +55,7 @@ pub(crate) async fn end_following(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
 ) -> Result<(), ApplyError> {
-    let store = shard.primary_store()?;
+    let (store, _operation) = shard.begin_operation()?;
     if core.env.is_planted(planted::UNFOLLOW_LEAVES_GAPS) {
         return Ok(());
     }

@@ -189,7 +189,7 @@ async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Fail
     Ok(())
 }
 
-async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<(), Failure> {
+pub(super) async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<(), Failure> {
     let _one = shard.leases_on_disk.lock().await;
     let leases = shard.leases.borrow().clone();
     let written = core.disk.write_leases(&shard.index_uuid, shard.number, &leases).await;

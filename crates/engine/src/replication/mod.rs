@@ -12,6 +12,7 @@
 //! | `dynamic_mapping` | fields that documents bring |
 //! | `followed` | a follower's primary, and the end of following |
 //! | `promotion` | a replica that becomes the primary |
+//! | `hand_off` | a primary that is moved |
 //! | `leases` | retention leases |
 //! | `apply` | what all of them need of a copy's store |
 
@@ -19,6 +20,7 @@ mod apply;
 mod coordinator;
 mod dynamic_mapping;
 mod followed;
+mod hand_off;
 mod in_sync;
 mod leases;
 mod primary;
@@ -29,6 +31,7 @@ pub use apply::RETRY_AFTER;
 pub(crate) use apply::{fill_gaps, follow_mapping, follow_mapping_to, mapping_version};
 pub use coordinator::{WRITE_TIMEOUT, write_documents, write_synthetic_batch};
 pub(crate) use followed::{apply_followed, end_following, follows};
+pub(crate) use hand_off::{hand_off, take_over};
 pub(crate) use in_sync::{advance_global_checkpoint, spread_durability};
 pub(crate) use leases::{
     add_lease, begin_lease, expire_leases, remove_lease, set_leases, take_leases,

@@ -34,7 +34,7 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Fai
         .await
         .map_err(|error| report_apply_failure(core, &shard, error))?;
     // The manager may have been asked meanwhile: this copy must still be the primary.
-    let store = shard.primary_store()?;
+    let (store, _operation) = shard.begin_operation()?;
     core.note_use_of(&shard);
     refuse_other_terms(&mut read, shard.term());
     let outcomes = store.index_read(read).await;

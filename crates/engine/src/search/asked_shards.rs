@@ -31,11 +31,7 @@ pub(super) fn asked_shards(
             }
             let started = routing.copies.iter().filter(|copy| copy.is_started());
             let copies = started.filter_map(|copy| copy.node.as_deref());
-            let allowed = copies.filter(|service| match &preference.rule {
-                Rule::OnlyLocal => *service == local,
-                Rule::OnlyNodes(patterns) => named(patterns, service),
-                _ => true,
-            });
+            let allowed = copies.filter(|service| preference.rule.allows(service, local));
             let mut nodes: Vec<String> = allowed.map(str::to_owned).collect();
             nodes.sort_unstable();
             asked_shards.push(AskedShard { index: index.clone(), shard, nodes });
@@ -46,6 +42,32 @@ pub(super) fn asked_shards(
 
 fn named(patterns: &[String], service: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, service))
+}
+
+impl Rule {
+    /// Whether a node may be asked at all.
+    fn allows(&self, node: &str, local: &str) -> bool {
+        match self {
+            Rule::OnlyLocal => node == local,
+            Rule::OnlyNodes(patterns) => named(patterns, node),
+            _ => true,
+        }
+    }
+}
+
+/// A node that may be asked where none of those before could answer: a copy was moved meanwhile. As in the field, the
+/// target of a move is asked last, which may be started sooner than this node knows.
+pub(super) fn moved_to(
+    state: &ClusterState,
+    asked: &AskedShard,
+    rule: &Rule,
+    local: &str,
+    tried: &[String],
+) -> Option<String> {
+    let routing = state.shard(&asked.index, asked.shard)?;
+    let is_new = |node: &&str| rule.allows(node, local) && tried.iter().all(|one| one != node);
+    let has_docs = routing.assigned().filter(|copy| copy.is_started() || copy.is_target());
+    has_docs.filter_map(|copy| copy.node.as_deref()).find(is_new).map(str::to_owned)
 }
 
 impl AskedShard {

@@ -95,6 +95,11 @@ impl Contexts {
         }
     }
 
+    /// Whether views of a copy wait for their fetch.
+    pub(super) fn wait_for_fetch(&self, shard: &ShardKey) -> bool {
+        self.open.borrow().values().any(|held| !held.scrolls && held.shard == *shard)
+    }
+
     /// Lets a view go; whether it was held.
     pub(crate) fn free(&self, number: u64) -> bool {
         let held = self.open.borrow_mut().remove(&number);

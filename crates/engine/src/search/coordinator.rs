@@ -10,7 +10,7 @@ use query::{SearchRequest, ShardHit, compare_hits};
 use store::Aggregated;
 use world::Task;
 
-use super::asked_shards::{AskedShard, asked_shards};
+use super::asked_shards::{AskedShard, asked_shards, moved_to};
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
 use super::preference::{Preference, Rule};
@@ -202,7 +202,7 @@ async fn ask_copies(
     mut chosen: Result<Chosen, Later>,
     ask: ShardSearch,
 ) -> Result<Answered, ShardFailure> {
-    let Chosen { order, mut first } = loop {
+    let Chosen { mut order, mut first } = loop {
         match chosen {
             Ok(chosen) => break chosen,
             Err(Later(when)) => service.core.env.sleep_until(when).await,
@@ -210,7 +210,9 @@ async fn ask_copies(
         chosen = choose(service, selection, &asked, &rule);
     };
     let mut last = None;
-    for name in order {
+    let mut turn = 0;
+    while let Some(name) = order.get(turn).cloned() {
+        turn += 1;
         let in_flight = first.take().unwrap_or_else(|| InFlight::new(service, &name));
         match ask_copy(service, in_flight, &ask).await {
             Ok(searched) => return Ok(Answered { asked, node: name, searched }),
@@ -219,6 +221,10 @@ async fn ask_copies(
                 last = Some((name, failure));
                 if is_final {
                     break;
+                }
+                if turn == order.len() {
+                    let (state, local) = (service.core.state(), service.core.name());
+                    order.extend(moved_to(&state, &asked, &rule, local, &order));
                 }
             }
         }

@@ -38,4 +38,4 @@ pub(crate) use replica_selection::adaptive_selection_json;
 pub(crate) use scrolls::{clear_here, page_here};
 pub use scrolls::{clear_scroll, next_page, scroll};
 pub use service::SearchService;
-pub(crate) use shard::{IDLE_AFTER, expire, fetch, probe, query};
+pub(crate) use shard::{IDLE_AFTER, expire, fetch, keep_for_fetches, probe, query};

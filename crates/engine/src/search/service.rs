@@ -1,6 +1,7 @@
 //! What a node keeps for searches.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct SearchService {
     /// For who probes it.
     pub(crate) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
+    /// Copies that have left this node, and whose views wait for their fetch.
+    pub(super) closing: RefCell<BTreeMap<ShardKey, store::Shard>>,
     /// As the node that was asked.
     pub(super) scrolls: Scrolls,
     pub(crate) counters: Counters,
@@ -45,6 +48,7 @@ impl SearchService {
             pool: ThreadPool::new(size, settings.thread_pool_search_queue_size() as usize),
             served: RefCell::default(),
             contexts: Contexts::new(core.first_number()),
+            closing: RefCell::default(),
             scrolls: Scrolls::new(core.first_number()),
             counters: Counters::default(),
             fails: Cell::new(false),

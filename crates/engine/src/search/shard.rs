@@ -12,6 +12,7 @@ use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
 use crate::planted;
 use crate::replication::follow_mapping;
+use crate::shard::{LocalShard, ShardKey};
 use crate::transport::{Failure, Response, ShardSearch, ShardSearched};
 
 /// Elasticsearch's `index.search.idle.after`: a copy that nobody searched for so long is refreshed by the next
@@ -115,13 +116,36 @@ pub(crate) async fn fetch(
     let (key, view) = service.contexts.take(context)?;
     let shard = service.core.shards.borrow().get(&key).cloned();
     let gone = || Failure::unavailable(&key.0, key.1, "has left this node between query and fetch");
-    let store = shard.ok_or_else(gone)?.store()?;
+    let store = match shard {
+        Some(shard) => shard.store()?,
+        None => service.closing.borrow().get(&key).cloned().ok_or_else(gone)?,
+    };
     let slot = service.pool.enter().await?;
     let found = store.fetch(&view, hits, source).await?;
     drop(slot);
     let fetches = &service.counters.fetches;
     fetches.set(fetches.get() + 1);
     Ok(Response::Fetched(found))
+}
+
+/// How long a copy that has left this node is kept for fetches. It cannot be opened here again meanwhile.
+const KEPT_FOR_FETCHES: Duration = Duration::from_secs(2);
+
+/// Keeps a copy that leaves this node a moment longer, where views of it wait for their fetch: it was moved, and nobody
+/// else has its view.
+pub(crate) fn keep_for_fetches(service: &Rc<SearchService>, key: &ShardKey, shard: &LocalShard) {
+    let Ok(store) = shard.store() else { return };
+    if !service.contexts.wait_for_fetch(key) {
+        return;
+    }
+    service.closing.borrow_mut().insert(key.clone(), store);
+    let (service2, key) = (Rc::downgrade(service), key.clone());
+    let env = service.core.env.clone();
+    service.core.keep("keeps a copy for fetches", async move {
+        env.sleep(KEPT_FOR_FETCHES).await;
+        let kept = service2.upgrade().and_then(|s| s.closing.borrow_mut().remove(&key));
+        drop(kept);
+    });
 }
 
 /// Frees views whose coordinator has not come back.

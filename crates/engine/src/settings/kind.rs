@@ -23,6 +23,8 @@ pub enum Kind {
         /// Largest.
         max: u64,
     },
+    /// A number from 0 on, with up to six decimals.
+    Decimal,
     /// `true` or `false`.
     Bool,
     /// A time.
@@ -54,6 +56,8 @@ pub enum Typed {
     Throttle(Option<u64>),
     /// A whole number.
     Count(u64),
+    /// A number, in millionths.
+    Decimal(u64),
     /// Yes or no.
     Bool(bool),
     /// A time; none means never.
@@ -76,6 +80,7 @@ impl Kind {
             Kind::Size { min, max } => read_size(text, min, max),
             Kind::Throttle => read_throttle(text),
             Kind::Count { min, max } => read_count(text, min, max),
+            Kind::Decimal => read_decimal(text),
             Kind::Bool => match text {
                 "true" => Ok(Typed::Bool(true)),
                 "false" => Ok(Typed::Bool(false)),
@@ -106,6 +111,7 @@ impl Kind {
             Typed::Size(bytes) | Typed::Throttle(Some(bytes)) => units::show_size_setting(bytes),
             Typed::Throttle(None) | Typed::Duration(None) => "-1".to_owned(),
             Typed::Count(count) => count.to_string(),
+            Typed::Decimal(millionths) => (millionths as f64 / MILLION).to_string(),
             Typed::Bool(yes) => yes.to_string(),
             Typed::Duration(Some(time)) => show_duration(text.trim(), time),
             Typed::Word(word) => word.to_owned(),
@@ -113,6 +119,14 @@ impl Kind {
             Typed::Addresses(list) | Typed::Names(list) => list.join(","),
         })
     }
+}
+
+const MILLION: f64 = 1e6;
+
+fn read_decimal(text: &str) -> Result<Typed, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=MILLION).contains(number));
+    let number = number.ok_or("write a number from 0 to 1000000, such as 0.45")?;
+    Ok(Typed::Decimal((number * MILLION).round() as u64))
 }
 
 fn read_size(text: &str, min: u64, max: u64) -> Result<Typed, String> {
@@ -214,6 +228,8 @@ mod tests {
             (Kind::Throttle, "0.1b", "1b"),
             (Kind::Count { min: 1, max: 10 }, "05", "5"),
             (Kind::Bool, "true", "true"),
+            (Kind::Decimal, "0.450", "0.45"),
+            (Kind::Decimal, "1", "1"),
             (TIMEOUT, "60s", "60s"),
             (TIMEOUT, "0.5s", "500ms"),
             (TIMEOUT, "90 s", "90s"),

@@ -25,14 +25,14 @@ use std::collections::BTreeMap;
 pub use follow::FollowParameters;
 pub use kind::{Kind, Typed};
 pub use render::{cluster_settings, flat, index_settings, nested};
-pub use snapshot::{IndexSettings, Remote, Settings};
+pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Remote, Settings};
 pub use table::{Setting, SettingScope, TABLE, check, find};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
 };
 pub use words::{
-    AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
-    Scheduler, Selection,
+    AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
+    FollowPace, RebalanceEnable, Scheduler, Selection,
 };
 
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.

@@ -4,13 +4,53 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use policy::balancing::Balance;
+
 use super::kind::Typed;
 use super::table::{SettingScope, TABLE, find};
 use super::words::{
-    AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
-    Scheduler, Selection,
+    AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
+    FollowPace, RebalanceEnable, Scheduler, Selection,
 };
 use super::{Setting, SettingsMap};
+
+/// What a filter asks of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterKind {
+    /// It must not be named.
+    Exclude,
+    /// It must be named by one of all of these.
+    Include,
+    /// It must be named.
+    Require,
+}
+
+impl FilterKind {
+    /// Kind and attribute of a filter by its name: `exclude._name` behind the prefix.
+    fn of(name: &'static str, prefix: &str) -> Option<(FilterKind, &'static str)> {
+        let (kind, attribute) = name.strip_prefix(prefix)?.split_once('.')?;
+        let kind = match kind {
+            "exclude" => FilterKind::Exclude,
+            "include" => FilterKind::Include,
+            "require" => FilterKind::Require,
+            _ => return None,
+        };
+        Some((kind, attribute))
+    }
+}
+
+/// A setting that says on which nodes copies may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFilter {
+    /// Its full name.
+    pub setting: &'static str,
+    /// What it asks.
+    pub kind: FilterKind,
+    /// `_name`, `_host` or `_ip`.
+    pub attribute: &'static str,
+    /// Names or patterns.
+    pub patterns: Vec<String>,
+}
 
 /// What is set for one remote cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,9 +174,39 @@ impl Settings {
         word(&self.0.plain, "cluster.routing.allocation.enable", AllocationEnable::of)
     }
 
-    /// `cluster.routing.allocation.exclude._name`: names or patterns.
-    pub fn allocation_exclude_name(&self) -> &[String] {
-        names(&self.0.plain, "cluster.routing.allocation.exclude._name")
+    /// `cluster.routing.rebalance.enable`.
+    pub fn rebalance_enable(&self) -> RebalanceEnable {
+        word(&self.0.plain, "cluster.routing.rebalance.enable", RebalanceEnable::of)
+    }
+
+    /// `cluster.routing.allocation.allow_rebalance`.
+    pub fn allow_rebalance(&self) -> AllowRebalance {
+        word(&self.0.plain, "cluster.routing.allocation.allow_rebalance", AllowRebalance::of)
+    }
+
+    /// `cluster.routing.allocation.cluster_concurrent_rebalance`.
+    pub fn cluster_concurrent_rebalance(&self) -> u32 {
+        count(&self.0.plain, "cluster.routing.allocation.cluster_concurrent_rebalance")
+    }
+
+    /// `cluster.routing.allocation.balance.*`.
+    pub fn balance(&self) -> Balance {
+        Balance {
+            shard: decimal(&self.0.plain, "cluster.routing.allocation.balance.shard"),
+            index: decimal(&self.0.plain, "cluster.routing.allocation.balance.index"),
+            threshold: decimal(&self.0.plain, "cluster.routing.allocation.balance.threshold"),
+        }
+    }
+
+    /// `cluster.routing.allocation.exclude.*`, `include.*` and `require.*`, as far as they are set.
+    pub fn allocation_filters(&self) -> Vec<NodeFilter> {
+        let of_name = |name: &'static str| {
+            let (kind, attribute) = FilterKind::of(name, "cluster.routing.allocation.")?;
+            let patterns = names(&self.0.plain, name).to_vec();
+            Some(NodeFilter { setting: name, kind, attribute, patterns })
+        };
+        let filters = self.0.plain.keys().filter_map(|name| of_name(name));
+        filters.filter(|filter| !filter.patterns.is_empty()).collect()
     }
 
     /// `transport.compress`.
@@ -295,6 +365,20 @@ impl IndexSettings {
         }
     }
 
+    /// `index.routing.allocation.exclude.*`, `include.*` and `require.*` of an index with the settings `given`, without
+    /// the others.
+    pub fn filters_of(given: &SettingsMap) -> Vec<NodeFilter> {
+        const PREFIX: &str = "index.routing.allocation.";
+        let of_index = given.range(PREFIX.to_owned()..).take_while(|(n, _)| n.starts_with(PREFIX));
+        let filter = |(name, text): (&String, &String)| {
+            let setting = find(name)?;
+            let (kind, attribute) = FilterKind::of(setting.name, PREFIX)?;
+            let Ok(Typed::Names(patterns)) = setting.kind.read(text) else { return None };
+            Some(NodeFilter { setting: setting.name, kind, attribute, patterns })
+        };
+        of_index.filter_map(filter).filter(|filter| !filter.patterns.is_empty()).collect()
+    }
+
     /// `index.number_of_shards`.
     pub fn number_of_shards(&self) -> u32 {
         count(&self.0, "index.number_of_shards")
@@ -380,6 +464,11 @@ fn count(values: &Plain, name: &str) -> u32 {
     u32::try_from(*count).expect("the table bounds counts below 2^32")
 }
 
+fn decimal(values: &Plain, name: &str) -> f64 {
+    let Some(Typed::Decimal(millionths)) = values.get(name) else { wrong(name) };
+    *millionths as f64 / 1e6
+}
+
 fn flag(values: &Plain, name: &str) -> bool {
     let Some(Typed::Bool(yes)) = values.get(name) else { wrong(name) };
     *yes
@@ -437,6 +526,11 @@ mod tests {
         assert_eq!(s.node_concurrent_recoveries(), 2);
         assert_eq!(s.node_initial_primaries_recoveries(), 4);
         assert_eq!(s.allocation_enable(), AllocationEnable::All);
+        assert_eq!(s.rebalance_enable(), RebalanceEnable::None);
+        assert_eq!(s.allow_rebalance(), AllowRebalance::AllActive);
+        assert_eq!(s.cluster_concurrent_rebalance(), 2);
+        assert_eq!(s.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
+        assert!(s.allocation_filters().is_empty());
         assert_eq!(s.transport_compress(), Compress::False);
         assert_eq!(s.transport_compression_scheme(), CompressionScheme::Lz4);
         assert_eq!(s.transport_recovery_connections(), 2);

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::words::{
-    AllocationEnable, CheckOnStartup, Compress, CompressionScheme, Durability, FollowPace,
-    Scheduler, Selection,
+    AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
+    FollowPace, RebalanceEnable, Scheduler, Selection,
 };
 use super::{Kind, SettingError};
 
@@ -138,16 +138,94 @@ pub static TABLE: &[Setting] = &[
          transport.compress decides.",
     ),
     cluster(
+        "cluster.routing.allocation.allow_rebalance",
+        Kind::Word(AllowRebalance::WORDS),
+        "indices_all_active",
+        "When copies may be moved so that nodes hold as many as each other.",
+    ),
+    cluster(
+        "cluster.routing.allocation.balance.index",
+        Kind::Decimal,
+        "0.55",
+        "How much the copies of one index count for the balance of nodes.",
+    ),
+    cluster(
+        "cluster.routing.allocation.balance.shard",
+        Kind::Decimal,
+        "0.45",
+        "How much the copies of all indices count for the balance of nodes.",
+    ),
+    cluster(
+        "cluster.routing.allocation.balance.threshold",
+        Kind::Decimal,
+        "1",
+        "How much two nodes may differ before a copy is moved.",
+    ),
+    cluster(
+        "cluster.routing.allocation.cluster_concurrent_rebalance",
+        count(0, 10_000),
+        "2",
+        "Copies that may be on their way at once before another is moved for the balance.",
+    ),
+    cluster(
         "cluster.routing.allocation.enable",
         Kind::Word(AllocationEnable::WORDS),
         "all",
         "Which shard copies may be placed.",
     ),
     cluster(
+        "cluster.routing.allocation.exclude._host",
+        Kind::Names,
+        "",
+        "Nodes on which no copy may be, by patterns of hosts; those that are there are moved away.",
+    ),
+    cluster(
+        "cluster.routing.allocation.exclude._ip",
+        Kind::Names,
+        "",
+        "Nodes on which no copy may be, by patterns of addresses; those that are there are moved away.",
+    ),
+    cluster(
         "cluster.routing.allocation.exclude._name",
         Kind::Names,
         "",
-        "Nodes on which no copy is placed, by names or patterns; copies that are there stay.",
+        "Nodes on which no copy may be, by names or patterns; those that are there are moved away.",
+    ),
+    cluster(
+        "cluster.routing.allocation.include._host",
+        Kind::Names,
+        "",
+        "Nodes on one of which, of all that include names, copies have to be, by patterns of hosts; others are moved there.",
+    ),
+    cluster(
+        "cluster.routing.allocation.include._ip",
+        Kind::Names,
+        "",
+        "Nodes on one of which, of all that include names, copies have to be, by patterns of addresses; others are moved there.",
+    ),
+    cluster(
+        "cluster.routing.allocation.include._name",
+        Kind::Names,
+        "",
+        "Nodes on one of which, of all that include names, copies have to be, by names or patterns; others are moved there.",
+    ),
+    cluster(
+        "cluster.routing.allocation.require._host",
+        Kind::Names,
+        "",
+        "Nodes on which copies have to be, by patterns of hosts; others are moved there.",
+    ),
+    cluster(
+        "cluster.routing.allocation.require._ip",
+        Kind::Names,
+        "",
+        "Nodes on which copies have to be, by patterns of addresses; others are moved there.",
+    ),
+    cluster(
+        "cluster.routing.allocation.require._name",
+        Kind::Names,
+        "",
+        "Nodes on which copies have to be, by names or patterns; others are moved there.",
     ),
     cluster(
         "cluster.routing.allocation.node_concurrent_recoveries",
@@ -160,6 +238,12 @@ pub static TABLE: &[Setting] = &[
         count(0, 10_000),
         "4",
         "Primaries that a node may bring up at once from its disk, from nothing or from remote.",
+    ),
+    cluster(
+        "cluster.routing.rebalance.enable",
+        Kind::Word(RebalanceEnable::WORDS),
+        "none",
+        "Which copies are moved so that nodes hold as many as each other; all in the field, here only where it is asked for.",
     ),
     cluster(
         "cluster.routing.use_adaptive_replica_selection",
@@ -354,6 +438,60 @@ pub static TABLE: &[Setting] = &[
         Kind::Bool,
         "true",
         "Whether copies keep their answers to searches without hits, until a refresh brings something new.",
+    ),
+    index(
+        "index.routing.allocation.exclude._host",
+        Kind::Names,
+        "",
+        "Nodes on which no copy of the index may be, by patterns of hosts.",
+    ),
+    index(
+        "index.routing.allocation.exclude._ip",
+        Kind::Names,
+        "",
+        "Nodes on which no copy of the index may be, by patterns of addresses.",
+    ),
+    index(
+        "index.routing.allocation.exclude._name",
+        Kind::Names,
+        "",
+        "Nodes on which no copy of the index may be, by names or patterns.",
+    ),
+    index(
+        "index.routing.allocation.include._host",
+        Kind::Names,
+        "",
+        "Nodes on one of which copies of the index have to be, by patterns of hosts.",
+    ),
+    index(
+        "index.routing.allocation.include._ip",
+        Kind::Names,
+        "",
+        "Nodes on one of which copies of the index have to be, by patterns of addresses.",
+    ),
+    index(
+        "index.routing.allocation.include._name",
+        Kind::Names,
+        "",
+        "Nodes on one of which copies of the index have to be, by names or patterns.",
+    ),
+    index(
+        "index.routing.allocation.require._host",
+        Kind::Names,
+        "",
+        "Nodes on which copies of the index have to be, by patterns of hosts.",
+    ),
+    index(
+        "index.routing.allocation.require._ip",
+        Kind::Names,
+        "",
+        "Nodes on which copies of the index have to be, by patterns of addresses.",
+    ),
+    index(
+        "index.routing.allocation.require._name",
+        Kind::Names,
+        "",
+        "Nodes on which copies of the index have to be, by names or patterns.",
     ),
     index(
         "index.shard.check_on_startup",

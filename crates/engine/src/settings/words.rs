@@ -46,6 +46,32 @@ words! {
 }
 
 words! {
+    /// `cluster.routing.rebalance.enable`: which copies may be moved so that nodes hold as many as each other.
+    RebalanceEnable {
+        /// Every copy.
+        All = "all",
+        /// Primaries alone.
+        Primaries = "primaries",
+        /// Replicas alone.
+        Replicas = "replicas",
+        /// None.
+        None = "none",
+    }
+}
+
+words! {
+    /// `cluster.routing.allocation.allow_rebalance`: when they may be.
+    AllowRebalance {
+        /// At any time.
+        Always = "always",
+        /// Once every primary is started.
+        PrimariesActive = "indices_primaries_active",
+        /// Once every copy is started.
+        AllActive = "indices_all_active",
+    }
+}
+
+words! {
     /// `transport.compress`: whether bytes between nodes are compressed.
     Compress {
         /// They are not.

@@ -9,6 +9,7 @@ use store::Shard;
 use tokio::sync::Notify;
 use world::{Task, Time};
 
+use super::hand_off::{Operation, Operations};
 use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, IndexMeta, ShardCopy};
@@ -30,6 +31,10 @@ pub struct LocalShard {
     primary: Cell<bool>,
     term: Cell<u64>,
     started: Cell<bool>,
+    /// It is to take the primary's place, which hands over to it.
+    takes_over: bool,
+    /// The term in which the primary has handed over to it.
+    handed_over_in: Cell<Option<u64>>,
     /// A replica that has become the primary completes its promotion first, see `replication::promoted`.
     promoting: Cell<bool>,
     /// The manager was told that it is open.
@@ -56,6 +61,8 @@ pub struct LocalShard {
     /// On a primary: copies that the manager has still to take out of the in-sync set, although the write that found
     /// them failing waits for that no more.
     pub(crate) leaving: RefCell<BTreeSet<String>>,
+    /// On a primary: the operations that run.
+    pub(crate) operations: Rc<Operations>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
     /// On a primary: the operations that copies lack which left, so that they come back by operations. Another primary
@@ -69,6 +76,8 @@ pub struct LocalShard {
     pub(crate) followed_writes: Cell<usize>,
     /// Whether it was a follower's copy in this life whose following has not been ended in full.
     pub(crate) followed: Cell<bool>,
+    /// On a primary: it ends following, and has not filled its gaps yet.
+    pub(crate) ends_following: Cell<bool>,
     /// On a follower's primary: what the other copies may have.
     pub(crate) followed_copies: Cell<FollowedCopies>,
 }
@@ -130,7 +139,9 @@ impl LocalShard {
             index_uuid: index_uuid.to_owned(),
             number,
             allocation_id: copy.allocation_id.clone(),
-            primary: Cell::new(copy.primary),
+            primary: Cell::new(copy.acts_as_primary()),
+            takes_over: copy.primary && copy.is_target(),
+            handed_over_in: Cell::new(None),
             term: Cell::new(term),
             started: Cell::new(false),
             promoting: Cell::new(false),
@@ -147,19 +158,22 @@ impl LocalShard {
             settings: RefCell::default(),
             copies: RefCell::default(),
             leaving: RefCell::default(),
+            operations: Rc::default(),
             leases: RefCell::default(),
             peer_leases: RefCell::default(),
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),
             followed_writes: Cell::new(0),
             followed: Cell::new(false),
+            ends_following: Cell::new(false),
             followed_copies: Cell::default(),
         }
     }
 
     /// Takes over the role that the state gives it; answers whether it was promoted just now.
     pub(crate) fn set_role(&self, primary: bool, term: u64, started: bool) -> bool {
-        let promoted = primary && !self.primary.get();
+        let was_handed_over = self.handed_over_in.get() == Some(term);
+        let promoted = primary && !self.primary.get() && !was_handed_over;
         if promoted {
             self.copies.borrow_mut().clear();
             self.promoting.set(true);
@@ -187,6 +201,18 @@ impl LocalShard {
             store.set_durability(store_durability(settings.translog_durability()));
             *taken = Some((meta.settings_version, settings));
         }
+    }
+
+    /// Takes over what the primary of this term knows of the other copies: once the state says so, it is the primary
+    /// without a promotion.
+    pub(crate) fn take_over(&self, term: u64, copies: BTreeMap<String, Tracked>) {
+        self.copies.replace(copies);
+        self.handed_over_in.set(Some(term));
+    }
+
+    /// Whether it is to take the primary's place, which hands over to it.
+    pub(crate) fn takes_over(&self) -> bool {
+        self.takes_over
     }
 
     pub(crate) fn promotion_is_complete(&self) {
@@ -289,7 +315,16 @@ impl LocalShard {
             let why = "this copy is not the started primary; try again";
             return Err(Failure::unavailable(&self.index, self.number, why));
         }
+        if !self.operations.are_taken() {
+            let why = "is being handed over to another node; try again";
+            return Err(Failure::unavailable(&self.index, self.number, why));
+        }
         self.store()
+    }
+
+    /// As [`LocalShard::primary_store`], for an operation: the primary does not hand over while it runs.
+    pub(crate) fn begin_operation(&self) -> Result<(Shard, Operation), Failure> {
+        Ok((self.primary_store()?, Operation::begin(&self.operations)))
     }
 
     /// Ends its recovery, and closes the store.

@@ -2,13 +2,15 @@
 //! beside its files.
 
 mod disk;
+mod hand_off;
 mod local;
 mod progress;
 mod stats_json;
 
 pub(crate) use disk::{CopyMetadata, NodeDisk, StoredState};
+pub(crate) use hand_off::Blocked;
 pub use local::LocalShard;
-pub(crate) use local::{FollowedCopies, ShardKey, store_durability};
+pub(crate) use local::{FollowedCopies, ShardKey, Tracked, store_durability};
 pub(crate) use progress::{Ends, FileProgress};
 pub use progress::{Progress, Stage};
 pub use stats_json::stats_json;

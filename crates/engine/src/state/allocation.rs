@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use super::deciders::{Deciders, Slot, Verdict};
+use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
-    UnassignedReason,
+    UnassignedReason, moving, rebalancing, relocation,
 };
 use crate::settings::Settings;
 
@@ -24,12 +25,19 @@ use crate::settings::Settings;
 pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
+    let filters = Filters::of(state, &settings);
     let indices = by_priority(state);
     // A copy that is placed later may change which node an earlier one waits for.
     while !indices.is_empty() {
         let (mut counts, before) = (RecoveryCounts::of(state, &settings), changes.len());
         for primaries in [true, false] {
-            let round = Round { settings: &settings, now_ms, indices: &indices, primaries };
+            let round = Round {
+                settings: &settings,
+                filters: &filters,
+                now_ms,
+                indices: &indices,
+                primaries,
+            };
             place(state, round, &mut counts, &mut changes);
         }
         let is_full = [true, false].iter().all(|primaries| !counts.have_room(*primaries));
@@ -37,6 +45,8 @@ pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touche
             break;
         }
     }
+    moving::move_away(state, &settings, &filters, &mut changes);
+    rebalancing::rebalance(state, (&settings, &filters), &mut changes);
     touched.add_changes(state, &changes);
     update_in_sync(state, &touched, &mut changes);
     changes
@@ -55,9 +65,9 @@ pub(super) fn promote(state: &mut ClusterState, now_ms: u64, touched: &Touched) 
                     counts.get_or_insert_with(|| RecoveryCounts::of(state, &state.settings()));
                 let promotion_candidate =
                     promotion_candidate(shard, counts).expect("a copy is started");
-                changes.push(promote_replica(state, index, number, promotion_candidate));
+                promote_replica(state, index, number, promotion_candidate, &mut changes);
             }
-            stop_orphans(state, now_ms, index, number, &mut changes);
+            stop_orphans(state, now_ms, (index, number), &mut changes);
         }
     }
     changes
@@ -78,40 +88,33 @@ fn promote_replica(
     index: &str,
     number: u32,
     promotion_candidate: usize,
-) -> Change {
+    changes: &mut Vec<Change>,
+) {
     let shard = state.shard_mut(index, number).expect("it was looked at");
     shard.copies.iter_mut().for_each(|copy| copy.primary = false);
+    // Its target was to have everything from the primary that was lost.
+    changes.extend(relocation::cancel(shard, (index, number), promotion_candidate));
     shard.copies[promotion_candidate].primary = true;
-    Change::Promoted {
+    changes.push(Change::Promoted {
         index: index.to_owned(),
         shard: number,
         allocation_id: shard.copies[promotion_candidate].allocation_id.clone(),
         primary_term: shard.primary_term,
-    }
+    });
 }
 
 /// Stops recoveries from a node that has the started primary no more.
 fn stop_orphans(
     state: &mut ClusterState,
     now_ms: u64,
-    index: &str,
-    number: u32,
+    (index, number): (&str, u32),
     changes: &mut Vec<Change>,
 ) {
     let Some(shard) = state.shard(index, number) else { return };
-    let source = shard.started_primary().and_then(|primary| primary.node.as_deref());
-    let orphan = |copy: &ShardCopy| {
-        let peer = copy.recovery().and_then(RecoverySource::peer);
-        peer.is_some() && peer != source
-    };
-    let orphans: Vec<usize> =
-        (0..shard.copies.len()).filter(|at| orphan(&shard.copies[*at])).collect();
-    for at in orphans {
+    if relocation::has_orphans(shard) {
         let shard = state.shard_mut(index, number).expect("it was looked at");
         let reason = UnassignedReason::PrimaryFailed;
-        let allocation_id = shard.unassign(at, reason, now_ms);
-        let index = index.to_owned();
-        changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+        changes.extend(relocation::stop_orphans(shard, (index, number), reason, now_ms));
     }
 }
 
@@ -137,6 +140,7 @@ fn by_priority(state: &ClusterState) -> Vec<String> {
 #[derive(Clone, Copy)]
 struct Round<'a> {
     settings: &'a Settings,
+    filters: &'a Filters,
     now_ms: u64,
     indices: &'a [String],
     primaries: bool,
@@ -149,7 +153,7 @@ fn place(
     counts: &mut RecoveryCounts,
     changes: &mut Vec<Change>,
 ) {
-    let Round { settings, now_ms, indices, primaries } = round;
+    let Round { settings, filters, now_ms, indices, primaries } = round;
     for index in indices {
         // If no node has room, the other copies need not be looked at.
         if !counts.have_room(primaries) {
@@ -158,7 +162,7 @@ fn place(
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
-            let deciders = Deciders { state, counts, settings, now_ms, with_words: false };
+            let deciders = Deciders { state, counts, settings, filters, now_ms, with_words: false };
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
@@ -203,6 +207,19 @@ fn recovery_of(state: &ClusterState, slot: Slot<'_>) -> RecoverySource {
             shard: slot.number,
         },
     }
+}
+
+/// Places a replica that is on no node, and whose primary is started.
+pub(super) fn place_replica(
+    state: &mut ClusterState,
+    (index, number): (&str, u32),
+    at: usize,
+    node: &str,
+) -> Change {
+    let shard = state.shard(index, number).expect("it was looked at");
+    let slot = Slot { index, number, shard, copy: &shard.copies[at] };
+    let recovery = recovery_of(state, slot);
+    assign(state, index, number, at, node.to_owned(), recovery)
 }
 
 fn assign(

@@ -94,7 +94,8 @@ pub enum Change {
         /// Why.
         reason: UnassignedReason,
     },
-    /// A copy is no longer wanted: there are to be fewer replicas.
+    /// A copy is no longer wanted: there are to be fewer replicas, it was moved, or it was the target of a move that
+    /// was given up.
     Removed {
         /// The index.
         index: String,

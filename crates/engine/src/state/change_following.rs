@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::applied::{Applied, find};
 use super::follow::FollowChange;
-use super::{Change, ClusterState, IndexShardRoutingTable, StateError, UnassignedReason};
+use super::{
+    Change, ClusterState, IndexShardRoutingTable, StateError, UnassignedReason, relocation,
+};
 
 pub(super) fn set_following(
     state: &mut ClusterState,
@@ -70,10 +72,9 @@ fn fall_back(
     let reason = UnassignedReason::ExistingIndexRestored;
     for at in 0..shard.copies.len() {
         shard.copies[at].in_sync = false;
+        changes.extend(relocation::cancel(shard, (&index, number), at));
         if shard.copies[at].is_assigned() {
-            let allocation_id = shard.unassign(at, reason, now_ms);
-            let index = index.clone();
-            changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+            changes.extend(relocation::unassign(shard, (&index, number), at, reason, now_ms));
         }
     }
     changes

@@ -78,10 +78,31 @@ fn check_shard(meta: &IndexMeta, shard: &IndexShardRoutingTable) -> Result<(), S
         ensure(copy.in_sync == in_sync, "a copy's in_sync is not that of the set")?;
         ensure(!copy.is_started() || in_sync, "a started copy out of sync")?;
         ensure(copy.failures <= MAX_RETRIES, "a copy was tried too often")?;
+        ensure(!copy.is_target(), "a target stands among the copies")?;
+        if let Some(target) = &copy.target {
+            check_target(shard, copy, target)?;
+        }
         let unassigned = !copy.is_started() && copy.recovery().is_none();
         ensure(copy.is_assigned() != unassigned, "a copy's node and state disagree")?;
     }
     Ok(())
+}
+
+fn check_target(
+    shard: &IndexShardRoutingTable,
+    copy: &ShardCopy,
+    target: &ShardCopy,
+) -> Result<(), String> {
+    ensure(copy.is_started(), "a copy is moved that is not started")?;
+    ensure(
+        target.relocating_from == copy.node,
+        "a target comes from another node than its copy's",
+    )?;
+    ensure(target.primary == copy.primary, "a target has another role than its copy")?;
+    ensure(target.recovery().is_some() && target.is_assigned(), "a target does not recover")?;
+    ensure(target.target.is_none(), "a target is moved")?;
+    let in_sync = target.in_sync || shard.in_sync.contains(&target.allocation_id);
+    ensure(!in_sync, "a target counts as in sync")
 }
 
 fn check_assigned(
@@ -110,7 +131,10 @@ fn check_assigned(
             ensure(copy.primary && copy.in_sync, "a primary from a disk that is out of sync")
         }
         Some(RecoverySource::Peer { from_node }) => {
-            ensure(!copy.primary && !copy.in_sync, "a recovering replica counts as in sync")?;
+            ensure(
+                !copy.acts_as_primary() && !copy.in_sync,
+                "a recovering replica counts as in sync",
+            )?;
             let source = shard.started_primary().and_then(|primary| primary.node.as_ref());
             ensure(source == Some(from_node), "a replica recovers from another than the primary")
         }

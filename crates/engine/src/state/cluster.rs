@@ -53,7 +53,7 @@ impl ByNode {
             for (index, shards) in &state.routing {
                 let index: Arc<str> = Arc::from(index.as_str());
                 for (number, shard) in (0..).zip(shards.iter()) {
-                    for node in shard.copies.iter().filter_map(|copy| copy.node.as_ref()) {
+                    for node in shard.assigned().filter_map(|copy| copy.node.as_ref()) {
                         match by_node.get_mut(node) {
                             Some(places) => places.push((index.clone(), number)),
                             None => {
@@ -196,7 +196,7 @@ impl ClusterState {
                 return self.tombstones.contains(uuid);
             };
             self.shard(index, *shard).is_some_and(|shard| {
-                shard.copies.iter().all(|copy| copy.is_started() && !copy.is_on(node))
+                shard.copies.iter().all(ShardCopy::is_started) && shard.on_node(node).is_none()
             })
         };
         copies.iter().filter(is_obsolete).cloned().collect()

@@ -4,17 +4,19 @@
 //! `replica_after_primary_active`, `same_shard`, `filter`, `throttling`; and `in_sync_store` and
 //! `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
 
-use record::names::matches;
 use serde::Serialize;
 
 use super::delayed::delayed_until_ms;
+use super::filters::Filters;
 use super::recovery_counts::{NodeRecoveryCounts, RecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
+
+/// For a copy that is moved, or placed by a command: it waits for no node to come back.
+pub(super) const DELAY_IS_OVER: u64 = u64::MAX;
 use policy::routing::hash;
 
 const PRIMARIES: &str = "cluster.routing.allocation.node_initial_primaries_recoveries";
-const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 
 /// Who says so, and why.
@@ -53,6 +55,11 @@ impl Slot<'_> {
     fn first_node(&self) -> usize {
         if self.copy.primary { 0 } else { hash(self.index).unsigned_abs() as usize }
     }
+
+    /// Whether the copy would recover from the primary: a replica, or a copy that is moved.
+    fn is_peers(&self) -> bool {
+        !self.copy.primary || self.copy.is_started()
+    }
 }
 
 /// The deciders, with what they look at.
@@ -61,7 +68,8 @@ pub(super) struct Deciders<'a> {
     pub state: &'a ClusterState,
     pub counts: &'a RecoveryCounts,
     pub settings: &'a Settings,
-    /// Now, in milliseconds since the epoch of the manager's choice.
+    pub filters: &'a Filters,
+    /// Now, in milliseconds since the epoch of the manager's choice; [`DELAY_IS_OVER`] where no delay counts.
     pub now_ms: u64,
     /// Whether reasons are put into words. Placing does not read them, and there may be very many.
     pub with_words: bool,
@@ -83,6 +91,16 @@ impl<'a> Deciders<'a> {
     /// Whether the copy may go anywhere at all.
     pub fn copy_verdict(&self, slot: Slot<'_>) -> Verdict {
         let copy = slot.copy;
+        if copy.is_started() && copy.failed_relocations >= MAX_RETRIES {
+            return self.no("max_retry", || {
+                let last = copy.last_failure.as_deref().unwrap_or("an unknown cause");
+                format!(
+                    "its move failed {} times in a row, last with \"{last}\"; \
+                     once the cause is gone, POST _cluster/reroute?retry_failed",
+                    copy.failed_relocations
+                )
+            });
+        }
         if copy.failures >= MAX_RETRIES {
             return self.no("max_retry", || {
                 let last = copy.last_failure.as_deref().unwrap_or("an unknown cause");
@@ -108,6 +126,7 @@ impl<'a> Deciders<'a> {
             return self.no("enable", || {
                 let kind = match (copy.primary, slot.shard.was_started()) {
                     (false, _) => "a replica",
+                    (true, _) if copy.is_started() => "a primary",
                     (true, true) => "a primary that was started before",
                     (true, false) => "a new primary",
                 };
@@ -149,18 +168,37 @@ impl<'a> Deciders<'a> {
             let id = &other.allocation_id;
             return self.no("same_shard", || format!("the node already holds copy [{id}]"));
         }
-        if self.is_excluded(node) {
-            return self.no("filter", || format!("the node is named by {EXCLUDE}"));
+        if let Some(against) = self.filters.against(self.state, slot.index, node) {
+            return self.no("filter", || against.words());
         }
         let load = self.counts.get(node);
-        match slot.copy.primary {
-            true => self.primary_on(slot, load, on_disk),
-            false => self.peer_to(slot, load),
+        match slot.is_peers() {
+            true => self.peer_to(slot, load),
+            false => self.primary_on(slot, load, on_disk),
         }
     }
 
-    fn is_excluded(&self, node: &str) -> bool {
-        self.settings.allocation_exclude_name().iter().any(|pattern| matches(pattern, node))
+    fn may_hold(&self, slot: Slot<'_>, node: &str) -> bool {
+        slot.shard.on_node(node).is_none()
+            && self.filters.against(self.state, slot.index, node).is_none()
+    }
+
+    /// The node that a started copy goes to which cannot stay: the emptiest that can have it now, else the emptiest
+    /// that it has to wait for; none if no node may hold it.
+    pub fn best_node_to_move_to(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
+        let may_hold = self
+            .counts
+            .in_order(false, slot.first_node())
+            .filter(|node| self.may_hold(slot, node))
+            .map(|node| (node, self.node_verdict(slot, node)));
+        let mut waits = None;
+        for (node, verdict) in may_hold {
+            if verdict == Verdict::Yes {
+                return Some((node, verdict));
+            }
+            waits = waits.or(Some((node, verdict)));
+        }
+        waits
     }
 
     fn primary_on<'d>(
@@ -214,7 +252,7 @@ impl<'a> Deciders<'a> {
 
     /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
     pub fn source_is_busy(&self, slot: Slot<'_>) -> bool {
-        let source = slot.shard.primary().node.as_deref().filter(|_| !slot.copy.primary);
+        let source = slot.shard.primary().node.as_deref().filter(|_| slot.is_peers());
         source.is_some_and(|node| self.counts.get(node).outgoing >= self.counts.limits().recoveries)
     }
 
@@ -251,7 +289,7 @@ impl<'a> Deciders<'a> {
         let mut free = self
             .counts
             .in_order(slot.copy.primary, slot.first_node())
-            .filter(|node| slot.shard.on_node(node).is_none() && !self.is_excluded(node));
+            .filter(|node| self.may_hold(slot, node));
         free.next().map(|node| (node, self.node_verdict(slot, node)))
     }
 }

@@ -197,7 +197,8 @@ fn pattern_bytes(pattern: &AutoFollow) -> u64 {
 
 fn shard_bytes(shard: &IndexShardRoutingTable) -> u64 {
     let copy = |words: Option<&String>| 72 + words.map_or(0, |words| words.len() as u64);
-    let copies = shard.copies.iter().map(|shard| copy(shard.last_failure.as_ref())).sum::<u64>();
+    let all = shard.copies.iter().flat_map(|one| std::iter::once(one).chain(one.target.as_deref()));
+    let copies = all.map(|shard| copy(shard.last_failure.as_ref())).sum::<u64>();
     8 + 21 * shard.in_sync.len() as u64 + copies
 }
 

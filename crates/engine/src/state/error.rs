@@ -86,6 +86,18 @@ pub enum StateError {
         /// The one that takes the writes; empty for none.
         now: String,
     },
+    /// What an operator wants of a copy cannot be done.
+    #[error("[{command}] of [{index}][{shard}] cannot be done: {why}")]
+    Reroute {
+        /// `move`, `cancel` or `allocate_replica`.
+        command: &'static str,
+        /// The index.
+        index: String,
+        /// The shard.
+        shard: u32,
+        /// What stands against it.
+        why: String,
+    },
     /// There is no such remote cluster.
     #[error("no remote cluster [{alias}]; set cluster.remote.{alias}.seeds first{hint}")]
     NoSuchRemote {
@@ -225,7 +237,8 @@ impl StateError {
             | StateError::NoFollower { .. }
             | StateError::NotFollowing { .. }
             | StateError::NotPaused { .. }
-            | StateError::NotRecovered { .. } => (400, "illegal_argument_exception"),
+            | StateError::NotRecovered { .. }
+            | StateError::Reroute { .. } => (400, "illegal_argument_exception"),
             StateError::StaleTerm { .. } => (409, "no_longer_primary_shard_exception"),
             StateError::NoPrimary { .. } => (503, "no_shard_available_action_exception"),
             StateError::PrimaryInSync { .. } => (400, "illegal_argument_exception"),

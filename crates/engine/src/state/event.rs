@@ -20,6 +20,47 @@ pub struct FoundCopy {
     pub allocation_id: String,
 }
 
+/// What an operator wants of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RerouteCommand {
+    /// What.
+    pub action: RerouteAction,
+    /// The index.
+    pub index: String,
+    /// The shard.
+    pub shard: u32,
+    /// The node where the copy is, or as a replica that is on none is to be.
+    pub node: String,
+}
+
+/// What an operator wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RerouteAction {
+    /// A started copy goes to another node.
+    Move {
+        /// Its name.
+        to_node: String,
+    },
+    /// A recovery or a move ends; the copy is placed anew.
+    Cancel {
+        /// Whether also that of a primary, which is lost there.
+        allow_primary: bool,
+    },
+    /// A replica that is on no node is placed.
+    AllocateReplica,
+}
+
+impl RerouteAction {
+    /// The command's name in the field.
+    pub fn name(&self) -> &'static str {
+        match self {
+            RerouteAction::Move { .. } => "move",
+            RerouteAction::Cancel { .. } => "cancel",
+            RerouteAction::AllocateReplica => "allocate_replica",
+        }
+    }
+}
+
 /// An event that the manager handles with [`super::apply`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
@@ -167,6 +208,11 @@ pub enum Event {
     },
     /// `POST _cluster/reroute?retry_failed`: copies that failed too often are tried again.
     RetryFailed,
+    /// `POST _cluster/reroute` with commands: all of them, or nothing.
+    Reroute {
+        /// What to do, in this order.
+        commands: Vec<RerouteCommand>,
+    },
     /// Copies that failed too often, last because a disk had no room, are tried once more.
     LookForRoom,
     /// A copy need wait for its node no longer.

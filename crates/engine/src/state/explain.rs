@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::deciders::{Deciders, Slot};
+use super::deciders::{DELAY_IS_OVER, Deciders, Slot};
+use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
-use super::{ClusterState, CopyState, Reason, UnassignedReason, Verdict};
+use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict};
 
 /// What is said of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,8 +47,9 @@ pub struct Explanation {
 pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
     let settings = state.settings();
     let counts = RecoveryCounts::of(state, &settings);
-    let (counts, settings) = (&counts, &settings);
-    let deciders = Deciders { state, counts, settings, now_ms, with_words: true };
+    let filters = Filters::of(state, &settings);
+    let (counts, settings, filters) = (&counts, &settings, &filters);
+    let deciders = Deciders { state, counts, settings, filters, now_ms, with_words: true };
     let mut explanations = Vec::new();
     for (index, number, shard) in state.shards() {
         for copy in &shard.copies {
@@ -72,8 +74,52 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
     explanations
 }
 
+/// What is said of a copy that is on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedExplanation {
+    /// What keeps it from staying; none where it may stay.
+    pub against_staying: Option<Reason>,
+    /// `yes`, `throttled` or `no`: whether it may go to another node now.
+    pub can_move: &'static str,
+    /// Who says so of all nodes, and why; none with `yes`.
+    pub reason: Option<Reason>,
+    /// Each other present node.
+    pub nodes: Vec<NodeExplanation>,
+}
+
+/// Explains a started copy.
+pub fn explain_placed(
+    state: &ClusterState,
+    (index, number): (&str, u32),
+    copy: &ShardCopy,
+) -> Option<PlacedExplanation> {
+    let (shard, node) = (state.shard(index, number)?, copy.node.as_deref()?);
+    let settings = state.settings();
+    let counts = RecoveryCounts::of(state, &settings);
+    let filters = Filters::of(state, &settings);
+    let (settings, counts, filters) = (&settings, &counts, &filters);
+    let deciders =
+        Deciders { state, counts, settings, filters, now_ms: DELAY_IS_OVER, with_words: true };
+    let slot = Slot { index, number, shard, copy };
+    let against_staying = filters.against(state, index, node);
+    let (verdict, nodes) = judge_all(deciders, slot, deciders.best_node_to_move_to(slot));
+    let (can_move, reason) = split(verdict);
+    let nodes = nodes.into_iter().filter(|other| other.node_name != node).collect();
+    let against_staying =
+        against_staying.map(|against| Reason { decider: "filter", words: against.words() });
+    Some(PlacedExplanation { against_staying, can_move, reason, nodes })
+}
+
 /// The verdict over all nodes, and that of each.
 fn judge(deciders: Deciders<'_>, slot: Slot<'_>) -> (Verdict, Vec<NodeExplanation>) {
+    judge_all(deciders, slot, deciders.best_node(slot))
+}
+
+fn judge_all(
+    deciders: Deciders<'_>,
+    slot: Slot<'_>,
+    best: Option<(&str, Verdict)>,
+) -> (Verdict, Vec<NodeExplanation>) {
     let verdict = deciders.copy_verdict(slot);
     if verdict != Verdict::Yes {
         return (verdict, Vec::new());
@@ -87,7 +133,7 @@ fn judge(deciders: Deciders<'_>, slot: Slot<'_>) -> (Verdict, Vec<NodeExplanatio
             NodeExplanation { node_name: node.clone(), node_decision, reason }
         })
         .collect();
-    let verdict = match deciders.best_node(slot) {
+    let verdict = match best {
         Some((node, Verdict::Throttle(reason))) => {
             let words = format!("it waits for [{node}]: {}", reason.words);
             Verdict::Throttle(Reason { words, ..reason })

@@ -42,9 +42,9 @@ pub struct Health {
     pub active_primary_shards: u32,
     /// Started copies.
     pub active_shards: u32,
-    /// Always 0: nothing is moved.
+    /// Copies that are being moved: they are started, too.
     pub relocating_shards: u32,
-    /// Copies that recover.
+    /// Copies that recover, without the targets of those that are moved.
     pub initializing_shards: u32,
     /// Copies on no node.
     pub unassigned_shards: u32,
@@ -88,6 +88,7 @@ fn count<'a>(
         if copy.is_started() {
             health.active_shards += 1;
             health.active_primary_shards += u32::from(copy.primary);
+            health.relocating_shards += u32::from(copy.is_relocating());
             continue;
         }
         health.initializing_shards += u32::from(copy.is_assigned());

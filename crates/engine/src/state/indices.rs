@@ -234,11 +234,16 @@ fn remove_replicas(
         };
         let removable = shard.copies.iter().enumerate().filter(|(_, copy)| !copy.primary);
         let least = removable.min_by_key(|(_, copy)| use_of(copy)).map(|(at, _)| at);
-        let copy = shard.copies.remove(least.expect("there are more copies than the primary"));
-        if let Some(node) = &copy.node {
-            counts.remove(node, copy.recovery());
+        let least = least.expect("there are more copies than the primary");
+        let target = shard.copies[least].target.take().map(|target| *target);
+        let copy = shard.copies.remove(least);
+        // Of a copy that is being moved, what is counted is its target.
+        let counted = target.as_ref().unwrap_or(&copy);
+        if let Some(node) = &counted.node {
+            counts.remove(node, counted.recovery());
         }
-        let allocation_id = copy.allocation_id;
-        changes.push(Change::Removed { index: index.to_owned(), shard: number, allocation_id });
+        for ShardCopy { allocation_id, .. } in target.into_iter().chain([copy]) {
+            changes.push(Change::Removed { index: index.to_owned(), shard: number, allocation_id });
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Node,
     ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow, change_following,
-    dangling, indices, placed,
+    commands, dangling, indices, placed, relocation,
 };
 use crate::settings::{self, SettingScope, Update, When, check_update};
 
@@ -101,7 +101,7 @@ fn apply_one(
             put_cluster_settings(state, &persistent, &transient)
         }
         Event::ShardStarted { index, shard, allocation_id } => {
-            Ok(shard_started(state, index, shard, allocation_id))
+            Ok(shard_started(state, now_ms, index, shard, allocation_id))
         }
         Event::ShardFailed { index, shard, allocation_id, reason, disk_full } => {
             let place = (index, shard, allocation_id);
@@ -111,7 +111,8 @@ fn apply_one(
             let place = (index, shard, allocation_id);
             copy_out_of_sync(state, now_ms, place, primary_term, reason)
         }
-        Event::RetryFailed => Ok(retry(state, |copy| copy.failures >= MAX_RETRIES, 0)),
+        Event::RetryFailed => Ok(retry_failed(state)),
+        Event::Reroute { commands } => commands::run(state, now_ms, &commands),
         Event::DelayEnded => Ok(Vec::new()),
         Event::PlaceIndex(placed) => placed::place_index(state, now_ms, *placed),
         Event::LookForRoom => Ok(retry(state, ShardCopy::waits_for_room, MAX_RETRIES - 1)),
@@ -189,10 +190,7 @@ fn node_left(
             continue;
         }
         for (number, shard) in (0..).zip(Arc::make_mut(shards)) {
-            let Some(at) = shard.copies.iter().position(|copy| copy.is_on(node)) else { continue };
-            let allocation_id = shard.unassign(at, reason, now_ms);
-            let index = index.clone();
-            changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+            changes.extend(relocation::leave_node(shard, (index, number), node, reason, now_ms));
         }
     }
     changes
@@ -223,11 +221,16 @@ fn put_cluster_settings(
 
 fn shard_started(
     state: &mut ClusterState,
+    now_ms: u64,
     index: String,
     number: u32,
     allocation_id: String,
 ) -> Vec<Change> {
     let Some(shard) = state.shard(&index, number) else { return Vec::new() };
+    if let Some(at) = shard.position_of_target(&allocation_id) {
+        let shard = state.shard_mut(&index, number).expect("it was looked at");
+        return relocation::complete(shard, (&index, number), at, now_ms);
+    }
     let Some(at) = shard.position(&allocation_id) else { return Vec::new() };
     if shard.copies[at].is_started() {
         return Vec::new();
@@ -249,13 +252,16 @@ fn shard_failed(
     disk_full: bool,
 ) -> Vec<Change> {
     let Some(shard) = state.shard_mut(&index, number) else { return Vec::new() };
+    let place = (index.as_str(), number);
+    if let Some(at) = shard.position_of_target(&allocation_id) {
+        return relocation::fail(shard, place, at, (why, disk_full)).into_iter().collect();
+    }
     let Some(at) = shard.position(&allocation_id) else { return Vec::new() };
     let reason = UnassignedReason::AllocationFailed;
     shard.copies[at].failures += 1;
     shard.copies[at].last_failure = Some(why);
     shard.copies[at].disk_was_full = disk_full;
-    let allocation_id = shard.unassign(at, reason, now_ms);
-    vec![Change::Unassigned { index, shard: number, allocation_id, reason }]
+    relocation::unassign(shard, place, at, reason, now_ms)
 }
 
 fn copy_out_of_sync(
@@ -284,15 +290,23 @@ fn copy_out_of_sync(
         let (index, allocation_id) = (index.clone(), allocation_id.clone());
         changes.push(Change::OutOfSync { index, shard: number, allocation_id });
     }
-    if let Some(at) = shard.position(&allocation_id) {
+    let place = (index.as_str(), number);
+    if let Some(at) = shard.position_of_target(&allocation_id) {
+        changes.extend(relocation::fail(shard, place, at, (why, false)));
+    } else if let Some(at) = shard.position(&allocation_id) {
         let reason = UnassignedReason::OutOfSync;
         shard.copies[at].failures += 1;
         shard.copies[at].last_failure = Some(why);
         shard.copies[at].disk_was_full = false;
-        shard.unassign(at, reason, now_ms);
-        changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
+        changes.extend(relocation::unassign(shard, place, at, reason, now_ms));
     }
     Ok(changes)
+}
+
+fn retry_failed(state: &mut ClusterState) -> Vec<Change> {
+    let given_up =
+        |copy: &ShardCopy| copy.failures >= MAX_RETRIES || copy.failed_relocations >= MAX_RETRIES;
+    retry(state, given_up, 0)
 }
 
 /// Has copies that were given up tried again, as if they had failed so many times.
@@ -305,7 +319,10 @@ fn retry(
     let mut changes = Vec::new();
     for shards in state.routing.values_mut().filter(|shards| shards.iter().any(concerned)) {
         let copies = Arc::make_mut(shards).iter_mut().flat_map(|shard| &mut shard.copies);
-        copies.filter(|copy| is_meant(copy)).for_each(|copy| copy.failures = failures);
+        copies.filter(|copy| is_meant(copy)).for_each(|copy| {
+            copy.failures = failures;
+            copy.failed_relocations = 0;
+        });
         changes = vec![Change::RetriesReset];
     }
     changes

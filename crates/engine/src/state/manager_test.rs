@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::indices::{REPLICAS, SHARDS};
 use super::super::{
-    Alias, Aliases, FollowChange, FollowOrigin, RecoverySource, Status, check, health,
+    Alias, Aliases, FollowChange, FollowOrigin, RecoverySource, RerouteAction, RerouteCommand,
+    Status, check, health,
 };
 use super::*;
 
@@ -116,7 +117,7 @@ impl Lab {
     /// Every copy that recovers.
     pub fn initializing(&self) -> Vec<CopyId> {
         let copies = |(index, number, shard): (&str, u32, &IndexShardRoutingTable)| -> Vec<CopyId> {
-            let recovering = shard.copies.iter().filter(|copy| copy.recovery().is_some());
+            let recovering = shard.assigned().filter(|copy| copy.recovery().is_some());
             recovering.map(|c| (index.to_owned(), number, c.allocation_id.clone())).collect()
         };
         self.state.shards().flat_map(copies).collect()
@@ -132,6 +133,19 @@ impl Lab {
         let (reason, disk_full) = (why.to_owned(), why == "no room");
         let shard = *shard;
         self.apply(Event::ShardFailed { index, shard, allocation_id, reason, disk_full }).unwrap()
+    }
+
+    /// A command of `_cluster/reroute`.
+    pub fn reroute(&mut self, action: RerouteAction, shard: (&str, u32), node: &str) -> Applied {
+        let (index, shard, node) = (shard.0.to_owned(), shard.1, node.to_owned());
+        self.apply(Event::Reroute { commands: vec![RerouteCommand { action, index, shard, node }] })
+    }
+
+    /// Moves a copy, and answers with the id of its target.
+    pub fn move_copy(&mut self, shard: (&str, u32), from: &str, to: &str) -> String {
+        self.reroute(RerouteAction::Move { to_node: to.to_owned() }, shard, from).unwrap();
+        let copy = self.shard(shard.0, shard.1).on_node(from).unwrap();
+        copy.target.as_ref().unwrap().allocation_id.clone()
     }
 
     /// Starts what recovers until nothing does.

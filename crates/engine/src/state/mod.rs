@@ -17,6 +17,10 @@
 //! | `dangling`, `tombstones` | indices that are on disks alone, and those that were deleted |
 //! | `allocation` | where copies go |
 //! | `recovery_counts` | what is on each node, and which is to be filled first |
+//! | `relocation` | a copy that is moved, from the beginning to the end |
+//! | `commands` | what an operator does with copies by hand |
+//! | `moving`, `filters` | which copies are moved, and which nodes they may be on |
+//! | `rebalancing` | copies that are moved so that nodes hold as many as each other |
 //! | `touched` | the shards that are left to look at after a batch |
 //! | `on_disk_copies` | what the disks of the nodes hold |
 //! | `diff` | [`StateDiff`]: from one state to the next |
@@ -47,6 +51,7 @@ mod change_following;
 mod check;
 mod check_aliases;
 mod cluster;
+mod commands;
 mod dangling;
 mod deciders;
 mod delayed;
@@ -55,6 +60,7 @@ mod differing;
 mod error;
 mod event;
 mod explain;
+mod filters;
 mod follow;
 mod health;
 mod index;
@@ -64,9 +70,12 @@ mod manager;
 mod mapping;
 #[cfg(test)]
 mod model_test;
+mod moving;
 mod on_disk_copies;
 mod placed;
+mod rebalancing;
 mod recovery_counts;
+mod relocation;
 mod shard;
 mod tombstones;
 mod touched;
@@ -81,8 +90,8 @@ pub use deciders::{Reason, Verdict};
 pub use delayed::{delay_ends_ms, delayed_copies};
 pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
-pub use event::{Event, FoundCopy};
-pub use explain::{Explanation, NodeExplanation, explain};
+pub use event::{Event, FoundCopy, RerouteAction, RerouteCommand};
+pub use explain::{Explanation, NodeExplanation, PlacedExplanation, explain, explain_placed};
 pub use follow::{FollowChange, FollowOrigin, Following};
 pub use health::{Health, Status, health, health_of};
 pub use index::IndexMeta;

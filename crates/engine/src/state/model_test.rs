@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{
-    Change, ClusterState, Event, FollowOrigin, FoundCopy, Node, RecoverySource, StateDiff, Status,
-    apply_all, check, explain, health,
+    Change, ClusterState, Event, FollowOrigin, FoundCopy, Node, RecoverySource, RerouteAction,
+    RerouteCommand, ShardCopy, StateDiff, Status, apply_all, check, explain, health,
 };
 use crate::settings::Update;
 
@@ -45,6 +45,19 @@ enum Act {
     Enable(u8),
     Recoveries(u8),
     Retry,
+    /// The n-th shard's i-th copy is moved to a node.
+    Move {
+        shard: u8,
+        copy: u8,
+        to: u8,
+    },
+    /// The recovery of the n-th shard's i-th copy, or its move, is given up.
+    Cancel {
+        shard: u8,
+        copy: u8,
+    },
+    /// A node that no copy may be on; the last number is none.
+    Exclude(u8),
     /// A node deletes the files that it may delete.
     Clean(u8),
     /// What happens while the manager is busy, and is handled at once. Whoever reports does not know yet
@@ -99,6 +112,9 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..6u8).prop_map(Act::Enable),
         1 => (0..4u8).prop_map(Act::Recoveries),
         1 => Just(Act::Retry),
+        5 => (any::<u8>(), 0..4u8, 0..NODES).prop_map(|(shard, copy, to)| Act::Move { shard, copy, to }),
+        1 => (any::<u8>(), 0..4u8).prop_map(|(shard, copy)| Act::Cancel { shard, copy }),
+        1 => (0..=NODES).prop_map(Act::Exclude),
         1 => (0..NODES).prop_map(Act::Clean),
         4 => prop::collection::vec(report(), 1..6).prop_map(Act::Together),
     ]
@@ -198,7 +214,10 @@ impl Model {
             if let (Some(was), Some(is)) = (was, is)
                 && was.allocation_id != is.allocation_id
             {
-                assert!(new.primary_term > old.primary_term, "two of one term after {event:?}");
+                let target = was.target.as_ref().map(|target| &target.allocation_id);
+                let is_moved = target == Some(&is.allocation_id);
+                let is_later = new.primary_term > old.primary_term;
+                assert!(is_moved || is_later, "two of one term after {event:?}");
             }
         }
     }
@@ -250,7 +269,7 @@ impl Model {
     fn recovering(&self, n: u8) -> Option<(String, u32, String)> {
         let mut all = Vec::new();
         for (index, number, shard) in self.state.shards() {
-            for copy in shard.copies.iter().filter(|copy| copy.recovery().is_some()) {
+            for copy in shard.assigned().filter(|copy| copy.recovery().is_some()) {
                 all.push((index.to_owned(), number, copy.allocation_id.clone()));
             }
         }
@@ -273,7 +292,7 @@ impl Model {
         let (index, shard, allocation_id) = self.recovering(n)?;
         let key = (self.state.indices[&index].uuid.clone(), shard);
         let routing = self.state.shard(&index, shard).unwrap();
-        let copy = routing.copies.iter().find(|c| c.allocation_id == allocation_id).unwrap();
+        let copy = routing.assigned().find(|c| c.allocation_id == allocation_id).unwrap();
         if let Some(RecoverySource::Peer { from_node }) = copy.recovery() {
             let has = self.disks[from_node][&key].has;
             let to = copy.node.clone().unwrap();
@@ -396,8 +415,35 @@ impl Model {
                 self.set(one(NAME, Some(&n.to_string())));
             }
             Act::Retry => drop(self.event(Event::RetryFailed)),
+            Act::Move { shard, copy, to } => {
+                let action = |_: &ShardCopy| RerouteAction::Move { to_node: name(to) };
+                self.reroute(shard, copy, action);
+            }
+            Act::Cancel { shard, copy } => {
+                // That of a started primary would lose what nobody else has.
+                let action =
+                    |copy: &ShardCopy| RerouteAction::Cancel { allow_primary: !copy.is_started() };
+                self.reroute(shard, copy, action);
+            }
+            Act::Exclude(n) => {
+                let excluded = (n < NODES).then(|| name(n));
+                let setting = "cluster.routing.allocation.exclude._name";
+                self.set(one(setting, excluded.as_deref()));
+            }
             Act::Clean(n) => self.clean(n),
         }
+    }
+
+    /// Commands something of a copy, or of its target where it has one; whatever comes of it.
+    fn reroute(&mut self, shard: u8, copy: u8, action: impl Fn(&ShardCopy) -> RerouteAction) {
+        let Some((index, shard)) = self.nth_shard(shard) else { return };
+        let routing = self.state.shard(&index, shard).unwrap();
+        let copies: Vec<&ShardCopy> = routing.assigned().collect();
+        let Some(copy) = copies.get(usize::from(copy) % copies.len().max(1)) else { return };
+        let (action, node) = (action(copy), copy.node.clone().unwrap());
+        self.event(Event::Reroute {
+            commands: vec![RerouteCommand { action, index, shard, node }],
+        });
     }
 
     fn set(&mut self, transient: Update) {
@@ -435,6 +481,7 @@ impl Model {
         while self.start(0) {}
         let health = health(&self.state);
         assert_eq!(health.status, Status::Green, "{:#?}", explain(&self.state, self.now_ms));
+        assert_eq!(health.relocating_shards, 0, "a move does not end");
     }
 }
 

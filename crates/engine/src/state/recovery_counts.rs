@@ -8,6 +8,7 @@ use crate::settings::Settings;
 /// What is on a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NodeRecoveryCounts {
+    /// Without those that are being moved away.
     pub copies: u32,
     /// Primaries that come up from disk, from nothing or from remote.
     pub initial_primaries: u32,
@@ -53,7 +54,7 @@ impl RecoveryCounts {
             orders: Default::default(),
         };
         for (_, _, shard) in state.shards() {
-            for copy in shard.assigned() {
+            for copy in shard.assigned().filter(|copy| !copy.is_relocating()) {
                 let node = copy.node.as_deref().unwrap_or_default();
                 counts.count(node, copy.recovery(), |number| *number += 1);
             }

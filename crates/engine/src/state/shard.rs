@@ -73,6 +73,10 @@ pub enum UnassignedReason {
     DanglingIndexImported,
     /// A follower's shard recovers from its leader again.
     ExistingIndexRestored,
+    /// It recovered from a primary that was moved meanwhile: it begins anew.
+    Reinitialized,
+    /// `POST _cluster/reroute` with `cancel`.
+    RerouteCancelled,
 }
 
 impl UnassignedReason {
@@ -88,6 +92,8 @@ impl UnassignedReason {
             UnassignedReason::OutOfSync => "OUT_OF_SYNC",
             UnassignedReason::DanglingIndexImported => "DANGLING_INDEX_IMPORTED",
             UnassignedReason::ExistingIndexRestored => "EXISTING_INDEX_RESTORED",
+            UnassignedReason::Reinitialized => "REINITIALIZED",
+            UnassignedReason::RerouteCancelled => "REROUTE_CANCELLED",
         }
     }
 }
@@ -108,7 +114,7 @@ pub enum CopyState {
         /// From where.
         recovery: RecoverySource,
     },
-    /// On its node, complete.
+    /// On its node, complete; with a [`ShardCopy::target`] it is being moved, and in use until that is started.
     Started,
 }
 
@@ -133,6 +139,15 @@ pub struct ShardCopy {
     /// Whether that was a disk without room.
     #[serde(default)]
     pub disk_was_full: bool,
+    /// Where it is being moved to: a copy that recovers, and takes its place once it is started.
+    #[serde(default)]
+    pub target: Option<Box<ShardCopy>>,
+    /// On a target: the node that it comes from.
+    #[serde(default)]
+    pub relocating_from: Option<String>,
+    /// How often a move of it failed in a row.
+    #[serde(default)]
+    pub failed_relocations: u32,
 }
 
 impl ShardCopy {
@@ -146,7 +161,36 @@ impl ShardCopy {
             failures: 0,
             last_failure: None,
             disk_was_full: false,
+            target: None,
+            relocating_from: None,
+            failed_relocations: 0,
         }
+    }
+
+    fn target(&self) -> Option<&ShardCopy> {
+        self.target.as_deref()
+    }
+
+    /// Whether it is being moved: `RELOCATING`.
+    pub fn is_relocating(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Whether it is where another copy is being moved to.
+    pub fn is_target(&self) -> bool {
+        self.relocating_from.is_some()
+    }
+
+    /// The node that it is moved to, or as a target comes from.
+    pub fn relocating_node(&self) -> Option<&str> {
+        let to = self.target.as_ref().and_then(|target| target.node.as_deref());
+        to.or(self.relocating_from.as_deref())
+    }
+
+    /// Whether it takes writes as the primary once it is started. The target of a primary does not before it has its
+    /// place.
+    pub fn acts_as_primary(&self) -> bool {
+        self.primary && !self.is_target()
     }
 
     /// Whether it was given up for want of room on a disk. The manager looks for room from time to time.
@@ -186,7 +230,7 @@ pub struct IndexShardRoutingTable {
     /// Ids of the copies that have every acknowledged write, also of those on nodes that left. Empty
     /// until the first primary is started, never again after.
     pub in_sync: BTreeSet<String>,
-    /// One primary and the replicas, in no order that means anything.
+    /// One primary and the replicas, in no order that means anything. Where one is being moved to stands with it.
     pub copies: Vec<ShardCopy>,
 }
 
@@ -209,14 +253,16 @@ impl IndexShardRoutingTable {
         self.copies.iter().filter(|copy| !copy.primary)
     }
 
-    /// The copies on a node, whatever they are doing. A primary sends writes to these.
+    /// The copies on a node, whatever they are doing, and the targets of those that are moved. A primary sends writes
+    /// to these.
     pub fn assigned(&self) -> impl Iterator<Item = &ShardCopy> {
-        self.copies.iter().filter(|copy| copy.is_assigned())
+        let with_target = |copy| std::iter::once(copy).chain(ShardCopy::target(copy));
+        self.copies.iter().flat_map(with_target).filter(|copy| copy.is_assigned())
     }
 
-    /// The copy on a node.
+    /// The copy on a node, also where it is a target.
     pub fn on_node(&self, node: &str) -> Option<&ShardCopy> {
-        self.copies.iter().find(|copy| copy.is_on(node))
+        self.assigned().find(|copy| copy.is_on(node))
     }
 
     /// In-sync ids whose copy is on no node. A primary has each taken out of sync before it
@@ -236,15 +282,10 @@ impl IndexShardRoutingTable {
         self.copies.iter().position(|c| c.is_assigned() && c.allocation_id == allocation_id)
     }
 
-    /// Takes the copy at this place from its node; answers with its id. Losing a started primary
-    /// ends its term.
-    pub(super) fn unassign(&mut self, at: usize, reason: UnassignedReason, at_ms: u64) -> String {
-        let copy = &mut self.copies[at];
-        if copy.primary && copy.is_started() {
-            self.primary_term += 1;
-        }
-        copy.node = None;
-        copy.state = CopyState::Unassigned { reason, at_ms };
-        copy.allocation_id.clone()
+    /// Where the copy stands whose target has this id.
+    pub(super) fn position_of_target(&self, allocation_id: &str) -> Option<usize> {
+        let has =
+            |copy: &ShardCopy| copy.target().is_some_and(|t| t.allocation_id == allocation_id);
+        self.copies.iter().position(has)
     }
 }

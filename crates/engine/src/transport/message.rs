@@ -13,8 +13,8 @@ use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
 use super::searching::{hit_bytes, page_bytes, searched_bytes};
 use super::{
-    Changes, Failure, LeaseRequest, ReadChanges, RemoteIndex, ScrollPage, SessionKind,
-    SessionOpened, ShardSearch, ShardSearched, WireChunk,
+    Changes, Failure, LeaseRequest, PrimaryContext, ReadChanges, RemoteIndex, ScrollPage,
+    SessionKind, SessionOpened, ShardSearch, ShardSearched, WireChunk,
 };
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 use policy::retention::Leases;
@@ -282,6 +282,15 @@ pub enum Request {
         /// What the target has.
         local_checkpoint: Option<u64>,
     },
+    /// To the node of a primary that is moved, from the copy that is to take its place and has everything: hand over.
+    HandOff {
+        /// UUID of the index.
+        index_uuid: String,
+        /// Shard number.
+        shard: u32,
+        /// Allocation id of the copy that asks.
+        allocation_id: String,
+    },
     /// The session is over.
     CloseSession(u64),
     /// Searches a copy.
@@ -350,6 +359,8 @@ pub enum Response {
     },
     /// A session.
     Session(Box<SessionOpened>),
+    /// The primary takes no operations any more; what it knew.
+    HandedOff(Box<PrimaryContext>),
     /// A chunk.
     Chunk(Box<WireChunk>),
     /// Operations, sorted.

@@ -35,7 +35,7 @@ pub use operations::Operations;
 pub use pool::Reply;
 pub(crate) use pool::serve;
 pub use pool::{CallError, Class, Pool};
-pub use recovery::{SessionKind, SessionOpened, SourcePhases, WireChunk};
+pub use recovery::{PrimaryContext, SessionKind, SessionOpened, SourcePhases, WireChunk};
 pub use searching::{
     Hit, ScrollPage, SearchOutcome, ShardFailure, ShardScroll, ShardSearch, ShardSearched,
 };

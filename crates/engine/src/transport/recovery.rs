@@ -1,5 +1,6 @@
 //! What a recovery's two sides say to each other: sessions and chunks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -40,6 +41,26 @@ pub struct SessionOpened {
     pub history_uuid: String,
     /// The shard's retention leases; a copy keeps what its primary keeps.
     pub leases: Leases,
+}
+
+/// What a primary that is moved knows, for the copy that takes its place.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PrimaryContext {
+    /// Its term, which goes on.
+    pub primary_term: u64,
+    /// The highest sequence number that it gave.
+    pub max_seq_no: Option<u64>,
+    /// What every copy in sync has.
+    pub global_checkpoint: Option<u64>,
+    /// Local checkpoints of the other copies in sync, by allocation id.
+    pub checkpoints: BTreeMap<String, Option<u64>>,
+    /// The shard's retention leases.
+    pub leases: Leases,
+    /// The leases of copies that left.
+    pub peer_leases: Leases,
+    /// Whether following ended while other copies might have had what the primary had not: they come back by files
+    /// alone.
+    pub replaces_copies: bool,
 }
 
 /// Time that a source spent on a chunk, by what it spent it on.

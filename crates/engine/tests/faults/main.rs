@@ -13,6 +13,7 @@
 
 mod at_rest;
 mod client;
+mod moving;
 mod pairs;
 mod run;
 mod scenario;
@@ -74,8 +75,17 @@ struct Total {
     failed: Vec<(u64, String)>,
 }
 
-/// Runs seeds on every core until `enough` fail.
 fn search(seeds: std::ops::Range<u64>, planted: Option<&'static str>, enough: usize) -> Total {
+    search_cases(seeds, Case::in_turn, planted, enough)
+}
+
+/// Runs seeds on every core until `enough` fail.
+fn search_cases(
+    seeds: std::ops::Range<u64>,
+    case: impl Fn(u64) -> Case + Sync,
+    planted: Option<&'static str>,
+    enough: usize,
+) -> Total {
     let next = AtomicU64::new(seeds.start);
     let total: Mutex<Total> = Mutex::default();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -87,7 +97,7 @@ fn search(seeds: std::ops::Range<u64>, planted: Option<&'static str>, enough: us
                     if seed >= seeds.end || total.lock().unwrap().failed.len() >= enough {
                         return;
                     }
-                    let scenario = Scenario::of(&Case::in_turn(seed));
+                    let scenario = Scenario::of(&case(seed));
                     let result = quietly(&scenario, planted);
                     let mut total = total.lock().unwrap();
                     total.runs += 1;
@@ -109,6 +119,8 @@ fn search(seeds: std::ops::Range<u64>, planted: Option<&'static str>, enough: us
                             sum.ms += summary.ms;
                             sum.unfollowed += summary.unfollowed;
                             sum.searched += summary.searched;
+                            sum.moved_primaries += summary.moved_primaries;
+                            sum.moved_replicas += summary.moved_replicas;
                             sum.mended_ms = sum.mended_ms.max(summary.mended_ms);
                         }
                         Err(why) => total.failed.push((seed, why)),
@@ -191,6 +203,56 @@ fn damage_at_rest_is_repaired_or_refused_by_name() {
     }
     eprintln!("{ran} runs: {damaged} files damaged; {refused} runs refused a shard by name");
     assert!(2 * damaged > ran, "hardly any file was damaged");
+}
+
+/// Runs in which copies are moved, in an ordinary test.
+const RUNS_MOVING: u64 = 120;
+
+fn moving(seed: u64) -> Case {
+    Case { shape: Shape::Moving, ..Case::from(seed) }
+}
+
+#[test]
+fn nothing_is_lost_where_copies_move() {
+    let seeds = testbed::night::seeds("faults while copies move", RUNS_MOVING);
+    let Total { runs: ran, sum, failed, .. } = search_cases(seeds, moving, None, 4);
+    eprintln!(
+        "{ran} runs, {:.0} s of virtual time each; {} moves of primaries and {} of replicas begun; \
+         {} writes acknowledged, {} rejected, {} without an answer; {} searches; equal after {} ms at most",
+        sum.ms as f64 / 1e3 / ran.max(1) as f64,
+        sum.moved_primaries,
+        sum.moved_replicas,
+        sum.acknowledged,
+        sum.rejected,
+        sum.unknown,
+        sum.searched,
+        sum.mended_ms,
+    );
+    for (seed, why) in &failed {
+        let line: String = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        eprintln!("moving:{seed}: {}", line.chars().take(400).collect::<String>());
+    }
+    if let Some((seed, why)) = failed.first() {
+        let (case, small) = shrink::shrink(&moving(*seed), |s| quietly(s, None).err());
+        panic!(
+            "seed {seed}: {why}\nMade smaller: {small}\n{}\nRun it again:\n  {CASE}={case} cargo test --release \
+             -p engine --test faults nothing_is_lost -- --nocapture",
+            Scenario::of(&case)
+        );
+    }
+    let moved = sum.moved_primaries.min(sum.moved_replicas);
+    assert!(moved > ran / 2, "hardly anything was moved");
+}
+
+/// Bugs of moves are found soon by runs with moves.
+#[test]
+fn every_planted_bug_of_moves_is_found() {
+    let most = if testbed::night::times("planted bugs of moves", 1) > 1 { 1000 } else { 150 };
+    for planted in engine::planted::OF_MOVES {
+        let found = search_cases(PLANTED_FIRST..PLANTED_FIRST + most, moving, Some(planted), 1);
+        eprintln!("{planted}: {} runs", found.runs);
+        assert!(!found.failed.is_empty(), "{planted} is not found within {most} runs");
+    }
 }
 
 /// Runs a case again.
@@ -315,9 +377,16 @@ fn the_checkers_patience_follows_from_the_parameters() {
 
 #[test]
 fn a_case_is_read_as_it_is_written() {
-    for text in
-        ["17", "17/1.4/32", "17/none/all", "17/all/8", "wide:17", "wide:17/1/8", "pair:17/0/all"]
-    {
+    for text in [
+        "17",
+        "17/1.4/32",
+        "17/none/all",
+        "17/all/8",
+        "wide:17",
+        "wide:17/1/8",
+        "pair:17/0/all",
+        "moving:3/all/4",
+    ] {
         assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
     }
     assert!("17/x".parse::<Case>().is_err());

@@ -23,8 +23,10 @@ pub enum Kind {
     PauseFollowing,
     MoveClock,
     Unfollow,
-    /// Not one of the pairs: it has runs of its own.
+    /// Not one of the pairs, as the following: they have runs of their own.
     Damage,
+    Move,
+    Drain,
 }
 
 impl Kind {
@@ -73,6 +75,8 @@ impl Kind {
             }
             Kind::Unfollow => What::Unfollow,
             Kind::Damage => What::Damage(side, node, chance.next()),
+            Kind::Move => What::Move(side, chance.next()),
+            Kind::Drain => What::Drain(side, node),
         }
     }
 }
@@ -92,6 +96,8 @@ impl What {
             What::MoveClock(..) => Kind::MoveClock,
             What::Unfollow => Kind::Unfollow,
             What::Damage(..) => Kind::Damage,
+            What::Move(..) => Kind::Move,
+            What::Drain(..) => Kind::Drain,
         }
     }
 }

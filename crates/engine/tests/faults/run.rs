@@ -15,6 +15,7 @@ use world::{Env, Link, LinkConfig, Task, virtual_world};
 
 use crate::at_rest::{Texts, befall, names_damage, texts};
 use crate::client::{Client, Load, PATIENCE, search, write};
+use crate::moving::choose;
 use crate::scenario::{Chance, Fault, Scenario, Side, What};
 use crate::site::Site;
 
@@ -36,6 +37,9 @@ pub struct Summary {
     pub damaged: u64,
     /// 1 where a shard without another copy was refused by name.
     pub refused: u64,
+    /// Moves of primaries, and of replicas, that the manager began.
+    pub moved_primaries: u64,
+    pub moved_replicas: u64,
 }
 
 /// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
@@ -69,6 +73,16 @@ struct Stage {
     tasks: RefCell<Vec<Task<()>>>,
     unfollowed: Cell<u64>,
     at_rest: Rc<AtRest>,
+    moves: Rc<Moves>,
+}
+
+/// Moves that were begun.
+#[derive(Default)]
+struct Moves {
+    primaries: Cell<u64>,
+    replicas: Cell<u64>,
+    /// By the number that was drawn: where a copy of a shard goes.
+    under_way: RefCell<BTreeMap<u64, (String, u32, String)>>,
 }
 
 /// What befell files at rest.
@@ -87,6 +101,11 @@ async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Val
     let request = rest::RestRequest { method: method.to_owned(), path: path.to_owned(), body };
     let response = rest::handle(node, request).await;
     (response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null))
+}
+
+/// The setting that keeps copies from a node.
+fn exclusion(node: Option<String>) -> Value {
+    json!({ "transient": { "cluster.routing.allocation.exclude._name": node } })
 }
 
 fn name_of(side: Side) -> &'static str {
@@ -138,8 +157,8 @@ impl Stage {
             links.push(link);
         }
         let (tasks, unfollowed) = (RefCell::default(), Cell::new(0));
-        let at_rest = Rc::default();
-        Stage { env: env.clone(), scenario, sites, links, tasks, unfollowed, at_rest }
+        let (at_rest, moves) = (Rc::default(), Rc::default());
+        Stage { env: env.clone(), scenario, sites, links, tasks, unfollowed, at_rest, moves }
     }
 
     fn site(&self, side: Side) -> &Rc<Site> {
@@ -218,6 +237,8 @@ impl Stage {
             searched,
             damaged: self.at_rest.damaged.get(),
             refused: u64::from(self.at_rest.refused.get()),
+            moved_primaries: self.moves.primaries.get(),
+            moved_replicas: self.moves.replicas.get(),
         })
     }
 
@@ -292,7 +313,61 @@ impl Stage {
             What::MoveClock(side, node, by_ms) => {
                 self.site(side).host(node).move_clock(by_ms);
             }
+            What::Move(side, drawn) => self.move_copy(side, drawn),
+            What::Drain(side, node) => self.exclude(side, Some(node)),
         }
+    }
+
+    /// Has the manager move a copy, as far as it is there.
+    fn move_copy(&self, side: Side, drawn: u64) {
+        let (site, moves) = (self.site(side).clone(), self.moves.clone());
+        let Some(chosen) = site.node(0).and_then(|node| choose(&node.state(), drawn)) else {
+            return;
+        };
+        let env = self.env.clone();
+        self.keep("moves a copy", async move {
+            let mut client = Client::new(&env, "operator", PATIENCE);
+            let body = Bytes::from(chosen.body.to_string());
+            let asked = client.ask(&site.http(0), "POST", "/_cluster/reroute", body).await;
+            if asked.is_some_and(|(status, _)| status == 200) {
+                let count = if chosen.is_primary { &moves.primaries } else { &moves.replicas };
+                count.set(count.get() + 1);
+                let place = (chosen.index, chosen.shard, chosen.to_node);
+                moves.under_way.borrow_mut().insert(drawn, place);
+            }
+        });
+    }
+
+    /// Has the manager give up a move, where it goes on still.
+    fn cancel_move(&self, side: Side, drawn: u64) {
+        let place = self.moves.under_way.borrow_mut().remove(&drawn);
+        let (Some((index, shard, node)), Some(manager)) = (place, self.site(side).node(0)) else {
+            return;
+        };
+        let state = manager.state();
+        let routing = state.shard(&index, shard);
+        if !routing.and_then(|routing| routing.on_node(&node)).is_some_and(|copy| copy.is_target())
+        {
+            return;
+        }
+        let (env, address) = (self.env.clone(), self.site(side).http(0));
+        let cancel = json!({ "index": index, "shard": shard, "node": node });
+        let body = json!({ "commands": [{ "cancel": cancel }] });
+        self.keep("gives up a move", async move {
+            let mut client = Client::new(&env, "operator", PATIENCE);
+            let body = Bytes::from(body.to_string());
+            let _ = client.ask(&address, "POST", "/_cluster/reroute", body).await;
+        });
+    }
+
+    fn exclude(&self, side: Side, node: Option<usize>) {
+        let (env, address) = (self.env.clone(), self.site(side).http(0));
+        let body = exclusion(node.map(|node| format!("{}-{node}", name_of(side))));
+        self.keep("says where copies may be", async move {
+            let mut client = Client::new(&env, "operator", PATIENCE);
+            let body = Bytes::from(body.to_string());
+            let _ = client.ask(&address, "PUT", "/_cluster/settings", body).await;
+        });
     }
 
     fn end(&self, what: &What) {
@@ -320,6 +395,8 @@ impl Stage {
             What::Unfollow => {
                 self.request(Side::Follower, "/b/_ccr/unfollow".to_owned());
             }
+            What::Move(side, drawn) => self.cancel_move(side, drawn),
+            What::Drain(side, _) => self.exclude(side, None),
         }
     }
 
@@ -406,6 +483,9 @@ impl Stage {
             if let Some(manager) = site.node(0) {
                 let path = "/_cluster/reroute?retry_failed=true";
                 direct(&manager, "POST", path, Value::Null).await;
+                if self.scenario.faults.iter().any(|fault| matches!(fault.what, What::Drain(..))) {
+                    direct(&manager, "PUT", "/_cluster/settings", exclusion(None)).await;
+                }
             }
         }
         for side in self.followers() {

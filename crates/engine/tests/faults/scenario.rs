@@ -78,6 +78,11 @@ pub enum What {
     Damage(Side, usize, u64),
     /// The follower is paused, and is no follower any more at the end. After all, it is made anew.
     Unfollow,
+    /// A copy is moved to another node; which, and to where, by a drawn number. The move is given up at the end of the
+    /// fault, where it goes on still.
+    Move(Side, u64),
+    /// Everything is to leave a node, until the end.
+    Drain(Side, usize),
 }
 
 /// A fault: from when on, how long.
@@ -120,6 +125,8 @@ pub enum Shape {
     Pair,
     /// A small one in which files of a node that is down are damaged.
     AtRest,
+    /// As one of the others, and copies are moved all the time, most often about the faults.
+    Moving,
 }
 
 /// What a host's disk and network card take.
@@ -158,6 +165,7 @@ pub const SHAPES: [Shape; 4] = [Shape::Small, Shape::Wide, Shape::Pair, Shape::P
 const WIDE: &str = "wide:";
 const PAIR: &str = "pair:";
 const AT_REST: &str = "at-rest:";
+const MOVING: &str = "moving:";
 
 /// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before
 /// its seed,
@@ -169,6 +177,7 @@ impl fmt::Display for Case {
             Shape::Wide => WIDE,
             Shape::Pair => PAIR,
             Shape::AtRest => AT_REST,
+            Shape::Moving => MOVING,
         };
         write!(f, "{prefix}{}", self.seed)?;
         if (&self.faults, &self.requests) == (&None, &None) {
@@ -191,7 +200,12 @@ impl FromStr for Case {
         let refuse =
             || format!("[{text}] is no case; write SEED, wide:SEED, pair:SEED or SEED/1.4.5/20");
         let of = |(prefix, shape)| Some((shape, text.strip_prefix(prefix)?));
-        let shapes = [(WIDE, Shape::Wide), (PAIR, Shape::Pair), (AT_REST, Shape::AtRest)];
+        let shapes = [
+            (WIDE, Shape::Wide),
+            (PAIR, Shape::Pair),
+            (AT_REST, Shape::AtRest),
+            (MOVING, Shape::Moving),
+        ];
         let (shape, rest) = shapes.into_iter().find_map(of).unwrap_or((Shape::Small, text));
         let mut parts = rest.split('/');
         let seed = parts.next().and_then(|seed| seed.parse().ok()).ok_or_else(refuse)?;
@@ -376,6 +390,7 @@ impl Scenario {
         let mut scenario = match case.shape {
             Shape::Pair => Scenario::pair(case),
             Shape::AtRest => Scenario::at_rest(case),
+            Shape::Moving => Scenario::moving(case),
             Shape::Small | Shape::Wide => Scenario::at_random(case),
         };
         if let Some(kept) = &case.faults {

@@ -17,6 +17,7 @@ mod hostile;
 mod leases;
 mod membership;
 mod recovery;
+mod relocation;
 mod replica_selection;
 mod replication;
 mod rest;

@@ -44,6 +44,21 @@ impl Shard {
         to_its_end(&self.inner.env, &dir, "apply operations", work).await
     }
 
+    /// Keeps operations that the copy's files hold already, for whoever has still to read them: they go into the log
+    /// alone. They are in ascending order and older than all that the log holds. From `complete_from` on, which is
+    /// given with the last of them, it then holds every operation; after the next commit also where the copy is opened
+    /// again.
+    pub async fn keep_history(
+        &self,
+        ops: Vec<Operation>,
+        complete_from: Option<u64>,
+    ) -> Result<()> {
+        let inner = self.inner.clone();
+        let dir = inner.storage.dir();
+        let work = inner.keep_history_locked(ops, complete_from);
+        to_its_end(&self.inner.env, &dir, "keep operations", work).await
+    }
+
     /// Writes on the primary: gives each request its sequence number and version, applies it, and returns the
     /// operations for the other copies, in the order of the requests. A refused request takes no place in the
     /// history and stops none of the others. Durable after the next [`Shard::sync`].
@@ -151,6 +166,26 @@ impl Inner {
             planner.finish()
         };
         self.carry_out(ops, plan, Parsed::default(), log).await
+    }
+
+    async fn keep_history_locked(
+        self: Rc<Self>,
+        ops: Vec<Operation>,
+        complete_from: Option<u64>,
+    ) -> Result<()> {
+        let _writes = self.writes.lock().await;
+        if !ops.is_empty() {
+            let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
+            self.storage.append(&Arc::from(ops), bytes).await?;
+            self.log.appended(bytes);
+        }
+        if let Some(from) = complete_from {
+            let mut seq_nos = self.seq_nos.borrow_mut();
+            seq_nos.complete_from = seq_nos.complete_from.min(from);
+            // The next commit says so, and not before that does an open know.
+            seq_nos.uncommitted = true;
+        }
+        Ok(())
     }
 
     async fn index_locked(

@@ -1,0 +1,82 @@
+//! The copy that takes the place of a primary that is moved: it has what the primary keeps for others, and has the
+//! primary hand over.
+
+use std::time::Duration;
+
+use policy::failures::GONE;
+use store::{Operation, Shard};
+
+use super::source_session::{SourceSession, TransferError};
+use super::target::{OPS_AT_ONCE, OPS_BYTES_AT_ONCE, Recovery};
+use crate::planted;
+use crate::replication::take_over;
+use crate::transport::{CallError, Class, Failure, Request, Response, SessionOpened, unexpected};
+
+/// How long a target waits until the primary has handed over: longer than that waits for its operations.
+const HAND_OFF_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Recovery {
+    /// A copy that becomes the primary without a loss has for followers what the primary kept for them, also where its
+    /// files hold it already: as soft deletes in the field. What is not there any more is not waited for.
+    pub(super) async fn keep_history(
+        &self,
+        source: &SourceSession,
+        store: &Shard,
+        opened: &SessionOpened,
+    ) -> Result<(), TransferError> {
+        let lowest = opened.leases.iter().map(|(_, lease)| lease.retaining_seq_no).min();
+        let end = store.log_complete_from();
+        let Some(begin) = lowest.filter(|lowest| *lowest < end && opened.commit.is_some()) else {
+            return Ok(());
+        };
+        let mut from = begin;
+        while from < end {
+            let request = Request::ReadOps {
+                session: source.session,
+                from,
+                max_ops: OPS_AT_ONCE,
+                max_bytes: OPS_BYTES_AT_ONCE,
+            };
+            let mut ops = match source.ask(&self.service, Class::Recovery(0), request).await {
+                Ok(Response::Ops { ops, .. }) => ops,
+                Err(CallError::Failed(failure)) if failure.kind == GONE => return Ok(()),
+                Ok(_) => return Err(CallError::Failed(unexpected()).into()),
+                Err(error) => return Err(error.into()),
+            };
+            let Some(last) = ops.last().map(Operation::last_seq_no) else { return Ok(()) };
+            ops.retain(|op| op.seq_no < end);
+            from = last + 1;
+            store.keep_history(ops, (from >= end).then_some(begin)).await?;
+        }
+        store.flush().await?;
+        Ok(())
+    }
+
+    /// Has the primary hand over. Where its answer is lost, the whole move is given up at once, as the primary takes no
+    /// writes until the manager has decided.
+    pub(super) async fn take_over(
+        &self,
+        source: &SourceSession,
+        store: &Shard,
+    ) -> Result<(), Failure> {
+        let core = &self.service.core;
+        if core.env.is_planted(planted::STARTED_BEFORE_HAND_OFF) {
+            self.shard.take_over(self.shard.term(), Default::default());
+            return Ok(());
+        }
+        let request = Request::HandOff {
+            index_uuid: self.shard.index_uuid.clone(),
+            shard: self.shard.number,
+            allocation_id: self.shard.allocation_id.clone(),
+        };
+        match core.call(&source.address, Class::Control, request, HAND_OFF_TIMEOUT).await {
+            Ok(Response::HandedOff(context)) => take_over(core, &self.shard, store, *context).await,
+            Ok(_) => Err(unexpected()),
+            Err(CallError::Failed(failure)) => Err(failure),
+            Err(lost) => {
+                let reason = format!("nobody knows whether the primary has handed over: {lost}");
+                Err(Failure::new(409, "recovery_failed_exception", reason))
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A primary that is moved hands over to its target, as Elasticsearch's `relocated` and `activateWithPrimaryContext`.
+//!
+//! The source takes no operation any more, waits for those that run, and gives the target what a primary knows. Here
+//! the target takes none before the manager has published it as the started primary, and the source takes none unless
+//! the manager has published that the move is given up. So at every moment one of them takes operations at most, and
+//! both ways out are the manager's.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use store::Shard;
+
+use super::followed::follows;
+use super::leases::{set_leases, write_leases};
+use crate::core::Core;
+use crate::planted;
+use crate::shard::{Blocked, FollowedCopies, LocalShard, ShardKey, Tracked};
+use crate::transport::{Failure, PrimaryContext, Response};
+use policy::retention::Leases;
+
+/// How long a source waits for the operations that run: no operation is taken meanwhile.
+const OPERATIONS_PATIENCE: Duration = Duration::from_secs(30);
+
+/// On the source: hands over to the copy with this allocation id, once no operation runs. Asked again by the same copy,
+/// it says the same again.
+pub(crate) async fn hand_off(
+    core: &Rc<Core>,
+    key: ShardKey,
+    target: &str,
+) -> Result<Response, Failure> {
+    let shard = core.shards.borrow().get(&key).cloned();
+    let shard = shard.ok_or_else(|| {
+        Failure::new(404, "shard_not_found_exception", "the primary is not on this node")
+    })?;
+    check_target(core, &shard, target)?;
+    if !shard.operations.handed_to(target) {
+        hand_over(core, &shard, target).await?;
+    }
+    Ok(Response::HandedOff(Box::new(context(core, &shard)?)))
+}
+
+async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Result<(), Failure> {
+    shard.primary_store()?;
+    let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
+    let blocked = Blocked::begin(&shard.operations)
+        .ok_or_else(|| refuse("is being handed over; try again"))?;
+    if !core.env.is_planted(planted::HAND_OFF_WAITS_FOR_NOTHING) {
+        let ended = core.env.timeout(OPERATIONS_PATIENCE, shard.operations.end()).await;
+        ended.map_err(|_| refuse("has operations that do not end; try again"))?;
+    }
+    // Much may have changed meanwhile. From here to the hand-off nothing waits.
+    check_target(core, shard, target)?;
+    if !shard.is_primary() || !shard.is_started() {
+        return Err(refuse("is not the started primary any more"));
+    }
+    if !shard.leaving.borrow().is_empty() {
+        return Err(refuse(
+            "has a copy that lacks a write, which the manager has still to be told; try again",
+        ));
+    }
+    if !shard.copies.borrow().get(target).is_some_and(|copy| copy.pending_in_sync) {
+        return Err(refuse("does not track the copy that takes over; try again"));
+    }
+    if shard.ends_following.get() {
+        return Err(refuse("is ending to follow its leader; try again"));
+    }
+    if core.env.is_planted(planted::HANDED_OVER_AND_TAKEN) {
+        return Ok(());
+    }
+    blocked.hand_over(target, core.state().version);
+    Ok(())
+}
+
+/// Whether the state has the copy that is the primary here moved to this one.
+fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<(), Failure> {
+    let state = core.state();
+    let primary = state.shard(&shard.index, shard.number).map(|routing| routing.primary());
+    let own = primary.filter(|primary| primary.allocation_id == shard.allocation_id);
+    let named = own.and_then(|primary| primary.target.as_ref());
+    match named.is_some_and(|named| named.allocation_id == target) {
+        true => Ok(()),
+        false => {
+            let reason = format!(
+                "[{}][{}] is not moved to this copy, or not any more",
+                shard.index, shard.number
+            );
+            Err(Failure::new(409, "recovery_failed_exception", reason))
+        }
+    }
+}
+
+fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext, Failure> {
+    let store = shard.store()?;
+    let state = core.state();
+    let routing = state.shard(&shard.index, shard.number);
+    let copies = shard.copies.borrow();
+    let in_sync = routing.iter().flat_map(|routing| &routing.in_sync);
+    let checkpoint = |id: &String| Some((id.clone(), copies.get(id)?.local_checkpoint));
+    let leases = match core.env.is_planted(planted::HAND_OFF_WITHOUT_LEASES) {
+        true => Leases::default(),
+        false => shard.leases.borrow().clone(),
+    };
+    Ok(PrimaryContext {
+        primary_term: shard.term(),
+        max_seq_no: store.max_seq_no(),
+        global_checkpoint: store.global_checkpoint(),
+        checkpoints: in_sync.filter_map(checkpoint).collect(),
+        leases,
+        replaces_copies: shard.followed_copies.get() == FollowedCopies::Replaced,
+        peer_leases: shard.peer_leases.borrow().clone(),
+    })
+}
+
+/// On the target: takes over what the source knew. It acts as the primary once the state says that it is.
+pub(crate) async fn take_over(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    store: &Shard,
+    context: PrimaryContext,
+) -> Result<(), Failure> {
+    let follows = follows(&core.state(), &shard.index);
+    // The primary of a follower may lack operations in between, which its leader has.
+    if !follows && store.local_checkpoint() < context.max_seq_no {
+        let reason = format!(
+            "the copy has operations up to {:?}, the primary that hands over up to {:?}",
+            store.local_checkpoint(),
+            context.max_seq_no
+        );
+        return Err(Failure::new(409, "recovery_failed_exception", reason));
+    }
+    match follows {
+        true => shard.followed_copies.set(FollowedCopies::BeforeRead),
+        false if context.replaces_copies => shard.followed_copies.set(FollowedCopies::Replaced),
+        false => {}
+    }
+    set_leases(shard, store, context.leases);
+    for (id, lease) in context.peer_leases.iter() {
+        store.retain_ops_from(id, Some(lease.retaining_seq_no));
+    }
+    shard.peer_leases.replace(context.peer_leases);
+    if let Some(checkpoint) = context.global_checkpoint {
+        store.advance_global_checkpoint(checkpoint);
+    }
+    write_leases(core, shard).await?;
+    let tracked = |local_checkpoint| Tracked { local_checkpoint, ..Tracked::default() };
+    let copies = context.checkpoints.into_iter().map(|(id, up_to)| (id, tracked(up_to)));
+    shard.take_over(context.primary_term, copies.collect());
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Copies that are moved so that no node holds more than its share, where that is asked for.
+//!
+//! `policy::balancing` says between which nodes; here is which copy goes, and when. Unlike the field this is off by
+//! itself: a cluster of an experiment stays as the experiment laid it out.
+
+use std::collections::BTreeMap;
+
+use policy::balancing::{Balance, Load};
+
+use super::deciders::{DELAY_IS_OVER, Deciders, Slot, Verdict};
+use super::filters::Filters;
+use super::recovery_counts::RecoveryCounts;
+use super::{Change, ClusterState, ShardCopy, moving};
+use crate::settings::{AllowRebalance, RebalanceEnable, Settings};
+
+/// Begins to move what is to be moved now.
+pub(super) fn rebalance(
+    state: &mut ClusterState,
+    (settings, filters): (&Settings, &Filters),
+    changes: &mut Vec<Change>,
+) {
+    let enable = settings.rebalance_enable();
+    let limit = settings.cluster_concurrent_rebalance() as usize;
+    if enable == RebalanceEnable::None || !is_allowed(state, settings.allow_rebalance()) {
+        return;
+    }
+    let copies = state.shards().flat_map(|(_, _, shard)| &shard.copies);
+    let mut under_way = copies.filter(|copy| copy.is_relocating()).count();
+    let mut counts = RecoveryCounts::of(state, settings);
+    let balance = settings.balance();
+    for index in by_need(state, &counts, balance) {
+        while under_way < limit {
+            let deciders = Deciders {
+                state,
+                counts: &counts,
+                settings,
+                filters,
+                now_ms: DELAY_IS_OVER,
+                with_words: false,
+            };
+            let Some((number, at, node)) = next_move(deciders, &index, (balance, enable)) else {
+                break;
+            };
+            let node = node.to_owned();
+            moving::begin(state, (&index, number, at), &node, &mut counts, changes);
+            under_way += 1;
+        }
+    }
+}
+
+fn is_allowed(state: &ClusterState, allow: AllowRebalance) -> bool {
+    let copies = || state.shards().flat_map(|(_, _, shard)| &shard.copies);
+    match allow {
+        AllowRebalance::Always => true,
+        AllowRebalance::PrimariesActive => {
+            copies().filter(|copy| copy.primary).all(ShardCopy::is_started)
+        }
+        AllowRebalance::AllActive => copies().all(ShardCopy::is_started),
+    }
+}
+
+/// The indices whose copies are spread most unevenly first; equals by name.
+fn by_need(state: &ClusterState, counts: &RecoveryCounts, balance: Balance) -> Vec<String> {
+    let spread = |index: &String| {
+        let weights = Weights::of(state, counts, index, balance).weights;
+        let of = |pick: fn(f64, f64) -> f64| weights.iter().copied().reduce(pick).unwrap_or(0.0);
+        of(f64::max) - of(f64::min)
+    };
+    let mut indices: Vec<(f64, String)> =
+        state.indices.keys().map(|index| (spread(index), index.clone())).collect();
+    indices.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    indices.into_iter().map(|(_, index)| index).collect()
+}
+
+/// The weights of the present nodes for an index. A copy that is moved counts where it goes.
+struct Weights<'a> {
+    nodes: Vec<&'a str>,
+    weights: Vec<f64>,
+}
+
+impl<'a> Weights<'a> {
+    fn of(
+        state: &'a ClusterState,
+        counts: &RecoveryCounts,
+        index: &str,
+        balance: Balance,
+    ) -> Weights<'a> {
+        let mut of_index: BTreeMap<&str, f64> = BTreeMap::new();
+        for shard in state.routing.get(index).into_iter().flat_map(|shards| shards.iter()) {
+            for copy in shard.assigned().filter(|copy| !copy.is_relocating()) {
+                *of_index.entry(copy.node.as_deref().unwrap_or_default()).or_default() += 1.0;
+            }
+        }
+        let nodes: Vec<&str> = state.present.iter().map(String::as_str).collect();
+        let load = |node: &&str| Load {
+            copies: f64::from(counts.get(node).copies),
+            of_index: of_index.get(node).copied().unwrap_or(0.0),
+        };
+        let loads: Vec<Load> = nodes.iter().map(load).collect();
+        let mean =
+            |of: fn(&Load) -> f64| loads.iter().map(of).sum::<f64>() / loads.len().max(1) as f64;
+        let average = Load { copies: mean(|l| l.copies), of_index: mean(|l| l.of_index) };
+        let weights = loads.iter().map(|load| balance.weight(*load, average)).collect();
+        Weights { nodes, weights }
+    }
+}
+
+/// The next copy of an index that goes from a heavy node to a light one: shard, place among its copies, and node.
+fn next_move<'a>(
+    deciders: Deciders<'a>,
+    index: &str,
+    (balance, enable): (Balance, RebalanceEnable),
+) -> Option<(u32, usize, &'a str)> {
+    let Weights { nodes, weights } = Weights::of(deciders.state, deciders.counts, index, balance);
+    let may_move = |copy: &ShardCopy| match enable {
+        RebalanceEnable::All => true,
+        RebalanceEnable::Primaries => copy.primary,
+        RebalanceEnable::Replicas => !copy.primary,
+        RebalanceEnable::None => false,
+    };
+    let shards = deciders.state.routing.get(index)?;
+    for (heavy, light) in balance.pairs(&weights) {
+        let (from, to) = (nodes[heavy], nodes[light]);
+        for (number, shard) in (0..).zip(shards.iter()) {
+            let is_there = |copy: &ShardCopy| copy.is_on(from) && copy.is_started();
+            let Some(at) = shard.copies.iter().position(is_there) else { continue };
+            let copy = &shard.copies[at];
+            let slot = Slot { index, number, shard, copy };
+            let is_free = !copy.is_relocating() && may_move(copy);
+            if is_free
+                && deciders.copy_verdict(slot) == Verdict::Yes
+                && deciders.node_verdict(slot, to) == Verdict::Yes
+            {
+                return Some((number, at, to));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+
+    const ENABLE: &str = "cluster.routing.rebalance.enable";
+
+    /// Everything on two of four nodes.
+    fn lopsided() -> Lab {
+        let mut lab = Lab::new(4);
+        lab.leave("n3");
+        lab.leave("n4");
+        for index in ["a", "b"] {
+            lab.create(index, 4, 1);
+        }
+        lab.start_all();
+        lab.join("n3");
+        lab.join("n4");
+        lab
+    }
+
+    fn on(lab: &Lab) -> Vec<usize> {
+        ["n1", "n2", "n3", "n4"].map(|node| lab.state.copies_on(node).count()).to_vec()
+    }
+
+    #[test]
+    fn nothing_is_moved_unless_it_is_asked_for() {
+        let mut lab = lopsided();
+        assert!(lab.initializing().is_empty());
+        lab.set(ENABLE, "none");
+        assert_eq!(on(&lab), [8, 8, 0, 0]);
+    }
+
+    #[test]
+    fn nodes_come_to_hold_as_many_as_each_other_a_few_at_a_time_and_then_rest() {
+        let mut lab = lopsided();
+        lab.set(ENABLE, "all");
+        assert_eq!(lab.initializing().len(), 2, "as many as may be on their way");
+        lab.start_all();
+        assert_eq!(on(&lab), [4, 4, 4, 4]);
+        for index in ["a", "b"] {
+            let of_index = |node: &str| lab.state.copies_on(node).filter(|c| c.0 == index).count();
+            assert_eq!(["n1", "n2", "n3", "n4"].map(of_index), [2, 2, 2, 2], "{index}");
+        }
+        let before = lab.state.version;
+        assert!(lab.set("cluster.routing.allocation.balance.shard", "0.5").len() == 1);
+        assert_eq!(lab.state.version, before + 1);
+        assert!(lab.initializing().is_empty(), "what is even stays");
+    }
+
+    #[test]
+    fn not_before_every_copy_is_started_unless_that_is_allowed() {
+        let mut lab = lopsided();
+        lab.replicas("a", 3);
+        lab.set("cluster.routing.allocation.enable", "primaries");
+        lab.set(ENABLE, "all");
+        assert!(lab.state.shards().all(|(_, _, shard)| !shard.primary().is_relocating()));
+        lab.set("cluster.routing.allocation.allow_rebalance", "indices_primaries_active");
+        assert!(lab.state.shards().any(|(_, _, shard)| shard.primary().is_relocating()));
+    }
+
+    #[test]
+    fn primaries_or_replicas_alone_and_none_where_none_may_go() {
+        let mut lab = lopsided();
+        lab.set("cluster.routing.allocation.exclude._name", "n4");
+        lab.set(ENABLE, "replicas");
+        let moved = |lab: &Lab, primary: bool| {
+            let copies = lab.state.shards().flat_map(|(_, _, shard)| shard.copies.clone());
+            copies.filter(|copy| copy.is_relocating() && copy.primary == primary).count()
+        };
+        assert_eq!((moved(&lab, true), moved(&lab, false)), (0, 2));
+        lab.start_all();
+        assert_eq!(on(&lab)[3], 0);
+        assert!(on(&lab)[2] >= 4, "{:?}", on(&lab));
+    }
+}

@@ -1,0 +1,359 @@
+//! Copies are moved while clients write and search: nothing is lost, nothing is refused, and whatever fails, the shard
+//! goes on.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::common::{Cluster, ask, eventually, raw};
+use engine::Node;
+use serde_json::{Value, json};
+use world::{Env, Task};
+
+both_worlds!(
+    a_replica_moves,
+    a_primary_moves_under_writes_and_searches,
+    a_primary_moves_to_and_fro,
+    a_move_is_cancelled,
+    a_node_is_drained,
+    a_source_that_is_killed_leaves_a_whole_shard,
+    a_target_that_is_killed_leaves_the_source,
+    a_manager_that_stops_meanwhile_finds_the_shard_whole,
+    what_is_shown_of_a_move_is_true,
+);
+
+/// The node of a copy of shard 0 of index `a`.
+fn node_of(cluster: &Cluster, primary: bool) -> String {
+    let state = cluster.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    let copy = shard.copies.iter().find(|copy| copy.primary == primary).unwrap();
+    copy.node.clone().unwrap()
+}
+
+/// A node that has no copy of shard 0 of index `a`.
+fn free_node(cluster: &Cluster) -> String {
+    let state = cluster.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    cluster.nodes.keys().rev().find(|node| shard.on_node(node).is_none()).unwrap().clone()
+}
+
+fn number_of(cluster: &Cluster, node: &str) -> usize {
+    cluster.nodes.keys().position(|name| name == node).unwrap()
+}
+
+fn move_of(from_node: &str, to_node: &str) -> Value {
+    json!({ "commands": [
+        { "move": { "index": "a", "shard": 0, "from_node": from_node, "to_node": to_node } },
+    ] })
+}
+
+async fn start_move(cluster: &Cluster, from: &str, to: &str) {
+    cluster.must("POST", "/_cluster/reroute", move_of(from, to)).await;
+}
+
+async fn wait_for_moves(cluster: &Cluster) {
+    let path = "/_cluster/health?wait_for_no_relocating_shards=true&timeout=60s";
+    let health = cluster.must("GET", path, Value::Null).await;
+    assert_eq!((&health["relocating_shards"], &health["timed_out"]), (&json!(0), &json!(false)));
+}
+
+/// Recoveries take a while: so many bytes a second, in chunks that are small enough for that to show.
+async fn slow_down(cluster: &Cluster, rate: &str) {
+    let settings = json!({ "transient": {
+        "indices.recovery.max_bytes_per_sec": rate, "indices.recovery.chunk_size": "4kb",
+    } });
+    cluster.must("PUT", "/_cluster/settings", settings).await;
+}
+
+/// Clients that write and search without a pause, until they are stopped. Nothing that they ask may fail.
+struct Clients {
+    stop: Rc<Cell<bool>>,
+    writers: Vec<Task<u64>>,
+    searchers: Vec<Task<u64>>,
+}
+
+impl Clients {
+    fn start(cluster: &Cluster) -> Clients {
+        let stop = Rc::new(Cell::new(false));
+        let env = cluster.env.clone();
+        let nodes: Vec<Node> = cluster.nodes.values().cloned().collect();
+        let writers = nodes.iter().enumerate().map(|(number, node)| {
+            let (node, stop, env2) = (node.clone(), stop.clone(), env.clone());
+            env.spawn("writes", async move { write(&env2, &node, number, &stop).await })
+        });
+        let searchers = nodes.iter().map(|node| {
+            let (node, stop, env2) = (node.clone(), stop.clone(), env.clone());
+            env.spawn("searches", async move { search(&env2, &node, &stop).await })
+        });
+        Clients { stop: stop.clone(), writers: writers.collect(), searchers: searchers.collect() }
+    }
+
+    /// Answers with the documents that were acknowledged.
+    async fn stop(self) -> u64 {
+        self.stop.set(true);
+        let (mut written, mut searched) = (0, 0);
+        for writer in self.writers {
+            written += writer.await.unwrap();
+        }
+        for searcher in self.searchers {
+            searched += searcher.await.unwrap();
+        }
+        assert!(written > 20 && searched > 20, "{written} writes, {searched} searches");
+        written
+    }
+}
+
+async fn write(env: &Env, node: &Node, number: usize, stop: &Cell<bool>) -> u64 {
+    let mut written = 0;
+    while !stop.get() {
+        let id = format!("w{number}-{written}");
+        let (status, answer) =
+            ask(node, "PUT", &format!("/a/_create/{id}"), json!({ "n": 1 })).await;
+        assert_eq!(status, 201, "a write while a copy is moved: {answer}");
+        written += 1;
+        env.sleep(Duration::from_millis(2)).await;
+    }
+    written
+}
+
+async fn search(env: &Env, node: &Node, stop: &Cell<bool>) -> u64 {
+    let mut searched = 0;
+    while !stop.get() {
+        // The virtual world holds no documents that could be fetched.
+        let size = if env.is_virtual() { 0 } else { 3 };
+        let body = json!({ "query": { "match_all": {} }, "size": size });
+        let (status, answer) = ask(node, "POST", "/a/_search", body).await;
+        let failed = &answer["_shards"]["failed"];
+        assert_eq!((status, failed), (200, &json!(0)), "a search while a copy is moved: {answer}");
+        searched += 1;
+        env.sleep(Duration::from_millis(3)).await;
+    }
+    searched
+}
+
+/// Every copy is the same and has so many documents.
+async fn has(cluster: &Cluster, copies: usize, documents: u64) {
+    let digests = cluster.digests("a").await;
+    assert_eq!(digests.len(), copies, "{digests:?}");
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+    assert_eq!(digests[0].1, documents);
+}
+
+async fn a_replica_moves(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 1).await;
+    cluster.index("a", 0, 500).await;
+    let (from, to) = (node_of(&cluster, false), free_node(&cluster));
+    let clients = Clients::start(&cluster);
+    start_move(&cluster, &from, &to).await;
+    wait_for_moves(&cluster).await;
+    let written = clients.stop().await;
+    assert_eq!(node_of(&cluster, false), to);
+    has(&cluster, 2, 500 + written).await;
+    // What is left on the disk of the source goes.
+    let uuid = cluster.any().state().indices["a"].uuid.clone();
+    let dir = cluster.nodes[&from].copy_dir(&uuid, 0);
+    eventually(&env, "the files of the source are gone", async || {
+        !store::holds_anything(&env.host(&from), &dir).await.unwrap()
+    })
+    .await;
+    cluster.stop().await;
+}
+
+async fn a_primary_moves_under_writes_and_searches(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 0).await;
+    cluster.index("a", 0, 500).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    let clients = Clients::start(&cluster);
+    start_move(&cluster, &from, &to).await;
+    wait_for_moves(&cluster).await;
+    env.sleep(Duration::from_millis(200)).await;
+    let written = clients.stop().await;
+    let state = cluster.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    assert_eq!((shard.primary().node.as_ref(), shard.primary_term), (Some(&to), 1));
+    assert_eq!(shard.in_sync.len(), 1);
+    has(&cluster, 1, 500 + written).await;
+    cluster.stop().await;
+}
+
+async fn a_primary_moves_to_and_fro(env: Env) {
+    let cluster = Cluster::start(&env, "c", 4).await;
+    cluster.create("a", 1, 1).await;
+    cluster.index("a", 0, 300).await;
+    let clients = Clients::start(&cluster);
+    for _ in 0..6 {
+        let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+        start_move(&cluster, &from, &to).await;
+        wait_for_moves(&cluster).await;
+        let (from, to) = (node_of(&cluster, false), free_node(&cluster));
+        start_move(&cluster, &from, &to).await;
+        wait_for_moves(&cluster).await;
+    }
+    let written = clients.stop().await;
+    let state = cluster.any().state();
+    assert_eq!(state.shard("a", 0).unwrap().primary_term, 1, "nothing was lost on the way");
+    has(&cluster, 2, 300 + written).await;
+    cluster.stop().await;
+}
+
+async fn a_move_is_cancelled(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 1).await;
+    cluster.index("a", 0, 2000).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    slow_down(&cluster, "20kb").await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    start_move(&cluster, &from, &to).await;
+    let (status, said) = cluster.ask("POST", "/_cluster/reroute", move_of(&from, &to)).await;
+    assert_eq!(status, 400, "{said}");
+    assert!(said.to_string().contains("cancel that first"), "{said}");
+    env.sleep(Duration::from_millis(300)).await;
+    let cancel = json!({ "commands": [{ "cancel": { "index": "a", "shard": 0, "node": to } }] });
+    cluster.must("POST", "/_cluster/reroute", cancel).await;
+    wait_for_moves(&cluster).await;
+    assert_eq!(node_of(&cluster, true), from);
+    assert_eq!(cluster.index("a", 2000, 2100).await, 100);
+    has(&cluster, 2, 2100).await;
+    cluster.stop().await;
+}
+
+async fn a_node_is_drained(env: Env) {
+    let cluster = Cluster::start(&env, "c", 4).await;
+    cluster.create("a", 4, 1).await;
+    cluster.index("a", 0, 800).await;
+    let clients = Clients::start(&cluster);
+    let exclude = json!({ "transient": { "cluster.routing.allocation.exclude._name": "c-1" } });
+    cluster.must("PUT", "/_cluster/settings", exclude).await;
+    eventually(&env, "the node is empty", async || {
+        cluster.any().state().copies_on("c-1").next().is_none()
+    })
+    .await;
+    wait_for_moves(&cluster).await;
+    let written = clients.stop().await;
+    cluster.green("a").await;
+    let count = cluster.must("GET", "/a/_count", Value::Null).await;
+    assert_eq!(count["count"], 800 + written);
+    cluster.stop().await;
+}
+
+async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 4).await;
+    cluster.create("a", 1, 1).await;
+    cluster.index("a", 0, 2000).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    // The manager must stay: the primary is brought to another node first.
+    if node_of(&cluster, true) == "c-0" {
+        let to = free_node(&cluster);
+        start_move(&cluster, "c-0", &to).await;
+        wait_for_moves(&cluster).await;
+    }
+    slow_down(&cluster, "20kb").await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    start_move(&cluster, &from, &to).await;
+    env.sleep(Duration::from_millis(300)).await;
+    cluster.kill_node(number_of(&cluster, &from)).await;
+    slow_down(&cluster, "-1").await;
+    assert_eq!(cluster.index("a", 2000, 2100).await, 100);
+    cluster.green("a").await;
+    let state = cluster.any().state();
+    assert_eq!(state.shard("a", 0).unwrap().primary_term, 2, "the replica took over");
+    has(&cluster, 2, 2100).await;
+    cluster.stop().await;
+}
+
+async fn a_target_that_is_killed_leaves_the_source(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 0).await;
+    cluster.index("a", 0, 2000).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    slow_down(&cluster, "20kb").await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    start_move(&cluster, &from, &to).await;
+    env.sleep(Duration::from_millis(300)).await;
+    cluster.kill_node(number_of(&cluster, &to)).await;
+    assert_eq!(cluster.index("a", 2000, 2100).await, 100);
+    wait_for_moves(&cluster).await;
+    let state = cluster.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    assert_eq!((shard.primary().node.as_ref(), shard.primary_term), (Some(&from), 1));
+    has(&cluster, 1, 2100).await;
+    cluster.stop().await;
+}
+
+/// At whatever moment of a move the manager stops: a little later with each round.
+async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
+    let mut cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 0).await;
+    if node_of(&cluster, true) == "c-0" {
+        start_move(&cluster, "c-0", "c-1").await;
+        wait_for_moves(&cluster).await;
+    }
+    cluster.index("a", 0, 300).await;
+    for round in 0..if env.is_virtual() { 40 } else { 6 } {
+        let from = node_of(&cluster, true);
+        let to = if from == "c-1" { "c-2" } else { "c-1" };
+        start_move(&cluster, &from, to).await;
+        env.sleep(Duration::from_micros(500 * round * round)).await;
+        cluster.kill_node(0).await;
+        cluster.start_node(0).await;
+        cluster.green("a").await;
+        wait_for_moves(&cluster).await;
+        let id = format!("r{round}");
+        let path = format!("/a/_doc/{id}");
+        let (status, answer) = raw(cluster.any(), "PUT", &path, "{\"n\":1}".into()).await;
+        assert_eq!(status, 201, "{answer}");
+        has(&cluster, 1, 301 + round).await;
+    }
+    cluster.stop().await;
+}
+
+async fn what_is_shown_of_a_move_is_true(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    cluster.create("a", 1, 1).await;
+    cluster.index("a", 0, 2000).await;
+    cluster.must("POST", "/a/_flush", Value::Null).await;
+    slow_down(&cluster, "20kb").await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    let dry = format!("/_cluster/reroute?dry_run=true");
+    let tried = cluster.must("POST", &dry, move_of(&from, &to)).await;
+    let copies = &tried["state"]["routing_table"]["indices"]["a"]["shards"]["0"];
+    let primary = copies.as_array().unwrap().iter().find(|copy| copy["primary"] == true).unwrap();
+    assert_eq!(
+        (&primary["state"], &primary["relocating_node"]),
+        (&json!("RELOCATING"), &json!(to))
+    );
+    let health = cluster.must("GET", "/_cluster/health", Value::Null).await;
+    assert_eq!(health["relocating_shards"], 0, "it was tried alone");
+
+    start_move(&cluster, &from, &to).await;
+    env.sleep(Duration::from_millis(200)).await;
+    let path = "/_cluster/health?level=shards&wait_for_no_relocating_shards=true&timeout=1ms";
+    let (status, health) = cluster.ask("GET", path, Value::Null).await;
+    assert_eq!(status, 408);
+    let shown = ["active_shards", "relocating_shards", "initializing_shards", "unassigned_shards"];
+    for shown in
+        [shown.map(|name| &health[name]), shown.map(|n| &health["indices"]["a"]["shards"]["0"][n])]
+    {
+        assert_eq!(shown, [&json!(2), &json!(1), &json!(0), &json!(0)], "{health}");
+    }
+    let rows = cluster.must("GET", "/_cat/shards?format=json", Value::Null).await;
+    let row = rows.as_array().unwrap().iter().find(|row| row["prirep"] == "p").unwrap();
+    let node = row["node"].as_str().unwrap();
+    assert!(node.starts_with(&format!("{from} -> ")) && node.ends_with(&to), "{row}");
+    assert_eq!(row["state"], "RELOCATING");
+    let rows =
+        cluster.must("GET", "/_cat/recovery?format=json&active_only=true", Value::Null).await;
+    let row = &rows[0];
+    assert_eq!(
+        (&row["type"], &row["source_node"], &row["target_node"]),
+        (&json!("peer"), &json!(from), &json!(to))
+    );
+    let recovery = cluster.must("GET", "/a/_recovery?active_only=true", Value::Null).await;
+    assert_eq!(recovery["a"]["shards"][0]["primary"], true, "{recovery}");
+    slow_down(&cluster, "-1").await;
+    wait_for_moves(&cluster).await;
+    has(&cluster, 2, 2000).await;
+    cluster.stop().await;
+}

@@ -1,0 +1,84 @@
+//! When a copy is moved so that no node holds more than its share.
+//!
+//! Elasticsearch's `BalancedShardsAllocator` (its `WeightFunction` and `balanceByWeights`): a node's weight for an index
+//! is how many copies more than the average it holds, of all indices and of that index, by two factors. The heaviest
+//! node gives to the lightest while their weights differ by more than a threshold; where nothing of it may go there, the
+//! next lightest is tried, then the next heaviest.
+
+/// The factors: `cluster.routing.allocation.balance.*`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Balance {
+    /// Of the copies of all indices.
+    pub shard: f64,
+    /// Of the copies of the index.
+    pub index: f64,
+    /// The difference of weights that is left alone.
+    pub threshold: f64,
+}
+
+/// Copies on a node, or as many as a node has on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Of all indices.
+    pub copies: f64,
+    /// Of the index in question.
+    pub of_index: f64,
+}
+
+impl Balance {
+    /// How much too much a node holds; below zero, too little.
+    pub fn weight(&self, node: Load, average: Load) -> f64 {
+        let sum = self.shard + self.index;
+        if sum <= 0.0 {
+            return 0.0;
+        }
+        let copies = self.shard / sum * (node.copies - average.copies);
+        copies + self.index / sum * (node.of_index - average.of_index)
+    }
+
+    /// The pairs of nodes, by their places in `weights`, between which a copy of the index may be moved, heavy and light:
+    /// the order in which they are tried. Equals stand in the order in which they came.
+    pub fn pairs(&self, weights: &[f64]) -> Vec<(usize, usize)> {
+        let mut by_weight: Vec<usize> = (0..weights.len()).collect();
+        by_weight.sort_by(|a, b| weights[*a].total_cmp(&weights[*b]));
+        let mut pairs = Vec::new();
+        for heavy in by_weight.iter().rev() {
+            for light in &by_weight {
+                // Rounding must not move copies for ever.
+                if weights[*heavy] - weights[*light] <= self.threshold + 1e-9 {
+                    break;
+                }
+                pairs.push((*heavy, *light));
+            }
+        }
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULT: Balance = Balance { shard: 0.45, index: 0.55, threshold: 1.0 };
+
+    fn load(copies: f64, of_index: f64) -> Load {
+        Load { copies, of_index }
+    }
+
+    #[test]
+    fn both_factors_count() {
+        let average = load(10.0, 2.0);
+        assert_eq!(DEFAULT.weight(average, average), 0.0);
+        assert!((DEFAULT.weight(load(12.0, 2.0), average) - 0.9).abs() < 1e-12);
+        assert!((DEFAULT.weight(load(10.0, 4.0), average) - 1.1).abs() < 1e-12);
+        let off = Balance { shard: 0.0, index: 0.0, threshold: 1.0 };
+        assert_eq!(off.weight(load(90.0, 4.0), average), 0.0);
+    }
+
+    #[test]
+    fn the_heaviest_gives_to_the_lightest_first_and_what_is_near_is_left_alone() {
+        assert_eq!(DEFAULT.pairs(&[0.0, 3.0, -1.0, 0.5]), [(1, 2), (1, 0), (1, 3), (3, 2)]);
+        assert_eq!(DEFAULT.pairs(&[0.0, 1.0, 0.5]), []);
+        assert_eq!(DEFAULT.pairs(&[]), []);
+    }
+}
