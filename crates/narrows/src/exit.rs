@@ -15,7 +15,7 @@ use crate::terminal::{self, say};
 pub(crate) struct Usage(pub(crate) String);
 
 /// What people write who look for a command that is called otherwise, and the line that does it.
-const MEANT: [(&[&str], &str); 10] = [
+const MEANT: [(&[&str], &str); 11] = [
     (
         &["compare", "diff", "bench", "benchmark", "measure", "test"],
         "narrows run PLAN compares the variants of a plan",
@@ -26,6 +26,10 @@ const MEANT: [(&[&str], &str); 10] = [
     (
         &["why", "diagnosis", "check", "analyze", "analyse"],
         "narrows explain URL says what holds a cluster",
+    ),
+    (
+        &["twin", "predict", "simulate", "forecast", "eta"],
+        "narrows what-if URL --lose NODE says how long until green",
     ),
     (&["search", "stress", "query", "race", "track"], "narrows load URL sends requests"),
     (
