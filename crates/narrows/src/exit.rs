@@ -15,7 +15,7 @@ use crate::terminal::{self, say};
 pub(crate) struct Usage(pub(crate) String);
 
 /// What people write who look for a command that is called otherwise, and the line that does it.
-const MEANT: [(&[&str], &str); 13] = [
+const MEANT: [(&[&str], &str); 14] = [
     (&["diff", "versus", "vs"], "narrows compare A B sets two runs beside each other"),
     (&["history", "log", "past"], "narrows runs lists the runs that there are"),
     (
@@ -32,6 +32,10 @@ const MEANT: [(&[&str], &str); 13] = [
     (
         &["tune", "autotune", "speed", "throttle", "optimize"],
         "narrows steer URL says which setting it would raise",
+    ),
+    (
+        &["twin", "predict", "simulate", "forecast", "eta"],
+        "narrows what-if URL --lose NODE says how long until green",
     ),
     (&["search", "stress", "query", "race", "track"], "narrows load URL sends requests"),
     (

@@ -2,4 +2,5 @@
 
 mod common;
 mod live_client;
+mod placed;
 mod virtual_clusters;

@@ -214,12 +214,12 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
     if !args.settings.is_empty() {
         twin::set(&mut with_settings, &args.settings);
     }
-    let answers = execute(args, &with_settings, args.draws)?;
+    let (answers, page) = execute(args, &with_settings, args.draws)?;
     let mut tried = Vec::new();
     if args.settings.is_empty() {
         let mut trials = plan.clone();
         twin::trials(&mut trials);
-        tried = execute(args, &trials, 1)?;
+        tried = execute(args, &trials, 1)?.0;
     }
     let assumed = twin::assumptions(&plan);
     let mut out = terminal::out();
@@ -247,6 +247,7 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
     for one in left_out {
         writeln!(out, "  {one}")?;
     }
+    writeln!(out, "\nReport: {}", page.display())?;
     Ok(())
 }
 
@@ -269,8 +270,8 @@ fn assumption_json(assumed: &Assumption) -> serde_json::Value {
     json!({ "parameter": what, "value": value, "between": between, "option": option })
 }
 
-/// Asks the twin, so often.
-fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<Vec<Answer>> {
+/// Asks the twin, so often: the answers, and the page of the run.
+fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<(Vec<Answer>, PathBuf)> {
     let plan = Plan::parse("the twin", &twin::text(plan))?;
     let options = Options {
         laps: Some(draws),
@@ -286,5 +287,7 @@ fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<Vec<Answe
     if ended == Ended::Interrupted {
         anyhow::bail!("interrupted; what was answered until then is in {dir}");
     }
-    Ok(answers(&executed.run))
+    let page = executed.dir.join("report.html");
+    runs::write_page(&executed.run, &page)?;
+    Ok((answers(&executed.run), page))
 }
