@@ -193,8 +193,10 @@ mod tests {
     /// A shard with a primary and a replica on `n1` and `n2` of so many nodes.
     fn started(nodes: u32) -> (Lab, String, String) {
         let mut lab = Lab::new(nodes);
+        lab.set("cluster.routing.allocation.include._name", "n1,n2");
         lab.create("a", 1, 1);
         lab.start_all();
+        lab.set("cluster.routing.allocation.include._name", "");
         let node = |copy: &ShardCopy| copy.node.clone().unwrap();
         let shard = lab.shard("a", 0);
         let (primary, replica) = (node(shard.primary()), node(shard.replicas().next().unwrap()));
