@@ -2,7 +2,8 @@
 //!
 //! As Elasticsearch does it: the copy stays in use on its node, and its target recovers from the primary, which for the
 //! primary's own target is the copy itself. Once the target is started it takes the place of its source, with the role
-//! that this has then. The term stays: the source of a primary has handed over before the target is reported as started.
+//! that this has then. The term stays: the source of a primary has handed over before the target is reported as
+//! started.
 
 use super::{
     Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
@@ -104,8 +105,8 @@ pub(super) fn fail(
     cancel(shard, place, at)
 }
 
-/// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it, as
-/// it was to have everything from it. Losing a started primary ends its term.
+/// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it,
+/// as it was to have everything from it. Losing a started primary ends its term.
 pub(super) fn unassign(
     shard: &mut IndexShardRoutingTable,
     (index, number): Place<'_>,
