@@ -1,9 +1,9 @@
 //! When a copy is moved so that no node holds more than its share.
 //!
-//! Elasticsearch's `BalancedShardsAllocator` (its `WeightFunction` and `balanceByWeights`): a node's weight for an index
-//! is how many copies more than the average it holds, of all indices and of that index, by two factors. The heaviest
-//! node gives to the lightest while their weights differ by more than a threshold; where nothing of it may go there, the
-//! next lightest is tried, then the next heaviest.
+//! Elasticsearch's `BalancedShardsAllocator` (its `WeightFunction` and `balanceByWeights`): a node's weight for an
+//! index is how many copies more than the average it holds, of all indices and of that index, by two factors. The
+//! heaviest node gives to the lightest while their weights differ by more than a threshold; where nothing of it may go
+//! there, the next lightest is tried, then the next heaviest.
 
 /// The factors: `cluster.routing.allocation.balance.*`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,8 +36,8 @@ impl Balance {
         copies + self.index / sum * (node.of_index - average.of_index)
     }
 
-    /// The pairs of nodes, by their places in `weights`, between which a copy of the index may be moved, heavy and light:
-    /// the order in which they are tried. Equals stand in the order in which they came.
+    /// The pairs of nodes, by their places in `weights`, between which a copy of the index may be moved, heavy and
+    /// light: the order in which they are tried. Equals stand in the order in which they came.
     pub fn pairs(&self, weights: &[f64]) -> Vec<(usize, usize)> {
         let mut by_weight: Vec<usize> = (0..weights.len()).collect();
         by_weight.sort_by(|a, b| weights[*a].total_cmp(&weights[*b]));

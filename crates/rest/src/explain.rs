@@ -143,10 +143,15 @@ fn add_placed(state: &ClusterState, json: &mut Value, placed: &PlacedExplanation
     let words = placed.reason.as_ref().map(|reason| &reason.words);
     match &placed.against_staying {
         None => {
-            json["can_rebalance_cluster"] = json!("no");
+            let against = placed.against_rebalancing.as_ref();
+            json["can_rebalance_cluster"] = json!(if against.is_none() { "yes" } else { "no" });
+            // What evens nodes out is begun as soon as it may be.
             json["can_rebalance_to_other_node"] = json!("no");
-            json["rebalance_explanation"] =
-                json!("copies that may stay where they are are moved by hand alone");
+            let words = against.map_or(
+                "no node that may hold it is lighter by more than cluster.routing.allocation.balance.threshold",
+                |reason| reason.words.as_str(),
+            );
+            json["rebalance_explanation"] = json!(words);
         }
         Some(reason) => {
             json["can_remain_decisions"] = json!([

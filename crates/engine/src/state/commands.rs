@@ -156,8 +156,10 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_refused_and_nothing_of_it_is_done() {
         let mut lab = Lab::new(3);
+        lab.set("cluster.routing.allocation.exclude._name", "n3");
         lab.create("a", 1, 1);
         lab.start_all();
+        lab.set("cluster.routing.allocation.exclude._name", "");
         let shard = lab.shard("a", 0);
         let primary = shard.primary().node.clone().unwrap();
         let replica = shard.replicas().next().unwrap().node.clone().unwrap();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::deciders::{DELAY_IS_OVER, Deciders, Slot};
 use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
-use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict};
+use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict, rebalancing};
 
 /// What is said of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,6 +79,8 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
 pub struct PlacedExplanation {
     /// What keeps it from staying; none where it may stay.
     pub against_staying: Option<Reason>,
+    /// Why no copy is moved for the balance of the nodes now; none where that is not so.
+    pub against_rebalancing: Option<Reason>,
     /// `yes`, `throttled` or `no`: whether it may go to another node now.
     pub can_move: &'static str,
     /// Who says so of all nodes, and why; none with `yes`.
@@ -107,7 +109,8 @@ pub fn explain_placed(
     let nodes = nodes.into_iter().filter(|other| other.node_name != node).collect();
     let against_staying =
         against_staying.map(|against| Reason { decider: "filter", words: against.words() });
-    Some(PlacedExplanation { against_staying, can_move, reason, nodes })
+    let against_rebalancing = rebalancing::against(state, settings);
+    Some(PlacedExplanation { against_staying, against_rebalancing, can_move, reason, nodes })
 }
 
 /// The verdict over all nodes, and that of each.

@@ -1,4 +1,5 @@
-//! Which nodes copies may be on by name or address: `exclude`, `include` and `require`, of the cluster and of each index.
+//! Which nodes copies may be on by name or address: `exclude`, `include` and `require`, of the cluster and of each
+//! index.
 
 use std::collections::BTreeMap;
 

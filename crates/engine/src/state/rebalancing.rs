@@ -10,7 +10,7 @@ use policy::balancing::{Balance, Load};
 use super::deciders::{DELAY_IS_OVER, Deciders, Slot, Verdict};
 use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
-use super::{Change, ClusterState, ShardCopy, moving};
+use super::{Change, ClusterState, Reason, ShardCopy, moving};
 use crate::settings::{AllowRebalance, RebalanceEnable, Settings};
 
 /// Begins to move what is to be moved now.
@@ -20,12 +20,11 @@ pub(super) fn rebalance(
     changes: &mut Vec<Change>,
 ) {
     let enable = settings.rebalance_enable();
-    let limit = settings.cluster_concurrent_rebalance() as usize;
-    if enable == RebalanceEnable::None || !is_allowed(state, settings.allow_rebalance()) {
+    if enable == RebalanceEnable::None || against(state, settings).is_some() {
         return;
     }
-    let copies = state.shards().flat_map(|(_, _, shard)| &shard.copies);
-    let mut under_way = copies.filter(|copy| copy.is_relocating()).count();
+    let limit = settings.cluster_concurrent_rebalance() as usize;
+    let mut under_way = moves_under_way(state);
     let mut counts = RecoveryCounts::of(state, settings);
     let balance = settings.balance();
     for index in by_need(state, &counts, balance) {
@@ -46,6 +45,32 @@ pub(super) fn rebalance(
             under_way += 1;
         }
     }
+}
+
+/// Why no copy is moved for the balance now, whichever it is.
+pub(super) fn against(state: &ClusterState, settings: &Settings) -> Option<Reason> {
+    let enable = settings.rebalance_enable();
+    if enable == RebalanceEnable::None {
+        let words = format!("cluster.routing.rebalance.enable is [{}]", enable.word());
+        return Some(Reason { decider: "enable", words });
+    }
+    let allow = settings.allow_rebalance();
+    if !is_allowed(state, allow) {
+        let words = format!("cluster.routing.allocation.allow_rebalance is [{}]", allow.word());
+        return Some(Reason { decider: "cluster_rebalance", words });
+    }
+    let (limit, moves) = (settings.cluster_concurrent_rebalance() as usize, moves_under_way(state));
+    (moves >= limit).then(|| {
+        let words = format!(
+            "{moves} copies are on their way, cluster.routing.allocation.cluster_concurrent_rebalance is [{limit}]"
+        );
+        Reason { decider: "concurrent_rebalance", words }
+    })
+}
+
+fn moves_under_way(state: &ClusterState) -> usize {
+    let copies = state.shards().flat_map(|(_, _, shard)| &shard.copies);
+    copies.filter(|copy| copy.is_relocating()).count()
 }
 
 fn is_allowed(state: &ClusterState, allow: AllowRebalance) -> bool {
@@ -190,8 +215,8 @@ mod tests {
     #[test]
     fn not_before_every_copy_is_started_unless_that_is_allowed() {
         let mut lab = lopsided();
-        lab.replicas("a", 3);
         lab.set("cluster.routing.allocation.enable", "primaries");
+        lab.replicas("a", 3);
         lab.set(ENABLE, "all");
         assert!(lab.state.shards().all(|(_, _, shard)| !shard.primary().is_relocating()));
         lab.set("cluster.routing.allocation.allow_rebalance", "indices_primaries_active");

@@ -2,7 +2,8 @@
 //!
 //! As Elasticsearch does it: the copy stays in use on its node, and its target recovers from the primary, which for the
 //! primary's own target is the copy itself. Once the target is started it takes the place of its source, with the role
-//! that this has then. The term stays: the source of a primary has handed over before the target is reported as started.
+//! that this has then. The term stays: the source of a primary has handed over before the target is reported as
+//! started.
 
 use super::{
     Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
@@ -104,8 +105,8 @@ pub(super) fn fail(
     cancel(shard, place, at)
 }
 
-/// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it, as
-/// it was to have everything from it. Losing a started primary ends its term.
+/// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it,
+/// as it was to have everything from it. Losing a started primary ends its term.
 pub(super) fn unassign(
     shard: &mut IndexShardRoutingTable,
     (index, number): Place<'_>,
@@ -193,8 +194,10 @@ mod tests {
     /// A shard with a primary and a replica on `n1` and `n2` of so many nodes.
     fn started(nodes: u32) -> (Lab, String, String) {
         let mut lab = Lab::new(nodes);
+        lab.set("cluster.routing.allocation.include._name", "n1,n2");
         lab.create("a", 1, 1);
         lab.start_all();
+        lab.set("cluster.routing.allocation.include._name", "");
         let node = |copy: &ShardCopy| copy.node.clone().unwrap();
         let shard = lab.shard("a", 0);
         let (primary, replica) = (node(shard.primary()), node(shard.replicas().next().unwrap()));

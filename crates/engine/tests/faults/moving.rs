@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::scenario::{Case, Chance, Fault, Scenario, Shape, Side, What};
 
 impl Scenario {
-    /// A wide run or one of a pair of faults, with moves: most of them about the faults, whose moment is as often within
-    /// a move as before or behind it.
+    /// A wide run or one of a pair of faults, with moves: most of them about the faults, whose moment is as often
+    /// within a move as before or behind it.
     pub fn moving(case: &Case) -> Scenario {
         let mut chance = Chance::new(case.seed ^ 0x4D0_7E5);
         let shape = if chance.percent(30) { Shape::Wide } else { Shape::Pair };

@@ -31,6 +31,7 @@ const REQUESTS: [&[u8]; 14] = [
     b"PUT /c/_ccr/follow?wait_for_active_shards=0\n{\"remote_cluster\":\"r\",\"leader_index\":\"a\",\"max_read_request_size\":\"1mb\"}",
     b"GET /_nodes/stats/os,process?filter_path=nodes.*.os.cpu\n",
     b"POST /_cluster/reroute?dry_run=true&retry_failed=true\n{\"commands\":[]}",
+    b"POST /_cluster/reroute?metric=routing_table\n{\"commands\":[{\"move\":{\"index\":\"a\",\"shard\":0,\"from_node\":\"n\",\"to_node\":\"m\"}}]}",
 ];
 
 fn request_of(input: &[u8]) -> Option<RestRequest> {

@@ -16,6 +16,7 @@ both_worlds!(
     a_primary_moves_to_and_fro,
     a_move_is_cancelled,
     a_node_is_drained,
+    nodes_are_evened_out_where_that_is_asked_for,
     a_source_that_is_killed_leaves_a_whole_shard,
     a_target_that_is_killed_leaves_the_source,
     a_manager_that_stops_meanwhile_finds_the_shard_whole,
@@ -147,6 +148,7 @@ async fn a_replica_moves(env: Env) {
     let clients = Clients::start(&cluster);
     start_move(&cluster, &from, &to).await;
     wait_for_moves(&cluster).await;
+    env.sleep(Duration::from_millis(200)).await;
     let written = clients.stop().await;
     assert_eq!(node_of(&cluster, false), to);
     has(&cluster, 2, 500 + written).await;
@@ -238,6 +240,33 @@ async fn a_node_is_drained(env: Env) {
     cluster.stop().await;
 }
 
+async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    let only = json!({ "transient": { "cluster.routing.allocation.include._name": "c-0,c-1" } });
+    cluster.must("PUT", "/_cluster/settings", only).await;
+    cluster.create("a", 6, 1).await;
+    cluster.index("a", 0, 600).await;
+    let free = json!({ "transient": { "cluster.routing.allocation.include._name": "" } });
+    cluster.must("PUT", "/_cluster/settings", free).await;
+    let on = |node: &str| cluster.any().state().copies_on(node).count();
+    assert_eq!((on("c-0"), on("c-2")), (6, 0), "nothing is moved by itself");
+    let asked = json!({ "index": "a", "shard": 0, "primary": true });
+    let said = cluster.must("GET", "/_cluster/allocation/explain", asked).await;
+    assert_eq!(said["rebalance_explanation"], "cluster.routing.rebalance.enable is [none]");
+    let clients = Clients::start(&cluster);
+    let even = json!({ "transient": { "cluster.routing.rebalance.enable": "all" } });
+    cluster.must("PUT", "/_cluster/settings", even).await;
+    eventually(&env, "each node holds as many", async || {
+        ["c-0", "c-1", "c-2"].iter().all(|node| on(node) == 4)
+    })
+    .await;
+    wait_for_moves(&cluster).await;
+    let written = clients.stop().await;
+    let count = cluster.must("GET", "/a/_count", Value::Null).await;
+    assert_eq!(count["count"], 600 + written);
+    cluster.stop().await;
+}
+
 async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
     let mut cluster = Cluster::start(&env, "c", 4).await;
     cluster.create("a", 1, 1).await;
@@ -316,8 +345,8 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     cluster.must("POST", "/a/_flush", Value::Null).await;
     slow_down(&cluster, "20kb").await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    let dry = format!("/_cluster/reroute?dry_run=true");
-    let tried = cluster.must("POST", &dry, move_of(&from, &to)).await;
+    let dry = "/_cluster/reroute?dry_run=true";
+    let tried = cluster.must("POST", dry, move_of(&from, &to)).await;
     let copies = &tried["state"]["routing_table"]["indices"]["a"]["shards"]["0"];
     let primary = copies.as_array().unwrap().iter().find(|copy| copy["primary"] == true).unwrap();
     assert_eq!(
