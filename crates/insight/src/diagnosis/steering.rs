@@ -34,12 +34,14 @@ pub struct Onlooker {
 }
 
 impl Onlooker {
-    /// The last observation of a series as a look. `diagnosis` is of those since the last change; `users` is what users
-    /// feel, as far as observations do not tell it.
+    /// The last observation of a series as a look. `settings_are_new` says whether that observation asked for settings,
+    /// or repeats them. `diagnosis` is of those since the last change; `users` is what users feel, as far as
+    /// observations do not tell it.
     pub fn look(
         &mut self,
         at: Time,
         series: &Series<'_>,
+        settings_are_new: bool,
         diagnosis: &Diagnosis,
         users: Foreground,
     ) -> Look {
@@ -58,7 +60,7 @@ impl Onlooker {
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
             verdicts: diagnosis.findings.iter().filter_map(verdict).collect(),
             levers: levers(series, last),
-            settings_are_new: last.settings.is_some(),
+            settings_are_new,
             foreground: of_nodes,
         }
     }
@@ -203,7 +205,7 @@ mod tests {
         let seen = Observation { recoveries, ..Observation::default() };
         let series = Series::new([(s as f64 * 1e3, &seen)]);
         let diagnosis = super::super::diagnose(&series);
-        onlooker.look(Time(s * 1_000_000_000), &series, &diagnosis, Foreground::default())
+        onlooker.look(Time(s * 1_000_000_000), &series, true, &diagnosis, Foreground::default())
     }
 
     #[test]

@@ -27,18 +27,27 @@ pub(crate) struct Looking {
     next: Time,
     /// Looks that were waited for.
     waited: u32,
+    /// Whether the last look asked for settings; others repeat what one before them was told.
+    settings_are_new: bool,
 }
 
 impl Looking {
     /// Nothing was seen yet.
     pub(crate) fn new(sampler: Sampler, interval: Duration) -> Looking {
         let began = sampler.client().now();
-        Looking { sampler, history: History::default(), began, interval, next: began, waited: 0 }
+        let history = History::default();
+        let settings_are_new = false;
+        Looking { sampler, history, began, interval, next: began, waited: 0, settings_are_new }
     }
 
     /// All that was seen.
     pub(crate) fn series(&self) -> Series<'_> {
         self.history.series()
+    }
+
+    /// Whether the last look asked for settings.
+    pub(crate) fn settings_are_new(&self) -> bool {
+        self.settings_are_new
     }
 
     fn now(&self) -> Time {
@@ -62,6 +71,7 @@ impl Looking {
         if self.has_broken_off() {
             return Ok(t_ms);
         }
+        self.settings_are_new = look.settings.is_some();
         self.history.push(t_ms, look);
         Ok(t_ms)
     }

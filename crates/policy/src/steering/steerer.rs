@@ -35,6 +35,8 @@ const AS_MANY: f64 = 1.34;
 /// A step, and one where no user is about and much more is expected.
 const STEP: f64 = 2.0;
 const STRIDE: f64 = 4.0;
+/// What a bound leaves of a step is not worth a trial below this.
+const STEP_MIN: f64 = 1.1;
 const MUCH: f64 = 3.0;
 /// A value at which users suffered is not tried again for so long; what lies below it is, by halves, as long as a step
 /// is worth it, and so often.
@@ -349,6 +351,7 @@ impl Steering {
             && matches!(lever.role, Role::Rate | Role::Chunks | Role::ChunkSize);
         let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most)
+            .filter(|to| *to as f64 >= now as f64 * STEP_MIN)
             .ok_or_else(|| format!("{name} = {value} is as far as it may rise"))?;
         let Some(hurt) = self.hurts.get(name).filter(|hurt| look.at < hurt.until) else {
             return Ok(to);

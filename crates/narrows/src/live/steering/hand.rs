@@ -125,7 +125,10 @@ impl Hand {
         let since_ms = t_ms - (at - self.steering.settled_since()).as_secs_f64() * 1e3;
         let recent = series.looks().iter().copied().filter(|(ms, _)| *ms >= since_ms - 0.5);
         let diagnosis = diagnose(&Series::new(recent).tail(LOOKS));
-        Ok((self.onlooker.look(at, &series, &diagnosis, users), t_ms))
+        Ok((
+            self.onlooker.look(at, &series, self.looking.settings_are_new(), &diagnosis, users),
+            t_ms,
+        ))
     }
 
     async fn carry_out(
