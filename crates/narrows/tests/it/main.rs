@@ -23,5 +23,6 @@ mod opensearch_missing;
 mod probe;
 mod processes;
 mod reference;
+mod tracks;
 mod version;
 mod web;

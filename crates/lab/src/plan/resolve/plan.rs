@@ -98,6 +98,7 @@ impl Plan {
             bucket,
             node_settings,
             variants,
+            track: None,
             changes: Vec::new(),
         };
         let resolved = self.with_kinds(resolved);
