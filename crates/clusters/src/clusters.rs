@@ -11,6 +11,7 @@ use world::{Direction, LinkConfig, LinkStats};
 
 use crate::fault::FaultKind;
 use crate::http::Answer;
+use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, Repository, TopologySpec};
 use crate::{Asker, Error};
 
@@ -58,6 +59,15 @@ pub trait Clusters {
 
     /// The running nodes of a cluster.
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle>;
+
+    /// The REST addresses of a cluster's nodes as a load reaches them, with credentials where there are any. Of a node of
+    /// the virtual world that is its address alone.
+    ///
+    /// # Errors
+    /// If TLS cannot be set up.
+    fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>, Error> {
+        Ok(self.nodes(cluster).iter().map(|node| WireHost::plain(&node.http)).collect())
+    }
 
     /// Transport addresses of a cluster's nodes, as the other cluster sees them.
     fn seeds_through_link(&self, cluster: &str) -> Vec<String>;

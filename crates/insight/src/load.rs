@@ -227,6 +227,9 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
             (wanted - used) * 100.0
         )
     }));
+    add(laps.iter().any(|lap| lap.only_warm_up).then(|| {
+        "It ended within its warm-up: the figures are those of the warm-up. Fewer documents need a shorter one.".to_owned()
+    }));
     let share = |count: fn(&LoadFigures) -> u64| {
         laps.iter()
             .map(|lap| count(lap) as f64 / lap.requests.max(1) as f64)

@@ -111,7 +111,7 @@ pub enum Error {
     /// A corpus file of an unknown form.
     #[error(
         "cannot read {path} as a corpus: the ending .{ending} is not known; \
-         give newline-delimited JSON as .json, .ndjson, .jsonl, .gz or .zst"
+         give newline-delimited JSON as .json, .ndjson, .jsonl, .bz2, .gz or .zst"
     )]
     CorpusEnding {
         /// The file.
@@ -282,6 +282,21 @@ pub enum Error {
     #[error("the leader could not take a snapshot: {why}")]
     Snapshot {
         /// The cluster's words.
+        why: String,
+    },
+    /// A step of a track did not work.
+    #[error(
+        "{task}: {method} {path} was not answered well: {why}; what comes after it counts on it. --exclude-tasks leaves \
+         tasks out"
+    )]
+    Task {
+        /// The task.
+        task: String,
+        /// The request's method.
+        method: &'static str,
+        /// The request's path.
+        path: String,
+        /// What was found.
         why: String,
     },
     /// A digest that cannot be read.

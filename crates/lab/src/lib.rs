@@ -13,6 +13,7 @@ pub mod load;
 pub mod machine;
 pub mod plan;
 mod runner;
+pub mod track;
 pub mod twin;
 mod writers;
 
@@ -20,6 +21,6 @@ pub use diagnostic::{Diagnostic, Mistakes};
 pub use error::Error;
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,
-    execute, execute_resolved, fresh, journal, now,
+    execute, execute_resolved, execute_track, fresh, journal, now,
 };
 pub use runner::{Quiet, Watch};

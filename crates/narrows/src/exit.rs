@@ -15,7 +15,7 @@ use crate::terminal::{self, say};
 pub(crate) struct Usage(pub(crate) String);
 
 /// What people write who look for a command that is called otherwise, and the line that does it.
-const MEANT: [(&[&str], &str); 14] = [
+const MEANT: [(&[&str], &str); 15] = [
     (&["diff", "versus", "vs"], "narrows compare A B sets two runs beside each other"),
     (&["history", "log", "past"], "narrows runs lists the runs that there are"),
     (
@@ -37,7 +37,8 @@ const MEANT: [(&[&str], &str); 14] = [
         &["twin", "predict", "simulate", "forecast", "eta"],
         "narrows what-if URL --lose NODE says how long until green",
     ),
-    (&["search", "stress", "query", "race", "track"], "narrows load URL sends requests"),
+    (&["search", "stress", "query"], "narrows load URL sends requests"),
+    (&["race", "track", "workload"], "narrows run track.json runs a track of Rally"),
     (
         &["proxy", "latency", "delay", "netem"],
         "narrows link --listen 127.0.0.1:9901 --to 127.0.0.1:9200 --rtt 100ms is a slow link",

@@ -13,7 +13,9 @@ mod own_mounts;
 mod progress;
 mod runs;
 mod seeds;
+mod store;
 mod terminal;
+mod track_args;
 mod web;
 
 use std::process::ExitCode;

@@ -16,29 +16,40 @@ use super::value::Literal;
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node<'a> {
-    pub(crate) at: Spot,
-    pub(crate) value: Value<'a>,
+pub struct Node<'a> {
+    /// Its number, until it is looked up with [`spot`].
+    pub at: Spot,
+    /// The value.
+    pub value: Value<'a>,
 }
 
 /// A JSON value; its texts are those of the body where that has them without escapes. Objects keep the order of their
 /// names.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A string.
     Text(Cow<'a, str>),
+    /// An array.
     List(Vec<Node<'a>>),
+    /// An object.
     Object(Vec<Member<'a>>),
 }
 
 /// A name of an object, and what stands under it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Member<'a> {
-    pub(crate) at: Spot,
-    pub(crate) name: Cow<'a, str>,
-    pub(crate) node: Node<'a>,
+pub struct Member<'a> {
+    /// The place of the name.
+    pub at: Spot,
+    /// The name.
+    pub name: Cow<'a, str>,
+    /// What stands under it.
+    pub node: Node<'a>,
 }
 
 /// Reads a body, and what `parse` makes of it. Names that stand twice in an object are refused, as in Elasticsearch.
@@ -58,17 +69,20 @@ pub(crate) fn read<'a, T>(
 }
 
 /// What of a document is read, by dotted paths.
-pub(crate) enum Part {
+pub enum Part {
+    /// All of it.
     Whole,
+    /// Those of its members that are read.
     Members,
+    /// None of it.
     Nothing,
 }
 
 /// Says what is read of a path.
-type Parts<'a> = &'a dyn Fn(&str) -> Part;
+pub type Parts<'a> = &'a dyn Fn(&str) -> Part;
 
 /// Reads a document; where `skipping` says so, parts of it are passed over and stand there as null.
-pub(crate) fn document<'a>(
+pub fn document<'a>(
     source: &'a [u8],
     skipping: Option<Parts<'_>>,
 ) -> serde_json::Result<Value<'a>> {
@@ -78,7 +92,7 @@ pub(crate) fn document<'a>(
 }
 
 /// Where a name or value stands in JSON, by its number.
-fn spot(json: &[u8], token: u32) -> Option<Spot> {
+pub fn spot(json: &[u8], token: u32) -> Option<Spot> {
     let (mut at, mut seen, mut line, mut line_start) = (0, 0, 1, 0);
     while let Some(byte) = json.get(at) {
         let start = at;
@@ -223,7 +237,7 @@ impl fmt::Display for Value<'_> {
 
 impl<'b> Node<'b> {
     /// What kind of value it is, in words.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
@@ -243,7 +257,7 @@ impl<'b> Node<'b> {
     }
 
     /// The items of an array; anything else counts as an array of one.
-    pub(crate) fn items(&self) -> &[Node<'b>] {
+    pub fn items(&self) -> &[Node<'b>] {
         match &self.value {
             Value::List(items) => items,
             _ => std::slice::from_ref(self),
@@ -259,7 +273,7 @@ impl<'b> Node<'b> {
     }
 
     /// A string; numbers and booleans count as their texts.
-    pub(crate) fn text(&self, what: &str) -> Result<String, SearchError> {
+    pub fn text(&self, what: &str) -> Result<String, SearchError> {
         match &self.value {
             Value::Text(text) => Ok(text.to_string()),
             Value::Number(number) => Ok(number.to_string()),
@@ -269,7 +283,7 @@ impl<'b> Node<'b> {
     }
 
     /// A finite number, or a string that holds one.
-    pub(crate) fn float(&self, what: &str) -> Result<f64, SearchError> {
+    pub fn float(&self, what: &str) -> Result<f64, SearchError> {
         let number = match &self.value {
             Value::Number(number) => number.as_f64(),
             Value::Text(text) => text.trim().parse().ok(),
@@ -320,7 +334,7 @@ impl<'b> Node<'b> {
     }
 
     /// Without places.
-    pub(crate) fn plain(&self) -> serde_json::Value {
+    pub fn plain(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
             Value::Bool(yes) => (*yes).into(),

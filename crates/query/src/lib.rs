@@ -4,7 +4,7 @@ pub mod aggregation;
 pub mod date;
 mod error;
 pub mod geo;
-mod json;
+pub mod json;
 pub mod mapping;
 mod parse;
 mod query;

@@ -89,6 +89,9 @@ pub struct LoadFigures {
     pub slipped_starts: u64,
     /// What the driver used; none in virtual time, where it costs nothing.
     pub driver: Option<DriverUse>,
+    /// Whether it ended within its warm-up, so that the figures are those of the warm-up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_warm_up: bool,
 }
 
 impl LoadFigures {

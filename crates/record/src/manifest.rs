@@ -185,6 +185,9 @@ pub struct Manifest {
     pub nodes: Vec<NodeInfo>,
     /// Variants in the order of the plan.
     pub variants: Vec<VariantInfo>,
+    /// The challenge of a track, where a track was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub challenge: Option<String>,
     /// What is not as in the plan because of the place where it ran, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
@@ -210,6 +213,7 @@ impl Manifest {
             link: None,
             nodes: Vec::new(),
             variants: Vec::new(),
+            challenge: None,
             changes: Vec::new(),
         }
     }

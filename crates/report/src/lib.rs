@@ -15,6 +15,7 @@ pub mod metrics;
 mod page;
 pub mod published;
 pub mod screen;
+pub mod stored;
 mod style;
 mod svg;
 mod table;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use insight::Summary;
-use insight::load::{Change, changes, figures, headline, warnings};
+use insight::load::{Change, Figure, changes, figures, headline, warnings};
 use insight::words::three_digits;
+use insight::{Summary, VariantLoad};
 use record::LoadFigures;
 use serde_json::{Value, json};
 
@@ -33,7 +33,18 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
         paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0),
         paragraph(style, Some(Paint::Dim), &plain(&run), 0),
     ];
-    for load in &summary.loads {
+    if manifest.challenge.is_some() {
+        lines.push(String::new());
+        lines.extend(track_lines(&summary.loads, style));
+        for load in &summary.loads {
+            let said =
+                remarks(&load.laps).into_iter().filter(|(paint, _)| *paint == Some(Paint::Warning));
+            let named =
+                said.map(|(paint, text)| (paint, format!("{}: {text}", plain(&load.operation))));
+            lines.extend(named.map(|(paint, text)| paragraph(style, paint, &text, 2)));
+        }
+    }
+    for load in summary.loads.iter().filter(|_| manifest.challenge.is_none()) {
         let title = format!("{}, {}", load.variant, load.operation);
         lines.extend([String::new(), paragraph(style, Some(Paint::Bold), &plain(&title), 0)]);
         lines.extend(lap_lines(&load.laps, style));
@@ -55,6 +66,35 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     );
     lines.extend(page.map(|page| format!("Report: {}", plain(&page.display().to_string()))));
     lines.join("\n") + "\n"
+}
+
+/// From how many requests on a figure of a task says anything, as Rally has it: a percentile needs as many.
+fn requests_needed(name: &str) -> u64 {
+    match name.split("th percentile").next() {
+        Some("99.9") => 1000,
+        Some("99") => 100,
+        Some("90") => 10,
+        Some("50") => 2,
+        _ => 0,
+    }
+}
+
+/// The figures of a track's tasks in one grid, a line for each, as Rally prints them; of several laps those of all.
+pub(crate) fn track_lines(loads: &[VariantLoad], style: Style) -> Vec<String> {
+    let columns = [("Metric", false), ("Task", false), ("Value", true), ("Unit", false)];
+    let rows = loads.iter().flat_map(|load| {
+        let requests = load.laps.iter().map(|lap| lap.requests).max().unwrap_or(0);
+        let shown = move |figure: &Figure| requests >= requests_needed(figure.metric.name);
+        figures(&load.laps).into_iter().filter(shown).map(|figure| {
+            vec![
+                figure.metric.name.to_owned(),
+                load.operation.clone(),
+                figure.total.map_or_else(|| "-".to_owned(), three_digits),
+                figure.metric.unit.to_owned(),
+            ]
+        })
+    });
+    painted(grid(columns, rows), style)
 }
 
 /// The grid of figures and laps.

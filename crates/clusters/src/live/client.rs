@@ -40,6 +40,7 @@ pub struct LiveClient {
     plain: Exchange,
     secure: Option<Exchange>,
     hosts: Vec<Address>,
+    options: LiveOptions,
     current: Cell<usize>,
     sent: &'static str,
     timeout: Duration,
@@ -68,6 +69,7 @@ impl LiveClient {
             plain: client(Exchange::of(env)),
             secure,
             hosts: options.addresses.clone(),
+            options: options.clone(),
             current: Cell::new(0),
             sent: options.credentials.kind(),
             timeout: options.timeout,
@@ -126,6 +128,11 @@ impl LiveClient {
         if !matches!(self.tape, Tape::Played(_)) {
             self.env.sleep_until(until).await;
         }
+    }
+
+    /// How it was told to reach the cluster.
+    pub(crate) fn options(&self) -> &LiveOptions {
+        &self.options
     }
 
     /// The hosts, as they were given.

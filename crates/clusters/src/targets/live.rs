@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::changes::LiveCluster;
 use crate::clusters::{Clusters, FollowApi};
 use crate::http::Answer;
+use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, TopologySpec};
 use crate::{Asker, Error};
 
@@ -66,6 +67,11 @@ impl LiveClusters {
                     sites.push(Site { name, cluster: index, nodes });
                 }
                 self.sites = sites;
+            }
+            (false, [cluster]) if topology.clusters.len() == 1 => {
+                let nodes = data_nodes(cluster).await?;
+                let site = |name| Site { name, cluster: 0, nodes: nodes.clone() };
+                self.sites = names.map(site).collect();
             }
             _ => return Err(Error::OneCluster),
         }
@@ -131,6 +137,10 @@ impl Clusters for LiveClusters {
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {
         self.site(cluster).map_or_else(Vec::new, |site| site.nodes.clone())
+    }
+
+    fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>, Error> {
+        WireHost::all(self.cluster(cluster)?.client.options())
     }
 
     fn seeds_through_link(&self, cluster: &str) -> Vec<String> {

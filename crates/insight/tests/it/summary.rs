@@ -39,6 +39,7 @@ fn manifest(variants: &[&str], status: Status) -> Manifest {
             ceiling_bytes_per_s: None,
         }),
         nodes: vec![],
+        challenge: None,
         changes: Vec::new(),
         variants: variants.iter().map(info).collect(),
     }

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// The actions of `_bulk`.
 const ACTIONS: [&str; 4] = ["index", "create", "update", "delete"];
 
-/// Reads a file one document a line. The ending chooses: `.gz` and `.zst` are decompressed,
+/// Reads a file one document a line. The ending chooses: `.bz2`, `.gz` and `.zst` are decompressed,
 /// `.json`, `.ndjson`, `.jsonl` and no ending are read as they are. Blank lines are skipped.
 pub struct FileDocuments {
     path: PathBuf,
@@ -23,12 +23,13 @@ impl FileDocuments {
     /// Opens `path`. Errors: not readable, or an ending that is not known.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if !["", "json", "ndjson", "jsonl", "gz", "zst"].contains(&ending) {
+        if !["", "json", "ndjson", "jsonl", "bz2", "gz", "zst"].contains(&ending) {
             return Err(Error::CorpusEnding { path: path.to_owned(), ending: ending.to_owned() });
         }
         let io = |source| Error::Io { what: "open corpus", path: path.to_owned(), source };
         let file = File::open(path).map_err(io)?;
         let reader: Box<dyn BufRead> = match ending {
+            "bz2" => Box::new(BufReader::new(bzip2::read::MultiBzDecoder::new(file))),
             "gz" => Box::new(BufReader::new(flate2::read::MultiGzDecoder::new(file))),
             "zst" => {
                 let decoder = zstd::stream::read::Decoder::new(file).map_err(io)?;
@@ -139,16 +140,23 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    fn bzip2(text: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
     fn said(dir: &Path, error: &Error) -> String {
         error.to_string().replace(&dir.display().to_string(), "DIR")
     }
 
     #[test]
-    fn reads_the_three_forms() {
+    fn reads_every_form() {
         let dir = tempfile::tempdir().unwrap();
         let forms = [
             ("docs.json", TEXT.to_vec()),
             ("docs.ndjson.gz", gzip(TEXT)),
+            ("docs.json.bz2", bzip2(TEXT)),
             ("docs.zst", zstd::encode_all(TEXT, 1).unwrap()),
         ];
         for (name, bytes) in forms {
@@ -180,7 +188,7 @@ mod tests {
         insta::assert_snapshot!(at("c.json", b"{\"a\":1"), @"DIR/c.json line 1: EOF while parsing an object at column 6; a corpus has one JSON object on each line");
         let whole = gzip(TEXT);
         insta::assert_snapshot!(at("d.gz", &whole[..whole.len() - 12]), @"DIR/d.gz line 4: cannot be read further: incomplete deflate stream");
-        insta::assert_snapshot!(at("e.bz2", b"BZh"), @"cannot read DIR/e.bz2 as a corpus: the ending .bz2 is not known; give newline-delimited JSON as .json, .ndjson, .jsonl, .gz or .zst");
+        insta::assert_snapshot!(at("e.zip", b"PK"), @"cannot read DIR/e.zip as a corpus: the ending .zip is not known; give newline-delimited JSON as .json, .ndjson, .jsonl, .bz2, .gz or .zst");
         let missing = FileDocuments::open(&dir.path().join("f.json")).err().unwrap();
         insta::assert_snapshot!(said(dir.path(), &missing), @"cannot open corpus DIR/f.json: No such file or directory (os error 2)");
     }

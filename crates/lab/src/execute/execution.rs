@@ -36,13 +36,19 @@ pub struct Executed {
 /// If the plan cannot be run as it is asked for, or its record cannot be written. What goes wrong once the record is
 /// begun is in [`Executed::ended`].
 pub fn execute(plan: &Plan, place: &Place, options: &Options) -> Result<Executed, Error> {
+    may_change(place)?;
+    let resolved = adapted(plan, place, options)?;
+    execute_resolved(plan.text(), resolved, place, options)
+}
+
+/// Refuses a cluster that nobody has said may be changed.
+pub(super) fn may_change(place: &Place) -> Result<(), Error> {
     if matches!(place, Place::Live(live) if !live.allow_changes) {
         let why = "a run makes an index and changes settings on that cluster, and takes both back at the end; \
                    say --allow-changes if it may";
         return Err(Error::Usage { why: why.to_owned() });
     }
-    let resolved = adapted(plan, place, options)?;
-    execute_resolved(plan.text(), resolved, place, options)
+    Ok(())
 }
 
 /// Executes a plan that was changed after it was resolved. `plan_text` is kept in the record.

@@ -34,6 +34,7 @@ pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: Str
         link,
         nodes: if is_live { Vec::new() } else { nodes(plan) },
         variants: plan.variants.iter().map(|variant| variant_info(variant, place)).collect(),
+        challenge: plan.track.as_ref().map(|track| track.challenge.clone()),
         changes: plan.changes.clone(),
     }
 }

@@ -10,7 +10,7 @@
 //! | `manifest` | what the record says of the run as a whole |
 //! | `on_processes`, `on_live`, `in_virtual_time`, `on_servers` | the world, the clusters and the end, for each place |
 //! | `working` | the work on clusters, wherever they are |
-//! | `execution` | [`execute`] |
+//! | `execution`, `on_track` | [`execute`]; [`execute_track`] |
 
 mod adapt;
 mod execution;
@@ -19,6 +19,7 @@ mod manifest;
 mod on_live;
 mod on_processes;
 mod on_servers;
+mod on_track;
 mod options;
 mod place;
 mod record_dir;
@@ -27,6 +28,7 @@ mod working;
 pub use adapt::NO_LEADER;
 pub use execution::{Executed, execute, execute_resolved};
 pub use on_live::{JOURNALS, journal};
+pub use on_track::execute_track;
 pub use options::{Interrupt, Options};
 pub use place::{LiveHosts, OpenSearchNodes, Place};
 pub use record_dir::{fresh, now};

@@ -6,7 +6,7 @@ use world::Env;
 
 use super::options::Interrupt;
 use crate::error::Error;
-use crate::experiments::on_clusters;
+use crate::experiments::of_plan;
 use crate::plan::Resolved;
 use crate::runner::{Runner, Watch, topology};
 
@@ -35,8 +35,7 @@ pub(super) async fn work(
     watch.begin("start", None, None, "");
     clusters.start(&topology).await.map_err(|source| Error::Start { nodes, source })?;
     watch.end();
-    let experiment = plan.measured_step().and_then(|step| on_clusters(step.name));
-    Runner::new(env, plan, clusters, writer, watch).run(experiment).await
+    Runner::new(env, plan, clusters, writer, watch).run(of_plan(plan)).await
 }
 
 /// Works until it is done, or until somebody wants it to end.

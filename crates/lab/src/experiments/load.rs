@@ -173,6 +173,7 @@ fn load_of(run: &Runner<'_>, plan: &LoadUse) -> (BTreeMap<String, String>, Load)
         measured: plan.measured,
         timeout: plan.timeout,
         window: plan.window,
+        ramp_up: Duration::ZERO,
         seed: run.plan.seed,
     };
     (nodes.into_iter().map(|node| (node.http, node.name)).collect(), load)

@@ -10,9 +10,10 @@ mod peers;
 mod recover;
 mod replica;
 mod restore;
+mod track;
 mod what_if;
 
-use crate::plan::DeclaredSteps;
+use crate::plan::{DeclaredSteps, Resolved};
 use crate::runner::Experiment;
 
 pub(crate) use buckets::{Stage, StreamBuckets};
@@ -21,6 +22,17 @@ pub(crate) use buckets::{Stage, StreamBuckets};
 pub(crate) const RECOVER: &str = recover::RecoverFollower::STEP.name;
 pub(crate) const FOLLOW: &str = follow::Follow::STEP.name;
 
+/// The step of a track.
+pub(crate) const TRACK: &str = track::RunTrack::STEP.name;
+
+/// The experiment of a plan on clusters, if it measures: that of its track, or of its step.
+pub(crate) fn of_plan(plan: &Resolved) -> Option<Box<dyn Experiment>> {
+    match &plan.track {
+        Some(track) => Some(Box::new(track::RunTrack::of(track))),
+        None => on_clusters(plan.measured_step()?.name),
+    }
+}
+
 /// The table of experiments: those on clusters, and those that start servers of their own.
 macro_rules! experiments {
     (clusters: $($on_clusters:path),+; servers: $($on_servers:path),+;) => {
@@ -28,7 +40,7 @@ macro_rules! experiments {
         pub const STEPS: &DeclaredSteps = &[$(&<$on_clusters>::STEP,)+ $(&<$on_servers>::STEP),+];
 
         /// The experiment on clusters that measures in a step, if one does.
-        pub(crate) fn on_clusters(step: &str) -> Option<Box<dyn Experiment>> {
+        fn on_clusters(step: &str) -> Option<Box<dyn Experiment>> {
             $(if step == <$on_clusters>::STEP.name {
                 return Some(Box::new(<$on_clusters>::default()));
             })+

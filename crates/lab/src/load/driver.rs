@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use world::{Env, Task, Time};
 
 use super::deadlines::Deadlines;
+use super::scroll::ask_pages;
 use super::{Failure, HostTurn, Load, Next, Recorder, Request, Requests, Sample, Starts};
 use crate::error::Error;
 
@@ -56,6 +57,11 @@ impl Live {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it is to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Requests that have ended, well or not, warm-up included.
     pub fn sent(&self) -> u64 {
         self.answered.load(Ordering::Relaxed) + self.failed.load(Ordering::Relaxed)
@@ -66,6 +72,8 @@ impl Live {
 struct Shared {
     env: Env,
     timeout: Duration,
+    /// From the start of a client to that of the next.
+    between_clients: Duration,
     starts: RefCell<Starts>,
     hosts: RefCell<HostTurn>,
     requests: RefCell<Box<dyn Requests>>,
@@ -94,6 +102,7 @@ pub async fn drive<C: Client>(
     let shared = Rc::new(Shared {
         env: env.clone(),
         timeout: load.timeout,
+        between_clients: load.ramp_up / clients as u32,
         starts: RefCell::new(Starts::new(load, env.now())),
         hosts: RefCell::new(HostTurn::new(load.hosts.len(), 0)),
         requests: RefCell::new(requests),
@@ -129,6 +138,12 @@ pub async fn drive<C: Client>(
 impl Shared {
     async fn serve<C: Client>(&self, number: usize, mut client: C) {
         let mut free = self.env.now();
+        if number > 0 && !self.between_clients.is_zero() {
+            if !self.wait_until(free + self.between_clients * number as u32).await {
+                return;
+            }
+            free = self.env.now();
+        }
         loop {
             let next = self.starts.borrow_mut().next(free);
             let Next::Start { at, measured } = next else { return };
@@ -138,8 +153,14 @@ impl Shared {
             }
             let Some(request) = self.request() else { return };
             let Some((host, started)) = self.host(at, free).await else { return };
-            let asked = client.ask(host, &request);
-            let answer = self.deadlines.within(number, started + self.timeout, asked).await;
+            let until = started + self.timeout;
+            let answer = match request.pages {
+                0 | 1 => self.deadlines.within(number, until, client.ask(host, &request)).await,
+                _ => {
+                    let asked = ask_pages(&mut client, host, &request);
+                    self.deadlines.within(number, until, asked).await
+                }
+            };
             let ended = self.env.now();
             let answer = answer.unwrap_or_else(|| {
                 client.give_up(host);

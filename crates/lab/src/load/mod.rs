@@ -6,6 +6,7 @@
 //! | `operation` | what is sent: method, path, body, parameters drawn from a seed; when an answer is a good one. Pure |
 //! | `hosts` | which host is next, and which is left out for a while. Pure |
 //! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
+//! | `scroll` | the further pages of a search |
 //! | `deadlines` | giving up on answers, for all clients at once |
 //! | `driver` | [`drive`]: N clients on one event loop, against anything that is a [`Client`] |
 //! | `messages` | a load in the virtual world, and its client |
@@ -22,6 +23,7 @@ mod messages;
 mod operation;
 mod recorder;
 mod schedule;
+mod scroll;
 mod sockets;
 mod threads;
 
@@ -30,7 +32,7 @@ use std::time::Duration;
 pub use driver::{Client, Live, Reply, drive};
 pub use hosts::HostTurn;
 pub use messages::{MessageClient, in_virtual_time};
-pub use operation::{Check, Content, Draw, Operation, Request, Requests};
+pub use operation::{BulkPart, Check, Content, Draw, Operation, Request, Requests};
 pub use recorder::{Failure, Recorder, Sample};
 pub use schedule::{Next, Starts};
 pub use sockets::SocketClient;
@@ -118,6 +120,8 @@ pub struct Load {
     pub timeout: Duration,
     /// Throughput is counted in windows of this length.
     pub window: Duration,
+    /// Over which time the clients begin, one after another; part of the warm-up.
+    pub ramp_up: Duration,
     /// Seed of gaps and parameters.
     pub seed: u64,
 }
@@ -133,6 +137,7 @@ impl Load {
             measured,
             timeout: Duration::from_secs(60),
             window: Duration::from_secs(1),
+            ramp_up: Duration::ZERO,
             seed,
         }
     }

@@ -1,7 +1,7 @@
 //! What is sent: a method, a path and a body with parameters drawn from a seed, or bulk requests of a corpus; and when
 //! an answer is a good one. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -29,6 +29,8 @@ pub struct Request {
     pub check: Check,
     /// Documents that it indexes.
     pub documents: u64,
+    /// Pages of hits that are fetched through a scroll, this one included; 1 for no scroll.
+    pub pages: u32,
 }
 
 /// A source of requests.
@@ -68,6 +70,13 @@ impl Check {
             Check::Bulk => Ok(()),
         }
     }
+}
+
+/// The text of the first `"key"`, where it has one without escapes and the text holds all of it.
+pub(super) fn text_after<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a str> {
+    let value = after(text, key).strip_prefix(b"\"")?;
+    let end = value.iter().position(|byte| *byte == b'"')?;
+    std::str::from_utf8(&value[..end]).ok().filter(|found| !found.contains('\\'))
 }
 
 /// The value of the first `"key":`, which may be printed with blanks, and what follows it; nothing where there is no
@@ -152,6 +161,48 @@ pub enum Content {
         /// Documents in a request.
         bulk_documents: u64,
     },
+    /// Documents of several sources, one after another, in bulk requests. It ends with the documents.
+    Corpora(Vec<BulkPart>),
+    /// A search whose hits are fetched page by page through a scroll; all pages are one request of the report.
+    Scroll {
+        /// Path with its parameters, among them how long the scroll is kept.
+        path: String,
+        /// The search.
+        body: String,
+        /// The most pages that are fetched.
+        pages: u32,
+    },
+}
+
+/// Documents of one source, as bulk requests send them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BulkPart {
+    /// The index.
+    pub index: String,
+    /// Where documents come from.
+    pub source: Source,
+    /// Which of them.
+    pub documents: Range<u64>,
+    /// Documents in a request.
+    pub bulk_documents: u64,
+    /// Parameters of each request, `pipeline=a`; may be empty.
+    pub query: String,
+}
+
+impl BulkPart {
+    /// The part of its documents that the driver with number `first` of `step` sends.
+    fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Bulk, Error> {
+        let Range { start, end } = self.documents;
+        let all = end.saturating_sub(start);
+        let part = |n: u64| start + (u128::from(all) * u128::from(n) / u128::from(step)) as u64;
+        let range = part(first)..part(first + 1);
+        let more = if self.query.is_empty() { String::new() } else { format!("&{}", self.query) };
+        Ok(Bulk {
+            method: "POST".into(),
+            path: format!("/{}/_bulk?filter_path=errors,took{more}", self.index).into(),
+            bodies: BulkBodies::new(&self.source, seed, range, self.bulk_documents)?,
+        })
+    }
 }
 
 impl Operation {
@@ -181,7 +232,11 @@ impl Operation {
 
     /// Whether it changes nothing: by its method, or because its path is that of a search.
     pub fn is_read_only(&self) -> bool {
-        let Content::Pattern { method, path, .. } = &self.content else { return false };
+        let (method, path) = match &self.content {
+            Content::Pattern { method, path, .. } => (method, path),
+            Content::Scroll { .. } => return true,
+            Content::Bulk { .. } | Content::Corpora(_) => return false,
+        };
         let endpoint = path.split('?').next().unwrap_or(path).rsplit('/').next().unwrap_or("");
         match method.as_str() {
             "GET" | "HEAD" => true,
@@ -193,7 +248,14 @@ impl Operation {
     /// Asks other indices, by the names in their paths.
     pub fn rename_index(&mut self, renamed: &BTreeMap<String, String>) {
         match &mut self.content {
-            Content::Pattern { path, .. } => {
+            Content::Corpora(parts) => {
+                for part in parts {
+                    if let Some(name) = renamed.get(&part.index) {
+                        part.index.clone_from(name);
+                    }
+                }
+            }
+            Content::Pattern { path, .. } | Content::Scroll { path, .. } => {
                 let mut parts: Vec<&str> = path.split('/').collect();
                 if let Some(name) = parts.get(1).and_then(|part| renamed.get(*part)) {
                     parts[1] = name;
@@ -232,17 +294,28 @@ impl Operation {
                 }))
             }
             Content::Bulk { index, source, documents, bulk_documents } => {
-                let all = documents.end.saturating_sub(documents.start);
-                let part = |n: u64| {
-                    documents.start + (u128::from(all) * u128::from(n) / u128::from(step)) as u64
+                let part = BulkPart {
+                    index: index.clone(),
+                    source: source.clone(),
+                    documents: documents.clone(),
+                    bulk_documents: *bulk_documents,
+                    query: String::new(),
                 };
-                let range = part(first)..part(first + 1);
-                Ok(Box::new(Bulk {
-                    method: "POST".into(),
-                    path: format!("/{index}/_bulk?filter_path=errors,took").into(),
-                    bodies: BulkBodies::new(source, seed, range, *bulk_documents)?,
-                }))
+                Ok(Box::new(part.requests(seed, first, step)?))
             }
+            Content::Corpora(parts) => {
+                // Each is opened now: a file that is missing or damaged at its beginning is found before anything is sent.
+                let parts = parts.iter().map(|part| part.requests(seed, first, step));
+                Ok(Box::new(OneAfterAnother(parts.collect::<Result<_, _>>()?)))
+            }
+            Content::Scroll { path, body, pages } => Ok(Box::new(Scrolls(Request {
+                method: "POST".into(),
+                path: path.as_str().into(),
+                body: Bytes::copy_from_slice(body.as_bytes()),
+                check: Check::Search,
+                documents: 0,
+                pages: *pages,
+            }))),
         }
     }
 }
@@ -261,7 +334,30 @@ impl Requests for Bulk {
             body: body.body,
             check: Check::Bulk,
             documents: body.documents,
+            pages: 1,
         }))
+    }
+}
+
+struct OneAfterAnother(VecDeque<Bulk>);
+
+impl Requests for OneAfterAnother {
+    fn next(&mut self) -> Option<Result<Request, Error>> {
+        loop {
+            match self.0.front_mut()?.next() {
+                Some(request) => return Some(request),
+                None => drop(self.0.pop_front()),
+            }
+        }
+    }
+}
+
+/// The same search again and again.
+struct Scrolls(Request);
+
+impl Requests for Scrolls {
+    fn next(&mut self) -> Option<Result<Request, Error>> {
+        Some(Ok(self.0.clone()))
     }
 }
 
@@ -300,7 +396,7 @@ impl Requests for Drawn {
             }
         };
         let (method, check) = (self.method.clone(), self.check);
-        Some(Ok(Request { method, path, body, check, documents: 0 }))
+        Some(Ok(Request { method, path, body, check, documents: 0, pages: 1 }))
     }
 }
 

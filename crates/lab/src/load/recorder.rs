@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use record::{LoadFigures, Percentiles, Throughput};
 use world::Time;
 
-use super::{Load, Starts};
+use super::{Extent, Load, Starts};
 
 /// A start that is later than this although a client was free counts as the driver's delay.
 const SLIPPED: Duration = Duration::from_millis(1);
@@ -107,6 +107,10 @@ pub struct Recorder {
     slipped_starts: u64,
     /// Measured seconds of the longest part, once it has ended.
     seconds: f64,
+    /// What the warm-up was like, until the measured part begins: it counts where the load ends before.
+    warm_up: Option<Box<Recorder>>,
+    /// Whether all of it was warm-up.
+    only_warm_up: bool,
 }
 
 /// Good answers of a part of the time.
@@ -152,6 +156,8 @@ impl Recorder {
             busy_starts: 0,
             slipped_starts: 0,
             seconds: 0.0,
+            warm_up: None,
+            only_warm_up: false,
         }
     }
 
@@ -160,11 +166,17 @@ impl Recorder {
         if self.begin.is_none() {
             self.begin = starts.begin();
             self.end = starts.end();
+            if self.begin.is_some() {
+                self.warm_up = None;
+            }
         }
     }
 
     /// Records one request.
     pub fn record(&mut self, sample: &Sample) {
+        if !sample.measured && self.begin.is_none() {
+            self.record_warm_up(sample);
+        }
         if sample.outcome.is_ok() {
             self.count_answer(sample);
         }
@@ -193,6 +205,20 @@ impl Recorder {
         }
     }
 
+    fn record_warm_up(&mut self, sample: &Sample) {
+        let hosts = self.hosts.len();
+        let window = self.window;
+        let warm_up = self.warm_up.get_or_insert_with(|| {
+            let load =
+                Load { window, ..Load::closed(vec![String::new(); hosts], 1, Extent::NONE, 0) };
+            let begin = Some(sample.started);
+            Box::new(Recorder { begin, ..Recorder::new(&load) })
+        });
+        // The first that was sent need not be the first that is answered.
+        warm_up.begin = warm_up.begin.min(Some(sample.started));
+        warm_up.record(&Sample { measured: true, ..sample.clone() });
+    }
+
     /// Records a start that was due and not sent: it counts as a failed request, with the time until `now`.
     pub fn record_unsent(&mut self, intended: Time, now: Time) {
         self.requests += 1;
@@ -219,6 +245,11 @@ impl Recorder {
 
     /// Everything has ended, at `now`: the length of the measured part is known, and which windows are whole.
     pub fn close(&mut self, now: Time) {
+        if self.begin.is_none()
+            && let Some(warm_up) = self.warm_up.take()
+        {
+            *self = Recorder { only_warm_up: true, ..*warm_up };
+        }
         let Some(begin) = self.begin else { return };
         let end = self.end.map_or(self.last_ended, |end| end.min(now));
         self.seconds = (end - begin).as_secs_f64();
@@ -243,6 +274,7 @@ impl Recorder {
         self.busy_starts += other.busy_starts;
         self.slipped_starts += other.slipped_starts;
         self.seconds = self.seconds.max(other.seconds);
+        self.only_warm_up &= other.only_warm_up;
     }
 
     /// Requests that were measured so far.
@@ -270,6 +302,7 @@ impl Recorder {
             busy_starts: self.busy_starts,
             slipped_starts: self.slipped_starts,
             driver: None,
+            only_warm_up: self.only_warm_up,
         }
     }
 
@@ -318,7 +351,7 @@ fn percentiles(times: &Histogram<u64>) -> Option<Percentiles> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Arrival, Extent, Next};
+    use crate::load::{Arrival, Next};
 
     fn load(measured: Extent) -> Load {
         Load::closed(vec!["a:9200".to_owned(), "b:9200".to_owned()], 4, measured, 7)
@@ -453,6 +486,30 @@ mod tests {
         let figures = whole.figures("x", &load);
         assert_eq!((figures.requests, figures.throughput.windows.clone()), (20, vec![10, 10]));
         assert_eq!(figures.throughput.mean_per_s, 10.0);
+    }
+
+    #[test]
+    fn a_load_that_ends_in_its_warm_up_has_the_figures_of_that() {
+        let warm_up = Extent::Time(Duration::from_secs(120));
+        let load = Load { warm_up, ..load(Extent::Time(Duration::from_secs(60))) };
+        let mut recorder = Recorder::new(&load);
+        for n in 0..20 {
+            recorder.record(&Sample { measured: false, ..sample(100 * n, 100 * n + 50) });
+        }
+        let mut begun = recorder.clone();
+        recorder.close(ms(2000));
+        let figures = recorder.figures("x", &load);
+        assert_eq!((figures.requests, figures.only_warm_up), (20, true));
+        assert!((figures.seconds - 1.95).abs() < 1e-9, "{}", figures.seconds);
+        assert_eq!(figures.throughput.windows, [10]);
+        // Once the measured part begins, the warm-up is forgotten.
+        let mut starts = Starts::new(&load, ms(0));
+        assert_ne!(starts.next(ms(121_000)), Next::End);
+        begun.follow(&starts);
+        begun.record(&sample(121_000, 121_001));
+        begun.close(ms(130_000));
+        let figures = begun.figures("x", &load);
+        assert_eq!((figures.requests, figures.only_warm_up), (1, false));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::topology::{Cluster, FOLLOWER, LEADER, Link};
 use super::twin::Twin;
 use super::variant::Variant;
 use crate::error::Error;
+use crate::track::Track;
 
 /// A corpus that is larger than this is not indexed document by document.
 const REAL_BYTES_MAX: f64 = 200e9;
@@ -65,6 +66,8 @@ pub struct Resolved {
     pub variants: Vec<Variant>,
     /// What the place where it runs has changed of the plan, a sentence each.
     pub changes: Vec<String>,
+    /// The track that is run, where it is one: it makes its indices itself.
+    pub track: Option<Track>,
 }
 
 impl Resolved {
@@ -94,6 +97,10 @@ impl Resolved {
     /// Renames the indices: a single one to `name`, each of several to `name-` and its old name. Operations are changed
     /// accordingly.
     pub fn name_indices(&mut self, name: &str) {
+        if let Some(track) = &mut self.track {
+            track.rename(&format!("{name}-"));
+            return;
+        }
         let before = self.index_names();
         match self.indices.as_mut_slice() {
             [only] => only.name = name.to_owned(),

@@ -116,6 +116,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         measured: args.iterations.map_or(Extent::Time(args.duration), Extent::Requests),
         timeout: args.connect.timeout(),
         window: Duration::from_secs(1),
+        ramp_up: Duration::ZERO,
         seed: args.seed,
     };
     let (laps, interrupted) = world::real_world::run(args.seed, async |env| {

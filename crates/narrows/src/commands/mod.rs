@@ -19,6 +19,7 @@ mod run;
 mod runs;
 mod show;
 mod steer;
+mod store;
 mod watch;
 mod what_if;
 
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Compare(compare::Args),
     /// Show the table of an earlier run.
     Show(show::Args),
+    /// Write an earlier run into an Elasticsearch or OpenSearch, as Rally stores races, results and metrics.
+    Store(store::Args),
     /// Write the HTML page of an earlier run again.
     Report(report::Args),
     /// Watch a live cluster: recoveries, nodes, followers, what waits, and what holds them. Read-only.
@@ -89,6 +92,7 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Runs(args) => runs::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),

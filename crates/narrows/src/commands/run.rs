@@ -17,6 +17,7 @@ use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
 use crate::runs::write_page;
+use crate::track_args::TrackArgs;
 use crate::{interrupt, own_mounts, runs};
 
 /// How long a live cluster may take to answer: a wait for health is one answer.
@@ -24,7 +25,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml.
+    /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml; a track of Rally or a workload
+    /// of OpenSearch Benchmark by its track.json or workload.json, or by their folder.
     plan: String,
     /// Where the clusters live: embedded (real processes on this machine), virtual (the same, simulated),
     /// opensearch (started for the run, one JVM a node; the first use fetches it with mvn), or the URL of a
@@ -61,8 +63,14 @@ pub(crate) struct Args {
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
+    /// Also write the run into this Elasticsearch or OpenSearch, as Rally stores races, results and metrics. A store that
+    /// is away is waited for two minutes; `narrows store` writes it later.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     #[command(flatten)]
     form: Form,
+    #[command(flatten)]
+    track: TrackArgs,
     #[command(flatten)]
     connect: ConnectArgs,
 }
@@ -78,7 +86,9 @@ fn parse_scale(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let executed = lab::execute(&Plan::open(&args.plan)?, &place(args)?, &options(args))?;
+    let kept = |url| checked_options(slice::from_ref(url), &args.connect, ANSWER_PATIENCE);
+    let store = args.store.as_ref().map(kept).transpose()?;
+    let executed = executed(args)?;
     let Executed { id, dir, run, ended, .. } = executed;
     let page = dir.join("report.html");
     // The table comes before whatever may fail: what was measured is not lost for want of a page.
@@ -86,13 +96,33 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if ended.is_ok() || !run.rows.is_empty() {
         write_table(&run, &args.form, written.is_ok().then_some(&page))?;
     }
+    let stored = match &store {
+        Some(options) if !run.rows.is_empty() => crate::store::write(&run, options).map(drop),
+        _ => Ok(()),
+    };
     let dir = dir.display();
     let ended = ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
     written?;
+    stored.with_context(|| {
+        format!(
+            "run {id} is in {dir} and not in the store; `narrows store {id} --to URL` writes it"
+        )
+    })?;
     if ended == Ended::Interrupted {
         anyhow::bail!("interrupted; what was measured until then is in {dir}");
     }
     Ok(())
+}
+
+/// Runs the plan, or the track.
+fn executed(args: &Args) -> anyhow::Result<Executed> {
+    let embedded = matches!(args.on, On::Embedded | On::Virtual);
+    Ok(match args.track.open(&args.plan, args.scale, embedded)? {
+        Some(track) => {
+            lab::execute_track(track, args.track.nodes(), &place(args)?, &options(args))?
+        }
+        None => lab::execute(&Plan::open(&args.plan)?, &place(args)?, &options(args))?,
+    })
 }
 
 fn options(args: &Args) -> Options {

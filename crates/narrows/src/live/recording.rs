@@ -51,6 +51,7 @@ impl Recording {
             machine: lab::machine::describe(),
             link: None,
             nodes: nodes.collect(),
+            challenge: None,
             changes: Vec::new(),
             variants: vec![VariantInfo {
                 name: VARIANT.to_owned(),

@@ -188,6 +188,16 @@ fn the_commands_of_add_a_cause_run() {
 }
 
 #[test]
+fn the_commands_of_did_my_change_help_run() {
+    run_page("compare.md");
+}
+
+#[test]
+fn the_commands_of_run_a_track_run() {
+    run_page("tracks.md");
+}
+
+#[test]
 fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
     let run = [
         "start.md",
@@ -198,6 +208,8 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
         "what-if.md",
         "write-a-plan.md",
         "add-a-cause.md",
+        "compare.md",
+        "tracks.md",
     ];
     for name in pages() {
         let path = docs().join(&name);

@@ -148,6 +148,7 @@ fn hostile_manifest(run: &str) -> Manifest {
         machine: Machine { os: evil(), cpu: evil(), cores: 1, memory_bytes: 1 },
         link: None,
         nodes: vec![NodeInfo { cluster: evil(), name: evil() }],
+        challenge: Some(evil()),
         changes: vec![evil()],
         variants: [HOSTILE, "b"]
             .map(|name| VariantInfo {

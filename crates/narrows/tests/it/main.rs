@@ -24,6 +24,7 @@ mod probe;
 mod processes;
 mod reference;
 mod steer;
+mod tracks;
 mod version;
 mod web;
 mod what_if;

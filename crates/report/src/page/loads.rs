@@ -29,7 +29,8 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     }
     let several = operations.len() > 1;
     html! {
-        @for (index, operation) in operations.iter().enumerate() {
+        // Of a track's many tasks the table says more than a chart of each.
+        @for (index, operation) in operations.iter().enumerate().filter(|_| summary.manifest.challenge.is_none()) {
             @let of: Vec<&Case<'_>> = cases.iter().filter(|case| case.loads[0].1.operation == *operation).collect();
             @let named = if several { format!(": {operation}") } else { String::new() };
             @for unit in ["ops/s", "ms"] { (chart(summary, &of, unit, &named, index)) }

@@ -99,6 +99,7 @@ impl Plan {
             twin,
             node_settings,
             variants,
+            track: None,
             changes: Vec::new(),
         };
         let resolved = self.with_kinds(resolved);

@@ -148,6 +148,7 @@ fn manifest() -> Manifest {
             ceiling_bytes_per_s: Some(1_840_000_000),
         }),
         nodes: ["leader", "follower"].iter().flat_map(|c| (0..3).map(|i| node(c, i))).collect(),
+        challenge: None,
         changes: Vec::new(),
         variants: MADE
             .iter()

@@ -1,0 +1,98 @@
+//! A track as a plan: one cluster, one variant that is its challenge, and no indices but those that it makes itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::execution::{Executed, execute_resolved, may_change};
+use super::options::Options;
+use super::place::Place;
+use crate::error::Error;
+use crate::experiments::TRACK;
+use crate::plan::{Cluster, Measured, Resolved, Step, Variant, bounds};
+use crate::track::Track;
+
+/// From one look at the nodes to the next.
+const SAMPLE: Duration = Duration::from_secs(1);
+/// Where a plan says nothing else.
+const SEED: u64 = 42;
+/// Indices of a run on a cluster that is already there begin with this and the run's id.
+pub(super) const RENAMED: &str = "The indices of the track are made under names of the run, and deleted at the end: the cluster was there already.";
+
+/// Executes a track in a place, on so many nodes where they are started for it.
+///
+/// # Errors
+/// As of [`super::execution::execute`].
+pub fn execute_track(
+    mut track: Track,
+    nodes: u32,
+    place: &Place,
+    options: &Options,
+) -> Result<Executed, Error> {
+    may_change(place)?;
+    let usage = |why: String| Error::Usage { why };
+    if let Some(laps) = options.laps {
+        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
+    }
+    let refused = [
+        ("--variant", !options.variants.is_empty()),
+        ("--rtt", options.rtt.is_some()),
+        ("--rate", options.rate_bytes_per_s.is_some()),
+    ];
+    if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
+        return Err(usage(format!(
+            "{option} is for plans; a track has one variant, its challenge, and no link"
+        )));
+    }
+    if place.is_virtual() {
+        track.count_in_place_of_searches();
+    }
+    let text = track.text.clone();
+    let mut changes = track.changes.clone();
+    if matches!(place, Place::Live(_)) {
+        changes.push(RENAMED.to_owned());
+    }
+    for sentence in &changes {
+        options.watch.note(sentence);
+    }
+    let plan = Resolved {
+        twin: None,
+        name: track.name.clone(),
+        about: track.about.clone(),
+        source: None,
+        steps: vec![
+            Step::Start,
+            Step::Measure(Measured {
+                name: TRACK,
+                options: BTreeMap::new(),
+                spoils_indices: false,
+            }),
+        ],
+        actions: Vec::new(),
+        laps: options.laps.unwrap_or(1),
+        sample: SAMPLE,
+        seed: options.seed.unwrap_or(SEED),
+        scale: options.scale,
+        leader: Cluster { nodes },
+        follower: None,
+        joined: false,
+        link: None,
+        corpus: None,
+        bucket: None,
+        indices: Vec::new(),
+        node_settings: BTreeMap::new(),
+        variants: vec![Variant {
+            name: track.challenge.clone(),
+            settings: BTreeMap::new(),
+            parameters: Vec::new(),
+            own_parameters: Vec::new(),
+            published: None,
+            baseline: None,
+            replicas: None,
+            load: None,
+            faults: Vec::new(),
+        }],
+        changes,
+        track: Some(track),
+    };
+    execute_resolved(&text, plan, place, options)
+}

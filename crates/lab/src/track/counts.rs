@@ -1,0 +1,66 @@
+//! The same track where documents have sizes and no words: in virtual time a search costs and counts, and finds nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Action, Step, Track};
+use crate::load::{Check, Content};
+
+/// What is said of it.
+const SAID: &str = "In virtual time documents have sizes and no words: every search is one that counts all documents, and a \
+     scroll is one such search.";
+
+impl Track {
+    /// Has every search count in place of what it asks.
+    pub(crate) fn count_in_place_of_searches(&mut self) {
+        let mut changed = false;
+        for task in self.elements.iter_mut().flat_map(|element| &mut element.tasks) {
+            match &mut task.action {
+                Action::Send(operation) => changed |= count(&mut operation.content),
+                Action::Do(steps) => steps.iter_mut().for_each(|step| changed |= count_step(step)),
+            }
+        }
+        if changed {
+            self.changes.push(SAID.to_owned());
+        }
+    }
+}
+
+fn body() -> Value {
+    json!({ "size": 0 })
+}
+
+fn count(content: &mut Content) -> bool {
+    let path = match content {
+        Content::Pattern { check: Check::Search, path, .. } | Content::Scroll { path, .. } => path,
+        _ => return false,
+    };
+    // What a search may say in its path is of no use to one that counts.
+    let path = path.split('?').next().unwrap_or_default().to_owned();
+    *content = Content::Pattern {
+        method: "POST".to_owned(),
+        path,
+        bodies: vec![body().to_string()],
+        parameters: BTreeMap::new(),
+        check: Check::Search,
+    };
+    true
+}
+
+fn count_step(step: &mut Step) -> bool {
+    match step {
+        Step::Request(request)
+            if request.path.split('?').next().is_some_and(|p| p.ends_with("/_search")) =>
+        {
+            let changed = request.body.as_ref() != Some(&body());
+            request.body = Some(body());
+            request.method = "POST";
+            changed
+        }
+        Step::Streams(streams) => {
+            streams.iter_mut().flatten().fold(false, |changed, step| count_step(step) | changed)
+        }
+        Step::Request(_) | Step::Sleep(_) => false,
+    }
+}

@@ -1,0 +1,240 @@
+//! Tracks of Rally and workloads of OpenSearch Benchmark, read into plain data as their own files have them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `params` | `--track-params` |
+//! | `render` | collecting parts, Jinja, and from which line of which file each value came |
+//! | `reader` | values with their places, and what is wrong with them |
+//! | `operations` | what an operation sends: requests of a load, or steps |
+//! | `bulk` | corpora: which files hold documents, and what generates those that are missing |
+//! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
+//! | `open` | the track's own file, its indices and the challenge that is run |
+//! | `rename`, `counts` | the same track on indices of other names; with searches that count, for virtual time |
+//!
+//! What is not understood is told before anything starts. An operation that cannot be sent here is *refused*: the rest
+//! of the challenge can be run without it, when that is asked for.
+
+mod bulk;
+mod counts;
+mod open;
+mod operations;
+mod params;
+mod reader;
+mod rename;
+mod render;
+mod tasks;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::load::{Arrival, Extent, Operation};
+
+pub use open::open;
+pub use params::Params;
+
+/// What of a track is run, and how.
+#[derive(Clone, Debug, Default)]
+pub struct TrackOptions {
+    /// Parameters of the track.
+    pub params: Params,
+    /// The challenge; the track's default where none is named.
+    pub challenge: Option<String>,
+    /// Only the tasks of these names, `type:` or `tag:`.
+    pub include: Vec<String>,
+    /// Not the tasks of these.
+    pub exclude: Vec<String>,
+    /// Run everything once, with a thousand documents, to see whether it works.
+    pub test_mode: bool,
+    /// Leave operations out that cannot be run here, instead of refusing the track.
+    pub skip_refused: bool,
+    /// Generate the documents of a corpus whose files are not there.
+    pub generate: bool,
+    /// Where files of documents lie, besides the track's folder.
+    pub corpora: Option<PathBuf>,
+    /// The share of each corpus that is indexed: 1 for all of it.
+    pub scale: f64,
+    /// Whether the embedded engine runs it, whose search and mappings are known.
+    pub embedded: bool,
+}
+
+/// A track, with one of its challenges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Track {
+    /// Its name: that of its folder.
+    pub name: String,
+    /// What it says of itself.
+    pub about: String,
+    /// The challenge.
+    pub challenge: String,
+    /// The track as it was rendered.
+    pub text: String,
+    /// Names of its indices.
+    pub indices: Vec<String>,
+    /// What is run, one after another.
+    pub elements: Vec<Element>,
+    /// What is not as in the track, a sentence each.
+    pub changes: Vec<String>,
+}
+
+/// Tasks that go on at the same time; mostly one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// When the others are ended.
+    pub completed_by: CompletedBy,
+}
+
+/// When tasks that go on at the same time are over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompletedBy {
+    /// When all have ended by themselves.
+    All,
+    /// When the first has.
+    Any,
+    /// When this one has.
+    Task(String),
+}
+
+/// An operation and its schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Its name, as reports show it.
+    pub name: String,
+    /// What it does.
+    pub action: Action,
+    /// Clients.
+    pub clients: u32,
+    /// When requests start.
+    pub arrival: Arrival,
+    /// What is sent before anything is measured.
+    pub warm_up: Extent,
+    /// What is measured.
+    pub measured: Extent,
+    /// Over which time the clients begin, one after another.
+    pub ramp_up: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// Whether it is part of the report.
+    pub reported: bool,
+}
+
+/// What a task does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Sends requests as a load.
+    Send(Operation),
+    /// Goes through steps; each time through them is a request of the report.
+    Do(Vec<Step>),
+}
+
+/// One step of an operation that is more than a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A request.
+    Request(Request),
+    /// Nothing, for a while.
+    Sleep(Duration),
+    /// Sequences that go on at the same time.
+    Streams(Vec<Vec<Step>>),
+}
+
+/// A request that is sent as a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// `GET`, ...
+    pub method: &'static str,
+    /// Its path, with parameters.
+    pub path: String,
+    /// Its body, if it has one.
+    pub body: Option<Value>,
+    /// Whether an answer of 404 is a good one: what is to be deleted may not be there.
+    pub may_be_missing: bool,
+    /// What the answer has to say.
+    pub condition: Option<Condition>,
+    /// Whether it is sent again until it is answered well.
+    pub retried: bool,
+}
+
+/// What an answer has to say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// This, under a path of names.
+    Is {
+        /// The names.
+        path: Vec<String>,
+        /// The value.
+        value: Value,
+    },
+    /// At least this health, without copies on their way where that is asked for.
+    Health {
+        /// `green`, `yellow`, `red`.
+        status: String,
+        /// Whether no copy may be on its way to another node.
+        none_relocating: bool,
+    },
+}
+
+impl Condition {
+    /// What an answer has under a path of names.
+    fn found<'a>(path: &[String], answer: &'a Value) -> Option<&'a Value> {
+        path.iter().try_fold(answer, |at, name| match at {
+            Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+            other => other.get(name),
+        })
+    }
+
+    /// The path of what an answer does not have at all, if that is so.
+    pub fn missing(&self, answer: &Value) -> Option<String> {
+        match self {
+            Condition::Is { path, .. } if Self::found(path, answer).is_none() => {
+                Some(path.join("."))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an answer says it.
+    pub fn holds(&self, answer: &Value) -> bool {
+        match self {
+            Condition::Is { path, value } => Self::found(path, answer) == Some(value),
+            Condition::Health { status, none_relocating } => {
+                let rank =
+                    |status: &str| ["red", "yellow", "green"].iter().position(|s| *s == status);
+                let found = answer["status"].as_str().and_then(rank);
+                let relocating = answer["relocating_shards"].as_u64().unwrap_or(0);
+                found >= rank(status) && found.is_some() && (!none_relocating || relocating == 0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_from_the_answer() {
+        let is = Condition::Is {
+            path: ["_all", "total", "merges", "current"].map(str::to_owned).to_vec(),
+            value: json!(0),
+        };
+        assert!(is.holds(&json!({ "_all": { "total": { "merges": { "current": 0 } } } })));
+        assert!(!is.holds(&json!({ "_all": { "total": { "merges": { "current": 1 } } } })));
+        assert!(!is.holds(&json!({})), "what is not there is not 0");
+        assert_eq!(is.missing(&json!({})).as_deref(), Some("_all.total.merges.current"));
+        let health =
+            |none_relocating| Condition::Health { status: "yellow".to_owned(), none_relocating };
+        let answer =
+            |status: &str, moving: u64| json!({ "status": status, "relocating_shards": moving });
+        assert!(
+            health(true).holds(&answer("green", 0)) && health(true).holds(&answer("yellow", 0))
+        );
+        assert!(!health(true).holds(&answer("red", 0)) && !health(true).holds(&answer("green", 1)));
+        assert!(health(false).holds(&answer("green", 1)) && !health(false).holds(&json!({})));
+    }
+}

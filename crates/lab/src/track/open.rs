@@ -1,0 +1,330 @@
+//! The track's own file: its indices, its corpora, and the challenge that is run.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use query::json::{Node, Value as Json, document};
+use serde_json::{Value, json};
+
+use super::bulk;
+use super::operations::{Context, Index, Refusal};
+use super::reader::{Object, Reader};
+use super::render::{Files, Place, Rendered};
+use super::tasks::{self, Schedule};
+use super::{Track, TrackOptions};
+use crate::diagnostic::Mistakes;
+use crate::error::Error;
+
+/// Members of a track's own file.
+const KNOWN: [&str; 20] = [
+    "version",
+    "description",
+    "short-description",
+    "meta",
+    "indices",
+    "data-streams",
+    "templates",
+    "composable-templates",
+    "component-templates",
+    "corpora",
+    "operations",
+    "challenges",
+    "challenge",
+    "schedule",
+    "test_procedures",
+    "test_procedure",
+    "test-procedures",
+    "test-procedure",
+    "dependencies",
+    "data-url",
+];
+/// Members under which challenges stand: of Rally, and of OpenSearch Benchmark.
+const CHALLENGES: [&str; 6] = [
+    "challenges",
+    "challenge",
+    "test_procedures",
+    "test_procedure",
+    "test-procedures",
+    "test-procedure",
+];
+/// What a track may declare and is not made here.
+const NOT_MADE: [&str; 4] =
+    ["data-streams", "templates", "composable-templates", "component-templates"];
+
+/// Reads the track in a file, with the challenge that the options name.
+///
+/// # Errors
+/// Everything that is wrong in its files, each with its place; and what cannot be run here, unless the options leave it
+/// out.
+pub fn open(path: &Path, options: &TrackOptions) -> Result<Track, Error> {
+    if !path.is_file() {
+        let why = format!(
+            "there is no file {}; give the track.json or workload.json of a track",
+            path.display()
+        );
+        return Err(Error::Usage { why });
+    }
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let files = Files::new(dir, options.params.clone());
+    let rendered = files.render(path)?;
+    let root = parsed(&files, &rendered)?;
+    let reader = Reader::new(&files, &rendered);
+    let top = reader.object(&root, "a track");
+    reader.only(&top, "a track", &KNOWN);
+    let indices = indices(&files, &reader, &top, options)?;
+    let corpora = top.get("corpora").map_or(&[][..], |node| reader.list(node, "corpora"));
+    let corpora =
+        corpora.iter().map(|node| bulk::corpus(&reader, &reader.object(node, "a corpus")));
+    let context = Context {
+        reader: &reader,
+        indices,
+        corpora: corpora.collect(),
+        options,
+        python: python(dir),
+        changes: RefCell::default(),
+    };
+    let operations = top.get("operations").map_or(&[][..], |node| reader.list(node, "operations"));
+    let operations: Vec<(String, Object<'_>)> = operations
+        .iter()
+        .map(|node| {
+            let object = reader.object(node, "an operation");
+            (reader.text(&object, "name").unwrap_or_default(), object)
+        })
+        .collect();
+    let challenge = challenge(&reader, &top, options)?;
+    let schedule = tasks::schedule(&context, &operations, challenge.schedule);
+    check_params(&files, options)?;
+    for member in NOT_MADE {
+        if let Some(node) =
+            top.get(member).filter(|node| !matches!(&node.value, Json::List(l) if l.is_empty()))
+        {
+            reader.wrong(node, member, format!("{member} are not made here yet; indices are"));
+        }
+    }
+    let refused = refusals(&files, &context, &schedule, options);
+    match (reader.mistakes(), refused) {
+        (Some(wrong), Some(refused)) => return Err(wrong.and(refused).into()),
+        (Some(wrong), None) | (None, Some(wrong)) => return Err(wrong.into()),
+        (None, None) => {}
+    }
+    if schedule.elements.is_empty() {
+        return Err(Error::Usage { why: nothing_chosen(&challenge.name, &schedule, options) });
+    }
+    if options.test_mode {
+        context.change(
+            "Test mode: every task once for each client, with a thousand documents of each file; the figures say nothing."
+                .to_owned(),
+        );
+    }
+    let names = context.indices.iter().map(|index| index.name.clone()).collect();
+    Ok(Track {
+        name: name_of(dir),
+        about: reader.text(&top, "description").unwrap_or_default(),
+        challenge: challenge.name,
+        indices: names,
+        elements: schedule.elements,
+        changes: context.changes.take(),
+        text: rendered.text.clone(),
+    })
+}
+
+/// The name of a track is that of its folder.
+fn name_of(dir: &Path) -> String {
+    let whole = dir.canonicalize();
+    let name = whole
+        .as_deref()
+        .unwrap_or(dir)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("track");
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    name.chars().map(plain).collect()
+}
+
+/// The text as values with places.
+fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>, Error> {
+    let text = rendered.placed_text();
+    let value = document(text.as_bytes(), None).map_err(|error| {
+        let said = error.to_string();
+        let what = said.split(" at line ").next().unwrap_or(&said).to_owned();
+        let place = rendered.place(error.line());
+        let message = format!("once rendered, this is no JSON: {what}");
+        Error::Plan(Mistakes::from(files.mistake(place, "", message)))
+    })?;
+    Ok(Node { at: Default::default(), value })
+}
+
+fn python(dir: &Path) -> Option<String> {
+    ["track.py", "workload.py"].iter().find_map(|name| std::fs::read_to_string(dir.join(name)).ok())
+}
+
+fn indices(
+    files: &Files,
+    reader: &Reader<'_>,
+    top: &Object<'_>,
+    options: &TrackOptions,
+) -> Result<Vec<Index>, Error> {
+    let declared = top.get("indices").map_or(&[][..], |node| reader.list(node, "indices"));
+    let (mut found, mut checked) = (Vec::new(), Vec::new());
+    for node in declared {
+        let object = reader.object(node, "an index");
+        reader.only(&object, "an index", &["name", "body", "types", "auto-managed", "#COMMENT"]);
+        let name = reader.text(&object, "name").unwrap_or_default();
+        let body = match reader.text(&object, "body") {
+            None => json!({}),
+            Some(file) => {
+                let path = files.dir().join(&file);
+                if !path.is_file() {
+                    reader.wrong(node, &file, format!("there is no file {}", path.display()));
+                    continue;
+                }
+                let rendered = files.render(&path)?;
+                let root = parsed(files, &rendered)?;
+                let body = root.plain();
+                // What several indices share is told once.
+                if options.embedded && !checked.contains(&file) {
+                    checked.push(file.clone());
+                    check_index(&rendered, reader, &name, &body);
+                }
+                body
+            }
+        };
+        found.push(Index { name, body });
+    }
+    Ok(found)
+}
+
+/// Whether the embedded engine has the mappings of an index.
+fn check_index(rendered: &Rendered, reader: &Reader<'_>, name: &str, body: &Value) {
+    let mappings = body.get("mappings").cloned().unwrap_or_else(|| json!({}));
+    let Err(error) = query::Mapping::parse(&mappings) else { return };
+    let text = rendered.placed_text();
+    // The word that the message quotes first, where it stands in the file.
+    let said = error.to_string();
+    let word = said.split(['[', ']', '"', '\'']).nth(1).unwrap_or_default();
+    let line =
+        text.lines().position(|line| !word.is_empty() && line.contains(&format!("\"{word}\"")));
+    let place = line.map_or_else(|| rendered.place(1), |line| rendered.place(line + 1));
+    reader.wrong_at(
+        place,
+        word,
+        format!("the embedded engine does not have this mapping of {name}: {said}"),
+    );
+}
+
+/// A challenge as the track's file has it.
+struct Challenge<'n> {
+    name: String,
+    schedule: &'n Node<'n>,
+}
+
+fn challenge<'n>(
+    reader: &Reader<'_>,
+    top: &Object<'n>,
+    options: &TrackOptions,
+) -> Result<Challenge<'n>, Error> {
+    let usage = |why: String| Error::Usage { why };
+    if let Some(schedule) = top.get("schedule") {
+        return Ok(Challenge {
+            name: options.challenge.clone().unwrap_or_else(|| "default".to_owned()),
+            schedule,
+        });
+    }
+    let nodes: Vec<&'n Node<'n>> = CHALLENGES.iter().filter_map(|name| top.get(name)).collect();
+    let mut all = Vec::new();
+    for node in nodes.iter().flat_map(|node| node.items()) {
+        let object = reader.object(node, "a challenge");
+        let known = [
+            "name",
+            "description",
+            "user-info",
+            "default",
+            "schedule",
+            "meta",
+            "selected",
+            "parameters",
+            "auto-generated",
+        ];
+        reader.only(&object, "a challenge", &known);
+        let name = reader.text(&object, "name").unwrap_or_else(|| "default".to_owned());
+        let default = reader.bool(&object, "default").unwrap_or(false);
+        if let Some(schedule) = object.get("schedule") {
+            all.push((Challenge { name, schedule }, default));
+        }
+    }
+    let names: Vec<String> = all.iter().map(|(challenge, _)| challenge.name.clone()).collect();
+    let at = match &options.challenge {
+        Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {
+            let near = record::names::did_you_mean(wanted, names.iter().map(String::as_str));
+            usage(format!(
+                "the track has no challenge \"{wanted}\"{near}; there are {}",
+                names.join(", ")
+            ))
+        })?,
+        None if all.len() == 1 => 0,
+        None => {
+            all.iter().position(|(_, default)| *default).ok_or_else(|| match names.is_empty() {
+                true => usage("the track has no challenges, and no schedule of its own".to_owned()),
+                false => usage(format!(
+                    "the track has no default challenge; name one with --challenge: {}",
+                    names.join(", ")
+                )),
+            })?
+        }
+    };
+    Ok(all.swap_remove(at).0)
+}
+
+/// A parameter that no file of the track mentions is a mistake, as in Rally.
+fn check_params(files: &Files, options: &TrackOptions) -> Result<(), Error> {
+    let unused = options.params.values().keys().find(|name| !files.mentions(name));
+    unused.map_or(Ok(()), |name| {
+        let why = format!("--track-params: the track has no parameter \"{name}\"; its README lists those that it has");
+        Err(Error::Usage { why })
+    })
+}
+
+/// What cannot be run here as mistakes; where it is left out, sentences in their place.
+fn refusals(
+    files: &Files,
+    context: &Context<'_>,
+    schedule: &Schedule,
+    options: &TrackOptions,
+) -> Option<Mistakes> {
+    if options.skip_refused {
+        for (name, Refusal { why, .. }) in &schedule.refused {
+            context.change(format!("{name} is left out: {why}."));
+        }
+        return None;
+    }
+    let several = schedule.refused.len() > 1;
+    let mistake = |(name, refusal): &(String, Refusal)| {
+        let rest = if several { "all of these" } else { "it" };
+        let message =
+            format!("{name}: {}; --skip-refused runs the rest without {rest}", refusal.why);
+        let place = if refusal.place == Place::default() {
+            Place { file: 0, line: 1 }
+        } else {
+            refusal.place
+        };
+        files.mistake(place, &refusal.word, message)
+    };
+    Mistakes::of(schedule.refused.iter().map(mistake))
+}
+
+fn nothing_chosen(challenge: &str, schedule: &Schedule, options: &TrackOptions) -> String {
+    if !schedule.refused.is_empty() {
+        return format!("nothing of the challenge {challenge} can be run here");
+    }
+    let wanted =
+        options.include.iter().chain(&options.exclude).cloned().collect::<Vec<_>>().join(",");
+    let near = options.include.first().map_or_else(String::new, |name| {
+        record::names::did_you_mean(name, schedule.names.iter().map(String::as_str))
+    });
+    let mut names = schedule.names.clone();
+    names.dedup();
+    format!(
+        "\"{wanted}\" leaves no task of the challenge {challenge}{near}; tasks: {}",
+        names.join(", ")
+    )
+}

@@ -1,0 +1,531 @@
+//! What operations send: requests of a load, or steps. One function a type.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use query::json::Node;
+use serde_json::{Map, Value, json};
+
+use super::bulk::{self, Corpus};
+use super::reader::{Object, Reader};
+use super::render::Place;
+use super::{Action, Condition, Request, Step, TrackOptions};
+use crate::load::{Check, Content, Operation};
+
+/// How long an answer to a request of a load may take, as in Rally.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a step may take that nobody bounds: a merge may take long.
+const STEP_TIMEOUT: Duration = Duration::from_secs(7200);
+/// Members of every operation.
+const COMMON: [&str; 11] = [
+    "name",
+    "operation-type",
+    "tags",
+    "meta",
+    "include-in-reporting",
+    "request-timeout",
+    "request-params",
+    "detailed-results",
+    "assertions",
+    "opaque-id",
+    "retry-until-success",
+];
+/// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
+const REFUSED: [(&str, &str); 8] = [
+    ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
+    ("sql", "SQL over REST is a plugin of the cluster"),
+    ("eql", "EQL is in Elasticsearch alone"),
+    (
+        "paginated-search",
+        "pages after points in time are not sent yet; search with \"pages\" scrolls",
+    ),
+    ("composite-agg", "pages of composite aggregations are not sent yet"),
+    ("create-data-stream", "data streams are not made here"),
+    ("vector-search", "vectors are not searched here"),
+    ("field-caps", "not sent yet; raw-request with the path /INDEX/_field_caps does the same"),
+];
+/// Every type that is sent.
+const TYPES: [&str; 14] = [
+    "bulk",
+    "search",
+    "scroll-search",
+    "raw-request",
+    "composite",
+    "create-index",
+    "delete-index",
+    "cluster-health",
+    "refresh",
+    "force-merge",
+    "index-stats",
+    "node-stats",
+    "put-settings",
+    "sleep",
+];
+
+/// An index of the track.
+pub(super) struct Index {
+    pub(super) name: String,
+    pub(super) body: Value,
+}
+
+/// What operations are read with.
+pub(super) struct Context<'a> {
+    pub(super) reader: &'a Reader<'a>,
+    pub(super) indices: Vec<Index>,
+    pub(super) corpora: Vec<Corpus>,
+    pub(super) options: &'a TrackOptions,
+    /// The text of the track's own Python, where it has any.
+    pub(super) python: Option<String>,
+    /// What is not as in the track.
+    pub(super) changes: RefCell<Vec<String>>,
+}
+
+impl Context<'_> {
+    /// Says once what is not as in the track.
+    pub(super) fn change(&self, sentence: String) {
+        let mut changes = self.changes.borrow_mut();
+        if !changes.contains(&sentence) {
+            changes.push(sentence);
+        }
+    }
+
+    /// The indices of the track as a path has them.
+    fn all_indices(&self) -> String {
+        let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
+        if names.is_empty() { "_all".to_owned() } else { names.join(",") }
+    }
+
+    /// The index that an operation names; `otherwise` where it names none.
+    fn index(&self, object: &Object<'_>, otherwise: impl FnOnce() -> String) -> String {
+        let named = self.reader.texts(object, "index");
+        if named.is_empty() { otherwise() } else { named.join(",") }
+    }
+
+    /// The parameters of a request, as they follow its path.
+    fn query(&self, object: &Object<'_>, own: &[(&str, String)]) -> String {
+        let mut pairs: Vec<(String, String)> =
+            own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        if let Some(params) = object.get("request-params") {
+            for member in self.reader.object(params, "request-params").members {
+                let text = match member.node.plain() {
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                };
+                pairs.retain(|(name, _)| *name != member.name);
+                pairs.push((member.name.to_string(), text));
+            }
+        }
+        let mut out = String::new();
+        for (name, value) in pairs {
+            let sign = if out.is_empty() { '?' } else { '&' };
+            let _ = write!(out, "{sign}{}={}", encoded(&name), encoded(&value));
+        }
+        out
+    }
+
+    fn seconds(&self, object: &Object<'_>, name: &str, otherwise: Duration) -> Duration {
+        let found = self.reader.number(object, name, 0.0);
+        found.map_or(otherwise, |seconds| Duration::from_secs_f64(seconds.min(1e6)))
+    }
+}
+
+/// A value of a query string.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'*' | b',' => {
+                out.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(out, "%{other:02X}");
+            }
+        }
+    }
+    out
+}
+
+/// What cannot be run here.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    pub(super) place: Place,
+    pub(super) word: String,
+    pub(super) why: String,
+}
+
+/// An operation that can be run.
+pub(super) struct Known {
+    pub(super) action: Action,
+    pub(super) timeout: Duration,
+    pub(super) reported: bool,
+    /// Documents in each of its requests; none where it ends with no documents.
+    pub(super) bulk_documents: Option<u64>,
+}
+
+/// Reads an operation of a type, under the name that it has.
+pub(super) fn operation(
+    context: &Context<'_>,
+    name: &str,
+    kind: &str,
+    object: &Object<'_>,
+) -> Result<Known, Refusal> {
+    let reader = context.reader;
+    let refuse = |word: &str, why: String| Refusal {
+        place: reader.place(object.get(word).unwrap_or(object.node)),
+        word: word.to_owned(),
+        why,
+    };
+    if let Some(source) = reader.text(object, "param-source") {
+        let why = format!("its parameters come from \"{source}\", which is Python of the track");
+        return Err(refuse("param-source", why));
+    }
+    if !TYPES.contains(&kind) {
+        return Err(refuse("operation-type", unknown_type(context, kind)));
+    }
+    if object.get("headers").is_some() {
+        return Err(refuse("headers", "headers of its own are not sent".to_owned()));
+    }
+    if kind == "put-settings" && context.options.embedded {
+        let body = object.plain("body").unwrap_or_default();
+        check_settings(&body).map_err(|why| refuse("body", why))?;
+    }
+    let (action, bulk_documents) = match kind {
+        "bulk" => {
+            let (content, documents) =
+                bulk::content(context, object).map_err(|why| refuse(&why.0, why.1))?;
+            (send(name, content), Some(documents))
+        }
+        "search" | "scroll-search" => {
+            (search(context, name, object, kind).map_err(|why| refuse(&why.0, why.1))?, None)
+        }
+        "raw-request" => (raw_request(context, name, object), None),
+        "composite" => (Action::Do(composite(context, object)?), None),
+        _ => (Action::Do(steps(context, kind, object)), None),
+    };
+    let otherwise = if matches!(action, Action::Send(_)) { TIMEOUT } else { STEP_TIMEOUT };
+    Ok(Known {
+        action,
+        timeout: context.seconds(object, "request-timeout", otherwise),
+        reported: reader.bool(object, "include-in-reporting").unwrap_or(true),
+        bulk_documents,
+    })
+}
+
+/// Whether the embedded engine has all settings that a body sets.
+fn check_settings(body: &Value) -> Result<(), String> {
+    fn check(name: &str, value: &Value) -> Result<(), String> {
+        let text = match value {
+            Value::Object(members) => {
+                let below = |own: &String| {
+                    if name.is_empty() { own.clone() } else { format!("{name}.{own}") }
+                };
+                return members.iter().try_for_each(|(own, value)| check(&below(own), value));
+            }
+            Value::Null => return Ok(()),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let checked = engine::settings::check(name, &text);
+        checked.map(drop).map_err(|error| format!("the embedded engine does not take it: {error}"))
+    }
+    ["transient", "persistent"].iter().try_for_each(|scope| check("", &body[*scope]))
+}
+
+fn unknown_type(context: &Context<'_>, kind: &str) -> String {
+    if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == kind) {
+        return format!("operations of type {kind} are not run: {why}");
+    }
+    let quoted = [format!("\"{kind}\""), format!("'{kind}'")];
+    let registered = |python: &String| quoted.iter().any(|quoted| python.contains(quoted.as_str()));
+    if context.python.as_ref().is_some_and(registered) {
+        return format!("operations of type {kind} are run by Python of the track, track.py");
+    }
+    let near = record::names::did_you_mean(kind, TYPES);
+    format!("no operation of type {kind} is run here{near}. Types: {}", TYPES.join(", "))
+}
+
+fn send(name: &str, content: Content) -> Action {
+    Action::Send(Operation { name: name.to_owned(), content })
+}
+
+/// Why something is refused: the word that it stands under, and a sentence.
+pub(super) type Why = (String, String);
+
+fn search(
+    context: &Context<'_>,
+    name: &str,
+    object: &Object<'_>,
+    kind: &str,
+) -> Result<Action, Why> {
+    let reader = context.reader;
+    let own = [
+        "index",
+        "body",
+        "cache",
+        "pages",
+        "results-per-page",
+        "response-compression-enabled",
+        "type",
+    ];
+    reader.only(object, "a search", &[&COMMON[..], &own].concat());
+    let index = context.index(object, || match context.indices.as_slice() {
+        [only] => only.name.clone(),
+        _ => "_all".to_owned(),
+    });
+    let mut body = object.plain("body").unwrap_or_else(|| json!({}));
+    let scrolls = object.get("pages").is_some() || kind == "scroll-search";
+    let mut own: Vec<(&str, String)> = Vec::new();
+    if let Some(cache) = reader.bool(object, "cache") {
+        own.push(("request_cache", cache.to_string()));
+    }
+    let mut pages = 1;
+    if scrolls {
+        pages = match object.plain("pages") {
+            Some(Value::String(all)) if all == "all" => u32::MAX,
+            None => u32::MAX,
+            Some(_) => reader.whole(object, "pages", 1, 1_000_000).unwrap_or(1) as u32,
+        };
+        let size = reader.whole(object, "results-per-page", 1, 10_000);
+        if let (Some(size), Some(body)) = (size, body.as_object_mut()) {
+            body.insert("size".to_owned(), json!(size));
+        }
+        own.push(("scroll", "10s".to_owned()));
+    }
+    if context.options.embedded
+        && let Err(error) = query::parse_search(body.to_string().as_bytes())
+    {
+        return Err((
+            "body".to_owned(),
+            format!("the embedded engine does not answer it: {error}"),
+        ));
+    }
+    let (path, body) =
+        (format!("/{index}/_search{}", context.query(object, &own)), body.to_string());
+    let content = match scrolls {
+        true => Content::Scroll { path, body, pages },
+        false => Content::Pattern {
+            method: "POST".to_owned(),
+            path,
+            bodies: vec![body],
+            parameters: Default::default(),
+            check: Check::Search,
+        },
+    };
+    Ok(send(name, content))
+}
+
+fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action {
+    let reader = context.reader;
+    reader.only(
+        object,
+        "a raw-request",
+        &[&COMMON[..], &["method", "path", "body", "ignore"]].concat(),
+    );
+    let method = reader.text(object, "method").unwrap_or_else(|| "GET".to_owned()).to_uppercase();
+    let path = reader.text(object, "path").unwrap_or_default();
+    if !path.starts_with('/') {
+        let said = format!("a path begins with a slash: \"/{path}\"");
+        reader.wrong(object.get("path").unwrap_or(object.node), "path", said);
+    }
+    let query = context.query(object, &[]);
+    let sign = |query: &str| {
+        if path.contains('?') { query.replacen('?', "&", 1) } else { query.to_owned() }
+    };
+    let check = if path.contains("_search") { Check::Search } else { Check::Status };
+    let content = Content::Pattern {
+        method,
+        path: format!("{path}{}", sign(&query)),
+        bodies: object.get("body").map(body_text).into_iter().collect(),
+        parameters: Default::default(),
+        check,
+    };
+    send(name, content)
+}
+
+/// A body as it is sent: JSON, or lines of it.
+fn body_text(node: &Node<'_>) -> String {
+    match node.plain() {
+        Value::String(text) => text,
+        Value::Array(lines) => lines.iter().map(|line| format!("{line}\n")).collect(),
+        other => other.to_string(),
+    }
+}
+
+fn request(method: &'static str, path: String, body: Option<Value>) -> Request {
+    Request { method, path, body, may_be_missing: false, condition: None, retried: false }
+}
+
+/// The steps of everything that is no load.
+fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Vec<Step> {
+    let reader = context.reader;
+    let only = |own: &[&str]| reader.only(object, kind, &[&COMMON[..], own].concat());
+    let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
+    let of_all = |context: &Context<'_>| context.index(object, || context.all_indices());
+    let one = |found: Request| vec![Step::Request(Request { retried, ..found })];
+    match kind {
+        "create-index" => {
+            only(&["settings", "index", "body"]);
+            create_indices(context, object)
+        }
+        "delete-index" => {
+            only(&["index", "only-if-exists"]);
+            let strict = reader.bool(object, "only-if-exists") == Some(false);
+            let named = reader.texts(object, "index");
+            let all = context.indices.iter().map(|index| index.name.clone());
+            let names = if named.is_empty() { all.collect() } else { named };
+            let delete = |name: &String| {
+                let path = format!("/{name}{}", context.query(object, &[]));
+                Step::Request(Request { may_be_missing: !strict, ..request("DELETE", path, None) })
+            };
+            names.iter().map(delete).collect()
+        }
+        "cluster-health" => {
+            only(&["index"]);
+            let index = context.index(object, String::new);
+            let below = if index.is_empty() { index } else { format!("/{index}") };
+            let path = format!("/_cluster/health{below}{}", context.query(object, &[]));
+            let params = object.plain("request-params").unwrap_or_default();
+            let none_relocating = matches!(
+                &params["wait_for_no_relocating_shards"],
+                Value::Bool(true) | Value::String(_)
+            ) && params["wait_for_no_relocating_shards"] != "false";
+            let status = params["wait_for_status"].as_str().unwrap_or("red").to_owned();
+            let condition = Some(Condition::Health { status, none_relocating });
+            one(Request { condition, ..request("GET", path, None) })
+        }
+        "refresh" => {
+            only(&["index"]);
+            one(request("POST", format!("/{}/_refresh", of_all(context)), None))
+        }
+        "force-merge" => {
+            only(&["index", "max-num-segments", "mode", "poll-period"]);
+            let segments =
+                reader.number(object, "max-num-segments", -1.0).filter(|most| *most >= 1.0);
+            let own: Vec<(&str, String)> = segments
+                .map(|most| ("max_num_segments", (most as u64).to_string()))
+                .into_iter()
+                .collect();
+            let path = format!("/{}/_forcemerge{}", of_all(context), context.query(object, &own));
+            one(request("POST", path, None))
+        }
+        "index-stats" => {
+            only(&["index", "condition"]);
+            let index = context.index(object, || "_all".to_owned());
+            let condition = object.get("condition").map(|node| {
+                let condition = reader.object(node, "condition");
+                reader.only(&condition, "a condition", &["path", "expected-value"]);
+                let path = reader.text(&condition, "path").unwrap_or_default();
+                let value = condition.plain("expected-value").unwrap_or_default();
+                Condition::Is { path: path.split('.').map(str::to_owned).collect(), value }
+            });
+            let path = format!("/{index}/_stats{}", context.query(object, &[]));
+            one(Request { condition, ..request("GET", path, None) })
+        }
+        "node-stats" => {
+            only(&["metrics"]);
+            let metrics = reader.texts(object, "metrics").join(",");
+            let below = if metrics.is_empty() { metrics } else { format!("/{metrics}") };
+            one(request("GET", format!("/_nodes/stats{below}{}", context.query(object, &[])), None))
+        }
+        "put-settings" => {
+            only(&["body"]);
+            let body = object.plain("body").unwrap_or_else(|| json!({}));
+            one(request("PUT", "/_cluster/settings".to_owned(), Some(body)))
+        }
+        _ => {
+            only(&["duration"]);
+            vec![Step::Sleep(context.seconds(object, "duration", Duration::ZERO))]
+        }
+    }
+}
+
+/// Every index of the track, or those that the operation names, with the operation's settings on top of their own.
+fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
+    let reader = context.reader;
+    let named = reader.texts(object, "index");
+    let query = context.query(object, &[]);
+    if let (Some(body), [name]) = (object.plain("body"), named.as_slice()) {
+        return vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))];
+    }
+    for name in named.iter().filter(|name| context.indices.iter().all(|index| index.name != **name))
+    {
+        let known = context.indices.iter().map(|index| index.name.as_str());
+        let near = record::names::did_you_mean(name, known);
+        let node = object.get("index").unwrap_or(object.node);
+        reader.wrong(node, name, format!("the track has no index \"{name}\"{near}"));
+    }
+    let settings = object.plain("settings").and_then(|settings| settings.as_object().cloned());
+    let wanted = |index: &&Index| named.is_empty() || named.contains(&index.name);
+    let create = |index: &Index| {
+        let mut body = index.body.clone();
+        if let (Some(settings), Some(body)) = (&settings, body.as_object_mut()) {
+            let own = body.entry("settings").or_insert_with(|| Value::Object(Map::new()));
+            if let Some(own) = own.as_object_mut() {
+                own.extend(settings.clone());
+            }
+        }
+        Step::Request(request("PUT", format!("/{}{query}", index.name), Some(body)))
+    };
+    context.indices.iter().filter(wanted).map(create).collect()
+}
+
+/// Steps one after another; streams among them go on at the same time.
+fn composite(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step>, Refusal> {
+    let reader = context.reader;
+    reader.only(object, "a composite", &[&COMMON[..], &["requests", "max-connections"]].concat());
+    let Some(requests) = object.get("requests") else {
+        reader.wrong(
+            object.node,
+            "",
+            "a composite has requests: \"requests\": [{ \"stream\": [...] }]",
+        );
+        return Ok(Vec::new());
+    };
+    sequence(context, requests, 0)
+}
+
+/// Streams that stand next to each other go on at the same time.
+fn sequence(context: &Context<'_>, node: &Node<'_>, depth: u32) -> Result<Vec<Step>, Refusal> {
+    let reader = context.reader;
+    let mut steps = Vec::new();
+    for item in reader.list(node, "requests") {
+        let object = reader.object(item, "a request of a composite");
+        if let Some(stream) = object.get("stream") {
+            if depth > 16 {
+                reader.wrong(item, "stream", "streams lie too deep in streams");
+                continue;
+            }
+            let stream = sequence(context, stream, depth + 1)?;
+            match steps.last_mut() {
+                Some(Step::Streams(streams)) => streams.push(stream),
+                _ => steps.push(Step::Streams(vec![stream])),
+            }
+            continue;
+        }
+        let kind = reader.text(&object, "operation-type").unwrap_or_default();
+        if !["raw-request", "sleep", "search", "refresh", "cluster-health", "index-stats"]
+            .contains(&kind.as_str())
+        {
+            let why = format!(
+                "a composite sends no {kind} here; it sends raw-request, search, refresh and sleep"
+            );
+            return Err(Refusal { place: reader.place(item), word: kind, why });
+        }
+        match operation(context, &kind, &kind, &object)?.action {
+            Action::Do(more) => steps.extend(more),
+            Action::Send(Operation { content, .. }) => steps.extend(as_step(content)),
+        }
+    }
+    Ok(steps)
+}
+
+/// A request of a load as a step.
+fn as_step(content: Content) -> Option<Step> {
+    let Content::Pattern { method, path, bodies, .. } = content else { return None };
+    let method =
+        ["GET", "POST", "PUT", "DELETE", "HEAD"].into_iter().find(|known| *known == method)?;
+    let body =
+        bodies.first().map(|body| serde_json::from_str(body).unwrap_or_else(|_| json!(body)));
+    Some(Step::Request(request(method, path, body)))
+}

@@ -1,0 +1,389 @@
+//! A track's files as Rally and OpenSearch Benchmark read them: parts are collected into the text, the text is rendered
+//! by Jinja, and every line of the result knows from where it came.
+//!
+//! Each line of a file begins with a mark that names it, and marks pass through Jinja as text does. The text without
+//! marks is rendered, too: what is read is that one; the marked one only says where something stands.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use minijinja::{Environment, ErrorKind, Value};
+use time::{Date, Month, OffsetDateTime};
+
+use super::params::Params;
+use crate::diagnostic::{Diagnostic, Mistakes};
+use crate::error::Error;
+
+/// A file larger than this is no track.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Parts within parts.
+const DEPTH_MAX: usize = 32;
+/// Files of a track; more is a pattern that matches too much.
+const FILES_MAX: usize = 2000;
+/// A mark is a line of a file between these two; neither may stand in JSON.
+const MARK: (char, char) = ('\u{1}', '\u{2}');
+/// What tracks import to have `collect` and `exists_set_param`.
+const HELPERS: [&str; 2] = ["rally.helpers", "benchmark.helpers"];
+/// `collect` is expanded before anything is rendered, so that parts see what the text above them has set.
+const MACROS: &str = "{% macro exists_set_param(setting_name, value, default_value=none, comma=true) -%}
+{% if value is defined or default_value is not none %}{% if comma %},{% endif %}
+\"{{ setting_name }}\": {{ (value if value is defined else default_value) | tojson }}{% endif %}{%- endmacro %}";
+
+/// Where something stands: a file by its number, and a line from 1; 0 where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) file: usize,
+    pub(super) line: usize,
+}
+
+/// A rendered text, and where each of its lines came from.
+pub(super) struct Rendered {
+    pub(super) text: String,
+    /// By line of the marked text, which has the same values; none where marks got into values.
+    marked: Option<(String, Vec<Place>)>,
+    /// The file that it was rendered from.
+    file: usize,
+}
+
+impl Rendered {
+    /// The text whose lines have places: that of [`Rendered::place`].
+    pub(super) fn placed_text(&self) -> &str {
+        self.marked.as_ref().map_or(&self.text, |(text, _)| text)
+    }
+
+    /// Where a line of the placed text came from.
+    pub(super) fn place(&self, line: usize) -> Place {
+        let known = self.marked.as_ref().and_then(|(_, places)| places.get(line.checked_sub(1)?));
+        known.copied().unwrap_or(Place { file: self.file, line: 0 })
+    }
+}
+
+/// A file as it was read.
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+/// The files of a track.
+pub(super) struct Files {
+    /// Where the track's own file lies.
+    dir: PathBuf,
+    sources: Rc<RefCell<Vec<Source>>>,
+    params: Params,
+    now: OffsetDateTime,
+}
+
+impl Files {
+    /// The files below the folder of a track.
+    pub(super) fn new(dir: &Path, params: Params) -> Files {
+        let now = OffsetDateTime::now_utc();
+        Files { dir: dir.to_owned(), sources: Rc::default(), params, now }
+    }
+
+    /// The track's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Renders a file, with all that it collects and includes.
+    pub(super) fn render(&self, path: &Path) -> Result<Rendered, Error> {
+        let file = self.sources.borrow().len();
+        let marked = self.expanded(path, 0)?;
+        let plain = self.jinja(path, &without_marks(&marked).0)?;
+        let marked = self.jinja(path, &marked).ok().map(|text| without_marks(&text));
+        let same = |text: &str| -> bool {
+            let read = |text: &str| serde_json::from_str::<serde_json::Value>(text);
+            matches!((read(text), read(&plain)), (Ok(a), Ok(b)) if a == b)
+        };
+        // A text that is no JSON has no values to compare, and its places are wanted all the same.
+        let is_json = serde_json::from_str::<serde_json::Value>(&plain).is_ok();
+        let marked = marked.filter(|(text, _)| !is_json || same(text));
+        Ok(Rendered { text: plain, marked, file })
+    }
+
+    /// Whether a text of the track mentions a parameter.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        self.sources.borrow().iter().any(|source| {
+            source.text.match_indices(name).any(|(at, _)| {
+                !source.text[..at].ends_with(is_word)
+                    && !source.text[at + name.len()..].starts_with(is_word)
+            })
+        })
+    }
+
+    /// What is wrong at a place. `word` is underlined where it stands in the line.
+    pub(super) fn mistake(
+        &self,
+        place: Place,
+        word: &str,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let sources = self.sources.borrow();
+        let Some(source) = sources.get(place.file) else {
+            return Diagnostic::new("the track", "", 0..0, message.into());
+        };
+        let line = place.line.max(1);
+        let before: usize = source.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let text = source.text[before..].lines().next().unwrap_or_default();
+        let found = if word.is_empty() { None } else { text.find(word) };
+        let blank = text.len() - text.trim_start().len();
+        let (from, length) = match found {
+            Some(at) => (at, word.len()),
+            None => (blank, text.trim().len()),
+        };
+        let span = before + from..before + from + length;
+        Diagnostic::new(&source.path.display().to_string(), &source.text, span, message.into())
+    }
+
+    fn read(&self, path: &Path) -> Result<usize, Error> {
+        let io = |source| Error::Io { what: "read track", path: path.to_owned(), source };
+        let length = fs::metadata(path).map_err(io)?.len();
+        if length > FILE_BYTES_MAX || self.sources.borrow().len() >= FILES_MAX {
+            let why = match length > FILE_BYTES_MAX {
+                true => {
+                    format!("{} has {length} bytes: that is no part of a track", path.display())
+                }
+                false => {
+                    format!("the track has over {FILES_MAX} files; does a pattern match too much?")
+                }
+            };
+            return Err(Error::Usage { why });
+        }
+        let text = fs::read_to_string(path).map_err(io)?;
+        if text.contains([MARK.0, MARK.1]) {
+            let why =
+                format!("{} holds control characters; it is no text of a track", path.display());
+            return Err(Error::Usage { why });
+        }
+        let mut sources = self.sources.borrow_mut();
+        sources.push(Source { path: path.to_owned(), text });
+        Ok(sources.len() - 1)
+    }
+
+    /// The text of a file with marks, and with the parts that it collects in their places.
+    fn expanded(&self, path: &Path, depth: usize) -> Result<String, Error> {
+        if depth > DEPTH_MAX {
+            let why = format!("{} collects itself, or parts lie too deep in parts", path.display());
+            return Err(Error::Usage { why });
+        }
+        let file = self.read(path)?;
+        let text = self.sources.borrow()[file].text.clone();
+        let mut whole = String::new();
+        let mut rest = marked(&text, file).to_string();
+        let dir = path.parent().unwrap_or(Path::new("")).to_owned();
+        while let Some(found) = collect(&rest) {
+            let (before, after) = (rest[..found.from].to_owned(), rest[found.to..].to_owned());
+            whole.push_str(&before);
+            for (number, part) in matching(&dir, &found.pattern).into_iter().enumerate() {
+                if number > 0 {
+                    whole.push_str(",\n");
+                }
+                whole.push_str(&self.expanded(&part, depth + 1)?);
+            }
+            rest = after;
+        }
+        whole.push_str(&rest);
+        Ok(whole)
+    }
+
+    fn jinja(&self, path: &Path, text: &str) -> Result<String, Error> {
+        let mut jinja = Environment::new();
+        jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        jinja.set_recursion_limit(200);
+        // JSON is what is rendered, and it escapes for itself.
+        jinja.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        let dir = path.parent().unwrap_or(Path::new("")).to_owned();
+        jinja.set_loader(move |name| {
+            if HELPERS.contains(&name) {
+                return Ok(Some(MACROS.to_owned()));
+            }
+            let path = dir.join(name);
+            match fs::metadata(&path) {
+                Ok(found) if found.len() <= FILE_BYTES_MAX => {
+                    fs::read_to_string(&path).map(Some).map_err(|error| {
+                        minijinja::Error::new(ErrorKind::InvalidOperation, error.to_string())
+                    })
+                }
+                _ => Ok(None),
+            }
+        });
+        jinja.add_filter("days_ago", days_ago);
+        let mut context = self.params.values().clone();
+        let globals = [
+            ("build_flavor", "default".into()),
+            ("serverless_operator", false.into()),
+            ("now", self.now.date().to_string().into()),
+        ];
+        for (name, value) in globals {
+            context.entry(name.to_owned()).or_insert(value);
+        }
+        let name = path.display().to_string();
+        let rendered = jinja.render_named_str(&name, text, Value::from_serialize(&context));
+        rendered.map_err(|error| self.jinja_error(path, text, &error))
+    }
+
+    /// Jinja counts the lines of the whole text; they are looked up in the files that it was made of.
+    fn jinja_error(&self, path: &Path, text: &str, error: &minijinja::Error) -> Error {
+        let (clean, mut places) = without_marks(text);
+        if places.is_empty() {
+            // Without marks nothing is known of parts: the text of the file itself has its lines.
+            places = (1..=clean.lines().count()).map(|line| Place { file: 0, line }).collect();
+        }
+        let said = error.detail().map_or_else(
+            || error.kind().to_string(),
+            |detail| format!("{}: {detail}", error.kind()),
+        );
+        let message = format!("Jinja cannot read this: {said}");
+        let own = error.name().is_none_or(|name| name == path.display().to_string());
+        let place = error.line().and_then(|line| places.get(line.checked_sub(1)?)).filter(|_| own);
+        match place {
+            Some(place) => Error::Plan(Mistakes::from(self.mistake(*place, "", message))),
+            None => Error::Usage { why: format!("{}: {message}", path.display()) },
+        }
+    }
+}
+
+/// How many days lie between a day, `15-05-1998`, and today.
+fn days_ago(day: &str, now: &str) -> Result<i64, minijinja::Error> {
+    let wrong = |text: &str, form: &str| {
+        let said = format!("days_ago wants a day as {form}, found \"{text}\"");
+        minijinja::Error::new(ErrorKind::InvalidOperation, said)
+    };
+    let date = |parts: [&str; 3]| {
+        let [year, month, day] = parts;
+        let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
+        Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
+    };
+    let parts = |text: &'_ str| -> Option<[String; 3]> {
+        let parts: Vec<String> = text.split('-').map(str::to_owned).collect();
+        parts.try_into().ok()
+    };
+    let past = parts(day).and_then(|[d, m, y]| date([&y, &m, &d]));
+    let past = past.ok_or_else(|| wrong(day, "15-05-1998"))?;
+    let today = parts(now).and_then(|[y, m, d]| date([&y, &m, &d]));
+    let today = today.ok_or_else(|| wrong(now, "1998-05-15"))?;
+    Ok((today - past).whole_days())
+}
+
+/// The text with a mark at the beginning of each line that is not within a tag of Jinja.
+fn marked(text: &str, file: usize) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut closing: Option<&str> = None;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if closing.is_none() {
+            out.push_str(&format!("{}{file}:{}{}", MARK.0, number + 1, MARK.1));
+        }
+        out.push_str(line);
+        let mut rest = line;
+        loop {
+            match closing {
+                Some(end) => match rest.find(end) {
+                    Some(at) => {
+                        rest = &rest[at + end.len()..];
+                        closing = None;
+                    }
+                    None => break,
+                },
+                None => {
+                    let pairs = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
+                    let opened =
+                        pairs.iter().filter_map(|(open, end)| Some((rest.find(open)?, *end)));
+                    let Some((at, end)) = opened.min_by_key(|(at, _)| *at) else { break };
+                    rest = &rest[at + 2..];
+                    closing = Some(end);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The text without its marks, and the place of each of its lines.
+fn without_marks(text: &str) -> (String, Vec<Place>) {
+    let mut out = String::with_capacity(text.len());
+    let (mut places, mut here) = (Vec::new(), None);
+    let mut rest = text;
+    let add = |part: &str, here: Option<Place>, out: &mut String, places: &mut Vec<Place>| {
+        for piece in part.split_inclusive('\n') {
+            // A line's place is that of the first thing on it that is no blank.
+            let line = out.matches('\n').count();
+            if places.len() <= line && !piece.trim().is_empty() {
+                places.resize(line + 1, here.unwrap_or_default());
+            }
+            out.push_str(piece);
+        }
+    };
+    while let Some(at) = rest.find(MARK.0) {
+        add(&rest[..at], here, &mut out, &mut places);
+        let Some(end) = rest[at..].find(MARK.1) else { break };
+        let mark = &rest[at + 1..at + end];
+        here = mark.split_once(':').and_then(|(file, line)| {
+            Some(Place { file: file.parse().ok()?, line: line.parse().ok()? })
+        });
+        rest = &rest[at + end + 1..];
+    }
+    add(rest, here, &mut out, &mut places);
+    if here.is_none() {
+        places.clear();
+    }
+    (out, places)
+}
+
+/// A call of `collect` in a text.
+struct Collect {
+    from: usize,
+    to: usize,
+    pattern: String,
+}
+
+/// The first `{{ rally.collect(parts="operations/*.json") }}`, under whatever name the helpers were imported.
+fn collect(text: &str) -> Option<Collect> {
+    let mut searched = 0;
+    while let Some(at) = text[searched..].find("{{").map(|at| searched + at) {
+        let end = at + text[at..].find("}}")?;
+        let inner = text[at + 2..end].trim_matches(['-', ' ', '\t', '\n', '\r']);
+        searched = end + 2;
+        let call = inner.split_once(".collect(").and_then(|(of, call)| {
+            let named =
+                !of.is_empty() && of.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            named.then(|| call.strip_suffix(')')).flatten()
+        });
+        let Some(call) = call else { continue };
+        let value = call.trim().strip_prefix("parts").map_or(call, |rest| rest.trim_start());
+        let value = value.trim().trim_start_matches('=').trim();
+        let pattern =
+            value.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
+        if let Some(pattern) = pattern {
+            return Some(Collect { from: at, to: end + 2, pattern: pattern.to_owned() });
+        }
+    }
+    None
+}
+
+/// The files that match a pattern, `*` within names, in order.
+fn matching(dir: &Path, pattern: &str) -> Vec<PathBuf> {
+    let mut found = vec![dir.to_owned()];
+    let parts: Vec<&str> =
+        pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    for part in parts {
+        let mut next = Vec::new();
+        for folder in found {
+            if !part.contains('*') {
+                next.push(folder.join(part));
+                continue;
+            }
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+            let fits =
+                names.filter(|name| !name.starts_with('.') && record::names::matches(part, name));
+            next.extend(fits.map(|name| folder.join(name)));
+        }
+        found = next;
+    }
+    found.retain(|path| path.is_file());
+    found.sort();
+    found
+}

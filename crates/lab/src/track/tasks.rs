@@ -1,0 +1,309 @@
+//! The schedule of a challenge: tasks, their clients and rates, and those that go on at the same time.
+
+use std::time::Duration;
+
+use query::json::{Node, Value as Json};
+
+use super::operations::{self, Context, Known, Refusal};
+use super::reader::Object;
+use super::{Action, CompletedBy, Element, Task};
+use crate::load::{Arrival, Extent};
+
+/// The most clients of a task, as of a load.
+const CLIENTS_MAX: u64 = 10_000;
+/// Longer than any load goes on that ends with its documents.
+const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The longest a task is measured in test mode, as in Rally.
+const TEST_TIME: Duration = Duration::from_secs(10);
+const KNOWN: [&str; 17] = [
+    "name",
+    "operation",
+    "tags",
+    "meta",
+    "clients",
+    "warmup-iterations",
+    "iterations",
+    "warmup-time-period",
+    "ramp-up-time-period",
+    "time-period",
+    "target-throughput",
+    "target-interval",
+    "schedule",
+    "ignore-response-error-level",
+    "include-in-reporting",
+    "completed-by",
+    "any-completes-parent",
+];
+
+/// What a task is chosen by: its name, its operation's type, its tags.
+struct Chosen<'a> {
+    name: &'a str,
+    kind: &'a str,
+    tags: &'a [String],
+}
+
+impl Chosen<'_> {
+    fn is_one_of(&self, filters: &[String]) -> bool {
+        filters.iter().any(|filter| match filter.split_once(':') {
+            Some(("type", kind)) => kind == self.kind,
+            Some(("tag", tag)) => self.tags.iter().any(|own| own == tag),
+            _ => filter == self.name,
+        })
+    }
+}
+
+/// Tasks that were read, and those that are refused.
+#[derive(Default)]
+pub(super) struct Schedule {
+    pub(super) elements: Vec<Element>,
+    pub(super) refused: Vec<(String, Refusal)>,
+    /// Names of all tasks, chosen or not, for messages.
+    pub(super) names: Vec<String>,
+}
+
+/// The operations of a track by name, as its file has them.
+pub(super) type Operations<'n> = [(String, Object<'n>)];
+
+/// Reads the schedule of a challenge.
+pub(super) fn schedule(
+    context: &Context<'_>,
+    operations: &Operations<'_>,
+    node: &Node<'_>,
+) -> Schedule {
+    let reader = context.reader;
+    let mut found = Schedule::default();
+    for item in reader.list(node, "a schedule") {
+        let object = reader.object(item, "a task");
+        let Some(parallel) = object.get("parallel") else {
+            let tasks: Vec<Task> =
+                task(context, operations, &object, None, &mut found).into_iter().collect();
+            if !tasks.is_empty() {
+                found.elements.push(Element { tasks, completed_by: CompletedBy::All });
+            }
+            continue;
+        };
+        if let Some(element) =
+            together(context, operations, &reader.object(parallel, "parallel"), &mut found)
+        {
+            found.elements.push(element);
+        }
+    }
+    found
+}
+
+/// Tasks that go on at the same time. What the element says of clients and times counts for tasks that say nothing.
+fn together(
+    context: &Context<'_>,
+    operations: &Operations<'_>,
+    parallel: &Object<'_>,
+    found: &mut Schedule,
+) -> Option<Element> {
+    let reader = context.reader;
+    reader.only(parallel, "a parallel element", &[&KNOWN[..], &["tasks"]].concat());
+    let list = parallel.get("tasks").map_or(&[][..], |node| reader.list(node, "tasks"));
+    let tasks: Vec<Task> = list
+        .iter()
+        .filter_map(|node| {
+            let object = reader.object(node, "a task");
+            task(context, operations, &object, Some(parallel), found)
+        })
+        .collect();
+    let clients: u64 = tasks.iter().map(|task| u64::from(task.clients)).sum();
+    if let Some(limit) = reader.whole(parallel, "clients", 1, CLIENTS_MAX)
+        && limit < clients
+    {
+        let said = format!(
+            "these tasks have {clients} clients and the element lets {limit} go on at a time: tasks that wait for clients are \
+             not run yet"
+        );
+        reader.wrong(parallel.get("clients")?, "clients", said);
+    }
+    let completed_by = match reader.text(parallel, "completed-by") {
+        None => CompletedBy::All,
+        Some(any) if any == "any" => CompletedBy::Any,
+        Some(name) if tasks.iter().any(|task| task.name == name) => CompletedBy::Task(name),
+        Some(name) => {
+            let known = tasks.iter().map(|task| task.name.as_str());
+            let near = record::names::did_you_mean(&name, known);
+            reader.wrong(
+                parallel.get("completed-by")?,
+                &name,
+                format!("no task here is called \"{name}\"{near}"),
+            );
+            CompletedBy::All
+        }
+    };
+    (!tasks.is_empty()).then_some(Element { tasks, completed_by })
+}
+
+/// Reads a task; none where it is not chosen, refused or wrong.
+fn task(
+    context: &Context<'_>,
+    operations: &Operations<'_>,
+    object: &Object<'_>,
+    parallel: Option<&Object<'_>>,
+    found: &mut Schedule,
+) -> Option<Task> {
+    let reader = context.reader;
+    let Some(node) = object.get("operation") else {
+        reader.wrong(object.node, "", "a task has an operation: its name, its type or an object");
+        return None;
+    };
+    let inline;
+    let (named, operation) = match &node.value {
+        Json::Text(name) => match operations.iter().find(|(known, _)| known == name) {
+            Some((_, operation)) => (name.to_string(), *operation),
+            // A type whose operation says nothing else.
+            None => (name.to_string(), Object { node, members: &[] }),
+        },
+        _ => {
+            inline = reader.object(node, "an operation");
+            let kind = reader.text(&inline, "operation-type").unwrap_or_default();
+            (reader.text(&inline, "name").unwrap_or(kind), inline)
+        }
+    };
+    let kind = reader.text(&operation, "operation-type").unwrap_or_else(|| named.clone());
+    let name = reader.text(object, "name").unwrap_or_else(|| named.clone());
+    let tags = [reader.texts(object, "tags"), reader.texts(&operation, "tags")].concat();
+    found.names.push(name.clone());
+    let chosen = Chosen { name: &name, kind: &kind, tags: &tags };
+    let options = context.options;
+    let included = options.include.is_empty() || chosen.is_one_of(&options.include);
+    if !included || chosen.is_one_of(&options.exclude) {
+        return None;
+    }
+    reader.only(object, "a task", &KNOWN);
+    let known = match operations::operation(context, &name, &kind, &operation) {
+        Ok(known) => known,
+        Err(refusal) => {
+            found.refused.push((name, refusal));
+            return None;
+        }
+    };
+    scheduled(context, name, object, parallel, known)
+}
+
+/// The schedule of a task around what it does.
+fn scheduled(
+    context: &Context<'_>,
+    name: String,
+    object: &Object<'_>,
+    parallel: Option<&Object<'_>>,
+    known: Known,
+) -> Option<Task> {
+    let reader = context.reader;
+    let number = |member: &str, least: f64| {
+        let own = reader.number(object, member, least);
+        own.or_else(|| reader.number(parallel?, member, least))
+    };
+    let whole = |member: &str, most: u64| {
+        let own = reader.whole(object, member, 0, most);
+        own.or_else(|| reader.whole(parallel.filter(|_| member != "clients")?, member, 0, most))
+    };
+    let seconds = |member: &str| number(member, 0.0).map(|s| Duration::from_secs_f64(s.min(1e7)));
+    let clients = whole("clients", CLIENTS_MAX).unwrap_or(1).max(1);
+    let (warm_up_time, time) = (seconds("warmup-time-period"), seconds("time-period"));
+    let (warm_up, iterations) = (
+        whole("warmup-iterations", u64::MAX / 1_000_000),
+        whole("iterations", u64::MAX / 1_000_000),
+    );
+    if (warm_up_time.is_some() || time.is_some()) && (warm_up.is_some() || iterations.is_some()) {
+        let said = format!("{name} counts iterations and goes by the time; give one of the two");
+        reader.wrong(object.node, "iterations", said);
+    }
+    let ends_with_documents = known.bulk_documents.is_some();
+    let test_mode = context.options.test_mode;
+    let per_client =
+        |count: u64| Extent::Requests(if test_mode { clients.min(count) } else { count * clients });
+    let warm_up = match (warm_up_time, warm_up) {
+        (Some(time), _) => Extent::Time(if test_mode { Duration::ZERO } else { time }),
+        (None, Some(count)) if count > 0 => per_client(count),
+        _ => Extent::NONE,
+    };
+    let measured = match (time, iterations) {
+        (Some(time), _) => Extent::Time(if test_mode { time.min(TEST_TIME) } else { time }),
+        (None, Some(count)) => per_client(count.max(1)),
+        (None, None) if ends_with_documents => Extent::Time(UNTIL_THE_END),
+        (None, None) if warm_up_time.is_some() => {
+            let said = format!(
+                "{name} has a warmup-time-period and no end; give it a time-period, or iterations"
+            );
+            reader.wrong(object.node, "warmup-time-period", said);
+            Extent::Requests(clients)
+        }
+        (None, None) => Extent::Requests(clients),
+    };
+    let arrival = if test_mode { Some(Arrival::Closed) } else { arrival(context, object, &known) };
+    let reported = reader.bool(object, "include-in-reporting").unwrap_or(known.reported);
+    Some(Task {
+        name,
+        clients: clients as u32,
+        arrival: arrival?,
+        warm_up,
+        measured,
+        ramp_up: if test_mode {
+            Duration::ZERO
+        } else {
+            seconds("ramp-up-time-period").unwrap_or_default()
+        },
+        timeout: known.timeout,
+        reported: reported && !matches!(known.action, Action::Do(ref steps) if steps.is_empty()),
+        action: known.action,
+    })
+}
+
+/// When requests start: `target-throughput` is a number of requests a second, or says its unit; `target-interval` are
+/// seconds between two requests.
+fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<Arrival> {
+    let reader = context.reader;
+    let rate_per_s = match (object.get("target-throughput"), object.get("target-interval")) {
+        (Some(node), _) => match rate(node, known) {
+            Ok(rate) => rate,
+            Err(why) => {
+                reader.wrong(node, "target-throughput", why);
+                return None;
+            }
+        },
+        (None, Some(_)) => {
+            let seconds = reader.number(object, "target-interval", 0.0)?;
+            (seconds > 0.0).then(|| 1.0 / seconds)
+        }
+        (None, None) => None,
+    };
+    let schedule = reader.text(object, "schedule");
+    let Some(rate_per_s) = rate_per_s else { return Some(Arrival::Closed) };
+    match schedule.as_deref() {
+        None | Some("deterministic") => Some(Arrival::Deterministic { rate_per_s }),
+        Some("poisson") => Some(Arrival::Poisson { rate_per_s }),
+        Some(other) => {
+            let near = record::names::did_you_mean(other, ["deterministic", "poisson"]);
+            let said = format!(
+                "the schedule \"{other}\" is Python of a track or not known{near}; there are deterministic and poisson"
+            );
+            reader.wrong(object.get("schedule")?, "schedule", said);
+            None
+        }
+    }
+}
+
+/// Requests a second; none for as fast as it goes.
+fn rate(node: &Node<'_>, known: &Known) -> Result<Option<f64>, String> {
+    let text = node.text("target-throughput").unwrap_or_default();
+    let (number, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), "ops/s"));
+    let rate = number.parse::<f64>().ok().filter(|rate| *rate >= 0.0 && *rate <= 10e6);
+    let Some(rate) = rate else {
+        return Err(format!(
+            "target-throughput is a number, or a number and a unit as \"500 docs/s\"; found \"{text}\""
+        ));
+    };
+    let rate = match (unit.trim(), known.bulk_documents) {
+        ("ops/s", _) => rate,
+        ("docs/s", Some(documents)) => rate / documents as f64,
+        (unit, _) => {
+            return Err(format!(
+                "target-throughput in {unit} is not known here: write ops/s, or docs/s for bulk requests"
+            ));
+        }
+    };
+    Ok((rate > 0.0).then_some(rate))
+}

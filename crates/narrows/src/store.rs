@@ -1,0 +1,142 @@
+//! Writing a run into a metrics store: an Elasticsearch or OpenSearch that somebody keeps records in.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::live::LiveOptions;
+use clusters::wire::WireHost;
+use lab::load::{Check, Client, Failure, Request, SocketClient};
+use record::RunDir;
+use report::stored::{Document, documents, templates};
+use serde_json::json;
+use world::Env;
+
+use crate::terminal::say;
+
+/// Documents in a request.
+const AT_ONCE: usize = 500;
+/// Pauses before a store that is away or full is asked again: two minutes in all.
+const PAUSES_S: [u64; 7] = [1, 2, 5, 10, 20, 40, 42];
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Writes the templates and the documents of a run; how many documents that were.
+///
+/// # Errors
+/// If the store refuses them, or is away for longer than two minutes. Written again, a run has the same documents.
+pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize> {
+    let hosts: Rc<[WireHost]> = WireHost::all(options)?.into();
+    let documents = documents(run);
+    world::real_world::run(0, async |env| {
+        let mut store =
+            Store { client: SocketClient::new(&hosts), env, hosts: hosts.len(), next: 0 };
+        for (name, template) in templates() {
+            store.template(name, &template.to_string()).await?;
+        }
+        for part in documents.chunks(AT_ONCE) {
+            store.bulk(part).await?;
+        }
+        Ok(documents.len())
+    })
+}
+
+struct Store {
+    client: SocketClient,
+    env: Env,
+    hosts: usize,
+    /// The host that is asked next.
+    next: usize,
+}
+
+impl Store {
+    /// Makes an index template where there is none of its name: one that somebody has changed stays.
+    async fn template(&mut self, name: &str, body: &str) -> anyhow::Result<()> {
+        let path = format!("/_index_template/{name}?create=true");
+        match self.ask("PUT", &path, body.to_owned(), Check::Status).await {
+            Ok(()) => Ok(()),
+            // It is there already.
+            Err(Failure::Refused { status: 400, kind }) if kind == "illegal_argument_exception" => {
+                Ok(())
+            }
+            // A store without templates maps the fields by itself.
+            Err(Failure::Refused { status: 400 | 404 | 405, .. }) => {
+                say!(
+                    "narrows: the store has no index templates: fields of {name}-* are mapped as it does by itself"
+                );
+                Ok(())
+            }
+            Err(failure) => Err(refused(&failure)),
+        }
+    }
+
+    async fn bulk(&mut self, part: &[Document]) -> anyhow::Result<()> {
+        let lines = part.iter().map(|Document { index, id, source }| {
+            format!("{}\n{source}\n", json!({ "index": { "_index": index, "_id": id } }))
+        });
+        let body: String = lines.collect();
+        let asked = self.ask("POST", "/_bulk?filter_path=errors", body, Check::Bulk).await;
+        asked.map_err(|failure| refused(&failure))
+    }
+
+    /// Asks until there is an answer, for as long as it is worth waiting.
+    async fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: String,
+        check: Check,
+    ) -> Result<(), Failure> {
+        let body = Bytes::from(body);
+        let request = Request {
+            method: method.into(),
+            path: path.into(),
+            body,
+            check,
+            documents: 0,
+            pages: 1,
+        };
+        let mut pauses = PAUSES_S.into_iter();
+        loop {
+            let host = self.next % self.hosts.max(1);
+            let asked = self.env.timeout(PATIENCE, self.client.ask(host, &request)).await;
+            let answer = asked.unwrap_or(Err(Failure::NoAnswer));
+            let failure = match answer {
+                Ok(reply) => match check.judge(reply.status, self.client.body()) {
+                    Ok(()) => return Ok(()),
+                    Err(failure) => failure,
+                },
+                Err(failure) => {
+                    self.client.give_up(host);
+                    failure
+                }
+            };
+            let passes = matches!(
+                failure,
+                Failure::NoAnswer
+                    | Failure::Unreachable
+                    | Failure::Closed
+                    | Failure::Refused { status: 429 | 502 | 503 | 504, .. }
+            );
+            let Some(pause_s) = pauses.next().filter(|_| passes) else { return Err(failure) };
+            if pause_s >= 5 {
+                say!(
+                    "narrows: the store does not take the record ({failure}); it is asked again in {pause_s} s"
+                );
+            }
+            self.next += 1;
+            self.env.sleep(Duration::from_secs(pause_s)).await;
+        }
+    }
+}
+
+fn refused(failure: &Failure) -> anyhow::Error {
+    let hint = match failure {
+        Failure::Refused { status: 401 | 403, .. } => {
+            "; give credentials that may write there: NARROWS_USER and NARROWS_PASSWORD, or --credentials FILE"
+        }
+        Failure::Items => "; the mapping of its rally-* indices does not take these documents",
+        _ => "",
+    };
+    anyhow::anyhow!("the store answered: {failure}{hint}")
+}

@@ -1,0 +1,199 @@
+//! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and what
+//! is said of one that cannot be run.
+
+use std::path::{Path, PathBuf};
+
+use record::RunDir;
+use serde_json::Value;
+
+use crate::common::{json, narrows, only_run, refused, said};
+
+/// The track `shop`, with its documents, in a directory of the test's own.
+struct Shop {
+    dir: tempfile::TempDir,
+}
+
+impl Shop {
+    fn new() -> Shop {
+        let shop = Shop { dir: tempfile::tempdir().unwrap() };
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tracks/shop"), &shop.folder());
+        let items = ["tea", "coffee", "sugar", "milk"];
+        let document = |n: usize| format!("{{\"item\":\"{}\",\"count\":{n}}}\n", items[n % 4]);
+        let documents: String = (0..400).map(document).collect();
+        std::fs::write(shop.folder().join("documents.json"), documents).unwrap();
+        shop
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.dir.path().join("shop")
+    }
+
+    /// Changes a file: this text becomes that.
+    fn change(&self, file: &str, from: &str, to: &str) {
+        let path = self.folder().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    fn args(&self, more: &[&str]) -> Vec<String> {
+        let track = self.folder().join("track.json").display().to_string();
+        let runs = self.dir.path().join("runs").display().to_string();
+        let all = ["run", &track, "--runs", &runs].map(str::to_owned).into_iter();
+        all.chain(more.iter().map(|arg| (*arg).to_owned())).collect()
+    }
+
+    #[track_caller]
+    fn refused(&self, more: &[&str], words: &[&str]) {
+        let args = self.args(more);
+        refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), words);
+        assert!(!self.dir.path().join("runs").exists(), "nothing is begun that cannot be run");
+    }
+
+    fn run(&self, more: &[&str]) -> std::process::Output {
+        let args = self.args(more);
+        narrows(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), &target).unwrap()),
+        }
+    }
+}
+
+/// The figures of a task in the last lap.
+fn task<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let loads = found["loads"].as_array().unwrap();
+    let load = loads.iter().find(|load| load["operation"] == name);
+    let load = load.unwrap_or_else(|| panic!("no task {name} in {loads:?}"));
+    load["laps"].as_array().unwrap().last().unwrap()
+}
+
+#[track_caller]
+fn check_figures(found: &Value, laps: usize) {
+    assert_eq!((&found["plan"], &found["status"]), (&"shop".into(), &"complete".into()));
+    for load in found["loads"].as_array().unwrap() {
+        assert_eq!(load["laps"].as_array().unwrap().len(), laps, "{load}");
+        assert_eq!(load["failed"], 0, "{load}");
+    }
+    let requests = |name: &str| task(found, name)["requests"].as_u64().unwrap();
+    assert_eq!(task(found, "index-append")["documents"], 400);
+    assert_eq!(task(found, "index-append")["only_warm_up"], true, "it ends within its warm-up");
+    assert_eq!(requests("all-orders"), 40, "20 of each of two clients, without the warm-up");
+    assert_eq!(requests("one-item"), 10);
+    assert_eq!(requests("page-by-page"), 5, "its pages are one request");
+    assert_eq!(requests("several"), 3);
+    assert_eq!(task(found, "one-item")["rate_per_s"], 200.0);
+    for name in ["create-index", "health", "force-merge", "node-stats", "put-settings", "pause"] {
+        assert_eq!(requests(name), 1, "{name}");
+    }
+    let loads = found["loads"].as_array().unwrap();
+    assert!(
+        loads.iter().all(|load| load["operation"] != "until-all-are-there"),
+        "it is not reported"
+    );
+    let pause = task(found, "pause")["service_time"]["p50_ms"].as_f64().unwrap();
+    assert!(pause >= 99.0, "{pause}");
+}
+
+#[test]
+fn a_track_runs_on_the_embedded_engine() {
+    let shop = Shop::new();
+    let found = json(&shop.run(&["--json", "--laps", "2", "--track-params", "bulk_size:40"]));
+    check_figures(&found, 2);
+    assert_eq!(task(&found, "index-append")["requests"], 10, "400 documents, 40 in each request");
+    let dir = only_run(&shop.dir.path().join("runs"));
+    let run = RunDir::open(&dir).unwrap();
+    assert_eq!(run.manifest.challenge.as_deref(), Some("fill-and-search"));
+    assert!(run.manifest.plan_text.contains("page-by-page"), "the track as it was rendered");
+    let runs = shop.dir.path().join("runs").display().to_string();
+    let shown = String::from_utf8(narrows(&["show", "--runs", &runs]).stdout).unwrap();
+    for line in ["Metric", "50th percentile latency", "page-by-page", "error rate"] {
+        assert!(shown.contains(line), "{line} is not in: {shown}");
+    }
+    assert!(!shown.contains("99th percentile"), "no task has the requests for it: {shown}");
+}
+
+#[test]
+fn a_track_runs_in_virtual_time_and_the_seed_decides() {
+    let shop = Shop::new();
+    let run = |seed: &str| json(&shop.run(&["--json", "--on", "virtual", "--seed", seed]));
+    let (one, same, other) = (run("7"), run("7"), run("8"));
+    check_figures(&one, 1);
+    assert_eq!(one["loads"], same["loads"]);
+    assert_ne!(one["loads"], other["loads"]);
+    assert!(one["changes"].to_string().contains("counts all documents"), "{}", one["changes"]);
+}
+
+#[test]
+fn what_cannot_be_run_is_said_with_its_place_before_anything_starts() {
+    let shop = Shop::new();
+    let refused = ["--challenge", "with-what-is-refused"];
+    shop.refused(
+        &refused,
+        &["operations/default.json:41:", "esql", "in-its-own-words", "--skip-refused"],
+    );
+    let found = json(&shop.run(&[&refused[..], &["--skip-refused", "--json"]].concat()));
+    let changes = found["changes"].to_string();
+    assert!(changes.contains("in-its-own-words is left out"), "{changes}");
+    assert_eq!(task(&found, "all-orders")["requests"], 5);
+}
+
+#[test]
+fn mistakes_of_a_track_show_file_and_line() {
+    let shop = Shop::new();
+    shop.refused(&["--challenge", "fill"], &["no challenge \"fill\"", "fill-and-search"]);
+    shop.refused(&["--include-tasks", "no-such-task"], &["no-such-task", "all-orders"]);
+    shop.refused(&["--track-params", "bulksize:5"], &["no parameter \"bulksize\""]);
+    shop.refused(&["--track-params", "bulk_size"], &["number_of_shards:1"]);
+    shop.refused(&["--variant", "x"], &["--variant is for plans"]);
+    refused(&["run", "remote-recovery", "--test-mode"], &["--test-mode is for a track"]);
+    refused(&["run", "no/such/track.json"], &["no/such/track.json"]);
+
+    let shop = Shop::new();
+    shop.change("operations/default.json", "\"bulk-size\"", "\"bulk-sise\"");
+    shop.refused(&[], &["operations/default.json:4:", "bulk-sise", "did you mean \"bulk-size\"?"]);
+    let shop = Shop::new();
+    shop.change("challenges/default.json", "\"iterations\": 20", "\"iterations\": \"many\"");
+    shop.refused(&[], &["challenges/default.json:31:", "iterations", "many"]);
+    let shop = Shop::new();
+    shop.change("index.json", "\"keyword\"", "\"keywrod\"");
+    shop.refused(&[], &["index.json:10:", "keywrod"]);
+    let shop = Shop::new();
+    shop.change("track.json", "default(10)", "nothing(10)");
+    shop.refused(&[], &["track.json:2:", "Jinja", "nothing"]);
+    let shop = Shop::new();
+    shop.change("challenges/default.json", "\"default\": true,", "\"default\": true");
+    shop.refused(&[], &["challenges/default.json:", "no JSON"]);
+}
+
+#[test]
+fn missing_documents_are_generated_when_that_is_asked_for_and_said() {
+    let shop = Shop::new();
+    std::fs::remove_file(shop.folder().join("documents.json")).unwrap();
+    shop.refused(&[], &["documents.json.bz2 is not there", "--corpora", "--generate"]);
+    shop.refused(&["--generate"], &["no generator is like the corpus orders", "geopoint"]);
+    shop.change(
+        "track.json",
+        "\"name\": \"orders\",\n      \"documents\"",
+        "\"name\": \"geopoint\",\n      \"documents\"",
+    );
+    shop.change(
+        "index.json",
+        "\"item\": { \"type\": \"keyword\" }",
+        "\"location\": { \"type\": \"geo_point\" }",
+    );
+    let output = shop.run(&["--generate", "--test-mode", "--json", "--on", "virtual"]);
+    let found = json(&output);
+    let changes = found["changes"].to_string();
+    assert!(changes.contains("are generated") && changes.contains("Test mode"), "{changes}");
+    assert_eq!(task(&found, "index-append")["documents"], 400, "{}", said(&output));
+    assert_eq!(task(&found, "all-orders")["requests"], 2, "once for each client");
+}
