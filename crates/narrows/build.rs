@@ -4,8 +4,8 @@
 //! which `git archive` writes it; or from git. It is that of the last build after a checkout or a commit: changes that
 //! are not committed do not show, for to look for them at each build would compile this crate at each build.
 //!
-//! And has the linker that Rust brings with it for Linux on x86_64 keep one of functions that are the same code, which is
-//! a megabyte and a half less. Where another linker is asked for, nothing is said to it.
+//! And has the linker that Rust brings with it for Linux on x86_64 keep one of functions that are the same code, which
+//! is a megabyte and a half less. Where another linker is asked for, nothing is said to it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

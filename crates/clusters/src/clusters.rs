@@ -10,20 +10,11 @@ use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats};
 
 use crate::fault::FaultKind;
+use crate::follow_api::FollowApi;
 use crate::http::Answer;
 use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, Repository, TopologySpec};
 use crate::{Asker, Error};
-
-/// The REST API through which a cluster follows the indices of another one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FollowApi {
-    /// `_ccr` of Elasticsearch, which the embedded engine has, too.
-    #[default]
-    Ccr,
-    /// `_plugins/_replication` of OpenSearch's plugin for cross-cluster replication.
-    Plugin,
-}
 
 /// Clusters in some place: processes on this machine, virtual time, or clusters that are already there. Whoever runs a
 /// plan knows no more of them than this.

@@ -6,6 +6,7 @@ mod clusters;
 mod credentials;
 mod error;
 mod fault;
+mod follow_api;
 mod http;
 mod link;
 pub mod live;
@@ -18,10 +19,11 @@ pub use changes::{
     BorrowedSettings, Change, ClusterIdentity, Head, Journal, LEASE_EXPIRES, LEASE_RENEWED, Lease,
     Leased, LiveCluster, SettingValue, SettingsBack, follow_api, restore,
 };
-pub use clusters::{Clusters, Faults, FollowApi, LinkControl, SyntheticIndex, VirtualControls};
+pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;
 pub use error::Error;
 pub use fault::FaultKind;
+pub use follow_api::FollowApi;
 pub use http::{Answer, RestClient, trusted_authorities, wire};
 pub use link::{LinkThread, measure_ceiling};
 pub use nodes::{

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::changes::LiveCluster;
-use crate::clusters::{Clusters, FollowApi};
+use crate::clusters::Clusters;
+use crate::follow_api::FollowApi;
 use crate::http::Answer;
 use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, TopologySpec};
