@@ -16,7 +16,7 @@ use world::{Message, virtual_world};
 use crate::common::Cluster;
 
 /// Method, path and body, a line each.
-const REQUESTS: [&[u8]; 14] = [
+const REQUESTS: [&[u8]; 15] = [
     b"POST /_bulk?refresh=true\n{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"x\":1}\n{\"delete\":{\"_id\":\"2\"}}\n",
     b"POST /a/_bulk?filter_path=items.*.status,-took\n{\"create\":{}}\n{\"x\":[1,2,{\"y\":null}]}\n",
     b"PUT /b\n{\"settings\":{\"index.number_of_shards\":2,\"index\":{\"translog\":{\"durability\":\"async\"}}},\"mappings\":{\"properties\":{\"t\":{\"type\":\"date\"}}}}",
