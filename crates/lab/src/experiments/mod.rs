@@ -4,6 +4,7 @@
 //! To add one, write its file and put it into the table below.
 
 mod buckets;
+mod drain;
 mod follow;
 mod load;
 mod peers;
@@ -53,6 +54,7 @@ experiments! {
     clusters:
         recover::RecoverFollower,
         peers::RecoverPeers,
+        drain::DrainNodes,
         replica::AddReplica,
         restore::RestoreSnapshot,
         load::SendLoad,

@@ -17,9 +17,10 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 19] = [
+const BUNDLED: [Bundled; 20] = [
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
+    plan!("drain-node"),
     plan!("follow-large"),
     plan!("follow-medium"),
     plan!("follow-small"),

@@ -78,6 +78,19 @@ fn nodes_restart_in_turn_and_copy_what_they_held() {
     assert!(rows[1].seconds < rows[0].seconds, "noop removes the limit");
 }
 
+#[test]
+fn a_node_is_drained_and_what_it_held_is_elsewhere() {
+    let rows = run("drain-node", 0.01, |_| ());
+    assert_eq!(rows.len(), 3);
+    // Six of 24 copies, each a twelfth of the primaries.
+    let moved = 0.5 * 24.0 * f64::from(1 << 30) * 0.01;
+    for row in &rows {
+        assert!(row.verified && (row.bytes as f64 / moved - 1.0).abs() < 0.02, "{row:?}");
+    }
+    let seconds: Vec<f64> = rows.iter().map(|row| row.seconds).collect();
+    assert!(seconds[0] > seconds[1] && seconds[1] >= seconds[2], "{seconds:?}");
+}
+
 /// The step `recover_peers` without nodes that restart.
 fn add_replicas() -> Step {
     let (name, options) = ("recover_peers", Default::default());

@@ -28,6 +28,11 @@ pub(in crate::plan) static STEPS: &[Section] = &[
         keys: &[optional("restart", Whole, "none: one replica more", "2", "Nodes that restart one after another, each with an empty disk.")],
     },
     Section { title: "what_if", about: "Does to the twin what `[twin]` asks, and waits until it is green; with --on virtual. Without `index`.", keys: &[] },
+    Section {
+        title: "drain",
+        about: "Everything leaves some nodes, one after another: each is named by cluster.routing.allocation.exclude._name.",
+        keys: &[optional("nodes", Whole, "1", "2", "Nodes that are drained, the last one first.")],
+    },
     Section { title: "add_replica", about: "Every index gets a replica across the link; with `joins = \"leader\"`.", keys: &[] },
     Section { title: "restore", about: "The follower restores a snapshot of the leader; with --on opensearch.", keys: &[] },
     Section { title: "load", about: "Sends the operations of `[load]`.", keys: &[] },

@@ -23,8 +23,8 @@ impl Plan {
     ) -> Result<(), Error> {
         let span = self.document.steps.span();
         let Some(measured) = measured else {
-            let message = "no step measures anything; add recover, recover_peers, add_replica, restore, load, follow, move or \
-                           what_if before \"verify\"";
+            let message = "no step measures anything; add recover, recover_peers, drain, add_replica, restore, load, \
+                           follow, move or what_if before \"verify\"";
             return Err(self.error(span, message));
         };
         let fills = match measured.needs {
