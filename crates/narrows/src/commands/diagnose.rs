@@ -57,8 +57,8 @@ pub(crate) struct Args {
     /// case.toml that says what is right (name = "a limit of 8mb", classes = ["rate_limit"]).
     #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["on", "count", "seeds", "write"])]
     recordings: Option<PathBuf>,
-    /// Has the bench score `narrows steer` on the cases, in place of verdicts: beside leaving them alone, and beside the
-    /// best fixed settings. In virtual time.
+    /// Has the bench score `narrows steer` on the cases, in place of verdicts: beside leaving them alone, and beside
+    /// the best fixed settings. In virtual time.
     #[arg(long, requires = "bench", conflicts_with_all = ["recordings", "no_probe", "write"])]
     steer: bool,
     /// One JSON object on standard output.

@@ -19,15 +19,15 @@ pub(crate) struct Args {
     /// Say what it would do and why, and change nothing; so it is without --apply.
     #[arg(long, conflicts_with = "apply")]
     dry_run: bool,
-    /// Do it. Each change is written to a journal in a run directory first, for `narrows restore`, and taken back at the
-    /// end.
+    /// Do it. Each change is written to a journal in a run directory first, for `narrows restore`, and taken back at
+    /// the end.
     #[arg(long)]
     apply: bool,
     /// Leave at the end what helped, in place of putting it back.
     #[arg(long, requires = "apply")]
     keep: bool,
-    /// Never raise a setting above this value; may be given several times. Without it a limiter rises to 8 times what was
-    /// found and at most 1gb, chunks to 4mb, slots to 4 times what was found and at most 16.
+    /// Never raise a setting above this value; may be given several times. Without it a limiter rises to 8 times what
+    /// was found and at most 1gb, chunks to 4mb, slots to 4 times what was found and at most 16.
     #[arg(long = "max", value_name = "NAME=VALUE")]
     max: Vec<String>,
     /// A query that says how well users are, sent five times a second: logs/_search?q=error.

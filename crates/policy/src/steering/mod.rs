@@ -1,4 +1,5 @@
-//! A hand on the settings of a live cluster that recovers: which one to raise, whether that helped, and when to give way.
+//! A hand on the settings of a live cluster that recovers: which one to raise, whether that helped, and when to give
+//! way.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -9,14 +10,14 @@
 //! | `decision` | [`Decision`]: what to do, with the reason and the figures |
 //! | `steerer` | [`Steering`]: the state machine |
 //!
-//! One setting is changed at a time, upwards alone, and never above its bound. The rate before is compared with the rate
-//! once what was in flight has passed: what helps is kept, what does not is taken back, and where nothing more helps the
-//! hand rests. When users suffer it gives way, the last change first, down to what it found and never below.
+//! One setting is changed at a time, upwards alone, and never above its bound. The rate before is compared with the
+//! rate once what was in flight has passed: what helps is kept, what does not is taken back, and where nothing more
+//! helps the hand rests. When users suffer it gives way, the last change first, down to what it found and never below.
 //!
 //! Sources: climbing one coordinate at a time by measured gain, as transfer services choose parallel streams (Yildirim,
 //! Arslan, Kim, Kosar, "Application-level optimization of big data transfers through pipelining, parallelism and
-//! concurrency", IEEE Transactions on Cloud Computing 4 (1), 2016); keeping a change only where a difference of two means
-//! exceeds its own error (Welch, Biometrika 34, 1947); giving way by the latency of users compared with their own
+//! concurrency", IEEE Transactions on Cloud Computing 4 (1), 2016); keeping a change only where a difference of two
+//! means exceeds its own error (Welch, Biometrika 34, 1947); giving way by the latency of users compared with their own
 //! baseline, as [`crate::foreground`] does.
 
 mod bounds;
