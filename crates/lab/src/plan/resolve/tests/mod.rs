@@ -365,7 +365,7 @@ fn values_are_checked() {
        |            ^
     ");
     insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, follow, fill, move, verify, auto_follow, stop_indexing, wait, wait_for_documents, wait_for_lag, fault, search_in_background, restart_at_random, stop_restarts
+    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, add_replica, restore, load, what_if, follow, fill, move, verify, auto_follow, stop_indexing, wait, wait_for_documents, wait_for_lag, fault, search_in_background, restart_at_random, stop_restarts
       |
     7 | steps = ["start", "index", "recovery", "verify"]
       |                            ^^^^^^^^^^
