@@ -10,8 +10,8 @@ use serde::Serialize;
 const UNASSIGNED: &str = "UNASSIGNED";
 const DELAYED: &str = "DELAYED";
 const DONE: &str = "DONE";
-/// What the time may differ by because of all that is not modelled, as a share: nine of ten cases of
-/// `docs/benchmarks/what_if.md` are within it.
+/// What the time may differ by because of all that is not modelled, as a share. `docs/benchmarks/what_if.md` says how
+/// often that was enough.
 pub const NOT_MODELLED: f64 = 0.1;
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;

@@ -200,8 +200,8 @@ impl Recovery {
 
     /// The store that an earlier life left here, if operations alone can bring it up to date. All its operations must
     /// be in the primary's history: the copy was in sync with the primary of the same term; or it belongs to a
-    /// follower, whose copies have the leader's operations and no others; or it has none above the global checkpoint that
-    /// its commit knows, up to which every copy in sync has the same, whoever is the primary since.
+    /// follower, whose copies have the leader's operations and no others; or it has none above the global checkpoint
+    /// that its commit knows, up to which every copy in sync has the same, whoever is the primary since.
     async fn own_store(&self) -> Option<Shard> {
         let metadata = self.metadata().await?;
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);

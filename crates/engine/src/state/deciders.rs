@@ -139,7 +139,8 @@ impl<'a> Deciders<'a> {
                 "the primary is not started, so there is nothing to recover from".to_owned()
             });
         }
-        let delayed = delayed_until_ms(self.state, slot).filter(|until| *until > self.now_ms);
+        let delayed = delayed_until_ms(self.state, (slot.index, slot.number), slot.shard, copy)
+            .filter(|until| *until > self.now_ms);
         if let Some(until_ms) = delayed {
             return self.no("delayed_allocation", || {
                 let left_s = (until_ms - self.now_ms).div_ceil(1000);

@@ -6,22 +6,25 @@
 
 use std::time::Duration;
 
-use super::deciders::Slot;
-use super::{ClusterState, CopyState, UnassignedReason};
+use super::{ClusterState, CopyState, IndexShardRoutingTable, ShardCopy, UnassignedReason};
 
-/// Until when the copy waits; none where it does not.
-pub(super) fn delayed_until_ms(state: &ClusterState, slot: Slot<'_>) -> Option<u64> {
-    let delay = state.indices.get(slot.index)?.delayed_timeout();
-    let CopyState::Unassigned { reason: UnassignedReason::NodeLeft, at_ms } = slot.copy.state
-    else {
+/// Until when a copy of a shard, which has this routing, waits; none where it does not.
+pub(super) fn delayed_until_ms(
+    state: &ClusterState,
+    (index, number): (&str, u32),
+    shard: &IndexShardRoutingTable,
+    copy: &ShardCopy,
+) -> Option<u64> {
+    let delay = state.indices.get(index)?.delayed_timeout();
+    let CopyState::Unassigned { reason: UnassignedReason::NodeLeft, at_ms } = copy.state else {
         return None;
     };
-    if delay.is_zero() || slot.copy.primary {
+    if delay.is_zero() || copy.primary {
         return None;
     }
-    let holders = state.holders(slot.index, slot.number).into_iter().flatten();
-    let mut others = holders
-        .filter(|(node, _)| state.present.contains(*node) && slot.shard.on_node(node).is_none());
+    let holders = state.holders(index, number).into_iter().flatten();
+    let mut others =
+        holders.filter(|(node, _)| state.present.contains(*node) && shard.on_node(node).is_none());
     let until = at_ms.saturating_add(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
     others.next().is_none().then_some(until)
 }
@@ -44,10 +47,10 @@ fn waiting(state: &ClusterState, now_ms: u64) -> impl Iterator<Item = u64> {
     });
     let copies = shards.flat_map(|(index, number, shard)| {
         let unassigned = shard.copies.iter().filter(|copy| !copy.is_assigned());
-        unassigned.map(move |copy| Slot { index, number, shard, copy })
+        unassigned.map(move |copy| ((index, number), shard, copy))
     });
     copies
-        .filter_map(move |slot| delayed_until_ms(state, slot))
+        .filter_map(move |(place, shard, copy)| delayed_until_ms(state, place, shard, copy))
         .filter(move |until_ms| *until_ms > now_ms)
 }
 

@@ -1,5 +1,5 @@
-//! `what_if`: a cluster that was seen is put in place in virtual time, one thing is done to it, and the time until it is
-//! green again is measured.
+//! `what_if`: a cluster that was seen is put in place in virtual time, one thing is done to it, and the time until
+//! it is green again is measured.
 
 mod grain;
 mod outlook;

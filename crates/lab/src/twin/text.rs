@@ -47,7 +47,8 @@ fn write_twin(text: &mut String, twin: &Table) {
     let indices = twin.get("index").and_then(Value::as_array).into_iter().flatten();
     for index in indices.filter_map(Value::as_table) {
         let _ = writeln!(text, "\n[[twin.index]]");
-        for (key, value) in index.iter().filter(|(key, _)| *key != "shard") {
+        for (key, value) in index.iter().filter(|(key, value)| *key != "shard" && !is_empty(value))
+        {
             line(text, key, value);
         }
         if let Some(Value::Array(shards)) = index.get("shard") {

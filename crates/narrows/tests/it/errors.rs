@@ -130,7 +130,7 @@ const ADDRESSES: &[Mistake] = &[
         "--index NAME",
     ),
     typed("A twin that is asked nothing", "what-if http://CLUSTER", "--lose NODE"),
-    typed("A node that is not there", "what-if http://CLUSTER --lose narrows-9", "\"narrows-0\""),
+    typed("A cluster too small for a twin", "what-if http://CLUSTER --lose narrows-0", "two nodes"),
     typed(
         "A twin that is asked to move copies",
         "what-if http://CLUSTER --drain narrows-0",

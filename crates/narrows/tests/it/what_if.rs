@@ -64,8 +64,8 @@ fn green_s(answer: &Value) -> f64 {
     answer["green_s"].as_f64().unwrap()
 }
 
-/// A second for the node to be missed, a minute of waiting, and two copies of 30 MB, one from a to b and one from b to a:
-/// what a node sends and what it receives have 10 MB/s together, so that they take six seconds.
+/// A second for the node to be missed, a minute of waiting, and two copies of 30 MB, one from a to b and one from b to
+/// a: what a node sends and what it receives have 10 MB/s together, so that they take six seconds.
 #[test]
 fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     let dir = tempfile::tempdir().unwrap();

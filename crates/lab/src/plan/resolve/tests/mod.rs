@@ -157,7 +157,7 @@ fn keys_are_checked() {
        | ^^
     "#);
     insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, operation, load, fault, virtual, node_settings, settings, fitted, variant
+    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, virtual, node_settings, settings, fitted, variant
       |
     9 | nonsense = 2
       | ^^^^^^^^
@@ -187,7 +187,7 @@ fn keys_are_checked() {
       |          ^
     "#);
     insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, operation, load, fault, virtual, node_settings, settings, fitted, variant
+    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, virtual, node_settings, settings, fitted, variant
        |
     15 | [folower]
        |  ^^^^^^^
@@ -365,7 +365,7 @@ fn values_are_checked() {
        |            ^
     ");
     insta::assert_snapshot!(said("\"recover\", ", "\"recovery\", "), @r#"
-    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, drain, add_replica, restore, load, follow, fill, move, verify, auto_follow, stop_indexing, wait, wait_for_documents, wait_for_lag, fault, search_in_background, restart_at_random, stop_restarts
+    my.toml:7:28: unknown step "recovery"; did you mean "recover" or "recover_peers"? Steps: start, index, index_in_background, recover, recover_peers, drain, add_replica, restore, load, what_if, follow, fill, move, verify, auto_follow, stop_indexing, wait, wait_for_documents, wait_for_lag, fault, search_in_background, restart_at_random, stop_restarts
       |
     7 | steps = ["start", "index", "recovery", "verify"]
       |                            ^^^^^^^^^^
