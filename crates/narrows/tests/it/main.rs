@@ -23,6 +23,7 @@ mod opensearch_missing;
 mod probe;
 mod processes;
 mod reference;
+mod stored;
 mod tracks;
 mod version;
 mod web;
