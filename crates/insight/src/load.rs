@@ -373,6 +373,30 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> String {
     }
 }
 
+/// The tasks of a track in one sentence: how many there are, which of them had errors, and how fast documents were
+/// indexed.
+pub(crate) fn headline_of_track(challenge: &str, loads: &[VariantLoad]) -> String {
+    let has_errors = |load: &&VariantLoad| load.laps.iter().any(|lap| lap.failed() > 0);
+    let failed: Vec<&str> =
+        loads.iter().filter(has_errors).map(|load| load.operation.as_str()).collect();
+    let errors = match failed.as_slice() {
+        [] => "without errors".to_owned(),
+        [one] => format!("errors in {one}"),
+        [first, more @ ..] => format!("errors in {first} and {} more", more.len()),
+    };
+    let rate = |load: &VariantLoad| {
+        let documents: u64 = load.laps.iter().map(|lap| lap.documents).sum();
+        let of = |lap: &LoadFigures| lap.documents as f64 / lap.seconds;
+        let rates: Vec<f64> = load.laps.iter().filter(|lap| lap.seconds > 0.0).map(of).collect();
+        Some((documents, median(&rates).filter(|rate| *rate > 0.0)?, load.operation.clone()))
+    };
+    let most = loads.iter().filter_map(rate).max_by_key(|(documents, _, _)| *documents);
+    let indexed = most.map_or_else(String::new, |(_, per_s, task)| {
+        format!("; {task} indexed {} documents a second", crate::words::three_digits(per_s))
+    });
+    format!("{challenge}: {} tasks, {errors}{indexed}", loads.len())
+}
+
 #[cfg(test)]
 mod tests {
     use record::{DriverUse, Throughput};
@@ -474,6 +498,17 @@ mod tests {
         let strange = [variant("a", None, 10.0), variant("ab: c", Some("a"), 5.0)];
         assert_eq!(cases(&strange)[0].name, "");
         assert_eq!(headline_of_variants(&strange), "ab: c has 0.50 times the throughput of a");
+    }
+
+    #[test]
+    fn a_track_is_its_tasks_and_their_errors() {
+        let mut loads = [variant("c", None, 10.0), variant("c", None, 10.0)];
+        loads[0].operation = "index-append".to_owned();
+        loads[0].laps[0].documents = 5000;
+        let said = headline_of_track("c", &loads);
+        assert_eq!(said, "c: 2 tasks, without errors; index-append indexed 500 documents a second");
+        loads[1].laps[0].errors.insert("timeout".to_owned(), 1);
+        assert!(headline_of_track("c", &loads).starts_with("c: 2 tasks, errors in x"), "{loads:?}");
     }
 
     #[test]

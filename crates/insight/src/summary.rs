@@ -74,7 +74,10 @@ impl<'a> Summary<'a> {
             manifest: &run.manifest,
             headline: match &watched {
                 Some(diagnosis) => diagnosis.headline.clone(),
-                None if !loads.is_empty() => load::headline_of_variants(&loads),
+                None if !loads.is_empty() => match &run.manifest.challenge {
+                    Some(challenge) => load::headline_of_track(challenge, &loads),
+                    None => load::headline_of_variants(&loads),
+                },
                 None if !following.is_empty() => follow::headline(&following),
                 None => threads::headline(&variants)
                     .unwrap_or_else(|| headline::of_recoveries(&run.manifest, &variants)),

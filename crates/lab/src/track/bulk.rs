@@ -135,9 +135,8 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
     let share = reader.number(object, "ingest-percentage", 0.0).unwrap_or(100.0).min(100.0) / 100.0;
     let corpora = reader.texts(object, "corpora");
     let indices = reader.texts(object, "indices");
-    for name in
-        corpora.iter().filter(|name| context.corpora.iter().all(|corpus| corpus.name != **name))
-    {
+    let unknown = |name: &&String| context.corpora.iter().all(|corpus| corpus.name != **name);
+    if let Some(name) = corpora.iter().find(unknown) {
         let known = context.corpora.iter().map(|corpus| corpus.name.as_str());
         let near = record::names::did_you_mean(name, known);
         return Err(("corpora".to_owned(), format!("the track has no corpus \"{name}\"{near}")));

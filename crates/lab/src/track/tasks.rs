@@ -100,6 +100,7 @@ fn together(
 ) -> Option<Element> {
     let reader = context.reader;
     reader.only(parallel, "a parallel element", &[&KNOWN[..], &["tasks"]].concat());
+    let before = found.names.len();
     let list = parallel.get("tasks").map_or(&[][..], |node| reader.list(node, "tasks"));
     let tasks: Vec<Task> = list
         .iter()
@@ -122,8 +123,16 @@ fn together(
         None => CompletedBy::All,
         Some(any) if any == "any" => CompletedBy::Any,
         Some(name) if tasks.iter().any(|task| task.name == name) => CompletedBy::Task(name),
+        Some(name) if found.names[before..].contains(&name) => {
+            if !tasks.is_empty() {
+                context.change(format!(
+                    "{name} would have ended the tasks that go on beside it, and is not run: they go on to their own end."
+                ));
+            }
+            CompletedBy::All
+        }
         Some(name) => {
-            let known = tasks.iter().map(|task| task.name.as_str());
+            let known = found.names[before..].iter().map(String::as_str);
             let near = record::names::did_you_mean(&name, known);
             reader.wrong(
                 parallel.get("completed-by")?,

@@ -24,6 +24,7 @@ mod probe;
 mod processes;
 mod reference;
 mod steer;
+mod stored;
 mod tracks;
 mod version;
 mod web;
