@@ -1,12 +1,10 @@
 //! Merges that go on. The index library does not tell, so they are counted from what its policy proposed.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergeCandidate, MergePolicy};
 use tantivy::{Index, SegmentMeta};
-
-use super::shared::lock;
 
 /// The library's policy, and the segments of each merge that may go on.
 #[derive(Clone, Debug)]
@@ -22,20 +20,24 @@ impl Merges {
         Merges { policy, begun: Arc::default() }
     }
 
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<SegmentId>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A merge that was asked for begins.
     pub(super) fn begin(&self, segments: &[SegmentId]) {
-        lock(&self.begun).push(segments.to_vec());
+        self.lock().push(segments.to_vec());
     }
 
     /// It has ended, or was refused.
     pub(super) fn end(&self, segments: &[SegmentId]) {
-        lock(&self.begun).retain(|begun| begun != segments);
+        self.lock().retain(|begun| begun != segments);
     }
 
     /// How many go on: when one ends, the segments that it took are no longer searched. Merges of segments that cannot
     /// be searched yet are not among them.
     pub(super) fn going_on(&self, index: &Index) -> u64 {
-        let begun = lock(&self.begun);
+        let begun = self.lock();
         if begun.is_empty() {
             return 0;
         }
@@ -49,7 +51,7 @@ impl Merges {
 
     /// After a commit, a merge has ended where the segments that it took are not searched.
     pub(super) fn forget_ended(&self, index: &Index) {
-        let mut begun = lock(&self.begun);
+        let mut begun = self.lock();
         if !begun.is_empty()
             && let Ok(searched) = index.searchable_segment_ids()
         {
@@ -64,7 +66,7 @@ fn are_in(segments: &[SegmentId], there: &[SegmentId]) -> bool {
 
 impl MergePolicy for Merges {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut begun = lock(&self.begun);
+        let mut begun = self.lock();
         // The library offers only segments that no merge holds: a merge of these was given up.
         begun.retain(|merge| !segments.iter().any(|segment| merge.contains(&segment.id())));
         let candidates = self.policy.compute_merge_candidates(segments);
