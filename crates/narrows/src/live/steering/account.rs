@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 /// Something worth a line.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
 pub(crate) enum Entry {
     /// What is done, or would be done.
     Decided { decision: Decision, is_done: bool },

@@ -23,6 +23,17 @@ struct Taken {
     under_way: Option<Time>,
 }
 
+impl Taken {
+    /// The query that was under way took so long; none where it failed.
+    fn answered(&mut self, took_ms: Option<f64>) {
+        self.under_way = None;
+        match took_ms {
+            Some(took_ms) => self.ms.push(took_ms),
+            None => self.failed += 1,
+        }
+    }
+}
+
 /// A query that is sent for as long as this lives.
 pub(crate) struct GuardQuery {
     env: Env,
@@ -50,13 +61,8 @@ impl GuardQuery {
                 let sent = own_env.now();
                 own.borrow_mut().under_way = Some(sent);
                 let answer = client.ask("GET", &path, &body).await;
-                let mut taken = own.borrow_mut();
-                taken.under_way = None;
-                match answer {
-                    Ok(_) => taken.ms.push((own_env.now() - sent).as_secs_f64() * 1e3),
-                    Err(_) => taken.failed += 1,
-                }
-                drop(taken);
+                let took_ms = (own_env.now() - sent).as_secs_f64() * 1e3;
+                own.borrow_mut().answered(answer.is_ok().then_some(took_ms));
                 own_env.sleep_until((sent + EVERY).max(own_env.now())).await;
             }
         });
