@@ -32,3 +32,20 @@ fn a_case_is_the_same_each_time_with_its_probes() {
     assert_eq!(one["cases"][0]["verdicts"][0], "latency");
     assert_eq!(one, bench("66", &[]));
 }
+
+/// A throttle before a slow disk, one slow core, and a throttle before full cores.
+#[test]
+fn a_hand_is_nearly_as_good_as_hindsight_and_nobody_suffers() {
+    let asked =
+        ["diagnose", "--bench", "--steer", "--on", "virtual", "--json", "--seeds", "4,38,52"];
+    let found = json(&narrows(&asked));
+    let cases = found["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 3, "{found:#}");
+    for case in cases {
+        let figure = |name: &str| case[name].as_f64().unwrap();
+        assert!(figure("gain") >= 0.98, "worse than left alone: {case:#}");
+        assert!(figure("of_best") >= 0.9, "{case:#}");
+        assert!(figure("suffered") < 0.01, "{case:#}");
+        assert!(figure("sets") >= 1.0, "it did something: {case:#}");
+    }
+}
