@@ -30,7 +30,8 @@ fn main() {
     }
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let is_chosen = std::env::var_os("RUSTC_LINKER").is_some() || flags.contains("link");
-    if set("TARGET") == "x86_64-unknown-linux-gnu" && !is_chosen {
+    let target = std::env::var("TARGET").unwrap_or_default();
+    if target == "x86_64-unknown-linux-gnu" && !is_chosen {
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
 }

@@ -51,8 +51,8 @@ pub trait Clusters {
     /// The running nodes of a cluster.
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle>;
 
-    /// The REST addresses of a cluster's nodes as a load reaches them, with credentials where there are any. Of a node of
-    /// the virtual world that is its address alone.
+    /// The REST addresses of a cluster's nodes as a load reaches them, with credentials where there are any. Of a node
+    /// of the virtual world that is its address alone.
     ///
     /// # Errors
     /// If TLS cannot be set up.

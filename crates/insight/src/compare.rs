@@ -53,8 +53,8 @@ impl Compared {
         median(&self.laps[run])
     }
 
-    /// By how many per cent it is worse than in the first run; infinite where it was nothing there, negative where it is
-    /// better.
+    /// By how many per cent it is worse than in the first run; infinite where it was nothing there, negative where it
+    /// is better.
     pub fn worse_percent(&self, difference: &Difference) -> f64 {
         let percent = difference.percent.unwrap_or(f64::INFINITY);
         match self.better {

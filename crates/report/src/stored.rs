@@ -263,8 +263,8 @@ impl<'a> Stored<'a> {
             .collect()
     }
 
-    /// When each load of a variant and lap ended: the phases of loads, in their order. Of loads that went on at the same
-    /// time there is one phase for all, and then nothing is known of each.
+    /// When each load of a variant and lap ended: the phases of loads, in their order. Of loads that went on at the
+    /// same time there is one phase for all, and then nothing is known of each.
     fn loads_end_ms(&self) -> Vec<(&str, u32, usize, f64)> {
         let mut found: Vec<(&str, u32, usize, f64)> = Vec::new();
         for line in &self.run.lines {

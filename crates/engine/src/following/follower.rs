@@ -146,14 +146,17 @@ impl Follower {
         }
     }
 
-    /// The lowest operation that the leader must keep.
+    /// The lowest operation that the leader must keep, for this copy or one that takes its place.
     fn needed_from(&self) -> u64 {
         self.note_checkpoint();
         match self.service.core.env.is_planted(planted::LEASE_LEAVES_READS) {
             true => {
                 self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
             }
-            false => self.policy.borrow().needed_from(),
+            false => {
+                let needed = self.policy.borrow().needed_from();
+                self.shard.replicas_need_from().map_or(needed, |from| needed.min(from))
+            }
         }
     }
 

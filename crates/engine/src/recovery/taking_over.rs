@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use policy::failures::GONE;
+use policy::retention::Leases;
 use store::{Operation, Shard};
 
 use super::source_session::{SourceSession, TransferError};
 use super::target::{OPS_AT_ONCE, OPS_BYTES_AT_ONCE, Recovery};
 use crate::planted;
-use crate::replication::take_over;
-use crate::transport::{CallError, Class, Failure, Request, Response, SessionOpened, unexpected};
+use crate::replication::{set_leases, take_over};
+use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
 
 /// How long a target waits until the primary has handed over: longer than that waits for its operations.
 const HAND_OFF_TIMEOUT: Duration = Duration::from_secs(60);
@@ -22,13 +23,11 @@ impl Recovery {
         &self,
         source: &SourceSession,
         store: &Shard,
-        opened: &SessionOpened,
+        leases: &Leases,
     ) -> Result<(), TransferError> {
-        let lowest = opened.leases.iter().map(|(_, lease)| lease.retaining_seq_no).min();
+        let lowest = leases.iter().map(|(_, lease)| lease.retaining_seq_no).min();
         let end = store.log_complete_from();
-        let Some(begin) = lowest.filter(|lowest| *lowest < end && opened.commit.is_some()) else {
-            return Ok(());
-        };
+        let Some(begin) = lowest.filter(|lowest| *lowest < end) else { return Ok(()) };
         let mut from = begin;
         while from < end {
             let request = Request::ReadOps {
@@ -70,7 +69,17 @@ impl Recovery {
             allocation_id: self.shard.allocation_id.clone(),
         };
         match core.call(&source.address, Class::Control, request, HAND_OFF_TIMEOUT).await {
-            Ok(Response::HandedOff(context)) => take_over(core, &self.shard, store, *context).await,
+            Ok(Response::HandedOff(context)) => {
+                // Those of followers that began meanwhile are among its leases. It retains what they need, and takes no
+                // writes. Here they come first, or the next flush lets go what is kept for them.
+                set_leases(&self.shard, store, context.leases.clone());
+                let kept = self.keep_history(source, store, &context.leases).await;
+                kept.map_err(|error| {
+                    let reason = format!("what leases retain could not be read: {error}");
+                    Failure::new(409, "recovery_failed_exception", reason)
+                })?;
+                take_over(core, &self.shard, store, *context).await
+            }
             Ok(_) => Err(unexpected()),
             Err(CallError::Failed(failure)) => Err(failure),
             Err(lost) => {

@@ -262,7 +262,7 @@ impl Recovery {
         *own = Some(store.clone());
         set_leases(&self.shard, &store, opened.leases.clone());
         if self.shard.takes_over() {
-            self.keep_history(source, &store, opened).await?;
+            self.keep_history(source, &store, &opened.leases).await?;
         }
         self.shard.set_store(store.clone());
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);

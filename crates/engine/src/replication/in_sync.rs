@@ -23,7 +23,14 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a primary waits for the manager to take a failed copy out of the in-sync set: less than a write waits.
 const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);
 
-type Replica = (String, Task<Result<Option<u64>, CallError>>);
+/// A copy that was sent operations.
+pub(super) struct Replica {
+    id: String,
+    /// The operation that it would read from if it became the primary of a follower: that after the global checkpoint
+    /// that it is told.
+    needs_from: u64,
+    task: Task<Result<Option<u64>, CallError>>,
+}
 
 /// Starts sending operations to every replica that is in sync or tracked.
 pub(super) fn send_to_replicas(
@@ -64,7 +71,8 @@ pub(super) fn send_to_replicas(
                 _ => Err(CallError::Failed(unexpected())),
             }
         });
-        replicas.push((id.clone(), task));
+        let needs_from = global_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
+        replicas.push(Replica { id: id.clone(), needs_from, task });
     }
     replicas
 }
@@ -77,13 +85,14 @@ async fn await_replicas(
     replicas: Vec<Replica>,
 ) -> Result<(), Failure> {
     let mut failed = Vec::new();
-    for (id, task) in replicas {
+    for Replica { id, needs_from, task } in replicas {
         let answer = task.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())));
         match answer {
             Ok(checkpoint) => {
                 let mut copies = shard.copies.borrow_mut();
                 let copy = copies.entry(id).or_default();
                 copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
+                copy.needs_from = copy.needs_from.max(Some(needs_from));
             }
             Err(_) if core.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
             Err(error) => failed.push(mark_copy_stale(core, shard, &id, &error.to_string())),
@@ -118,7 +127,7 @@ pub(super) async fn finish(
         _ => Ok(()),
     };
     if core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_REPLICAS) {
-        replicas.into_iter().for_each(|(_, task)| task.detach());
+        replicas.into_iter().for_each(|replica| replica.task.detach());
         return synced.map_err(ApplyError::Store);
     }
     // Also where this disk failed: a dropped send leaves a copy without what the others got.

@@ -120,6 +120,8 @@ impl FollowedCopies {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tracked {
     pub(crate) local_checkpoint: Option<u64>,
+    /// The operation that it would read from if it became the primary of a follower; none while it was told nothing.
+    pub(crate) needs_from: Option<u64>,
     /// New writes go to it.
     pub(crate) tracked: bool,
     /// It is about to be in sync: the global checkpoint waits for it already.
@@ -254,6 +256,12 @@ impl LocalShard {
 
     pub(crate) fn term(&self) -> u64 {
         self.term.get()
+    }
+
+    /// The lowest operation that one of its replicas would read from if it became the primary of a follower: a copy
+    /// hears of the global checkpoint with the next operations only.
+    pub(crate) fn replicas_need_from(&self) -> Option<u64> {
+        self.copies.borrow().values().filter_map(|copy| copy.needs_from).min()
     }
 
     pub(crate) fn set_store(&self, store: Shard) {

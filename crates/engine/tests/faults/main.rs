@@ -240,8 +240,9 @@ fn nothing_is_lost_where_copies_move() {
             Scenario::of(&case)
         );
     }
-    let moved = sum.moved_primaries.min(sum.moved_replicas);
-    assert!(moved > ran / 2, "hardly anything was moved");
+    // Most runs have no replicas that could move.
+    let moved = sum.moved_primaries > ran && sum.moved_replicas > ran / 5;
+    assert!(moved, "hardly anything was moved");
 }
 
 /// Bugs of moves are found soon by runs with moves.
@@ -267,7 +268,7 @@ fn replay(text: &str) {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 24] = [
+const FAILED_ONCE: [(&str, &str); 26] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -327,6 +328,15 @@ const FAILED_ONCE: [(&str, &str); 24] = [
     ),
     ("pair:1500018551", "the same, on a leader without replicas"),
     ("pair:1600011438", "the same, where a node had joined twice"),
+    (
+        "moving:581398022/1.5.9/256",
+        "a follower that began while its leader's primary moved had a lease on what the new primary did not have",
+    ),
+    (
+        "moving:97000152/1.6.9/2",
+        "a replica that became the primary of a follower read from where its leader keeps nothing any more: it had not \
+         heard of the last global checkpoint",
+    ),
     (
         "at-rest:43000791/0.2/4",
         "a replica was explained in place of its primary, whose copy was gone",

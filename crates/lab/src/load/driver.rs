@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use world::{Env, Task, Time};
 
+use super::client::Client;
 use super::deadlines::Deadlines;
 use super::scroll::ask_pages;
 use super::{Failure, HostTurn, Load, Next, Recorder, Request, Requests, Sample, Starts};
@@ -18,28 +19,6 @@ use crate::error::Error;
 const LOOK_PART: u32 = 20;
 const LOOK_MIN: Duration = Duration::from_millis(1);
 const LOOK_MAX: Duration = Duration::from_millis(100);
-
-/// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// HTTP status.
-    pub status: u16,
-    /// Bytes of the body.
-    pub bytes: u64,
-}
-
-/// Sends requests one after another, over connections of its own that it keeps.
-#[allow(async_fn_in_trait, reason = "clients live on one thread, as worlds do")]
-pub trait Client: 'static {
-    /// Asks a host, by its number, and reads the whole answer.
-    async fn ask(&mut self, host: usize, request: &Request) -> Result<Reply, Failure>;
-
-    /// The beginning of the last answer's body: a kilobyte of it at least.
-    fn body(&self) -> &[u8];
-
-    /// Closes the connection to a host, whose answer was given up.
-    fn give_up(&mut self, host: usize);
-}
 
 /// A load while it goes on, seen from any thread.
 #[derive(Debug, Default)]

@@ -8,7 +8,8 @@ use record::LoadFigures;
 use rest::{RestMessage, RestRequest};
 use world::{Connection, Env};
 
-use super::driver::{Client, Live, Reply, drive};
+use super::client::{Client, Reply};
+use super::driver::{Live, drive};
 use super::{Failure, Load, Operation, Request};
 use crate::error::Error;
 

@@ -6,9 +6,9 @@
 //! | `operation` | what is sent: method, path, body, parameters drawn from a seed; when an answer is a good one. Pure |
 //! | `hosts` | which host is next, and which is left out for a while. Pure |
 //! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
-//! | `scroll` | the further pages of a search |
+//! | `client`, `scroll` | [`Client`]: what requests are sent through; the further pages of a search |
 //! | `deadlines` | giving up on answers, for all clients at once |
-//! | `driver` | [`drive`]: N clients on one event loop, against anything that is a [`Client`] |
+//! | `driver` | [`drive`]: N clients on one event loop, against anything that is one |
 //! | `messages` | a load in the virtual world, and its client |
 //! | `sockets`, `threads` | one of the real world; a load on threads of its own: [`start`] |
 //!
@@ -16,6 +16,7 @@
 //! loop a cluster that stalls is charged with every request that would have been sent meanwhile (no coordinated
 //! omission).
 
+mod client;
 mod deadlines;
 mod driver;
 mod hosts;
@@ -29,7 +30,8 @@ mod threads;
 
 use std::time::Duration;
 
-pub use driver::{Client, Live, Reply, drive};
+pub use client::{Client, Reply};
+pub use driver::{Live, drive};
 pub use hosts::HostTurn;
 pub use messages::{MessageClient, in_virtual_time};
 pub use operation::{BulkPart, Check, Content, Draw, Operation, Request, Requests};

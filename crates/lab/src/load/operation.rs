@@ -304,7 +304,8 @@ impl Operation {
                 Ok(Box::new(part.requests(seed, first, step)?))
             }
             Content::Corpora(parts) => {
-                // Each is opened now: a file that is missing or damaged at its beginning is found before anything is sent.
+                // Each is opened now: a file that is missing or damaged at its beginning is found before anything is
+                // sent.
                 let parts = parts.iter().map(|part| part.requests(seed, first, step));
                 Ok(Box::new(OneAfterAnother(parts.collect::<Result<_, _>>()?)))
             }

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::driver::{Client, Reply};
+use super::client::{Client, Reply};
 use super::operation::text_after;
 use super::{Check, Failure, Request};
 
-/// Asks for a search and the pages after its first one; the answer is that of the last page, its bytes those of all. The
-/// scroll is cleared at the end, as far as the cluster does it: it ends by itself soon after.
+/// Asks for a search and the pages after its first one; the answer is that of the last page, its bytes those of all.
+/// The scroll is cleared at the end, as far as the cluster does it: it ends by itself soon after.
 pub(super) async fn ask_pages<C: Client>(
     client: &mut C,
     host: usize,

@@ -1,4 +1,5 @@
-//! The same track where documents have sizes and no words: in virtual time a search costs and counts, and finds nothing.
+//! The same track where documents have sizes and no words: in virtual time a search costs and counts, and finds
+//! nothing.
 
 use std::collections::BTreeMap;
 

@@ -5,8 +5,9 @@
 //! | `params` | `--track-params` |
 //! | `render` | collecting parts, Jinja, and from which line of which file each value came |
 //! | `reader` | values with their places, and what is wrong with them |
+//! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
 //! | `operations` | what an operation sends: requests of a load, or steps |
-//! | `bulk` | corpora: which files hold documents, and what generates those that are missing |
+//! | `bulk` | which files hold the documents of a corpus, and what generates those that are missing |
 //! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
 //! | `open` | the track's own file, its indices and the challenge that is run |
 //! | `rename`, `counts` | the same track on indices of other names; with searches that count, for virtual time |
@@ -15,6 +16,8 @@
 //! of the challenge can be run without it, when that is asked for.
 
 mod bulk;
+mod context;
+mod corpora;
 mod counts;
 mod open;
 mod operations;

@@ -6,8 +6,9 @@ use std::path::Path;
 use query::json::{Node, Value as Json, document};
 use serde_json::{Value, json};
 
-use super::bulk;
-use super::operations::{Context, Index, Refusal};
+use super::context::{Context, Index};
+use super::corpora::corpus;
+use super::operations::Refusal;
 use super::reader::{Object, Reader};
 use super::render::{Files, Place, Rendered};
 use super::tasks::{self, Schedule};
@@ -73,8 +74,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track, Error> {
     reader.only(&top, "a track", &KNOWN);
     let indices = indices(&files, &reader, &top, options)?;
     let corpora = top.get("corpora").map_or(&[][..], |node| reader.list(node, "corpora"));
-    let corpora =
-        corpora.iter().map(|node| bulk::corpus(&reader, &reader.object(node, "a corpus")));
+    let corpora = corpora.iter().map(|node| corpus(&reader, &reader.object(node, "a corpus")));
     let context = Context {
         reader: &reader,
         indices,

@@ -1,16 +1,15 @@
 //! What operations send: requests of a load, or steps. One function a type.
 
-use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use query::json::Node;
 use serde_json::{Map, Value, json};
 
-use super::bulk::{self, Corpus};
-use super::reader::{Object, Reader};
+use super::bulk;
+use super::context::{Context, Index, Why};
+use super::reader::Object;
 use super::render::Place;
-use super::{Action, Condition, Request, Step, TrackOptions};
+use super::{Action, Condition, Request, Step};
 use crate::load::{Check, Content, Operation};
 
 /// How long an answer to a request of a load may take, as in Rally.
@@ -62,89 +61,6 @@ const TYPES: [&str; 14] = [
     "put-settings",
     "sleep",
 ];
-
-/// An index of the track.
-pub(super) struct Index {
-    pub(super) name: String,
-    pub(super) body: Value,
-}
-
-/// What operations are read with.
-pub(super) struct Context<'a> {
-    pub(super) reader: &'a Reader<'a>,
-    pub(super) indices: Vec<Index>,
-    pub(super) corpora: Vec<Corpus>,
-    pub(super) options: &'a TrackOptions,
-    /// The text of the track's own Python, where it has any.
-    pub(super) python: Option<String>,
-    /// What is not as in the track.
-    pub(super) changes: RefCell<Vec<String>>,
-}
-
-impl Context<'_> {
-    /// Says once what is not as in the track.
-    pub(super) fn change(&self, sentence: String) {
-        let mut changes = self.changes.borrow_mut();
-        if !changes.contains(&sentence) {
-            changes.push(sentence);
-        }
-    }
-
-    /// The indices of the track as a path has them.
-    fn all_indices(&self) -> String {
-        let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
-        if names.is_empty() { "_all".to_owned() } else { names.join(",") }
-    }
-
-    /// The index that an operation names; `otherwise` where it names none.
-    fn index(&self, object: &Object<'_>, otherwise: impl FnOnce() -> String) -> String {
-        let named = self.reader.texts(object, "index");
-        if named.is_empty() { otherwise() } else { named.join(",") }
-    }
-
-    /// The parameters of a request, as they follow its path.
-    fn query(&self, object: &Object<'_>, own: &[(&str, String)]) -> String {
-        let mut pairs: Vec<(String, String)> =
-            own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        if let Some(params) = object.get("request-params") {
-            for member in self.reader.object(params, "request-params").members {
-                let text = match member.node.plain() {
-                    Value::String(text) => text,
-                    other => other.to_string(),
-                };
-                pairs.retain(|(name, _)| *name != member.name);
-                pairs.push((member.name.to_string(), text));
-            }
-        }
-        let mut out = String::new();
-        for (name, value) in pairs {
-            let sign = if out.is_empty() { '?' } else { '&' };
-            let _ = write!(out, "{sign}{}={}", encoded(&name), encoded(&value));
-        }
-        out
-    }
-
-    fn seconds(&self, object: &Object<'_>, name: &str, otherwise: Duration) -> Duration {
-        let found = self.reader.number(object, name, 0.0);
-        found.map_or(otherwise, |seconds| Duration::from_secs_f64(seconds.min(1e6)))
-    }
-}
-
-/// A value of a query string.
-fn encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'*' | b',' => {
-                out.push(char::from(byte));
-            }
-            other => {
-                let _ = write!(out, "%{other:02X}");
-            }
-        }
-    }
-    out
-}
 
 /// What cannot be run here.
 #[derive(Clone, Debug)]
@@ -248,9 +164,6 @@ fn unknown_type(context: &Context<'_>, kind: &str) -> String {
 fn send(name: &str, content: Content) -> Action {
     Action::Send(Operation { name: name.to_owned(), content })
 }
-
-/// Why something is refused: the word that it stands under, and a sentence.
-pub(super) type Why = (String, String);
 
 fn search(
     context: &Context<'_>,

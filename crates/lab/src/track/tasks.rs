@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use query::json::{Node, Value as Json};
 
-use super::operations::{self, Context, Known, Refusal};
+use super::context::Context;
+use super::operations::{self, Known, Refusal};
 use super::reader::Object;
 use super::{Action, CompletedBy, Element, Task};
 use crate::load::{Arrival, Extent};

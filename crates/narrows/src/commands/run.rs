@@ -25,8 +25,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml; a track of Rally or a workload
-    /// of OpenSearch Benchmark by its track.json or workload.json, or by their folder.
+    /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml; a track of Rally or a
+    /// workload of OpenSearch Benchmark by its track.json or workload.json, or by their folder.
     plan: String,
     /// Where the clusters live: embedded (real processes on this machine), virtual (the same, simulated),
     /// opensearch (started for the run, one JVM a node; the first use fetches it with mvn), or the URL of a
@@ -63,8 +63,8 @@ pub(crate) struct Args {
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
-    /// Also write the run into this Elasticsearch or OpenSearch, as Rally stores races, results and metrics. A store that
-    /// is away is waited for two minutes; `narrows store` writes it later.
+    /// Also write the run into this Elasticsearch or OpenSearch, as Rally stores races, results and metrics. A store
+    /// that is away is waited for two minutes; `narrows store` writes it later.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and what
-//! is said of one that cannot be run.
+//! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and
+//! what is said of one that cannot be run.
 
 use std::path::{Path, PathBuf};
 

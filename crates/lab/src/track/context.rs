@@ -1,0 +1,91 @@
+//! What the operations of a track are read with.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::TrackOptions;
+use super::corpora::Corpus;
+use super::reader::{Object, Reader};
+
+/// What is not sent as it is in a query string.
+const SENT: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'*').remove(b',');
+
+/// Why something is refused: the word that it stands under, and a sentence.
+pub(super) type Why = (String, String);
+
+/// An index of the track.
+pub(super) struct Index {
+    pub(super) name: String,
+    pub(super) body: Value,
+}
+
+/// What operations are read with.
+pub(super) struct Context<'a> {
+    pub(super) reader: &'a Reader<'a>,
+    pub(super) indices: Vec<Index>,
+    pub(super) corpora: Vec<Corpus>,
+    pub(super) options: &'a TrackOptions,
+    /// The text of the track's own Python, where it has any.
+    pub(super) python: Option<String>,
+    /// What is not as in the track.
+    pub(super) changes: RefCell<Vec<String>>,
+}
+
+impl Context<'_> {
+    /// Says once what is not as in the track.
+    pub(super) fn change(&self, sentence: String) {
+        let mut changes = self.changes.borrow_mut();
+        if !changes.contains(&sentence) {
+            changes.push(sentence);
+        }
+    }
+
+    /// The indices of the track as a path has them.
+    pub(super) fn all_indices(&self) -> String {
+        let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
+        if names.is_empty() { "_all".to_owned() } else { names.join(",") }
+    }
+
+    /// The index that an operation names; `otherwise` where it names none.
+    pub(super) fn index(&self, object: &Object<'_>, otherwise: impl FnOnce() -> String) -> String {
+        let named = self.reader.texts(object, "index");
+        if named.is_empty() { otherwise() } else { named.join(",") }
+    }
+
+    /// The parameters of a request, as they follow its path.
+    pub(super) fn query(&self, object: &Object<'_>, own: &[(&str, String)]) -> String {
+        let mut pairs: Vec<(String, String)> =
+            own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        if let Some(params) = object.get("request-params") {
+            for member in self.reader.object(params, "request-params").members {
+                let text = match member.node.plain() {
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                };
+                pairs.retain(|(name, _)| *name != member.name);
+                pairs.push((member.name.to_string(), text));
+            }
+        }
+        let mut out = String::new();
+        for (name, value) in pairs {
+            let sign = if out.is_empty() { '?' } else { '&' };
+            let _ = write!(
+                out,
+                "{sign}{}={}",
+                utf8_percent_encode(&name, &SENT),
+                utf8_percent_encode(&value, &SENT)
+            );
+        }
+        out
+    }
+
+    pub(super) fn seconds(&self, object: &Object<'_>, name: &str, otherwise: Duration) -> Duration {
+        let found = self.reader.number(object, name, 0.0);
+        found.map_or(otherwise, |seconds| Duration::from_secs_f64(seconds.min(1e6)))
+    }
+}

@@ -1,0 +1,71 @@
+//! The corpora that a track declares.
+
+use super::reader::{Object, Reader};
+
+/// A corpus of the track.
+pub(super) struct Corpus {
+    pub(super) name: String,
+    pub(super) sets: Vec<DocumentSet>,
+}
+
+/// A file of documents, as the track declares it.
+pub(super) struct DocumentSet {
+    pub(super) file: String,
+    pub(super) documents: u64,
+    pub(super) target: Option<String>,
+    /// Why it cannot be sent, if it cannot.
+    pub(super) refused: Option<String>,
+}
+
+/// Reads a corpus.
+pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
+    let known = [
+        "name",
+        "meta",
+        "base-url",
+        "source-format",
+        "target-index",
+        "target-type",
+        "target-data-stream",
+        "includes-action-and-meta-data",
+        "documents",
+        "document-count",
+        "source-file",
+        "compressed-bytes",
+        "uncompressed-bytes",
+        "document-file-parts",
+    ];
+    reader.only(object, "a corpus", &known);
+    let name = reader.text(object, "name").unwrap_or_default();
+    let declared =
+        |of: &Object<'_>, member: &str| of.get(member).is_some() || object.get(member).is_some();
+    let truth = |of: &Object<'_>, member: &str| {
+        let own = reader.bool(of, member).or_else(|| reader.bool(object, member));
+        own.unwrap_or(false)
+    };
+    let set = |node| {
+        let set = reader.object(node, "documents");
+        reader.only(&set, "a set of documents", &known);
+        let file = reader.text(&set, "source-file");
+        if file.is_none() {
+            reader.wrong(node, "", "a set of documents has a source-file");
+        }
+        let refused = if truth(&set, "includes-action-and-meta-data") {
+            Some("files that bring their own actions are not sent yet".to_owned())
+        } else if declared(&set, "target-data-stream") {
+            Some("documents are not sent to data streams".to_owned())
+        } else {
+            None
+        };
+        DocumentSet {
+            file: file.unwrap_or_default(),
+            documents: reader.whole(&set, "document-count", 1, u64::MAX / 2).unwrap_or(0),
+            target: reader
+                .text(&set, "target-index")
+                .or_else(|| reader.text(object, "target-index")),
+            refused,
+        }
+    };
+    let sets = object.get("documents").map_or(&[][..], |node| reader.list(node, "documents"));
+    Corpus { name, sets: sets.iter().map(set).collect() }
+}
