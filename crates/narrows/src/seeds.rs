@@ -1,7 +1,7 @@
 //! Plans in virtual time, each with several seeds, side by side. A run in virtual time has one thread, so that as many
 //! go on at once as there are cores.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::rc::Rc;
@@ -246,7 +246,28 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
             Some(curve.nodes.iter().find(|curve| curve.node == node)?.max_cores)
         }
         Quantity::DoneAfter(seconds) => shards_done(run, name, seconds).map(f64::from),
+        Quantity::SearchesOf(node) => {
+            let (mut those, others): (Vec<_>, Vec<_>) =
+                searches(summary, name).into_iter().partition(|(other, _)| other == node);
+            let mean = others.iter().map(|(_, count)| count).sum::<f64>() / others.len() as f64;
+            those.pop().map(|(_, count)| count / mean)
+        }
+        Quantity::SearchesSpread => {
+            let counts = || searches(summary, name).into_values();
+            Some(counts().reduce(f64::max)? / counts().reduce(f64::min)?)
+        }
     }
+}
+
+/// Searches of shards that each node ran in all laps of a variant; only nodes that ran any.
+fn searches(summary: &Summary<'_>, variant: &str) -> BTreeMap<String, f64> {
+    let load = summary.loads.iter().find(|load| load.variant == variant);
+    let laps = load.into_iter().flat_map(|load| &load.laps);
+    let mut found = BTreeMap::new();
+    for (node, count) in laps.flat_map(|lap| &lap.searches).filter(|(_, count)| **count > 0) {
+        *found.entry(node.clone()).or_default() += *count as f64;
+    }
+    found
 }
 
 #[cfg(test)]

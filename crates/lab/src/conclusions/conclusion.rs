@@ -45,6 +45,10 @@ pub enum Quantity {
     PeakCores(&'static str),
     /// Shards that were recovered after so many seconds.
     DoneAfter(f64),
+    /// Searches of shards that the node ran, over what each other node ran that ran any, in the mean.
+    SearchesOf(&'static str),
+    /// Searches of shards of the node that ran most, over those of the node that ran least of all that ran any.
+    SearchesSpread,
 }
 
 /// A number: what is measured of a row.

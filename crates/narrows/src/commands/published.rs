@@ -230,6 +230,7 @@ fn unit(measure: &Measure) -> Unit {
             Quantity::Busy(_) | Quantity::HeldBy(_) => Unit::Share,
             Quantity::PeakCores(_) => Unit::Cores,
             Quantity::DoneAfter(_) => Unit::Shards,
+            Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },
         _ => Unit::Times,
     }
