@@ -66,8 +66,7 @@ fn write_causes(out: &mut String) {
 }
 
 /// Files of `record` with the types of what a run leaves behind.
-const RECORDS: [&str; 7] =
-    ["manifest", "row", "line", "load", "follow", "stream", "observation"];
+const RECORDS: [&str; 7] = ["manifest", "row", "line", "load", "follow", "stream", "observation"];
 
 /// The public fields of the structs in a file and the variants of its enums as they are written, those with fields of
 /// their own before them, with what their comments say: type, then name and words.
