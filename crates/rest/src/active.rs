@@ -62,6 +62,12 @@ impl Active {
         self == Active::Count(0)
             || node.core().wait_for_state(limit, |state| self.holds(state, index)).await
     }
+
+    /// As [`Active::wait`], and until every node knows of it: for an index that has just been created.
+    pub(super) async fn wait_everywhere(self, node: &Node, index: &str, limit: Duration) -> bool {
+        self == Active::Count(0)
+            || node.core().wait_for_published(limit, |state| self.holds(state, index)).await
+    }
 }
 
 #[cfg(test)]

@@ -98,7 +98,8 @@ pub(super) async fn follow(call: Call) -> Result<Reply, Failure> {
         FollowRequest { follower, alias: remote_cluster, leader_index, settings, parameters };
     following::follow(call.node.following(), request).await?;
     // Without waiting the field answers `false`, whatever the shards are.
-    let acked = active != Active::Count(0) && active.wait(&call.node, call.index(), limit).await;
+    let acked =
+        active != Active::Count(0) && active.wait_everywhere(&call.node, call.index(), limit).await;
     Ok(json!({
         "follow_index_created": true,
         "follow_index_shards_acked": acked,

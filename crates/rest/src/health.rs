@@ -39,7 +39,12 @@ pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
     let expression = call.indices();
     let lost = || call.node.manager_missing();
     let done = |state: &ClusterState| lost().is_some() || wanted.met(state, expression);
-    let met = call.node.core().wait_for_state(limit, done).await;
+    let waits =
+        KNOWN.iter().any(|name| name.starts_with("wait_for_") && call.query.get(name).is_some());
+    let met = match waits {
+        true => call.node.core().wait_for_published(limit, done).await,
+        false => call.node.core().wait_for_state(limit, done).await,
+    };
     if let Some(failure) = lost() {
         return Err(failure);
     }

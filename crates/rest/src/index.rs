@@ -73,7 +73,7 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
     active.check(&index, replicas(&settings)?)?;
     let event = Event::CreateIndex { index: index.clone(), settings, mappings, aliases };
     call.node.core().submit(event).await?;
-    let enough = active.wait(&call.node, &index, limit).await;
+    let enough = active.wait_everywhere(&call.node, &index, limit).await;
     Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
 }
 

@@ -141,7 +141,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply, Failure> {
         let (from, to) = (from.clone(), to.clone());
         let request = RollOver { alias, from, to: to.clone(), settings, mappings, aliases };
         call.node.core().submit(Event::RollOver(Box::new(request))).await?;
-        acked = active.wait(&call.node, &to, limit).await;
+        acked = active.wait_everywhere(&call.node, &to, limit).await;
     }
     Ok(json!({
         "acknowledged": is_due && !dry_run,

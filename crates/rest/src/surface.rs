@@ -41,7 +41,6 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ),
     ("it adds details, or explanations for people", "error_trace human include_segment_file_sizes"),
     ("the answer has it in any case", "full_id include_disk_info include_yes_decisions"),
-    ("events of the manager do not wait for others", "wait_for_events"),
 ];
 
 /// All that is refused.

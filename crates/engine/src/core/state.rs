@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::shared::Core;
 use crate::settings::Settings;
-use crate::state::ClusterState;
+use crate::state::{ClusterState, Event};
 use crate::transport::{Failure, Publication};
 
 impl Core {
@@ -100,6 +100,22 @@ impl Core {
             }
         };
         self.env.timeout(limit, waiting).await.is_ok()
+    }
+
+    /// As [`Core::wait_for_state`], and until every node has been sent that state: whoever is answered may ask another
+    /// node next. In Elasticsearch the master is asked, which applies a state only after all others have.
+    pub async fn wait_for_published(
+        &self,
+        limit: Duration,
+        done: impl Fn(&ClusterState) -> bool,
+    ) -> bool {
+        let give_up = self.env.now() + limit;
+        if !self.wait_for_state(limit, done).await {
+            return false;
+        }
+        let left = give_up - self.env.now();
+        let published = self.env.timeout(left, self.submit(Event::Nothing)).await;
+        published.is_ok_and(|answer| answer.is_ok())
     }
 
     /// Waits until a node is no longer in the cluster.

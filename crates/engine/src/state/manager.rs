@@ -113,7 +113,7 @@ fn apply_one(
         }
         Event::RetryFailed => Ok(retry_failed(state)),
         Event::Reroute { commands } => commands::run(state, now_ms, &commands),
-        Event::DelayEnded => Ok(Vec::new()),
+        Event::DelayEnded | Event::Nothing => Ok(Vec::new()),
         Event::PlaceIndex(placed) => placed::place_index(state, now_ms, *placed),
         Event::LookForRoom => Ok(retry(state, ShardCopy::waits_for_room, MAX_RETRIES - 1)),
     }

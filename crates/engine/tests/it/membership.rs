@@ -1,13 +1,16 @@
 //! What members know of the cluster.
 
+use std::time::Duration;
+
+use engine::Node;
 use engine::transport::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 use world::Env;
 
 use crate::common::between::cluster_behind;
-use crate::common::eventually;
+use crate::common::{ask, eventually};
 
-both_worlds!(a_state_that_was_missed_is_asked_for,);
+both_worlds!(a_state_that_was_missed_is_asked_for, health_that_was_waited_for_is_so_on_every_node,);
 
 /// A publication that is lost, and no other after it: the next check says that there was one.
 async fn a_state_that_was_missed_is_asked_for(env: Env) {
@@ -20,4 +23,38 @@ async fn a_state_that_was_missed_is_asked_for(env: Env) {
     let version = |number| cluster.node(number).state().version;
     eventually(&env, "both nodes have the same state", async || version(1) == version(0)).await;
     cluster.stop().await;
+}
+
+/// The manager knows a state before the others do. Whoever waited for it asks another node next, and must find it there.
+async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 3, 2).await;
+    // One replica more than there are nodes for.
+    let body = json!({ "settings": { "number_of_replicas": 3 } });
+    cluster.must("PUT", "/a", body).await;
+    let path = "/_cluster/health/a?wait_for_active_shards=3&timeout=30s";
+    cluster.must("GET", path, Value::Null).await;
+    between.hold(|request| matches!(request, Request::Publish(_)));
+    let node = cluster.node(0).clone();
+    let fewer = env.spawn("changes replicas", async move {
+        ask(&node, "PUT", "/a/_settings", json!({ "number_of_replicas": 2 })).await
+    });
+    eventually(&env, "one node is behind", async || between.held() > 0).await;
+    let (first, last) = (cluster.node(0).clone(), cluster.node(2).clone());
+    assert_eq!(
+        (status(&first, "").await, status(&last, "").await),
+        ("green".into(), "yellow".into())
+    );
+    let waiting = env.spawn("waits for green, then asks another", async move {
+        (status(&first, "wait_for_status=green&timeout=30s").await, status(&last, "").await)
+    });
+    env.sleep(Duration::from_millis(300)).await;
+    between.be_honest();
+    assert_eq!(waiting.await.unwrap(), ("green".into(), "green".into()));
+    assert_eq!(fewer.await.unwrap().0, 200);
+    cluster.stop().await;
+}
+
+async fn status(node: &Node, wait: &str) -> String {
+    let path = format!("/_cluster/health/a?{wait}");
+    ask(node, "GET", &path, Value::Null).await.1["status"].as_str().unwrap().to_owned()
 }

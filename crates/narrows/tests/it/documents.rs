@@ -83,14 +83,19 @@ impl Drop for Group {
 struct Page<'a> {
     name: &'a str,
     dir: tempfile::TempDir,
-    /// In place of 9200.
+    /// In place of 9200; and 9300 to 9600 are as far from it.
     port: u16,
     background: Vec<Group>,
 }
 
 impl Page<'_> {
     fn shell(&self, block: &Block) -> Command {
-        let mut commands = block.commands.replace("9200", &self.port.to_string());
+        let mut commands = block.commands.clone();
+        for hundreds in 0..=4 {
+            let (written, here) = (9200 + 100 * hundreds, self.port + 100 * hundreds);
+            commands = commands.replace(&format!(":{written}"), &format!(":{here}"));
+            commands = commands.replace(&format!("--port {written}"), &format!("--port {here}"));
+        }
         if let Some(more) = &block.with {
             let with = |line: &str| match line.split_once(" > ") {
                 Some((command, file)) if line.starts_with("narrows ") => {
@@ -211,16 +216,23 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
         "compare.md",
         "tracks.md",
     ];
-    for name in pages() {
-        let path = docs().join(&name);
+    let pages = pages();
+    for name in &pages {
+        let path = docs().join(name);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(run.contains(&name.as_str()), !blocks(&text).is_empty(), "{name}");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
             if link.is_empty() || link.contains("://") {
                 continue;
             }
-            let target = path.parent().unwrap().join(link);
-            assert!(target.exists(), "docs/{name}: {link} leads nowhere");
+            let target = path.parent().unwrap().join(link).canonicalize();
+            let target = target.unwrap_or_else(|_| panic!("docs/{name}: {link} leads nowhere"));
+            // mdBook renders what is in the table of contents, and copies files below docs/ that are no Markdown.
+            let page = target.strip_prefix(docs().canonicalize().unwrap());
+            let page = page.unwrap_or_else(|_| panic!("docs/{name}: {link} leads out of docs/"));
+            let page = page.to_str().unwrap().to_owned();
+            let is_there = !page.ends_with(".md") || pages.contains(&page);
+            assert!(is_there, "docs/{name}: {link} is not in SUMMARY.md");
         }
     }
     // What a reader sees comes first, and the proof that it is better last.

@@ -66,25 +66,40 @@ fn write_causes(out: &mut String) {
 }
 
 /// Files of `record` with the types of what a run leaves behind.
-const RECORDS: [&str; 6] = ["manifest", "row", "line", "load", "follow", "stream"];
+const RECORDS: [&str; 7] = ["manifest", "row", "line", "load", "follow", "stream", "observation"];
 
-/// The public fields of the structs in a file, with what their comments say: struct, then field and words.
+/// The public fields of the structs in a file and the variants of its enums as they are written, those with fields of
+/// their own before them, with what their comments say: type, then name and words.
 fn fields(source: &str) -> BTreeMap<String, Vec<(String, String)>> {
     let (mut found, mut of, mut words) = (BTreeMap::new(), None::<String>, Vec::new());
+    let mut variant = None::<String>;
     for line in source.lines().map(str::trim) {
         if let Some(comment) = line.strip_prefix("/// ") {
             words.push(comment.to_owned());
             continue;
         }
-        if let Some(rest) = line.strip_prefix("pub struct ") {
+        let is_enum = line.starts_with("pub enum ");
+        if let Some(rest) = line.strip_prefix("pub struct ").or(line.strip_prefix("pub enum ")) {
             of = rest.split([' ', '<']).next().map(str::to_owned);
+            variant = is_enum.then(String::new);
         } else if line == "}" {
             of = None;
-        } else if let (Some(of), Some(rest)) = (&of, line.strip_prefix("pub "))
-            && let Some((name, _)) = rest.split_once(": ")
+        } else if let Some(of) = &of
+            && !words.is_empty()
         {
+            let name = match &mut variant {
+                None => line.strip_prefix("pub ").and_then(|rest| rest.split(": ").next()),
+                Some(variant) if line.starts_with(char::is_uppercase) => {
+                    *variant = snake_case(line.split([',', ' ', '(']).next().unwrap_or_default());
+                    Some("")
+                }
+                Some(_) => line.split(": ").next(),
+            };
+            let of_variant = variant.iter().map(String::as_str);
+            let parts = of_variant.chain(name).filter(|part| !part.is_empty());
+            let name = name.map(|_| parts.collect::<Vec<_>>().join("."));
             let fields: &mut Vec<_> = found.entry(of.clone()).or_default();
-            fields.push((name.to_owned(), words.join(" ")));
+            fields.extend(name.map(|name| (name, words.join(" "))));
         }
         if !line.starts_with("#[") {
             words.clear();
@@ -93,10 +108,20 @@ fn fields(source: &str) -> BTreeMap<String, Vec<(String, String)>> {
     found
 }
 
+/// `LinkRate` as it is written: `link_rate`.
+fn snake_case(name: &str) -> String {
+    let part = |letter: char| match letter.is_uppercase() {
+        true => format!("_{}", letter.to_lowercase()),
+        false => letter.to_string(),
+    };
+    name.chars().map(part).collect::<String>().trim_start_matches('_').to_owned()
+}
+
 fn write_records(out: &mut String) {
     out.push_str(
         "\n## Records\nA run leaves a directory: `manifest.json` is a Manifest, `rows.jsonl` has a Row for each variant \
-         and lap, `lines.jsonl`\nwhat happened in order. `narrows show --json` has medians of the rows.\n",
+         and lap, `lines.jsonl`\nwhat happened in order, each a Line. `narrows show --json` has medians of the rows. \
+         Recordings of live clusters\nhold an Observation in each line that has one.\n",
     );
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/src");
     for file in RECORDS {
@@ -122,6 +147,9 @@ fn the_reference_is_what_the_program_says() {
         "### narrows dcp serve\n",
         "`indices.recovery.max_bytes_per_sec`",
         "| `plan_text` |",
+        "| `link_rate` |",
+        "| `phase.lap` |",
+        "| `leader_checkpoint` |",
         "### Row\n",
     ] {
         assert!(made.contains(part), "{part}");

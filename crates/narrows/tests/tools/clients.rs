@@ -365,9 +365,10 @@ pub fn the_matrix_of_clients_is_what_is_run() {
         "| client | version | presented as | what is run |\n| --- | --- | --- | --- |\n",
     );
     for client in Client::all() {
-        let file = format!("../crates/narrows/tests/clients/{}", client.program);
         let what = match client.kind() {
-            Use::Program | Use::Race => format!("[{}]({file})", client.program),
+            Use::Program | Use::Race => {
+                format!("`crates/narrows/tests/clients/{}`", client.program)
+            }
             Use::Copies => "settings, mapping and documents of an index, out and in".to_owned(),
         };
         let Client { name, version, releases, .. } = client;

@@ -1,9 +1,20 @@
 //! A view as lines: for logs, for pipes, and for terminals that cannot be drawn on.
 
-use insight::diagnosis::TimeToGreen;
+use insight::diagnosis::{NodePace, TimeToGreen};
 
 use super::view::{View, node_cells, recovery_cells};
 use crate::style::plain;
+
+/// Rows of a kind in one view. A log of a large cluster would have a thousand lines a second; `explain --json` has all.
+const ROWS_MAX: usize = 20;
+
+/// The first of some rows, and how many more there are.
+fn first<T>(all: &[T], of: &str, row: impl Fn(&T) -> String) -> Vec<String> {
+    let mut rows: Vec<String> = all.iter().take(ROWS_MAX).map(row).collect();
+    let more = all.len().saturating_sub(ROWS_MAX);
+    rows.extend((more > 0).then(|| format!("  and {more} more {of}")));
+    rows
+}
 
 /// The lines of one view; `t_s` is the time since the first look.
 pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
@@ -13,24 +24,30 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
         lines.push(format!("  {}", plain(trouble)));
         return lines;
     }
-    for pace in &view.recoveries {
+    lines.extend(first(&view.recoveries, "recoveries", |pace| {
         let cells = recovery_cells(pace);
         let done =
             cells.done.map_or_else(|| "-".to_owned(), |done| format!("{:.0} %", done * 100.0));
-        lines.push(format!(
+        format!(
             "  {} {} {} {done} {}, {} now, {} since it changed, eta {}",
             cells.name, cells.path, cells.stage, cells.amount, cells.now, cells.since, cells.eta
-        ));
+        )
+    }));
+    // Those that recover come before those that do not.
+    let idle = |node: &&NodePace| node.as_source.unwrap_or(0) + node.as_target.unwrap_or(0) == 0;
+    let mut nodes: Vec<&NodePace> = view.nodes.iter().collect();
+    if nodes.len() > ROWS_MAX {
+        nodes.sort_by_key(idle);
     }
-    for node in &view.nodes {
+    lines.extend(first(&nodes, "nodes", |node| {
         let [name, cpu, disk, net, paused, recoveries, heap] = node_cells(node);
-        lines.push(format!(
+        format!(
             "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, transfers pausing {paused}, \
              recoveries out/in {recoveries}, heap {heap}"
-        ));
-    }
-    lines.extend(view.followers.iter().map(|line| format!("  follower {line}")));
-    lines.extend(view.waiting.iter().map(|line| format!("  waits: {line}")));
+        )
+    }));
+    lines.extend(first(&view.followers, "followers", |line| format!("  follower {line}")));
+    lines.extend(first(&view.waiting, "copies wait", |line| format!("  waits: {line}")));
     if view.green != TimeToGreen::Now {
         lines.push(format!("  green {}: {}", view.green.words(), view.green.note()));
     }

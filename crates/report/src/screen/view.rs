@@ -70,7 +70,7 @@ impl View {
             .map_or_else(String::new, |id| format!("{}  {} {}", id.name, id.flavour, id.version));
         let cost = last.map(|look| look.cost).unwrap_or_default();
         let mut about = format!(
-            "{}  a look: {} request{}, {}, {:.0} ms",
+            "{}; a look: {} request{}, {}, {:.0} ms",
             place.hosts,
             cost.requests,
             if cost.requests == 1 { "" } else { "s" },
@@ -78,7 +78,7 @@ impl View {
             cost.took_ms
         );
         if let Some(record) = &place.record {
-            about.push_str(&format!("  recorded in {record}"));
+            about.push_str(&format!("; recorded in {record}"));
         }
         let mut recoveries = paces(series);
         recoveries.sort_by_key(|pace| pace.ended);

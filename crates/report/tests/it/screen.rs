@@ -90,6 +90,10 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
     assert_eq!(end("cpu"), end("95 %"), "{text}");
     let plain = plain_lines(&view(), 8.0).join("\n");
     assert!(plain.contains("health yellow") && plain.contains("try "), "{plain}");
+    let waiting = (0..30).map(|n| format!("replica of logs[{n}]")).collect();
+    let plain = plain_lines(&View { waiting, ..view() }, 8.0).join("\n");
+    assert_eq!(plain.matches("waits:").count(), 20, "{plain}");
+    assert!(plain.contains("and 10 more copies wait"), "{plain}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::words;
 
 /// The network holds reads where at least this share of their time is not the leader's work; otherwise the leader does.
 const READ_NETWORK: Threshold = at("read time outside of the leader over read time", 0.5);
-/// Twice the default reads are worth trying.
+/// Fewer reads than the default were somebody's choice. Twice as many are worth trying, and the default at least.
 const READS: Threshold = at("reads under way, by default", 12.0);
 const RAISE: Threshold = at("times the reads to try", 2.0);
 
@@ -23,8 +23,9 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "the lag does not fall, reads are all under way, and most of their time is not the leader's",
         reads: "_ccr/stats total_read_time_millis, total_read_remote_exec_time_millis, outstanding_read_requests",
         thresholds: &[LAG_OPS, CATCHES_UP, READ_NETWORK, READS, RAISE],
-        lift: "max_outstanding_read_requests, max_read_request_size (follow parameters)",
-        default: "12 and 32mb",
+        lift: "max_outstanding_read_requests, max_read_request_operation_count, max_read_request_size (follow \
+               parameters)",
+        default: "12, 5120 and 32mb",
         probe: "double the reads",
     },
     judges: &[Judge::Following(judge)],
@@ -54,7 +55,10 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let fields = "total_read_time_millis, total_read_remote_exec_time_millis";
     let mut evidence = vec![lagging.evidence, Evidence::new(CCR_STATS, fields, times)];
     if let Some(reads) = rise(now.reads, then.reads).filter(|reads| *reads > 0) {
-        let value = format!("{reads}, {:.0} ms each", read_ms / reads as f64);
+        let mut value = format!("{reads}, {:.0} ms each", read_ms / reads as f64);
+        if let Some(ops) = rise(now.ops_read, then.ops_read) {
+            value += &format!(" for {:.0} operations", ops as f64 / reads as f64);
+        }
         evidence.push(Evidence::new(CCR_STATS, "successful_read_requests", value));
     }
     if let Some(bytes) = rise(now.bytes_read, then.bytes_read) {
@@ -70,10 +74,12 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         let action = "look at the leader: its disks, its cores, and what else it serves";
         Finding { lift: Some(Lift::action(action)), ..found }
     } else {
-        let raised = READS.value * RAISE.value;
-        let formula = format!("{raised} reads under way / {}", READS.value);
+        let under_way = now.outstanding_reads.filter(|reads| *reads > 0);
+        let under_way = under_way.map_or(READS.value, |reads| reads as f64);
+        let raised = (under_way * RAISE.value).max(READS.value);
+        let formula = format!("{raised} reads under way / {under_way}");
         Finding {
-            gain: Some(Gain { factor: RAISE.value, formula }),
+            gain: Some(Gain { factor: raised / under_way, formula }),
             next: Some("the link, then the follower's writes".to_owned()),
             ..found
         }

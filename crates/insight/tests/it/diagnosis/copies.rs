@@ -117,6 +117,10 @@ fn followers_read_or_write_too_slowly_or_stop() {
     let reader = only(&with(|_, _| {}));
     assert_eq!(reader.class, Class::FollowerReader);
     assert!(reader.sentence.contains("on the way"), "{}", reader.sentence);
+    assert_eq!(reader.gain.unwrap().factor, 2.0);
+    // Somebody allows it fewer reads than it has by default.
+    let single = only(&with(|f, _| f.outstanding_reads = Some(1)));
+    assert_eq!(single.gain.unwrap().factor, 12.0);
     let leader = only(&with(|f, s| f.read_remote_ms = Some(s * 11_000)));
     assert!(leader.sentence.contains("leader's work"), "{}", leader.sentence);
     let writer = only(&with(|f, s| {
