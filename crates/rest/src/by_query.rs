@@ -1,5 +1,5 @@
-//! `_delete_by_query`, `_update_by_query` and `_reindex`: documents that match are read page by page and written anew or
-//! deleted, each only if nothing else has written it since the first page was read.
+//! `_delete_by_query`, `_update_by_query` and `_reindex`: documents that match are read page by page and written anew
+//! or deleted, each only if nothing else has written it since the first page was read.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -366,7 +366,7 @@ impl Asked {
         };
         let per_second = match query.number::<f64>("requests_per_second")? {
             None => None,
-            Some(rate) if rate == -1.0 => None,
+            Some(-1.0) => None,
             Some(rate) if rate > 0.0 && rate.is_finite() => Some(rate),
             Some(_) => {
                 let reason = "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.";
@@ -408,8 +408,8 @@ impl Asked {
     }
 }
 
-/// Carries it out in a task of its own: where the client goes away the page under way is written whole, and its views are
-/// let go.
+/// Carries it out in a task of its own: where the client goes away the page under way is written whole, and its views
+/// are let go.
 async fn run(node: Node, asked: Asked) -> Result<Reply, Failure> {
     let (answer, answered) = oneshot::channel();
     let node2 = node.clone();

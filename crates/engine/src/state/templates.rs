@@ -1,7 +1,8 @@
 //! What new indices are given by templates, and the events about those.
 //!
-//! As in the field: of the index templates that fit, the one of the highest priority, with its component templates below
-//! it; only where none fits, every legacy template that does, by ascending order. What a request says stands above all.
+//! As in the field: of the index templates that fit, the one of the highest priority, with its component templates
+//! below it; only where none fits, every legacy template that does, by ascending order. What a request says stands
+//! above all.
 
 use std::sync::Arc;
 

@@ -142,7 +142,9 @@ async fn fields_are_told_with_what_can_be_done_with_them(env: Env) {
     )
     .await;
     c.must("PUT", "/b", index(json!({"n": {"type": "double"}, "x": {"type": "keyword"}}))).await;
-    let caps = |kind: &str, searchable: bool, aggregatable: bool| json!({"type": kind, "searchable": searchable, "aggregatable": aggregatable});
+    fn caps(kind: &str, searchable: bool, aggregatable: bool) -> Value {
+        json!({"type": kind, "searchable": searchable, "aggregatable": aggregatable})
+    }
     let said = c.must("GET", "/a/_field_caps?fields=*", Value::Null).await;
     assert_eq!(
         said,
@@ -158,7 +160,11 @@ async fn fields_are_told_with_what_can_be_done_with_them(env: Env) {
     );
     let said =
         c.must("POST", "/_field_caps?include_unmapped", json!({"fields": ["n", "x", "o.p"]})).await;
-    let of = |kind: &str, index: &str, can: bool| json!({"type": kind, "searchable": can, "aggregatable": can, "indices": [index]});
+    let of = |kind: &str, index: &str, can: bool| {
+        let mut caps = caps(kind, can, can);
+        caps["indices"] = json!([index]);
+        caps
+    };
     assert_eq!(
         said,
         json!({"indices": ["a", "b"], "fields": {
