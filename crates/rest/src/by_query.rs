@@ -228,7 +228,8 @@ pub(super) async fn reindex(call: Call) -> Result<Reply, Failure> {
     let manner = Manner::take(&call, &mut body)?;
     let mut part = |name: &str| match body.remove(name) {
         Some(Value::Object(part)) => Ok(part),
-        _ => Err(bad_body(format!("[{name}] is an object with an index"))),
+        None => Err(invalid("index must be specified")),
+        Some(other) => Err(bad_body(format!("[{name}] is an object with an index, not {other}"))),
     };
     let (mut source, mut dest) = (part("source")?, part("dest")?);
     known(&body, &[], "source, dest, max_docs and conflicts")?;
@@ -279,7 +280,7 @@ fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool), Failure> {
         Some(Value::String(text)) => Ok(Some(text)),
         Some(other) => Err(bad_body(format!("[{name}] of a dest is a text, not {other}"))),
     };
-    let index = text("index")?.ok_or_else(|| invalid("index is missing"))?;
+    let index = text("index")?.ok_or_else(|| invalid("index must be specified"))?;
     let create = match text("op_type")?.as_deref() {
         None | Some("index") => false,
         Some("create") => true,

@@ -59,6 +59,10 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template, Failure> {
         Some(other) => Err(bad_body(format!("[{key}] is a list of texts, not {other}"))),
     };
     let (index_patterns, composed_of) = (texts("index_patterns")?, texts("composed_of")?);
+    if index_patterns.is_empty() && kind != TemplateKind::Component {
+        let reason = "Validation Failed: 1: index patterns are missing;";
+        return Err(Failure::new(400, "action_request_validation_exception", reason));
+    }
     let mut number = |key: &str| match object.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_i64() {
@@ -279,13 +283,18 @@ mod tests {
         let near = said(index, json!({"index_pattern": ["a"]}));
         assert!(near.contains("did you mean \"index_patterns\""), "{near}");
         assert!(said(index, json!({"data_stream": {}})).contains("is not supported"));
-        assert!(said(index, json!({"priority": -1})).contains("not negative"));
-        assert!(said(index, json!({"template": {"setings": {}}})).contains("\"settings\""));
+        assert!(said(index, json!({})).contains("index patterns are missing"));
+        let of_all = |key: &str, value: Value| json!({"index_patterns": "a", key: value});
+        assert!(said(index, of_all("priority", json!(-1))).contains("not negative"));
+        let near = said(index, of_all("template", json!({"setings": {}})));
+        assert!(near.contains("\"settings\""), "{near}");
         assert!(said(legacy, json!({"template": {}})).contains("unknown key [template]"));
         assert!(said(legacy, json!({"index_patterns": 7})).contains("list of texts"));
-        assert!(said(legacy, json!({"settings": {"no_such": 1}})).contains("unknown setting"));
+        assert!(
+            said(legacy, of_all("settings", json!({"no_such": 1}))).contains("unknown setting")
+        );
         assert!(said(legacy, Value::Null).contains("JSON object"));
-        let unknown = json!({"mappings": {"properties": {"a": {"type": "lon"}}}});
+        let unknown = of_all("mappings", json!({"properties": {"a": {"type": "lon"}}}));
         assert!(said(legacy, unknown).contains("unknown type"));
     }
 }

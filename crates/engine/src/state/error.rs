@@ -115,7 +115,7 @@ pub enum StateError {
         name: String,
     },
     /// There is no such template.
-    #[error("{kind} [{name}] missing")]
+    #[error("{} [{name}] missing", kind.replace(' ', "_"))]
     NoTemplate {
         /// What the field calls one.
         kind: &'static str,
