@@ -154,6 +154,14 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
     Ok(Value::Object(names.into_iter().filter_map(one).collect()).into())
 }
 
+/// `GET /_data_stream/{name}`: there are none, which clients ask before they copy an index.
+pub(super) async fn get_data_streams(call: Call) -> Result<Reply, Failure> {
+    match call.part("name").filter(|name| !name.contains('*') && *name != "_all") {
+        Some(name) => Err(Failure::no_such_index(name)),
+        None => Ok(json!({ "data_streams": [] }).into()),
+    }
+}
+
 /// `PUT /{index}/_mapping`. Checked for every index before the first is changed.
 pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
     refuse_types(&call)?;

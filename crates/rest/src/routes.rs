@@ -261,6 +261,13 @@ pub(super) static ROUTES: &[Route] = &[
         &[MANAGED],
         |c| Box::pin(templates::delete(c, TemplateKind::Component)),
     ),
+    route(
+        "indices.get_data_stream",
+        GET,
+        &["/_data_stream", "/_data_stream/{name}"],
+        &[MANAGED, &["expand_wildcards", "include_defaults"]],
+        |c| Box::pin(index::get_data_streams(c)),
+    ),
     route("indices.refresh", GET_POST, &["/_refresh", "/{index}/_refresh"], &[EXPRESSION], |c| {
         Box::pin(maintenance::refresh(c))
     }),

@@ -101,6 +101,8 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
     assert_eq!(said, json!({"index_templates": [{"name": "ab", "index_template": ab}]}));
     let mut status = Vec::new();
     for (method, path) in [
+        ("GET", "/_data_stream/c"),
+        ("GET", "/_data_stream"),
         ("HEAD", "/_template/c"),
         ("HEAD", "/_template/d"),
         ("GET", "/_template/d"),
@@ -114,7 +116,7 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
     ] {
         status.push(c.ask(method, path, json!({"index_patterns": ["c-*"]})).await.0);
     }
-    assert_eq!(status, [200, 404, 404, 404, 404, 200, 404, 200, 200, 400]);
+    assert_eq!(status, [404, 200, 200, 404, 404, 404, 404, 200, 404, 200, 200, 400]);
     let table = c
         .must("GET", "/_cat/templates?h=name,index_patterns,order,composed_of&s=name", Value::Null)
         .await;
