@@ -1,4 +1,4 @@
-//! `_cat/health`, `_cat/nodes` and `_cat/recovery`.
+//! `_cat/health`, `_cat/nodes`, `_cat/recovery`, the manager and plugins.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::Call;
-use super::identity::{host, manager, release};
+use super::identity::{self, host, release};
 use super::names::called;
 use super::recovery::rows;
 use super::spread::on_nodes;
@@ -19,8 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /_cat`.
 pub(super) async fn list(_: Call) -> Result<Reply, Failure> {
-    let paths = ["aliases", "health", "indices", "nodes", "recovery", "shards", "thread_pool"];
-    Ok(Reply::text(paths.map(|name| format!("/_cat/{name}\n")).concat()))
+    const NAMES: &str = "aliases allocation cluster_manager count health indices master nodes plugins recovery shards \
+                         templates thread_pool";
+    Ok(Reply::text(NAMES.split(' ').map(|name| format!("/_cat/{name}\n")).collect()))
 }
 
 static HEALTH: [Column; 14] = [
@@ -113,7 +114,7 @@ pub(super) async fn nodes(call: Call) -> Result<Reply, Failure> {
             Cell::Empty,
             Cell::Empty,
             "dm".into(),
-            if name == manager(&call.node) { "*" } else { "-" }.into(),
+            if name == identity::manager(&call.node) { "*" } else { "-" }.into(),
             name.as_str().into(),
             number("/jvm/uptime_in_millis").map(Cell::Millis).into(),
             number("/process/mem/resident_in_bytes").map(Cell::Size).into(),
@@ -123,6 +124,34 @@ pub(super) async fn nodes(call: Call) -> Result<Reply, Failure> {
         ]);
     }
     table.answer(&call.query)
+}
+
+static MANAGER: [Column; 4] = [
+    words("id", "", "node name"),
+    words("host", "h", "host of the transport address"),
+    words("ip", "", "the same"),
+    words("node", "n", "node name"),
+];
+
+/// `GET /_cat/master`, `GET /_cat/cluster_manager`.
+pub(super) async fn manager(call: Call) -> Result<Reply, Failure> {
+    let name = identity::manager(&call.node);
+    let state = call.state();
+    let host = state.members.get(name).map(|node| host(&node.transport_address));
+    let mut table = Table::new(&MANAGER);
+    table.push(vec![name.into(), host.into(), host.into(), name.into()]);
+    table.answer(&call.query)
+}
+
+static PLUGINS: [Column; 3] = [
+    words("name", "n", "node name"),
+    words("component", "c", "name of the plugin"),
+    words("version", "v", "its version"),
+];
+
+/// `GET /_cat/plugins`: there are none.
+pub(super) async fn plugins(call: Call) -> Result<Reply, Failure> {
+    Table::new(&PLUGINS).answer(&call.query)
 }
 
 static RECOVERY: [Column; 26] = [

@@ -1,4 +1,4 @@
-//! `_cat/indices` and `_cat/shards`.
+//! `_cat/indices`, `_cat/shards` and `_cat/allocation`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::identity::host;
-use super::names::{called, indices as named};
+use super::names::{called, indices as named, matches_any};
 use super::spread::{on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;
@@ -95,6 +95,45 @@ pub(super) async fn indices(call: Call) -> Result<Reply, Failure> {
             Cell::Size(sum(|stats| stats.store_bytes, true)),
             Cell::Number(sum(|stats| stats.segments, primaries_only)),
         ]);
+    }
+    table.answer(&call.query)
+}
+
+static ALLOCATION: [Column; 9] = [
+    numbers("shards", "s", "copies on the node"),
+    numbers("disk.indices", "di,diskIndices", "bytes of their segment files"),
+    numbers("disk.used", "du,diskUsed", "not known"),
+    numbers("disk.avail", "da,diskAvail", "not known"),
+    numbers("disk.total", "dt,diskTotal", "not known"),
+    numbers("disk.percent", "dp,diskPercent", "not known"),
+    words("host", "h", "host of its transport address"),
+    words("ip", "", "the same"),
+    words("node", "n", "node name"),
+];
+
+/// `GET /_cat/allocation`; copies on no node are in a row of their own.
+pub(super) async fn allocation(call: Call) -> Result<Reply, Failure> {
+    let state = call.state();
+    let wanted = call.part("node").unwrap_or("_all");
+    let names: Vec<String> = state.indices.keys().cloned().collect();
+    let stats = stats(&call, &state, &names).await;
+    let mut table = Table::new(&ALLOCATION);
+    let mut push = |copies: usize, bytes: Option<u64>, host: Option<&str>, node: &str| {
+        let mut row = vec![Cell::Number(copies as u64), bytes.map(Cell::Size).into()];
+        row.extend(vec![Cell::Empty; 4]);
+        row.extend([host.into(), host.into(), node.into()]);
+        table.push(row);
+    };
+    for node in state.present_nodes().filter(|node| matches_any(wanted, &node.name)) {
+        let of_node = stats.iter().filter(|((_, _, name), _)| *name == node.name);
+        let bytes = of_node.map(|(_, stats)| stats.store_bytes).sum();
+        let copies = state.copies_on(&node.name).count();
+        push(copies, Some(bytes), Some(host(&node.transport_address)), &node.name);
+    }
+    let copies = state.shards().flat_map(|(_, _, shard)| &shard.copies);
+    let unassigned = copies.filter(|copy| !copy.is_assigned()).count();
+    if unassigned > 0 && wanted == "_all" {
+        push(unassigned, None, None, "UNASSIGNED");
     }
     table.answer(&call.query)
 }

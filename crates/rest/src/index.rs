@@ -18,7 +18,7 @@ use super::names::indices;
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
-use engine::state::{Aliases, Event, merge_mappings};
+use engine::state::{Aliases, ClusterState, Event, Made, merge_mappings};
 use engine::transport::Failure;
 
 /// How long a new index waits for its shards where the request does not say.
@@ -70,22 +70,28 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
     let limit = call.query.duration("timeout", PATIENCE)?;
     let index = call.index().to_owned();
     let Body { settings, mappings, aliases } = Body::read(call.json()?)?;
-    active.check(&index, replicas(&settings)?)?;
+    active.check(&index, replicas(&call.state(), &index, &settings)?)?;
     let event = Event::CreateIndex { index: index.clone(), settings, mappings, aliases };
     call.node.core().submit(event).await?;
     let enough = active.wait_everywhere(&call.node, &index, limit).await;
     Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
 }
 
-/// Replicas of an index with these settings.
-pub(super) fn replicas(settings: &Update) -> Result<u32, Failure> {
-    let checked = check_update(SettingScope::Index, When::Start, settings)?;
+/// Replicas of a new index that is asked for with these settings.
+pub(super) fn replicas(
+    state: &ClusterState,
+    index: &str,
+    settings: &Update,
+) -> Result<u32, Failure> {
+    let asked = Made { settings: settings.clone(), ..Made::default() };
+    let settings = state.with_templates(index, asked).settings;
+    let checked = check_update(SettingScope::Index, When::Start, &settings)?;
     let given: SettingsMap = checked.into_iter().filter_map(|(k, v)| Some((k, v?))).collect();
     Ok(IndexSettings::resolve(&given).number_of_replicas())
 }
 
 /// `include_type_name`: mapping types are gone from the field, and clients may say that they send none.
-fn refuse_types(call: &Call) -> Result<(), Failure> {
+pub(super) fn refuse_types(call: &Call) -> Result<(), Failure> {
     if call.query.flag("include_type_name", false)? {
         return Err(not_supported("a mapping type", "send mappings without one"));
     }
@@ -148,6 +154,14 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
     Ok(Value::Object(names.into_iter().filter_map(one).collect()).into())
 }
 
+/// `GET /_data_stream/{name}`: there are none, which clients ask before they copy an index.
+pub(super) async fn get_data_streams(call: Call) -> Result<Reply, Failure> {
+    match call.part("name").filter(|name| !name.contains('*') && *name != "_all") {
+        Some(name) => Err(Failure::no_such_index(name)),
+        None => Ok(json!({ "data_streams": [] }).into()),
+    }
+}
+
 /// `PUT /{index}/_mapping`. Checked for every index before the first is changed.
 pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
     refuse_types(&call)?;
@@ -193,6 +207,8 @@ mod tests {
 
     #[test]
     fn counts_replicas_before_the_index_is_made() {
+        let state = ClusterState::new("c", [], || 1);
+        let replicas = |settings: &Update| replicas(&state, "a", settings);
         assert_eq!(replicas(&Update::new()), Ok(1));
         let three = Update::from([("index.number_of_replicas".to_owned(), Some("3".to_owned()))]);
         assert_eq!(replicas(&three), Ok(3));

@@ -1,16 +1,18 @@
-//! What is done to every copy: `_refresh`, `_flush`, `_forcemerge`; and `_count`.
+//! What is done to every copy: `_refresh`, `_flush`, `_forcemerge`; and `_count`, also as a table.
 
 use std::time::Duration;
 
 use query::parse_count;
 use serde_json::json;
 
-use super::answer::Reply;
+use super::answer::{Body, Reply};
 use super::call::Call;
 use super::error::{bad_request, not_supported};
 use super::names::indices;
 use super::search::count_by;
 use super::spread::{copies, on_shards, primaries, shards_json, started};
+use super::table::{Cell, Column, Table, numbers, words};
+use super::time_text::clock;
 use engine::transport::{Failure, ShardAction, ShardAnswer};
 
 const SHORT: Duration = Duration::from_secs(120);
@@ -75,10 +77,33 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
 /// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
 /// much they have; by a query it is a search, and so it is where the copies are named that are to count.
 pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
-    refuse_parameters(&call)?;
+    counted(&call).await
+}
+
+static COUNTED: [Column; 3] = [
+    numbers("epoch", "t,time", "seconds since 1970"),
+    words("timestamp", "ts,hms,hhmmss", "time of day, UTC"),
+    numbers("count", "dc,docs.count,docsCount", "documents"),
+];
+
+/// `GET /_cat/count`.
+pub(super) async fn cat_count(call: Call) -> Result<Reply, Failure> {
+    let count = match counted(&call).await? {
+        Reply { body: Body::Json(answer), status: 200 } => answer["count"].as_u64(),
+        failed => return Ok(failed),
+    };
+    let now_ms = call.node.core().env.epoch_ms();
+    let mut table = Table::new(&COUNTED);
+    let count = count.map(Cell::Number).into();
+    table.push(vec![Cell::Number(now_ms / 1000), clock(now_ms).into(), count]);
+    table.answer(&call.query)
+}
+
+async fn counted(call: &Call) -> Result<Reply, Failure> {
+    refuse_parameters(call)?;
     let query = parse_count(&call.body)?;
     if !query.is_match_all() || call.query.get("preference").is_some() {
-        return count_by(&call, query).await;
+        return count_by(call, query).await;
     }
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;

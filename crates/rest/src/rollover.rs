@@ -128,7 +128,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply, Failure> {
         Some(name) => name.to_owned(),
         None => next_name(&from)?,
     };
-    active.check(&to, replicas(&settings)?)?;
+    active.check(&to, replicas(&call.state(), &to, &settings)?)?;
     let reached = reached(&call, &from, &conditions).await?;
     let mut results = Map::new();
     for (name, condition) in &conditions {

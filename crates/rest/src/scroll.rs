@@ -46,7 +46,7 @@ pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
 }
 
 /// How long a scroll is to be kept for its next page.
-fn keep_alive(call: &Call, text: Option<&str>) -> Result<Duration, Failure> {
+pub(super) fn keep_alive(call: &Call, text: Option<&str>) -> Result<Duration, Failure> {
     let settings = call.node.core().settings();
     let Some(text) = text else { return Ok(settings.search_default_keep_alive()) };
     let keep_alive = units::parse_duration(text)

@@ -41,6 +41,8 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ),
     ("it adds details, or explanations for people", "error_trace human include_segment_file_sizes"),
     ("the answer has it in any case", "full_id include_disk_info include_yes_decisions"),
+    ("it changes how much is done at once, not what is done", "slices"),
+    ("it is kept nowhere: nobody reads why a template was put", "cause"),
 ];
 
 /// All that is refused.

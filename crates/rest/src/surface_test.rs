@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::message::RestRequest;
-use super::router::{ROUTES, handle};
+use super::router::handle;
+use super::routes::ROUTES;
 use super::surface::{IGNORED, refused};
 
 /// Words of one kind: what there is, and what is refused with what to send instead.
@@ -213,6 +214,13 @@ fn example(names: &str) -> (&'static str, u16) {
             (r#"{"persistent":{"indices.recovery.max_bytes_per_sec":"40mb"}}"#, 200)
         }
         "update" => (r#"{"doc":{"n":2}}"#, 200),
+        "delete_by_query" => (r#"{"query":{"match_all":{}}}"#, 200),
+        "reindex" => (r#"{"source":{"index":"logs"},"dest":{"index":"copy"}}"#, 200),
+        "field_caps" => (r#"{"fields":"*"}"#, 200),
+        "indices.put_template" | "indices.put_index_template" => {
+            (r#"{"index_patterns":["none-*"]}"#, 200)
+        }
+        "cluster.put_component_template" => (r#"{"template":{}}"#, 200),
         "mget" => (r#"{"docs":[{"_index":"logs","_id":"1"}]}"#, 200),
         _ => ("", 200),
     }
@@ -238,6 +246,16 @@ fn what_is_offered_is_answered() {
                 if !makes_it && !matches!(route.names, "index" | "create") {
                     ask(&node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
                 }
+                if route.names.contains("template") {
+                    let of_kind = |kind: &str, body: &'static str| (format!("/{kind}/name"), body);
+                    for (path, body) in [
+                        of_kind("_template", r#"{"index_patterns":["none-*"]}"#),
+                        of_kind("_index_template", r#"{"index_patterns":["none-*"]}"#),
+                        of_kind("_component_template", r#"{"template":{}}"#),
+                    ] {
+                        ask(&node, "PUT", &path, body).await;
+                    }
+                }
                 let (body, expected) = example(route.names);
                 let (status, said) = ask(&node, method, &concrete(path), body).await;
                 let fits = status == expected || known(route.names, status);
@@ -256,7 +274,16 @@ fn known(names: &str, status: u16) -> bool {
     const ABSENT: [&str; 4] = ["ccr.", "replication.", "dangling", "indices.rollover"];
     let absent = ABSENT.iter().any(|begin| names.starts_with(begin));
     // No scroll is open: the virtual world has no hits.
-    const STRANGE: [&str; 5] =
-        ["clear_scroll", "cluster.allocation_explain", "narrows.run", "scroll", "update"];
-    absent && matches!(status, 400 | 404) || STRANGE.contains(&names) && status == 400
+    const STRANGE: [&str; 8] = [
+        "clear_scroll",
+        "cluster.allocation_explain",
+        "delete_by_query",
+        "narrows.run",
+        "reindex",
+        "scroll",
+        "update",
+        "update_by_query",
+    ];
+    let no_stream = names == "indices.get_data_stream" && status == 404;
+    no_stream || absent && matches!(status, 400 | 404) || STRANGE.contains(&names) && status == 400
 }

@@ -54,6 +54,11 @@ pub enum Change {
         /// Its name.
         name: String,
     },
+    /// A template changed.
+    TemplatesChanged {
+        /// Its name.
+        name: String,
+    },
     /// Settings of the cluster changed.
     ClusterSettingsChanged {
         /// Their full names.

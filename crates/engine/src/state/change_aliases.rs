@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alias::{Alias, AliasAction, Aliases, RollOver};
-use super::applied::{Applied, NewIndex, find};
+use super::applied::{Applied, find};
 use super::check_aliases::check;
-use super::{Change, ClusterState, StateError, indices};
+use super::{Change, ClusterState, Made, StateError, indices, templates};
 
 /// Every action, or none of them.
 pub(super) fn change_aliases(
@@ -66,8 +66,8 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
     } else {
         old.remove(&alias);
     }
-    let mut new = NewIndex { index: to.clone(), settings, mappings, ..NewIndex::default() };
-    new.aliases = aliases;
+    let asked = Made { settings, mappings, aliases };
+    let mut new = templates::new_index(state, to.clone(), asked);
     new.aliases.remove(&alias);
     let mut changes = indices::create_index(state, now_ms, new)?;
     changes.extend(set(state, from, old)?);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::on_disk_copies::{Holders, OnDiskCopies};
 use super::tombstones::Tombstones;
-use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy};
+use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy, Templates};
 use crate::ids::IdSource;
 use crate::settings::{Settings, SettingsMap};
 
@@ -92,6 +92,9 @@ pub struct ClusterState {
     /// Auto-follow patterns by name.
     #[serde(default)]
     pub auto_follow: BTreeMap<String, Arc<AutoFollow>>,
+    /// What new indices are given.
+    #[serde(default)]
+    pub templates: Arc<Templates>,
     /// Settings kept over restarts.
     pub persistent: SettingsMap,
     /// Settings kept while the cluster runs.
@@ -122,6 +125,7 @@ impl ClusterState {
             indices: BTreeMap::new(),
             routing: BTreeMap::new(),
             auto_follow: BTreeMap::new(),
+            templates: Arc::default(),
             persistent: SettingsMap::new(),
             transient: SettingsMap::new(),
             disks: OnDiskCopies::default(),

@@ -12,7 +12,9 @@ use super::cluster::ByNode;
 use super::differing::differing;
 use super::on_disk_copies::Holders;
 use super::tombstones::Tombstone;
-use super::{AutoFollow, ClusterState, IndexMeta, IndexShardRoutingTable, Node};
+use super::{
+    AutoFollow, ClusterState, IndexMeta, IndexShardRoutingTable, Node, Template, Templates,
+};
 use crate::ids::IdSource;
 use crate::settings::SettingsMap;
 
@@ -35,6 +37,8 @@ pub struct StateDiff {
     settings: Option<(SettingsMap, SettingsMap)>,
     /// All of them, where one changed.
     auto_follow: Option<BTreeMap<String, Arc<AutoFollow>>>,
+    /// All of them, where one changed.
+    templates: Option<Arc<Templates>>,
     disks: BTreeMap<String, BTreeMap<u32, Holders>>,
     ids: IdSource,
     wire_bytes: u64,
@@ -71,6 +75,7 @@ impl StateDiff {
             shards: BTreeMap::new(),
             settings: (!settings_same).then_some(settings),
             auto_follow: (old.auto_follow != new.auto_follow).then(|| new.auto_follow.clone()),
+            templates: (old.templates != new.templates).then(|| new.templates.clone()),
             disks: old.disks.changes_to(&new.disks),
             ids: new.ids.clone(),
             wire_bytes: 0,
@@ -154,6 +159,9 @@ impl StateDiff {
         if let Some(auto_follow) = &self.auto_follow {
             state.auto_follow.clone_from(auto_follow);
         }
+        if let Some(templates) = &self.templates {
+            state.templates.clone_from(templates);
+        }
         self.buried.iter().cloned().for_each(|tombstone| state.tombstones.add(tombstone));
         for (uuid, shards) in &self.disks {
             for (shard, holders) in shards {
@@ -184,7 +192,9 @@ impl StateDiff {
         let names = 8 * (self.joined.len() + self.left.len() + self.deleted.len()) as u64;
         let indices = self.indices.len() as u64 * INDEX_BYTES;
         let patterns = self.auto_follow.iter().flatten().map(|(_, pattern)| pattern_bytes(pattern));
-        128 + shards + disks.sum::<u64>() + members + names + indices + patterns.sum::<u64>()
+        let templates = self.templates.as_deref().map_or(0, templates_bytes);
+        let patterns = patterns.sum::<u64>();
+        128 + shards + disks.sum::<u64>() + members + names + indices + patterns + templates
     }
 }
 
@@ -193,6 +203,11 @@ const INDEX_BYTES: u64 = 512;
 
 fn pattern_bytes(pattern: &AutoFollow) -> u64 {
     256 + 23 * pattern.settled.len() as u64
+}
+
+fn templates_bytes(templates: &Templates) -> u64 {
+    let one = |template: &Template| 256 + template.mappings.to_string().len() as u64;
+    templates.values().flat_map(BTreeMap::values).map(one).sum()
 }
 
 fn shard_bytes(shard: &IndexShardRoutingTable) -> u64 {
@@ -209,6 +224,7 @@ impl ClusterState {
         128 + shards
             + self.members.len() as u64 * MEMBER_BYTES
             + self.indices.len() as u64 * INDEX_BYTES
+            + templates_bytes(&self.templates)
     }
 
     /// UUIDs of the indices that were deleted since an older state.

@@ -114,6 +114,22 @@ pub enum StateError {
         /// The name given.
         name: String,
     },
+    /// There is no such template.
+    #[error("{} [{name}] missing", kind.replace(' ', "_"))]
+    NoTemplate {
+        /// What the field calls one.
+        kind: &'static str,
+        /// The name given.
+        name: String,
+    },
+    /// There cannot be such a template, or it is needed.
+    #[error("template [{name}] is refused: {why}")]
+    Template {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// It follows nobody.
     #[error("[{index}] is not a follower index; make one with PUT {index}/_ccr/follow")]
     NoFollower {
@@ -226,6 +242,7 @@ impl StateError {
             StateError::ManyWriteIndices { .. } => (400, "illegal_state_exception"),
             StateError::NoSuchRemote { .. } => (404, "no_such_remote_cluster_exception"),
             StateError::NoAutoFollow { .. } => (404, "resource_not_found_exception"),
+            StateError::NoTemplate { .. } => (404, "index_template_missing_exception"),
             StateError::Following { .. } => (400, "resource_already_exists_exception"),
             StateError::NoDanglingIndex { .. }
             | StateError::Placement { .. }
@@ -238,6 +255,7 @@ impl StateError {
             | StateError::NotFollowing { .. }
             | StateError::NotPaused { .. }
             | StateError::NotRecovered { .. }
+            | StateError::Template { .. }
             | StateError::Reroute { .. } => (400, "illegal_argument_exception"),
             StateError::StaleTerm { .. } => (409, "no_longer_primary_shard_exception"),
             StateError::NoPrimary { .. } => (503, "no_shard_available_action_exception"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     AliasAction, Aliases, AutoFollowChange, DanglingCopy, FollowChange, FollowOrigin, Node,
-    PlacedIndex, RollOver, StoredIndex, json_text,
+    PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
 };
 use crate::settings::Update;
 
@@ -126,6 +126,15 @@ pub enum Event {
         name: String,
         /// What.
         change: AutoFollowChange,
+    },
+    /// `PUT` or `DELETE` of `_template`, `_index_template`, `_component_template`.
+    ChangeTemplate {
+        /// Of which kind.
+        kind: TemplateKind,
+        /// Name of the template.
+        name: String,
+        /// What.
+        change: TemplateChange,
     },
     /// `DELETE {index}`.
     DeleteIndex {

@@ -8,9 +8,9 @@ use super::applied::{Applied, NewIndex, find};
 use super::cluster::ByNode;
 use super::touched::Touched;
 use super::{
-    Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Node,
-    ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow, change_following,
-    commands, dangling, indices, placed, relocation,
+    Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Made,
+    Node, ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow,
+    change_following, commands, dangling, indices, placed, relocation, templates,
 };
 use crate::settings::{self, SettingScope, Update, When, check_update};
 
@@ -73,7 +73,7 @@ fn apply_one(
         Event::NodeLeft { node } => Ok(node_left(state, now_ms, &node, UnassignedReason::NodeLeft)),
         Event::ManagerRestarted => Ok(manager_restarted(state, now_ms)),
         Event::CreateIndex { index, settings, mappings, aliases } => {
-            let new = NewIndex { index, settings, mappings, aliases, leader: None };
+            let new = templates::new_index(state, index, Made { settings, mappings, aliases });
             indices::create_index(state, now_ms, new)
         }
         Event::ChangeAliases { actions } => change_aliases::change_aliases(state, now_ms, actions),
@@ -86,6 +86,9 @@ fn apply_one(
             change_following::set_following(state, now_ms, index, change)
         }
         Event::ChangeAutoFollow { name, change } => change_auto_follow::change(state, name, change),
+        Event::ChangeTemplate { kind, name, change } => {
+            templates::change(state, kind, name, change)
+        }
         Event::DeleteIndex { index } => indices::delete_index(state, now_ms, index),
         Event::ImportDangling { stored, copies } => {
             dangling::import(state, now_ms, *stored, &copies)

@@ -21,6 +21,7 @@
 //! | `commands` | what an operator does with copies by hand |
 //! | `moving`, `filters` | which copies are moved, and which nodes they may be on |
 //! | `rebalancing` | copies that are moved so that nodes hold as many as each other |
+//! | `template`, `templates` | what new indices are given whose names fit |
 //! | `touched` | the shards that are left to look at after a batch |
 //! | `on_disk_copies` | what the disks of the nodes hold |
 //! | `diff` | [`StateDiff`]: from one state to the next |
@@ -77,6 +78,8 @@ mod rebalancing;
 mod recovery_counts;
 mod relocation;
 mod shard;
+mod template;
+mod templates;
 mod tombstones;
 mod touched;
 
@@ -102,3 +105,5 @@ pub use placed::PlacedIndex;
 pub use shard::{
     CopyState, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy, UnassignedReason,
 };
+pub use template::{Template, TemplateChange, TemplateKind, Templates};
+pub use templates::Made;

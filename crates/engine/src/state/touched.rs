@@ -52,6 +52,7 @@ impl Touched {
                 | Change::AliasesChanged { .. }
                 | Change::FollowingChanged { .. }
                 | Change::AutoFollowChanged { .. }
+                | Change::TemplatesChanged { .. }
                 | Change::ClusterSettingsChanged { .. }
                 | Change::RetriesReset => {}
             }

@@ -6,15 +6,19 @@
 //! | `cluster.rs` | cluster, nodes, followers |
 //! | `documents.rs` | indices and documents |
 //! | `updates.rs` | updates and conditional writes |
+//! | `by_query.rs` | deletes, updates and copies of what a query finds |
+//! | `templates.rs` | templates, and indices that are made by them |
 //! | `aliases.rs` | aliases and rollover |
 //! | `cat.rs` | tables |
 //! | `stats.rs` | `_stats`; deleting by patterns |
 
 mod aliases;
+mod by_query;
 mod cat;
 mod cluster;
 mod documents;
 mod stats;
+mod templates;
 mod updates;
 
 use std::time::Duration;

@@ -1,0 +1,360 @@
+//! What new indices are given by templates, and the events about those.
+//!
+//! As in the field: of the index templates that fit, the one of the highest priority, with its component templates
+//! below it; only where none fits, every legacy template that does, by ascending order. What a request says stands
+//! above all.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::applied::{Applied, NewIndex, bad_name};
+use super::template::{Template, TemplateChange, TemplateKind};
+use super::{Aliases, Change, ClusterState, StateError};
+use crate::settings::{SettingScope, Update, When, check_update};
+
+/// Bytes of the patterns of a template together: whether others overlap costs the product of both.
+const MAX_PATTERN_BYTES: usize = 4096;
+
+/// What an index is made with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Made {
+    /// Settings by full name.
+    pub settings: Update,
+    /// Mappings: an object, or null for none.
+    pub mappings: Value,
+    /// Aliases.
+    pub aliases: Aliases,
+}
+
+impl Made {
+    /// Lays more above it.
+    fn add(&mut self, above: Made) {
+        self.settings.extend(above.settings);
+        lay_over(&mut self.mappings, above.mappings);
+        self.aliases.extend(above.aliases);
+    }
+
+    fn add_template(&mut self, template: &Template) {
+        let Template { settings, mappings, aliases, .. } = template.clone();
+        let settings = settings.into_iter().map(|(name, value)| (name, Some(value))).collect();
+        self.add(Made { settings, mappings, aliases });
+    }
+}
+
+/// Lays mappings over others: a field that both have is that of the upper one, but objects hold the fields of both.
+fn lay_over(below: &mut Value, above: Value) {
+    let Value::Object(above) = above else { return };
+    let Value::Object(below) = below else {
+        *below = Value::Object(above);
+        return;
+    };
+    for (key, value) in above {
+        match (key.as_str(), below.get_mut(&key), value) {
+            ("properties", Some(Value::Object(fields)), Value::Object(new)) => {
+                lay_fields_over(fields, new);
+            }
+            (_, _, value) => drop(below.insert(key, value)),
+        }
+    }
+}
+
+fn lay_fields_over(fields: &mut Map<String, Value>, new: Map<String, Value>) {
+    let is_object = |field: &Value| field.get("properties").is_some();
+    for (name, field) in new {
+        match fields.get_mut(&name) {
+            Some(below) if is_object(below) && is_object(&field) => lay_over(below, field),
+            _ => drop(fields.insert(name, field)),
+        }
+    }
+}
+
+impl ClusterState {
+    /// What an index of this name is made with, where a request asks for `asked`.
+    pub fn with_templates(&self, index: &str, asked: Made) -> Made {
+        let fit = |kind| {
+            let fits = move |template: &&Template| template.fits(index);
+            self.templates_of(kind).map(|(_, template)| template).filter(fits)
+        };
+        let mut made = Made::default();
+        // The last of those that are equal: none of equal priority fit the same names.
+        if let Some(template) = fit(TemplateKind::Index).max_by_key(|template| template.order()) {
+            for name in &template.composed_of {
+                let component = self.template(TemplateKind::Component, name);
+                component.into_iter().for_each(|component| made.add_template(component));
+            }
+            made.add_template(template);
+        } else {
+            let mut legacy: Vec<&Template> = fit(TemplateKind::Legacy).collect();
+            legacy.sort_by_key(|template| template.order());
+            legacy.into_iter().for_each(|template| made.add_template(template));
+        }
+        made.add(asked);
+        made
+    }
+
+    /// The templates of a kind, by name.
+    pub fn templates_of(&self, kind: TemplateKind) -> impl Iterator<Item = (&str, &Template)> {
+        let all = self.templates.get(&kind).into_iter().flatten();
+        all.map(|(name, template)| (name.as_str(), template))
+    }
+
+    fn template(&self, kind: TemplateKind, name: &str) -> Option<&Template> {
+        self.templates.get(&kind)?.get(name)
+    }
+}
+
+/// An index that is made with what a request asks for, and what templates say.
+pub(super) fn new_index(state: &ClusterState, index: String, asked: Made) -> NewIndex {
+    let Made { settings, mappings, aliases } = state.with_templates(&index, asked);
+    NewIndex { index, leader: None, settings, mappings, aliases }
+}
+
+pub(super) fn change(
+    state: &mut ClusterState,
+    kind: TemplateKind,
+    name: String,
+    change: TemplateChange,
+) -> Applied {
+    match change {
+        TemplateChange::Put { template, create } => {
+            check(state, kind, &name, &template, create)?;
+            if state.template(kind, &name) == Some(&*template) {
+                return Ok(Vec::new());
+            }
+            let of_kind = Arc::make_mut(&mut state.templates).entry(kind).or_default();
+            of_kind.insert(name.clone(), *template);
+        }
+        TemplateChange::Delete => {
+            if state.template(kind, &name).is_none() {
+                return Err(StateError::NoTemplate { kind: kind.name(), name });
+            }
+            let uses = |(_, template): &(&str, &Template)| template.composed_of.contains(&name);
+            let users = state.templates_of(TemplateKind::Index).filter(uses);
+            let users: Vec<&str> = users.map(|(name, _)| name).collect();
+            if kind == TemplateKind::Component && !users.is_empty() {
+                let users = users.join(", ");
+                let why = format!("it cannot be removed as index templates [{users}] still use it");
+                return Err(StateError::Template { name, why });
+            }
+            let of_kind = Arc::make_mut(&mut state.templates).get_mut(&kind);
+            of_kind.and_then(|of_kind| of_kind.remove(&name));
+        }
+    }
+    Ok(vec![Change::TemplatesChanged { name }])
+}
+
+/// Whether there can be such a template.
+fn check(
+    state: &ClusterState,
+    kind: TemplateKind,
+    name: &str,
+    template: &Template,
+    create: bool,
+) -> Result<(), StateError> {
+    let refuse = |why: String| Err(StateError::Template { name: name.to_owned(), why });
+    if let Some(why) = bad_name(name) {
+        return refuse(why.to_owned());
+    }
+    if create && state.template(kind, name).is_some() {
+        return refuse("it already exists".to_owned());
+    }
+    let settings = template.settings.iter().map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
+    check_update(SettingScope::Index, When::Start, &settings)?;
+    let mapping = query::Mapping::stored(&template.mappings);
+    mapping.map_err(|error| StateError::Mapping(error.to_string()))?;
+    if kind != TemplateKind::Component && template.index_patterns.is_empty() {
+        return refuse("index_patterns are missing".to_owned());
+    }
+    if template.index_patterns.iter().map(String::len).sum::<usize>() > MAX_PATTERN_BYTES {
+        return refuse(format!("its index_patterns have more than {MAX_PATTERN_BYTES} bytes"));
+    }
+    let has = |name: &String| state.template(TemplateKind::Component, name).is_some();
+    if let Some(missing) = template.composed_of.iter().find(|name| !has(name)) {
+        return refuse(format!(
+            "it specifies the component template [{missing}], which does not exist"
+        ));
+    }
+    if kind != TemplateKind::Index {
+        return Ok(());
+    }
+    let rival = state.templates_of(kind).find(|(other, existing)| {
+        let mut pairs = template.index_patterns.iter();
+        let overlaps = |a: &String| existing.index_patterns.iter().any(|b| overlap(a, b));
+        *other != name && existing.order() == template.order() && pairs.any(overlaps)
+    });
+    match rival {
+        None => Ok(()),
+        Some((other, existing)) => refuse(format!(
+            "its index patterns {} match those of [{other}], {}, with the same priority [{}]; use a different priority",
+            json!(template.index_patterns),
+            json!(existing.index_patterns),
+            template.order()
+        )),
+    }
+}
+
+/// Whether some name fits both patterns.
+fn overlap(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    // Which ends of both fit a common text: from the ends on.
+    let mut fits = vec![vec![false; b.len() + 1]; a.len() + 1];
+    fits[a.len()][b.len()] = true;
+    for i in (0..=a.len()).rev() {
+        for j in (0..=b.len()).rev() {
+            let (left, right) = (a.get(i), b.get(j));
+            fits[i][j] |= match (left, right) {
+                (None, None) => true,
+                (Some('*'), _) if fits[i + 1][j] => true,
+                (_, Some('*')) if fits[i][j + 1] => true,
+                (Some('*'), Some(_)) => fits[i][j + 1],
+                (Some(_), Some('*')) => fits[i + 1][j],
+                (Some(left), Some(right)) => left == right && fits[i + 1][j + 1],
+                _ => false,
+            };
+        }
+    }
+    fits[0][0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::super::{Alias, Event, StateDiff};
+    use super::*;
+    use crate::settings::SettingsMap;
+
+    fn put(
+        lab: &mut Lab,
+        kind: TemplateKind,
+        name: &str,
+        template: Template,
+    ) -> Result<(), String> {
+        let change = TemplateChange::Put { template: Box::new(template), create: false };
+        let event = Event::ChangeTemplate { kind, name: name.to_owned(), change };
+        lab.apply(event).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn delete(lab: &mut Lab, kind: TemplateKind, name: &str) -> Result<(), String> {
+        let change = TemplateChange::Delete;
+        let event = Event::ChangeTemplate { kind, name: name.to_owned(), change };
+        lab.apply(event).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn template(patterns: &[&str], order: i64, shards: &str, mappings: Value) -> Template {
+        Template {
+            index_patterns: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            order: Some(order),
+            settings: SettingsMap::from([("index.number_of_shards".to_owned(), shards.to_owned())]),
+            mappings,
+            ..Template::default()
+        }
+    }
+
+    fn create(lab: &mut Lab, index: &str) {
+        let (index, settings) = (index.to_owned(), Update::new());
+        let event =
+            Event::CreateIndex { index, settings, mappings: Value::Null, aliases: Aliases::new() };
+        lab.apply(event).unwrap();
+    }
+
+    fn field(name: &str, kind: &str) -> Value {
+        json!({"properties": {name: {"type": kind}}})
+    }
+
+    #[test]
+    fn patterns_overlap_where_a_name_fits_both() {
+        for (a, b, both) in [
+            ("a*", "*b", true),
+            ("logs-*", "logs-*-x", true),
+            ("logs-*", "metrics-*", false),
+            ("*", "", true),
+            ("abc", "abc", true),
+            ("abc", "ab", false),
+            ("a*c", "ab*", true),
+            ("a*c", "*d", false),
+            ("*a*", "*b*", true),
+        ] {
+            assert_eq!((overlap(a, b), overlap(b, a)), (both, both), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn index_templates_stand_above_legacy_ones_and_requests_above_both() {
+        let mut lab = Lab::new(1);
+        let legacy = TemplateKind::Legacy;
+        put(&mut lab, legacy, "low", template(&["l*"], 1, "2", field("a", "long"))).unwrap();
+        let mut high = template(&["logs*"], 2, "3", field("a", "keyword"));
+        high.aliases.insert("all".to_owned(), Alias::default());
+        put(&mut lab, legacy, "high", high).unwrap();
+        create(&mut lab, "logs-1");
+        let meta = &lab.state.indices["logs-1"];
+        assert_eq!((meta.shards, &meta.mappings), (3, &field("a", "keyword")));
+        assert!(meta.aliases.contains_key("all"));
+
+        put(&mut lab, TemplateKind::Component, "c", template(&[], 0, "7", field("c", "ip")))
+            .unwrap();
+        let mut new = template(&["logs-2*"], 5, "4", field("a", "date"));
+        new.composed_of = vec!["c".to_owned()];
+        put(&mut lab, TemplateKind::Index, "new", new).unwrap();
+        put(&mut lab, TemplateKind::Index, "lower", template(&["log*"], 4, "9", Value::Null))
+            .unwrap();
+        create(&mut lab, "logs-2");
+        let meta = &lab.state.indices["logs-2"];
+        let both = json!({"properties": {"a": {"type": "date"}, "c": {"type": "ip"}}});
+        assert_eq!((meta.shards, &meta.mappings, meta.aliases.len()), (4, &both, 0));
+
+        let asked = Made {
+            settings: Update::from([("index.number_of_shards".to_owned(), None)]),
+            mappings: field("a", "text"),
+            ..Made::default()
+        };
+        let made = lab.state.with_templates("logs-2", asked);
+        assert_eq!(made.settings["index.number_of_shards"], None);
+        assert_eq!(made.mappings["properties"]["a"]["type"], "text");
+        assert_eq!(made.mappings["properties"]["c"]["type"], "ip");
+    }
+
+    #[test]
+    fn what_would_be_ambiguous_or_dangle_is_refused() {
+        let mut lab = Lab::new(1);
+        let index = TemplateKind::Index;
+        put(&mut lab, index, "a", template(&["a*"], 1, "1", Value::Null)).unwrap();
+        let said = put(&mut lab, index, "b", template(&["*b"], 1, "1", Value::Null)).unwrap_err();
+        assert!(said.contains("[a]") && said.contains("same priority [1]"), "{said}");
+        put(&mut lab, index, "b", template(&["*b"], 2, "1", Value::Null)).unwrap();
+        let mut of = template(&["c*"], 1, "1", Value::Null);
+        of.composed_of = vec!["c".to_owned()];
+        let said = put(&mut lab, index, "c", of.clone()).unwrap_err();
+        assert!(said.contains("[c], which does not exist"), "{said}");
+        put(&mut lab, TemplateKind::Component, "c", Template::default()).unwrap();
+        put(&mut lab, index, "c", of).unwrap();
+        let said = delete(&mut lab, TemplateKind::Component, "c").unwrap_err();
+        assert!(said.contains("[c] still use it"), "{said}");
+        delete(&mut lab, index, "c").unwrap();
+        delete(&mut lab, TemplateKind::Component, "c").unwrap();
+        assert!(delete(&mut lab, index, "c").unwrap_err().contains("[c] missing"));
+        let said = put(&mut lab, index, "_x", template(&["x"], 9, "1", Value::Null)).unwrap_err();
+        assert!(said.contains("must not start with _"), "{said}");
+        let said = put(&mut lab, index, "x", template(&["x"], 9, "0", Value::Null)).unwrap_err();
+        assert!(said.contains("index.number_of_shards"), "{said}");
+    }
+
+    #[test]
+    fn every_node_hears_of_them() {
+        let mut lab = Lab::new(2);
+        let old = lab.state.clone();
+        put(&mut lab, TemplateKind::Index, "a", template(&["a*"], 1, "1", field("n", "long")))
+            .unwrap();
+        let diff = StateDiff::between(&old, &lab.state);
+        let bytes = postcard::to_stdvec(&diff).unwrap();
+        let read: StateDiff = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!(read.apply(&old).as_ref(), Ok(&lab.state));
+        let text = serde_json::to_string(&lab.state).unwrap();
+        assert_eq!(serde_json::from_str::<ClusterState>(&text).unwrap(), lab.state);
+        // As a build without templates stored it.
+        let mut older: Value = serde_json::from_str(&text).unwrap();
+        older.as_object_mut().unwrap().remove("templates");
+        assert!(serde_json::from_value::<ClusterState>(older).unwrap().templates.is_empty());
+    }
+}

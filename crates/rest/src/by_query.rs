@@ -1,0 +1,569 @@
+//! `_delete_by_query`, `_update_by_query` and `_reindex`: documents that match are read page by page and written anew
+//! or deleted, each only if nothing else has written it since the first page was read.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use query::{SearchRequest, SortKey, TrackTotalHits, parse_search};
+use record::names::did_you_mean;
+use serde_json::{Map, Value, json};
+use store::{WriteOutcome, WriteRequest};
+use tokio::sync::oneshot;
+use world::Time;
+
+use super::active::Active;
+use super::answer::Reply;
+use super::call::Call;
+use super::document::{Refresh, ensure_index, refuse_follower};
+use super::error::{bad_body, bad_request, cause_json, not_supported};
+use super::names::{indices, write_index};
+use super::parameters::Query;
+use super::scroll::keep_alive;
+use super::search::failed;
+use super::unchanged::Unchanged;
+use engine::Node;
+use engine::replication::write_documents;
+use engine::search::{Hit, Preference, SearchJob, SearchOutcome, clear_scroll, next_page, scroll};
+use engine::transport::{Failure, unexpected};
+
+/// Parameters of all three. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
+pub(super) const KNOWN: &[&str] = &[
+    "max_docs",
+    "pipeline",
+    "refresh",
+    "requests_per_second",
+    "scroll",
+    "slices",
+    "timeout",
+    "wait_for_active_shards",
+    "wait_for_completion",
+];
+/// Parameters of those that name their indices in the path.
+pub(super) const SEARCHED: &[&str] =
+    &["conflicts", "from", "preference", "q", "routing", "scroll_size", "sort", "terminate_after"];
+
+const UNSUPPORTED: [(&str, &str); 6] = [
+    ("from", "leave it out"),
+    ("pipeline", "transform documents before you send them"),
+    ("q", "send a query in the body"),
+    ("routing", "send a query in the body"),
+    ("sort", "documents are read as they lie; leave it out"),
+    ("terminate_after", "send max_docs"),
+];
+
+/// `scroll_size`, where the request does not say.
+const PAGE: usize = 1000;
+/// `scroll`, where the request does not say.
+const KEEP_ALIVE: &str = "5m";
+/// `timeout`, where the request does not say.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is done to each document.
+enum Work {
+    Delete,
+    Update,
+    Reindex { index: String, create: bool },
+}
+
+impl Work {
+    fn write(&self, hit: Hit) -> Option<(String, WriteRequest)> {
+        let id: Arc<str> = Arc::from(hit.document.id);
+        let as_read = Unchanged { seq_no: hit.document.seq_no, primary_term: hit.primary_term };
+        let source = hit.document.source;
+        Some(match self {
+            Work::Delete => (hit.index, as_read.write(id, None)),
+            Work::Update => (hit.index, as_read.write(id, Some(source?))),
+            Work::Reindex { index, create } => {
+                let (source, create) = (source?, *create);
+                (index.clone(), WriteRequest::Index { id, source, auto_id: false, create })
+            }
+        })
+    }
+}
+
+/// What a request asks for.
+struct Asked {
+    work: Work,
+    job: SearchJob,
+    keep_alive: Duration,
+    max_docs: u64,
+    /// `conflicts=proceed`
+    proceeds: bool,
+    /// `requests_per_second`; none for as many as there can be.
+    per_second: Option<f64>,
+    refresh: Refresh,
+    /// Copies that there must be before anything is written, and how long they are waited for.
+    active: (Active, Duration),
+}
+
+impl Asked {
+    /// What is searched.
+    fn job(&self) -> SearchJob {
+        let (indices, request) = (self.job.indices.clone(), self.job.request.clone());
+        let preference = self.job.preference.clone();
+        SearchJob { indices, request, preference, fresh: false, allow_partial: false }
+    }
+
+    /// The indices that are written to.
+    fn written(&self) -> &[String] {
+        match &self.work {
+            Work::Reindex { index, .. } => std::slice::from_ref(index),
+            _ => &self.job.indices,
+        }
+    }
+
+    /// Makes the indices that are written to ready for it.
+    async fn prepare(&self, node: &Node) -> Result<(), Failure> {
+        if let Work::Reindex { index, .. } = &self.work {
+            ensure_index(node, index).await?;
+        }
+        let (active, limit) = self.active;
+        for index in self.written() {
+            if !active.wait(node, index, limit).await {
+                let reason = format!(
+                    "[{index}] has not enough active shard copies: {active:?} within {limit:?}"
+                );
+                return Err(Failure::new(503, "unavailable_shards_exception", reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was done.
+#[derive(Default)]
+struct Done {
+    total: u64,
+    created: u64,
+    updated: u64,
+    deleted: u64,
+    batches: u64,
+    conflicts: u64,
+    throttled: Duration,
+    failures: Vec<Value>,
+    status: u16,
+}
+
+/// Parts of the body that say how to go on, and not what to look for.
+struct Manner {
+    max_docs: u64,
+    proceeds: bool,
+}
+
+impl Manner {
+    /// Takes them out of the body; parameters stand above it.
+    fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner, Failure> {
+        if body.remove("script").is_some() {
+            let instead = "compute values before you send documents";
+            return Err(not_supported("[script]", instead));
+        }
+        let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let mut given = |name: &str| {
+            let of_body = body.remove(name).map(text);
+            call.query.get(name).map(str::to_owned).or(of_body)
+        };
+        // Before it was `max_docs`, `_reindex` called it `size`.
+        let size = given("size");
+        let max_docs = match given("max_docs").or(size).as_deref() {
+            None | Some("-1") => u64::MAX,
+            Some(text) => text.parse().ok().filter(|most| *most > 0).ok_or_else(|| {
+                bad_request(format!("[max_docs] must be greater than 0, or -1, not [{text}]"))
+            })?,
+        };
+        let proceeds = match given("conflicts").as_deref() {
+            None | Some("abort") => false,
+            Some("proceed") => true,
+            Some(other) => {
+                let reason =
+                    format!("conflicts may only be \"proceed\" or \"abort\" but was [{other}]");
+                return Err(bad_request(reason));
+            }
+        };
+        Ok(Manner { max_docs, proceeds })
+    }
+}
+
+/// `POST /{index}/_delete_by_query`.
+pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+    let mut body = object(call.json()?)?;
+    if body.get("query").is_none_or(Value::is_null) {
+        return Err(invalid("query is missing"));
+    }
+    let manner = Manner::take(&call, &mut body)?;
+    body.insert("_source".to_owned(), json!(false));
+    by_query(call, Work::Delete, manner, body).await
+}
+
+/// `POST /{index}/_update_by_query`: without a script, documents are read anew by the mappings of now.
+pub(super) async fn update(call: Call) -> Result<Reply, Failure> {
+    let mut body = object(call.json()?)?;
+    let manner = Manner::take(&call, &mut body)?;
+    by_query(call, Work::Update, manner, body).await
+}
+
+/// Of one of both that name indices in the path.
+async fn by_query(
+    call: Call,
+    work: Work,
+    manner: Manner,
+    body: Map<String, Value>,
+) -> Result<Reply, Failure> {
+    known(&body, &["_source", "query"], "max_docs, conflicts and query")?;
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    for index in &names {
+        refuse_follower(&call.node, index)?;
+    }
+    let size = call.query.number("scroll_size")?.unwrap_or(PAGE);
+    let asked = Asked::read(&call, work, manner, names, (body, size))?;
+    run(call.node, asked).await
+}
+
+/// `POST /_reindex`.
+pub(super) async fn reindex(call: Call) -> Result<Reply, Failure> {
+    let mut body = object(call.needed_json()?)?;
+    let manner = Manner::take(&call, &mut body)?;
+    let mut part = |name: &str| match body.remove(name) {
+        Some(Value::Object(part)) => Ok(part),
+        None => Err(invalid("index must be specified")),
+        Some(other) => Err(bad_body(format!("[{name}] is an object with an index, not {other}"))),
+    };
+    let (mut source, mut dest) = (part("source")?, part("dest")?);
+    known(&body, &[], "source, dest, max_docs and conflicts")?;
+    for (name, instead) in [
+        ("remote", "run it in the cluster that has the documents, or follow its index"),
+        ("slice", "send one request without slices"),
+    ] {
+        if source.contains_key(name) {
+            return Err(not_supported(&format!("[{name}] of a source"), instead));
+        }
+    }
+    let expression = match source.remove("index") {
+        Some(Value::String(name)) => name,
+        Some(Value::Array(names)) => {
+            let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
+            names.ok_or_else(|| bad_body("[index] of a source is a list of names"))?.join(",")
+        }
+        _ => return Err(invalid("use _all if you really want to copy from all existing indexes")),
+    };
+    let size = match source.remove("size") {
+        None => PAGE,
+        Some(size) => size
+            .as_u64()
+            .map(|size| size as usize)
+            .ok_or_else(|| bad_body(format!("[size] of a source is a number, not {size}")))?,
+    };
+    known(&source, &["_source", "query"], "index, query, size and _source")?;
+    let (index, create) = read_dest(&mut dest)?;
+    let state = call.state();
+    let names = indices(&state, Some(&expression), &Query::default())?;
+    let index = write_index(&state, &index)?.to_owned();
+    if names.contains(&index) {
+        let why = format!("reindex cannot write into an index its reading from [{index}]");
+        return Err(invalid(&why));
+    }
+    if state.indices.contains_key(&index) {
+        refuse_follower(&call.node, &index)?;
+    }
+    let work = Work::Reindex { index, create };
+    let asked = Asked::read(&call, work, manner, names, (source, size))?;
+    run(call.node, asked).await
+}
+
+/// Where documents go, and whether those that are there already are conflicts.
+fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool), Failure> {
+    let mut text = |name: &str| match dest.remove(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(bad_body(format!("[{name}] of a dest is a text, not {other}"))),
+    };
+    let index = text("index")?.ok_or_else(|| invalid("index must be specified"))?;
+    let create = match text("op_type")?.as_deref() {
+        None | Some("index") => false,
+        Some("create") => true,
+        Some(other) => {
+            return Err(bad_request(format!(
+                "op_type [{other}] is not allowed; use index or create"
+            )));
+        }
+    };
+    match text("version_type")?.as_deref() {
+        None | Some("internal") => {}
+        Some(other) => {
+            let what = format!("version_type [{other}]");
+            return Err(not_supported(&what, "send internal, or op_type create"));
+        }
+    }
+    // No document has a routing of its own, so that there is none to keep or discard.
+    match text("routing")?.as_deref() {
+        None | Some("keep" | "discard") => {}
+        Some(other) => return Err(not_supported(&format!("routing [{other}]"), "leave it out")),
+    }
+    if dest.contains_key("pipeline") {
+        return Err(not_supported(
+            "[pipeline] of a dest",
+            "transform documents before you send them",
+        ));
+    }
+    known(dest, &[], "index, op_type, version_type and routing")?;
+    Ok((index, create))
+}
+
+fn object(json: Value) -> Result<Map<String, Value>, Failure> {
+    match json {
+        Value::Null => Ok(Map::new()),
+        Value::Object(object) => Ok(object),
+        _ => Err(bad_body("the body is a JSON object")),
+    }
+}
+
+fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<(), Failure> {
+    match object.keys().find(|key| !names.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => {
+            let near = did_you_mean(key, all.split([' ', ',']).filter(|word| *word != "and"));
+            Err(bad_body(format!("unknown key [{key}]{near}; there are {all}")))
+        }
+    }
+}
+
+fn invalid(why: &str) -> Failure {
+    let reason = format!("Validation Failed: 1: {why};");
+    Failure::new(400, "action_request_validation_exception", reason)
+}
+
+impl Asked {
+    fn read(
+        call: &Call,
+        work: Work,
+        manner: Manner,
+        indices: Vec<String>,
+        (body, size): (Map<String, Value>, usize),
+    ) -> Result<Asked, Failure> {
+        let query = &call.query;
+        for (name, instead) in UNSUPPORTED {
+            if query.get(name).is_some() {
+                return Err(not_supported(&format!("parameter [{name}]"), instead));
+            }
+        }
+        if !query.flag("wait_for_completion", true)? {
+            let instead = "there are no tasks; leave it out, and wait for the answer";
+            return Err(not_supported("wait_for_completion=false", instead));
+        }
+        if query
+            .get("slices")
+            .is_some_and(|text| text != "auto" && text.parse::<u32>().unwrap_or(0) == 0)
+        {
+            return Err(bad_request("[slices] must be auto, or at least 1"));
+        }
+        let refresh = match Refresh::read(query)? {
+            Refresh::WaitFor => {
+                return Err(bad_request("refresh is true or false here, not [wait_for]"));
+            }
+            refresh => refresh,
+        };
+        let per_second = match query.number::<f64>("requests_per_second")? {
+            None => None,
+            Some(-1.0) => None,
+            Some(rate) if rate > 0.0 && rate.is_finite() => Some(rate),
+            Some(_) => {
+                let reason = "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.";
+                return Err(bad_request(reason));
+            }
+        };
+        let window = indices.iter().filter_map(|name| call.state().indices.get(name).cloned());
+        let window = window.map(|meta| meta.typed_settings().max_result_window() as usize).min();
+        if size == 0 || window.is_some_and(|window| size > window) {
+            let window = window.unwrap_or_default();
+            return Err(bad_request(format!(
+                "a page has 1 to [{window}] documents (index.max_result_window), not [{size}]"
+            )));
+        }
+        // Places in what is written anew here would be those of another text.
+        let parsed = parse_search(Value::Object(body).to_string().as_bytes());
+        let parsed = parsed.map_err(|error| Failure { at: None, ..error.into() })?;
+        let request = SearchRequest {
+            size: size.min(usize::try_from(manner.max_docs).unwrap_or(usize::MAX)),
+            sort: vec![SortKey::of("_doc", None)],
+            track_total_hits: TrackTotalHits::All,
+            ..parsed
+        };
+        let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
+        let request = Arc::new(request);
+        let mut keep_alive = keep_alive(call, query.get("scroll").or(Some(KEEP_ALIVE)))?;
+        // The views are held while pages are held back.
+        keep_alive += per_second.map_or(Duration::ZERO, |rate| seconds(size as f64 / rate));
+        Ok(Asked {
+            work,
+            job: SearchJob { indices, request, preference, fresh: false, allow_partial: false },
+            keep_alive,
+            max_docs: manner.max_docs,
+            proceeds: manner.proceeds,
+            per_second,
+            refresh,
+            active: (Active::read(query, 0)?, query.duration("timeout", PATIENCE)?),
+        })
+    }
+}
+
+/// Carries it out in a task of its own: where the client goes away the page under way is written whole, and its views
+/// are let go.
+async fn run(node: Node, asked: Asked) -> Result<Reply, Failure> {
+    let (answer, answered) = oneshot::channel();
+    let node2 = node.clone();
+    node.core().keep("works through a query", async move {
+        let mut answer = answer;
+        let gone = Rc::new(Cell::new(false));
+        let reply = {
+            let work = carry_out(&node2, asked, gone.clone());
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                reply = &mut work => reply,
+                () = answer.closed() => {
+                    gone.set(true);
+                    work.await
+                }
+            }
+        };
+        let _ = answer.send(reply);
+    });
+    answered.await.unwrap_or_else(|_| Err(unexpected()))
+}
+
+async fn carry_out(node: &Node, asked: Asked, gone: Rc<Cell<bool>>) -> Result<Reply, Failure> {
+    let (service, env, keep_alive) = (node.search(), &node.core().env, asked.keep_alive);
+    let began = env.now();
+    let (first, id) = match scroll(service, asked.job(), keep_alive).await {
+        Ok(first) => first,
+        Err(failures) => return Ok(failed(&failures)),
+    };
+    let total = first.total.min(asked.max_docs);
+    let mut done = Done { total, status: 200, ..Done::default() };
+    let ended = done.go_through(node, &asked, (first, &id), &gone).await;
+    // A view that is not let go here ends with its keep-alive.
+    let _ = clear_scroll(service, Some(&id)).await;
+    if let Some(reply) = ended? {
+        return Ok(reply);
+    }
+    asked.refresh.carry_out(node, asked.written()).await;
+    Ok(done.reply(&asked.work, env.now() - began, asked.per_second))
+}
+
+/// So many seconds; a month where they are more.
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.min(30.0 * 86_400.0))
+}
+
+/// Waits until that moment; how long it was. Ends at once where nobody waits for the answer any more.
+async fn pause(node: &Node, until: Time, gone: &Cell<bool>) -> Duration {
+    const LOOK: Duration = Duration::from_millis(200);
+    let env = &node.core().env;
+    let from = env.now();
+    while env.now() < until && !gone.get() {
+        env.sleep_until(until.min(env.now() + LOOK)).await;
+    }
+    env.now() - from
+}
+
+impl Done {
+    /// Goes through the pages; an answer where the search of one failed.
+    async fn go_through(
+        &mut self,
+        node: &Node,
+        asked: &Asked,
+        (first, id): (SearchOutcome, &str),
+        gone: &Cell<bool>,
+    ) -> Result<Option<Reply>, Failure> {
+        let (env, mut hits, mut left) = (&node.core().env, first.hits, self.total);
+        if !hits.is_empty() {
+            asked.prepare(node).await?;
+        }
+        while !hits.is_empty() && left > 0 && !gone.get() {
+            hits.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            let (began, count) = (env.now(), hits.len());
+            left -= count as u64;
+            self.write(node, &asked.work, hits, asked.proceeds).await;
+            if self.status != 200 || left == 0 {
+                break;
+            }
+            if let Some(rate) = asked.per_second {
+                self.throttled += pause(node, began + seconds(count as f64 / rate), gone).await;
+            }
+            hits = match next_page(node.search(), id, asked.keep_alive).await?.found {
+                Ok(page) => page.hits,
+                Err(failures) => return Ok(Some(failed(&failures))),
+            };
+        }
+        Ok(None)
+    }
+
+    /// Writes a page, and counts what came of it.
+    async fn write(&mut self, node: &Node, work: &Work, hits: Vec<Hit>, proceeds: bool) {
+        self.batches += 1;
+        let mut by_index: BTreeMap<String, Vec<WriteRequest>> = BTreeMap::new();
+        for hit in hits {
+            let (index, id) = (hit.index.clone(), hit.document.id.clone());
+            match work.write(hit) {
+                Some((index, request)) => by_index.entry(index).or_default().push(request),
+                None => self.fail(&index, &id, unexpected()),
+            }
+        }
+        for (index, requests) in by_index {
+            let ids: Vec<Arc<str>> = requests.iter().map(|request| request.id().clone()).collect();
+            let results = match write_documents(node.core(), &index, requests).await {
+                Ok(results) => results,
+                Err(failure) => vec![Err(failure); ids.len()],
+            };
+            for (id, result) in ids.into_iter().zip(results) {
+                match result.map(|written| written.outcome) {
+                    Ok(WriteOutcome::Created) => self.created += 1,
+                    Ok(WriteOutcome::Updated) => self.updated += 1,
+                    Ok(WriteOutcome::Deleted) => self.deleted += 1,
+                    Ok(WriteOutcome::NotFound | WriteOutcome::Noop) => {}
+                    Err(failure) if failure.status == 409 => {
+                        self.conflicts += 1;
+                        if !proceeds {
+                            self.fail(&index, &id, failure);
+                        }
+                    }
+                    Err(failure) => self.fail(&index, &id, failure),
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, index: &str, id: &str, failure: Failure) {
+        self.status = self.status.max(failure.status);
+        let cause = cause_json(&failure);
+        let status = failure.status;
+        self.failures.push(json!({ "index": index, "id": id, "cause": cause, "status": status }));
+    }
+
+    fn reply(self, work: &Work, took: Duration, per_second: Option<f64>) -> Reply {
+        let mut answer = json!({
+            "took": took.as_millis() as u64,
+            "timed_out": false,
+            "total": self.total,
+            "deleted": self.deleted,
+            "batches": self.batches,
+            "version_conflicts": self.conflicts,
+            "noops": 0,
+            "retries": { "bulk": 0, "search": 0 },
+            "throttled_millis": self.throttled.as_millis() as u64,
+            "requests_per_second": per_second.unwrap_or(-1.0),
+            "throttled_until_millis": 0,
+            "failures": self.failures,
+        });
+        if !matches!(work, Work::Delete) {
+            answer["updated"] = json!(self.updated);
+        }
+        if let Work::Reindex { .. } = work {
+            answer["created"] = json!(self.created);
+        }
+        Reply::with(self.status, answer)
+    }
+}
