@@ -50,7 +50,7 @@ const OPENING_CHUNK_BYTES: u64 = 128 << 10;
 const OPENING_MAX: Duration = Duration::from_millis(600);
 /// Where the round trip is known, the pace ends after this many of it and at least so long: what does not come then waits
 /// for a connection's window, and what is asked for goes the same way.
-const OPENING_ROUND_TRIPS: f64 = 1.5;
+const OPENING_ROUND_TRIPS: f64 = 1.25;
 const OPENING_MIN: Duration = Duration::from_millis(100);
 /// Opening in smaller steps than this is not worth waking for.
 const OPENING_STEP_BYTES: u64 = 512 << 10;

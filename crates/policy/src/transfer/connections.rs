@@ -75,6 +75,8 @@ pub struct Connections {
     /// Bytes in flight by connection, while more than the configured ones have been in use.
     carries: Vec<Load>,
     shortest: Option<Duration>,
+    /// When the first chunk came. What was asked for before comes in no certain order: it fills the source's buffers.
+    opened_at: Option<Time>,
     newest_requested_at: Time,
     overtaken: VecDeque<Time>,
     phase: Phase,
@@ -136,6 +138,7 @@ impl Connections {
             taken: 0,
             carries: Vec::new(),
             shortest: None,
+            opened_at: None,
             newest_requested_at: Time(0),
             overtaken: VecDeque::new(),
             phase: Phase::Configured,
@@ -218,7 +221,9 @@ impl Connections {
         self.failed(which, bytes);
         if let Some(shortest) = self.shortest.filter(|it| *it >= NEAREST) {
             let held_up = requested_at + shortest * HELD_UP_ROUND_TRIPS < now;
-            if held_up || requested_at + shortest * 3 / 4 < self.newest_requested_at {
+            let overtaken = self.opened_at.is_some_and(|at| requested_at > at)
+                && requested_at + shortest * 3 / 4 < self.newest_requested_at;
+            if held_up || overtaken {
                 self.overtaken.push_back(now);
             }
             let evidence = shortest * EVIDENCE_ROUND_TRIPS;
@@ -229,6 +234,7 @@ impl Connections {
             }
         }
         self.newest_requested_at = self.newest_requested_at.max(requested_at);
+        self.opened_at.get_or_insert(now);
         match &mut self.phase {
             Phase::Looks(look) if now >= look.from => {
                 look.bytes += bytes;
