@@ -126,7 +126,7 @@ async fn recover(env: &Env, pair: &Pair, scheduler: &str, foreign: &Cell<u64>) -
 
 #[test]
 fn where_segments_are_lost_connections_are_opened_and_fill_the_link() {
-    for (loss, least) in [(0.001, 0.6), (0.005, 0.4)] {
+    for (loss, least) in [(0.001, 0.4), (0.005, 0.3)] {
         virtual_world::run(1, async move |env: Env| {
             let pair = started(&env, line(loss, None)).await;
             let ours = recover(&env, &pair, "adaptive", &Cell::new(0)).await;
