@@ -183,7 +183,7 @@ fn a_foreign_flow_that_loses_segments_keeps_what_it_had() {
         let ours = recover(&env, &pair, "adaptive", &foreign).await;
         println!("the foreign flow alone: {:.2} %", alone * 100.0);
         assert!(ours.share > 0.5, "{:.3} of the link", ours.share);
-        assert!(ours.foreign > 0.75 * alone, "{:.4} of {alone:.4}", ours.foreign);
+        assert!(ours.foreign > 0.9 * alone, "{:.4} of {alone:.4}", ours.foreign);
         pair.stop().await;
     });
 }
