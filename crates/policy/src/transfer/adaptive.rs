@@ -48,8 +48,8 @@ const OPENING_CHUNK_BYTES: u64 = 128 << 10;
 /// The pace ends then: whatever keeps the first chunk away so long is no link's round trip, and more requests
 /// would only queue behind it.
 const OPENING_MAX: Duration = Duration::from_millis(600);
-/// Where the round trip is known, the pace ends after this many of it and at least so long: what does not come then waits
-/// for a connection's window, and what is asked for goes the same way.
+/// Where the round trip is known, the pace ends after this many of it and at least so long: what has not come by then
+/// waits for a connection's window, and what is asked for goes the same way.
 const OPENING_ROUND_TRIPS: f64 = 1.25;
 const OPENING_MIN: Duration = Duration::from_millis(100);
 /// Opening in smaller steps than this is not worth waking for.

@@ -10,9 +10,9 @@
 //!   Vegas, and in LEDBAT, RFC 6817).
 //! * It helps: where there are eight times as many, the delivery rate is more than twice what it was.
 //!
-//! They double while that is so, and grow by a tenth after a queue. While a queue stands, a fifth of those beyond the
-//! configured ones is closed after every look; half of them where nothing has been overtaken for a while. What was opened
-//! in vain is closed, and the next try waits longer each time.
+//! They double while that is so, and grow by a tenth after a queue. While a queue stands, a fifth of those beyond
+//! the configured ones is closed after every look; half of them where nothing has been overtaken for a while. What was
+//! opened in vain is closed, and the next try waits longer each time.
 //!
 //! What cannot be told apart: a queue too short to be seen in pings, a few hundredths of the round trip, that other
 //! flows keep overflowing. Its losses look like those of the line.
@@ -294,7 +294,7 @@ impl Connections {
         let more = self.open - self.configured;
         let queue = ping.as_secs_f64() / shortest.as_secs_f64() - 1.0;
         if queue > QUEUE {
-            // New connections overshoot before they lose their first segment: the first look with a queue only ends growth.
+            // New connections overshoot before they lose their first segment: the first look with a queue ends growth.
             self.open -= if self.calm == 0 { more.div_ceil(5) } else { 0 };
             self.proven = self.proven.filter(|(open, _)| *open < self.open);
             self.calm = 0;
