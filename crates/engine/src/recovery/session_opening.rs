@@ -78,7 +78,10 @@ pub(crate) async fn open(
     let mut opened = pin!(open_any(service, sources.clone(), wanted.clone(), key));
     let mut prefetched = PrefetchedChunks::default();
     let mut policy = prefetch.map(|config| Prefetch::new(config, service.core.env.now()));
-    if let Some(policy) = &policy {
+    if let Some(policy) = &mut policy {
+        // Of the farthest source: any of them may have the primary.
+        let round_trips = sources.iter().map(|source| source.round_trip.get());
+        policy.round_trip(service.core.env.now(), round_trips.max().unwrap_or_default());
         (prefetched.began, prefetched.chunk_bytes) =
             (Some(service.core.env.now()), policy.chunk_bytes());
     }

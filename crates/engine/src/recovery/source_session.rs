@@ -62,6 +62,15 @@ impl SourceSession {
         service.core.call(&self.address, class, request, limit).await
     }
 
+    /// Connections that may carry the transfer. Only the adaptive scheduler opens more than are configured.
+    pub(crate) fn connections_max(&self, service: &Rc<RecoveryService>) -> u32 {
+        let settings = service.core.settings();
+        match settings.recovery_scheduler() {
+            Scheduler::Adaptive => settings.recovery_connections_max(),
+            _ => settings.transport_recovery_connections(),
+        }
+    }
+
     /// How chunks are chosen, as the settings are now.
     pub(crate) fn scheduler(&self, service: &Rc<RecoveryService>) -> SchedulerConfig {
         let (settings, sharing) = (service.core.settings(), running(service));

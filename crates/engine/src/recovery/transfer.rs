@@ -23,6 +23,7 @@ use policy::transfer::accounting::{SourcePhases, TargetPhases, Timeline};
 use policy::transfer::chunk::{ChunkRequest, Delivery, FileSpan};
 use policy::transfer::chunk_scheduler::ChunkScheduler;
 use policy::transfer::compression::Shipment;
+use policy::transfer::connections::Connections;
 
 /// How often the round trip is measured while files are copied.
 const PING_EVERY: Duration = Duration::from_secs(2);
@@ -43,6 +44,23 @@ pub(crate) async fn measure_round_trip(service: Rc<RecoveryService>, source: Sou
     }
 }
 
+/// Measures the round trip to the source every so often, for a transfer, until the task is ended.
+async fn ping(
+    service: Rc<RecoveryService>,
+    source: SourceSession,
+    every: Duration,
+    tell: mpsc::UnboundedSender<TransferEvent>,
+) {
+    loop {
+        let asked = service.core.env.now();
+        if source.ask(&service, Class::Control, Request::Ping).await.is_ok() {
+            // The transfer may have ended meanwhile.
+            let _ = tell.send(TransferEvent::RoundTrip(service.core.env.now() - asked));
+        }
+        service.core.env.sleep(every).await;
+    }
+}
+
 /// Chunks that may come damaged one after another before the session is opened anew.
 const DAMAGED_IN_A_ROW: u32 = 50;
 
@@ -51,6 +69,8 @@ enum TransferEvent {
     Chunk(ChunkOutcome),
     /// A file was checked as a whole.
     File(Result<(), TransferError>),
+    /// A ping took so long.
+    RoundTrip(Duration),
 }
 
 /// What came of one chunk.
@@ -84,14 +104,17 @@ struct Transfer {
     prefetched: BTreeMap<ChunkRequest, Asked>,
     /// Bytes of each file that are still missing.
     missing: Vec<u64>,
-    tasks: BTreeMap<ChunkRequest, Task<()>>,
+    /// With the connection that each travels over.
+    tasks: BTreeMap<ChunkRequest, (u32, Task<()>)>,
     /// Checks of whole files that run beside the chunks.
     checks: Vec<Task<()>>,
     checking: usize,
     /// Chunks that came damaged since one came whole.
     damaged_in_a_row: u32,
     tell: mpsc::UnboundedSender<TransferEvent>,
-    next_connection: u32,
+    connections: Connections,
+    /// Pings the source while the number of connections depends on it.
+    pings: Option<Task<()>>,
 }
 
 /// Copies the files of `commit` that `incoming` does not have. Ends at the first error; what was verified
@@ -127,8 +150,13 @@ pub(crate) async fn fetch_files(
         checking: 0,
         damaged_in_a_row: 0,
         tell,
-        next_connection: 0,
+        connections: Connections::new(
+            service.core.settings().transport_recovery_connections(),
+            source.connections_max(service),
+        ),
+        pings: None,
     };
+    transfer.connections.round_trip(service.core.env.now(), source.round_trip.get());
     // Each measurement is reported once: a running minimum would hide a path that becomes longer.
     transfer.scheduler.round_trip(service.core.env.now(), source.round_trip.get());
     service.core.pace_changed.notify_waiters();
@@ -139,6 +167,12 @@ pub(crate) async fn fetch_files(
     }
     let result = transfer.run(events).await;
     progress.in_flight_bytes.set(0);
+    progress.connections.set(0);
+    let opened = transfer.connections.additional();
+    drop(transfer);
+    for which in opened {
+        service.core.pool.close_unused(&source.address, Class::Recovery(which));
+    }
     service.note_load();
     // The other transfers share the memory of this one.
     service.core.pace_changed.notify_waiters();
@@ -195,17 +229,39 @@ impl Transfer {
     fn reconfigure(&mut self) {
         let config = self.source.scheduler(&self.service);
         self.scheduler.reconfigure(self.service.core.env.now(), config);
+        self.connections.set_most(self.source.connections_max(&self.service));
+    }
+
+    /// Pings while the number of connections depends on it, and closes connections that carry nothing any more.
+    fn tend_connections(&mut self) {
+        for which in self.connections.unused() {
+            let class = Class::Recovery(which);
+            self.service.core.pool.close_unused(&self.source.address, class);
+        }
+        let open = self.connections.open();
+        self.progress.connections.set(open);
+        self.progress.connections_max.set(self.progress.connections_max.get().max(open));
+        match self.connections.ping_every() {
+            Some(every) if self.pings.is_none() => {
+                let pings =
+                    ping(self.service.clone(), self.source.clone(), every, self.tell.clone());
+                self.pings = Some(self.service.core.env.spawn("pings a source", pings));
+            }
+            Some(_) => {}
+            None => self.pings = None,
+        }
     }
 
     fn start_chunks(&mut self) {
-        let settings = self.service.core.settings();
-        let connections = settings.transport_recovery_connections().max(1);
+        self.tend_connections();
         let compress = self.service.core.compress(self.source.remote.as_deref());
-        while let Some(request) = self.scheduler.next(self.service.core.env.now()) {
+        loop {
+            self.scheduler.set_spread(self.connections.spread());
+            let Some(request) = self.scheduler.next(self.service.core.env.now()) else { break };
             let now = self.service.core.env.now();
             self.progress.accounting.borrow_mut().issued(now, request.into());
-            let class = Class::Recovery(self.next_connection % connections);
-            self.next_connection = self.next_connection.wrapping_add(1);
+            let connection = self.connections.take(request.len.into());
+            let class = Class::Recovery(connection);
             let asked = self
                 .prefetched
                 .remove(&request)
@@ -217,7 +273,8 @@ impl Transfer {
                 (request, asked),
                 self.tell.clone(),
             );
-            self.tasks.insert(request, self.service.core.env.spawn("fetches a chunk", fetch));
+            let task = self.service.core.env.spawn("fetches a chunk", fetch);
+            self.tasks.insert(request, (connection, task));
         }
         let in_flight = self.scheduler.in_flight_bytes();
         self.progress.chunk_bytes.set(self.scheduler.chunk_bytes());
@@ -246,15 +303,22 @@ impl Transfer {
                 self.checking -= 1;
                 return result;
             }
+            TransferEvent::RoundTrip(took) => {
+                let now = self.service.core.env.now();
+                self.connections.round_trip(now, took);
+                self.scheduler.round_trip(now, took);
+                return Ok(());
+            }
         };
         let now = self.service.core.env.now();
         let request = outcome.request;
-        self.tasks.remove(&request);
+        let connection = self.tasks.remove(&request).map_or(0, |(connection, _)| connection);
         let arrived = match outcome.result {
             Ok(arrived) => arrived,
             Err(error) => {
                 self.progress.accounting.borrow_mut().failed(now, request.into());
                 self.scheduler.failed(now, request);
+                self.connections.failed(connection, request.len.into());
                 return match error {
                     ChunkError::Damaged => {
                         let count = self.progress.refetched_chunks.get() + 1;
@@ -272,6 +336,8 @@ impl Transfer {
         };
         self.damaged_in_a_row = 0;
         self.account(now, &outcome.requested_at, request, &arrived);
+        let len = u64::from(request.len);
+        self.connections.delivered(now, connection, len, outcome.requested_at);
         let file = request.file as usize;
         self.missing[file] -= u64::from(request.len);
         self.progress.files.borrow_mut()[file].recovered += u64::from(request.len);

@@ -254,6 +254,11 @@ impl Settings {
         word(&self.0.plain, "narrows.recovery.scheduler", Scheduler::of)
     }
 
+    /// `narrows.recovery.connections_max`.
+    pub fn recovery_connections_max(&self) -> u32 {
+        count(&self.0.plain, "narrows.recovery.connections_max")
+    }
+
     /// `narrows.recovery.memory_max`, in bytes.
     pub fn recovery_memory_max(&self) -> u64 {
         size(&self.0.plain, "narrows.recovery.memory_max")

@@ -306,6 +306,13 @@ pub static TABLE: &[Setting] = &[
         "How much a follower reads and writes at once where it was given no parameter of its own.",
     ),
     cluster(
+        "narrows.recovery.connections_max",
+        count(1, 1000),
+        "128",
+        "Connections to each other node that carry adaptive recoveries where a path loses segments, at most; fewer than \
+         transport.connections_per_node.recovery are as many.",
+    ),
+    cluster(
         "narrows.recovery.memory_max",
         size(64 * KB, 64 * GB),
         "64mb",

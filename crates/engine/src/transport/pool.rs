@@ -183,6 +183,17 @@ impl Pool {
         Ok(channel)
     }
 
+    /// Closes a connection, unless somebody waits for an answer on it.
+    pub(crate) fn close_unused(&self, address: &str, class: Class) {
+        let slot = self.inner.channels.borrow().get(&(address.to_owned(), class)).cloned();
+        let Some(slot) = slot else { return };
+        // Whoever holds it connects just now.
+        let Ok(mut channel) = slot.try_lock() else { return };
+        if channel.as_ref().is_some_and(|channel| channel.waiting.borrow().is_empty()) {
+            *channel = None;
+        }
+    }
+
     /// Closes every connection.
     pub fn close(&self) {
         let channels = std::mem::take(&mut *self.inner.channels.borrow_mut());

@@ -15,6 +15,7 @@ mod foreground;
 mod fuzz;
 mod hostile;
 mod leases;
+mod lossy_paths;
 mod membership;
 mod recovery;
 mod relocation;

@@ -22,6 +22,8 @@
 //!   change: then a queue stands, and what was known of the rate is forgotten.
 //! * Time in a rate limiter is no part of the base round trip but counts as waiting. So a throttle has
 //!   a knee like a link: more chunks would only wait for it.
+//! * On a path that loses segments, connections and not the window limit the rate; see `connections`. While there are
+//!   more of them than configured, each has a chunk that waits besides what flies, and pings show queues, not chunks.
 //! * Users go first: see `give_way`.
 //!
 //! Little's law is behind all of it: rate = bytes in flight / time in flight.
@@ -32,6 +34,7 @@ use world::Time;
 
 use super::bandwidth_delay_product::{BandwidthDelayProduct, REQUEST_COST_BYTES};
 use super::chunk::Delivery;
+use super::connections::Spread;
 use super::give_way::GiveWay;
 use super::path::{Rates, Round, Train, Trip};
 
@@ -45,6 +48,10 @@ const OPENING_CHUNK_BYTES: u64 = 128 << 10;
 /// The pace ends then: whatever keeps the first chunk away so long is no link's round trip, and more requests
 /// would only queue behind it.
 const OPENING_MAX: Duration = Duration::from_millis(600);
+/// Where the round trip is known, the pace ends after this many of it and at least so long: what has not come by then
+/// waits for a connection's window, and what is asked for goes the same way.
+const OPENING_ROUND_TRIPS: f64 = 1.25;
+const OPENING_MIN: Duration = Duration::from_millis(100);
 /// Opening in smaller steps than this is not worth waking for.
 const OPENING_STEP_BYTES: u64 = 512 << 10;
 
@@ -96,6 +103,8 @@ pub(crate) struct Adaptive {
     /// The same, slowly forgotten.
     peak: f64,
     give_way: GiveWay,
+    /// Set while there are more connections than configured.
+    spread: Option<Spread>,
 }
 
 #[derive(Debug)]
@@ -157,11 +166,23 @@ impl Adaptive {
             highest: 0.0,
             peak: 0.0,
             give_way: GiveWay::new(),
+            spread: None,
         }
     }
 
     pub(crate) fn set_memory_max_bytes(&mut self, memory_max_bytes: u64) {
         self.memory_max_bytes = memory_max_bytes.max(1);
+    }
+
+    /// How the bytes in flight are spread over connections, where there are more than configured.
+    pub(crate) fn set_spread(&mut self, spread: Option<Spread>) {
+        if spread.is_some() && matches!(self.phase, Phase::Drain(_)) {
+            self.phase = Phase::Steady;
+        }
+        if spread.is_none() && self.spread.is_some() {
+            self.settle_rounds = ROUNDS_TO_SETTLE;
+        }
+        self.spread = spread;
     }
 
     /// Chunks are to be fetched again after a pause: the round in which the pause fell says nothing about the path.
@@ -177,14 +198,20 @@ impl Adaptive {
 
     /// The size to cut the next chunk to.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        let bytes = self.product().map_or(OPENING_CHUNK_BYTES, BandwidthDelayProduct::chunk_bytes);
+        let bytes = match (self.product(), self.spread) {
+            (None, _) => OPENING_CHUNK_BYTES,
+            (Some(product), None) => product.chunk_bytes(),
+            (Some(product), Some(spread)) => product.spread_chunk_bytes(spread.connections),
+        };
         bytes.min((self.memory_max_bytes / 4).max(1))
     }
 
     /// Whether a chunk of `len` bytes may be requested beside `chunks` others of `bytes` in all.
     pub(crate) fn may_start(&self, now: Time, len: u32, bytes: u64, chunks: usize) -> bool {
         let len = u64::from(len);
-        let cost = bytes + len + (chunks as u64 + 1) * REQUEST_COST_BYTES;
+        let stuck_bytes = self.spread.map_or(0, |spread| spread.stuck_bytes);
+        let cost =
+            (bytes + len + (chunks as u64 + 1) * REQUEST_COST_BYTES) - stuck_bytes.min(bytes);
         chunks == 0
             || (bytes + len <= self.memory_max_bytes && cost as f64 <= self.window_bytes(now))
     }
@@ -199,7 +226,7 @@ impl Adaptive {
         let cost = bytes + chunks as u64 * REQUEST_COST_BYTES + step;
         let paced = cost.saturating_sub(OPENING_BYTES) as f64 / OPENING_BYTES_PER_S as f64;
         let paced = Duration::from_secs_f64(paced);
-        if paced > OPENING_MAX {
+        if paced > self.opening_max() {
             return None;
         }
         // A nanosecond more, or rounding could wake it just too early to do anything.
@@ -275,13 +302,22 @@ impl Adaptive {
         })
     }
 
+    fn opening_max(&self) -> Duration {
+        let round_trips = self.base.map(|base| base.took.mul_f64(OPENING_ROUND_TRIPS));
+        round_trips.map_or(OPENING_MAX, |it| it.clamp(OPENING_MIN, OPENING_MAX))
+    }
+
     fn window_bytes(&self, now: Time) -> f64 {
-        let window = match (&self.phase, self.product()) {
-            (Phase::Train { window_bytes, .. }, None) => *window_bytes as f64,
-            (Phase::Drain(drain), _) if drain.holds_back() => drain.window_bytes,
-            (_, Some(product)) => self.gain * product.product_bytes() + product.slack_bytes(),
-            (_, None) => {
-                let open_s = (now - self.began).min(OPENING_MAX).as_secs_f64();
+        let window = match (&self.phase, self.product(), self.spread) {
+            (Phase::Train { window_bytes, .. }, None, _) => *window_bytes as f64,
+            (Phase::Drain(drain), ..) if drain.holds_back() => drain.window_bytes,
+            (_, Some(product), Some(spread)) => {
+                let gain = if spread.grows { GAIN_NOT_FULL } else { self.gain };
+                gain * product.product_bytes() + product.spread_slack_bytes(spread.connections)
+            }
+            (_, Some(product), None) => self.gain * product.product_bytes() + product.slack_bytes(),
+            (_, None, _) => {
+                let open_s = (now - self.began).min(self.opening_max()).as_secs_f64();
                 OPENING_BYTES as f64 + open_s * OPENING_BYTES_PER_S as f64
             }
         };
@@ -332,7 +368,7 @@ impl Adaptive {
         let trip_s = shortest.base_s(self.link_rate());
         self.crowded_rounds =
             if trip_s > CROWDED * expected_s { self.crowded_rounds + 1 } else { 0 };
-        let may_drain = self.rounds_since_drain >= ROUNDS_BETWEEN_DRAINS;
+        let may_drain = self.rounds_since_drain >= ROUNDS_BETWEEN_DRAINS && self.spread.is_none();
         if may_drain && self.crowded_rounds >= CROWDED_ROUNDS {
             self.suspect(now, trip_s);
         }
@@ -353,7 +389,8 @@ impl Adaptive {
 
     /// Not at the end of a round as the rest: so all transfers begin together.
     fn refresh_base(&mut self, now: Time) {
-        let is_steady = matches!(self.phase, Phase::Steady) && self.give_way.is_free();
+        let is_steady =
+            matches!(self.phase, Phase::Steady) && self.give_way.is_free() && self.spread.is_none();
         let is_due = self.base_is_old(now) || (self.base_was_lower && self.settle_rounds == 0);
         if let (true, true, Some(product)) = (is_steady, is_due, self.product()) {
             let recent = self.rates.recent().unwrap_or(product.rate_bytes_per_s);

@@ -36,6 +36,18 @@ impl BandwidthDelayProduct {
         (bytes / CHUNK_STEP_BYTES * CHUNK_STEP_BYTES).clamp(CHUNK_MIN_BYTES, CHUNK_MAX_BYTES)
     }
 
+    /// Chunks over many connections: half of what each has under way.
+    pub(crate) fn spread_chunk_bytes(self, connections: u32) -> u64 {
+        let bytes = (self.product_bytes() / f64::from(2 * connections.max(1))) as u64;
+        (bytes / CHUNK_STEP_BYTES * CHUNK_STEP_BYTES).clamp(CHUNK_MIN_BYTES, CHUNK_MAX_BYTES)
+    }
+
+    /// A chunk for each connection that waits behind what it has under way, or a window could not grow.
+    pub(crate) fn spread_slack_bytes(self, connections: u32) -> f64 {
+        let chunk_bytes = self.spread_chunk_bytes(connections) + REQUEST_COST_BYTES;
+        (u64::from(connections) * chunk_bytes) as f64
+    }
+
     /// Two chunks, so that one is under way while the other is taken care of, and a part that grows with
     /// the root of the rate. With windows `w = r T + s(r)` and shares `r = R w / W` of a link's rate
     /// `R`, all `s(r) / r` are equal in equilibrium: a root has it only where all rates are equal.

@@ -22,6 +22,7 @@ use world::Time;
 use super::adaptive::Adaptive;
 use super::bandwidth_delay_product::REQUEST_COST_BYTES;
 use super::chunk::{ChunkRequest, Delivery, FileSpan};
+use super::connections::Spread;
 use super::file_window::FileWindow;
 use super::parallel_files::ParallelFiles;
 use super::path::Trip;
@@ -185,6 +186,13 @@ impl ChunkScheduler {
     pub fn round_trip(&mut self, now: Time, round_trip: Duration) {
         if let Policy::Adaptive(adaptive) = &mut self.policy {
             adaptive.round_trip(now, round_trip);
+        }
+    }
+
+    /// How the bytes in flight are spread over connections; none while those that are configured take turns.
+    pub fn set_spread(&mut self, spread: Option<Spread>) {
+        if let Policy::Adaptive(adaptive) = &mut self.policy {
+            adaptive.set_spread(spread);
         }
     }
 

@@ -5,6 +5,8 @@
 //! into that size and sends what bears the number. How many are asked for is what the scheduler would have in flight
 //! of one long file, so a prefetch is as bold as the transfer that it begins, and no bolder.
 
+use std::time::Duration;
+
 use world::Time;
 
 use super::chunk::{ChunkRequest, FileSpan};
@@ -27,6 +29,11 @@ impl Prefetch {
         let scheduler = ChunkScheduler::new(config, &[file], now);
         let chunk_bytes = scheduler.chunk_bytes().min(u32::MAX.into()) as u32;
         Prefetch { scheduler, chunk_bytes }
+    }
+
+    /// A round trip to the source that is known, as [`ChunkScheduler::round_trip`].
+    pub fn round_trip(&mut self, now: Time, round_trip: Duration) {
+        self.scheduler.round_trip(now, round_trip);
     }
 
     /// The size that files are cut to. It stays, whatever becomes of the settings meanwhile.
@@ -69,8 +76,6 @@ pub fn prefetched_chunk(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use proptest::prelude::*;
 
     use super::*;

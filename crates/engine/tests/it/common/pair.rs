@@ -21,8 +21,24 @@ pub async fn pair(env: &Env, rtt_ms: u64, rate: u64, documents: u64) -> Pair {
 /// The same with so many nodes on either side, and so many replicas and documents of the leader's index.
 pub async fn pair_of(
     env: &Env,
-    (leaders, followers): (usize, usize),
+    nodes: (usize, usize),
     (rtt_ms, rate): (u64, u64),
+    index: (u32, u64),
+) -> Pair {
+    let config = LinkConfig {
+        rtt: Duration::from_millis(rtt_ms),
+        rate_bytes_per_s: Some(rate),
+        window_bytes: None,
+        ..LinkConfig::default()
+    };
+    pair_over(env, config, nodes, index).await
+}
+
+/// The same over a link that may be any.
+pub async fn pair_over(
+    env: &Env,
+    config: LinkConfig,
+    (leaders, followers): (usize, usize),
     (replicas, documents): (u32, u64),
 ) -> Pair {
     let leader = Cluster::start(env, "leader", leaders).await;
@@ -32,12 +48,6 @@ pub async fn pair_of(
         assert_eq!(leader.index("a", from, to).await, to - from);
     }
     let follower = Cluster::start(env, "follower", followers).await;
-    let config = LinkConfig {
-        rtt: Duration::from_millis(rtt_ms),
-        rate_bytes_per_s: Some(rate),
-        window_bytes: None,
-        ..LinkConfig::default()
-    };
     let link = Link::open(env, config);
     let mut seeds = Vec::new();
     for node in leader.nodes.values() {
