@@ -109,7 +109,7 @@ fn since_change(rates: &[f64]) -> &[f64] {
 }
 
 /// Earliest and latest end: two standard errors of the mean rate around it, and at least 10 %.
-fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
     let mean = mean(rates).filter(|mean| *mean > 0.0)?;
     let count = rates.len() as f64;
     let spread = match rates.len() {

@@ -211,7 +211,8 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
             (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
             (PAUSING, node.paused.is_some_and(|paused| paused >= PAUSES)),
         ];
-        let texts = node_cells(node);
+        let mut texts = node_cells(node).to_vec();
+        texts.push(view.trails.of(&node.name, TRAIL.into()));
         let cells = columns.iter().map(|column| {
             let is_busy = busy.contains(&(column.of, true));
             let style = if is_busy { paint.warning() } else { Style::new() };
@@ -224,7 +225,11 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
     let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of > 0));
     let header = Row::new(header.collect::<Vec<_>>());
-    frame.render_widget(table(rows, &widths, header, "Nodes".to_owned(), paint), area);
+    let title = match view.trails.of_all(TRAIL.into()) {
+        all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
+        all => format!("Nodes, in all {all} "),
+    };
+    frame.render_widget(table(rows, &widths, header, title, paint), area);
 }
 
 /// A column of nodes: which of their cells, and the width of the terminal from which on it is shown.
@@ -239,7 +244,11 @@ const fn node_column(header: &'static str, of: usize, width: u16, from_width: u1
     NodeColumn { header, of, width: Constraint::Length(width), from_width }
 }
 
-const NODE_COLUMNS: [NodeColumn; 7] = [
+/// Blocks of the line that shows what went through a node, and from which width on there is one of all nodes.
+const TRAIL: u16 = 24;
+const TRAIL_FROM: u16 = 60;
+
+const NODE_COLUMNS: [NodeColumn; 8] = [
     NodeColumn { header: "node", of: 0, width: Constraint::Fill(1), from_width: 0 },
     node_column("cpu", CPU, 11, 0),
     node_column("disk r/w MB/s (busy)", DISK, 22, 56),
@@ -247,6 +256,7 @@ const NODE_COLUMNS: [NodeColumn; 7] = [
     node_column("pausing", PAUSING, 8, 80),
     node_column("out / in", 5, 9, 98),
     node_column("heap", 6, 6, 88),
+    node_column("rx + tx, two minutes", 7, TRAIL, 130),
 ];
 
 /// Columns of nodes that are painted where they are near their limit, and from where on they are.

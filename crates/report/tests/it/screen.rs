@@ -123,6 +123,24 @@ fn a_narrow_terminal_names_its_nodes() {
 }
 
 #[test]
+fn what_went_through_nodes_is_a_line_where_there_is_room() {
+    let mut view = view();
+    for rate in [1e6, 4e6, 8e6] {
+        view.nodes.iter_mut().for_each(|node| node.rx_bytes_per_s = Some(rate));
+        view.nodes.iter_mut().for_each(|node| node.tx_bytes_per_s = None);
+        view.trails.take(&view.nodes);
+    }
+    let line = |width: u16, begins: &str| {
+        let screen = shown(&view, width, 24);
+        screen.into_iter().find(|line| line.starts_with(begins)).unwrap()
+    };
+    assert!(line(200, "paris").contains("▁▄█"), "{}", line(200, "paris"));
+    assert!(!line(110, "paris").contains('█'), "{}", line(110, "paris"));
+    assert!(line(60, "Nodes").starts_with("Nodes, in all ▁▄█ "), "{}", line(60, "Nodes"));
+    assert!(!line(50, "Nodes").contains('█'), "{}", line(50, "Nodes"));
+}
+
+#[test]
 fn what_is_not_of_now_is_dim_and_says_its_age() {
     let looks = [0, 1].map(look);
     let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);

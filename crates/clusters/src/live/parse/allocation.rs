@@ -117,6 +117,7 @@ impl<'de> Visitor<'de> for CellVisitor {
 pub(crate) fn explain_into(copy: &mut WaitingCopy, answer: &Value) {
     copy.can_allocate = text_at(answer, "/can_allocate");
     copy.explanation = text_at(answer, "/allocate_explanation");
+    copy.delay_left_ms = answer.get("remaining_delay_in_millis").and_then(Value::as_u64);
     if copy.reason.is_none() {
         copy.reason = text_at(answer, "/unassigned_info/reason");
     }

@@ -8,7 +8,7 @@ use clusters::live::is_transcript;
 use insight::diagnosis::Class;
 use insight::diagnosis::score::Scored;
 use report::benched::Bench;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use world::Env;
 
 use super::trial::{Judgement, classes};
@@ -19,7 +19,7 @@ use crate::live::looked_again;
 const LABEL: &str = "case.toml";
 const LABEL_FORM: &str = "name = \"a limit of 8mb\" and classes = [\"rate_limit\"], the cause that holds first, [] where all is well";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Label {
     /// What held the cluster, in words.
@@ -32,7 +32,7 @@ struct Label {
 pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench> {
     let mut cases = Vec::new();
     for (number, recording) in (0..).zip(folders(dir)?) {
-        let Label { name, classes: right } = label(&recording)?;
+        let Label { name, classes: right } = labelled(&recording)?;
         let looking = looked_again(env, &recording).await?;
         let series = looking.series();
         if series.looks().len() < 2 {
@@ -83,7 +83,15 @@ fn folders(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn label(recording: &Path) -> anyhow::Result<Label> {
+/// Writes what is right beside a transcript.
+pub(super) fn label(recording: &Path, name: &str, classes: &[Class]) -> anyhow::Result<()> {
+    let label = Label { name: name.to_owned(), classes: classes.to_vec() };
+    let path = recording.join(LABEL);
+    let text = toml::to_string(&label).context("a label is TOML")?;
+    std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))
+}
+
+fn labelled(recording: &Path) -> anyhow::Result<Label> {
     let path = recording.join(LABEL);
     let text = std::fs::read_to_string(&path).map_err(|error| {
         Usage(format!("{}: {error}; write what is right into it: {LABEL_FORM}", path.display()))
