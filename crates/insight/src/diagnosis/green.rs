@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::class::Class;
 use super::diagnose::Diagnosis;
-use super::pace::{Pace, interval};
+use super::pace::{Pace, SPREAD_MAX, SPREAD_MIN, between};
 use super::series::{MS_PER_S, Series};
 use super::waiting::delay_left_ms;
 
@@ -117,16 +117,19 @@ fn by_count(series: &Series<'_>) -> Option<TimeToGreen> {
         Some((*t_ms, health.unassigned?.saturating_add(health.initializing?) as f64))
     };
     let counts: Vec<(f64, f64)> = series.looks().iter().filter_map(missing).collect();
-    let rates: Vec<f64> = counts
-        .windows(2)
-        .map(|pair| (pair[0].1 - pair[1].1).max(0.0) / ((pair[1].0 - pair[0].0) / MS_PER_S))
-        .collect();
-    let ((_, first), (_, left)) = (*counts.first()?, *counts.last()?);
-    if first - left < COUNTED_MIN || rates.len() < STEPS_MIN {
+    let steps = counts.windows(2).map(|pair| pair[0].1 - pair[1].1);
+    // Copies come in batches: one less than is due may have come so far, and one may be about to come besides.
+    let batch = steps.fold(0.0, f64::max);
+    let ((first_ms, first), (last_ms, left)) = (*counts.first()?, *counts.last()?);
+    let came = first - left;
+    if came < COUNTED_MIN || counts.len() <= STEPS_MIN {
         return None;
     }
-    let (soon_s, late_s) = interval(left, &rates)?;
-    let rests_on = format!("{left:.0} copies are missing, and {:.0} came meanwhile", first - left);
+    let per_s = came / ((last_ms - first_ms) / MS_PER_S);
+    let spread = |batches: f64| (batches * batch / came).clamp(SPREAD_MIN, SPREAD_MAX);
+    let (soon_s, _) = between(left, per_s, spread(2.0));
+    let (_, late_s) = between(left, per_s, spread(1.0));
+    let rests_on = format!("{left:.0} copies are missing, and {came:.0} came meanwhile");
     Some(TimeToGreen::Within { soon_s, late_s: late_s + ENDS_S, rests_on })
 }
 

@@ -6,6 +6,7 @@
 //! | `case` | [`Case`]: what is injected into which surroundings, drawn from a seed; the deck of kinds. Pure |
 //! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
+//! | `label` | what is right of a recording |
 //! | `stage` | two nodes under conditions |
 //! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
 //! | `place` | where stages are: in virtual time, or on nodes that run as processes |
@@ -16,6 +17,7 @@ mod awaited;
 mod case;
 mod cause;
 mod conditions;
+mod label;
 mod place;
 mod recordings;
 mod stage;
@@ -44,7 +46,8 @@ use crate::seeds::side_by_side;
 use crate::terminal::say;
 
 /// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
-/// also asked for with probes; `recordings` is where what was seen is kept. The first error of a case comes with the cases that could be tried.
+/// also asked for with probes; `recordings` is where what was seen is kept. The first error of a case comes with the
+/// cases that could be tried.
 pub(crate) fn in_virtual_time(
     seeds: Vec<u64>,
     probes: bool,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::case::{Case, Kind, Well};
 use super::conditions::{Action, Conditions};
+use super::label::Label;
 use super::place::Place;
-use super::recordings::label;
 use super::stage::Stage;
 use crate::live::{ConnectArgs, Looking, client, greet, probe_unrecorded, written};
 use anyhow::anyhow;
@@ -243,7 +243,7 @@ async fn explain(
     let mut client = client(env, &urls, &args, args.timeout())?;
     if let Some(dir) = recording {
         client = written(client, dir, LOOK_FOR, INTERVAL)?;
-        label(dir, &case.name(), &case.classes())?;
+        Label { name: case.name(), classes: case.classes() }.write(dir)?;
     }
     let mut looking = Looking::new(greet(client, &args).await?, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
