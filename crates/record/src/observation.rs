@@ -274,6 +274,8 @@ pub struct WaitingCopy {
     pub node: Option<String>,
     /// `no`, `throttled`, `yes`, `awaiting_info`, ...; none where nobody asked for an explanation.
     pub can_allocate: Option<String>,
+    /// How long it still waits for its node to come back before it is placed elsewhere.
+    pub delay_left_ms: Option<u64>,
     /// The cluster's own sentence.
     pub explanation: Option<String>,
     /// Every decider that answers no or throttle, with the node that it answers for.

@@ -78,7 +78,7 @@ fn explanation_json(state: &ClusterState, e: &Explanation) -> Value {
         info["details"] = json!(e.last_failure);
     }
     let nodes: Vec<Value> = e.nodes.iter().map(|node| node_json(state, node)).collect();
-    json!({
+    let mut json = json!({
         "index": e.index,
         "shard": e.shard,
         "primary": e.primary,
@@ -87,7 +87,12 @@ fn explanation_json(state: &ClusterState, e: &Explanation) -> Value {
         "can_allocate": e.can_allocate,
         "allocate_explanation": e.reason.as_ref().map(|reason| &reason.words),
         "node_allocation_decisions": nodes,
-    })
+    });
+    if let Some(delay) = &e.delay {
+        json["configured_delay_in_millis"] = json!(delay.configured_ms);
+        json["remaining_delay_in_millis"] = json!(delay.left_ms);
+    }
+    json
 }
 
 fn node_json(state: &ClusterState, node: &NodeExplanation) -> Value {

@@ -62,6 +62,9 @@ impl Slot<'_> {
     }
 }
 
+/// The decider of copies that wait for their node to come back.
+pub(super) const DELAYED: &str = "delayed_allocation";
+
 /// The deciders, with what they look at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciders<'a> {
@@ -142,7 +145,7 @@ impl<'a> Deciders<'a> {
         let delayed = delayed_until_ms(self.state, (slot.index, slot.number), slot.shard, copy)
             .filter(|until| *until > self.now_ms);
         if let Some(until_ms) = delayed {
-            return self.no("delayed_allocation", || {
+            return self.no(DELAYED, || {
                 let left_s = (until_ms - self.now_ms).div_ceil(1000);
                 format!(
                     "its node left, and is waited for another {left_s} s \

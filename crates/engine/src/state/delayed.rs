@@ -77,7 +77,11 @@ mod tests {
         assert_eq!(lab.initializing(), [], "primaries were replaced, and replicas wait");
         let waits = delayed_copies(&lab.state, lab.now_ms);
         assert_eq!(waits, 2, "n3 had two of six copies");
-        let why = explain(&lab.state, lab.now_ms)[0].reason.clone().unwrap();
+        let explained = explain(&lab.state, lab.now_ms).remove(0);
+        let delay = explained.delay.unwrap();
+        assert_eq!(explained.can_allocate, "allocation_delayed");
+        assert_eq!((delay.configured_ms, delay.left_ms), (60_000, 60_000));
+        let why = explained.reason.unwrap();
         assert_eq!(why.decider, "delayed_allocation");
         assert!(why.words.contains("another 60 s"), "{}", why.words);
         let ends_ms = delay_ends_ms(&lab.state, lab.now_ms).unwrap();

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::deciders::{DELAY_IS_OVER, Deciders, Slot};
+use super::deciders::{DELAY_IS_OVER, DELAYED, Deciders, Slot};
+use super::delayed::delayed_until_ms;
 use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
 use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict, rebalancing};
@@ -16,6 +17,15 @@ pub struct NodeExplanation {
     pub node_decision: &'static str,
     /// Who says so, and why; none with `yes`.
     pub reason: Option<Reason>,
+}
+
+/// A wait for a node that left, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Delay {
+    /// `index.unassigned.node_left.delayed_timeout`.
+    pub configured_ms: u64,
+    /// What is left of it.
+    pub left_ms: u64,
 }
 
 /// Why one copy is on no node.
@@ -35,8 +45,11 @@ pub struct Explanation {
     pub failed_allocation_attempts: u32,
     /// Why it failed last.
     pub last_failure: Option<String>,
-    /// `throttled` if it only has to wait, else `no`; `yes` only before copies were placed.
+    /// `throttled` if it only has to wait, `allocation_delayed` if it waits for its node to come back, else `no`; `yes`
+    /// only before copies were placed.
     pub can_allocate: &'static str,
+    /// How long it waits for its node, where it does.
+    pub delay: Option<Delay>,
     /// The decider and the sentence that count.
     pub reason: Option<Reason>,
     /// Each present node; empty if no node was asked.
@@ -56,7 +69,12 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
             let CopyState::Unassigned { reason, at_ms } = copy.state else { continue };
             let slot = Slot { index, number, shard, copy };
             let (verdict, nodes) = judge(deciders, slot);
-            let (can_allocate, why) = split(verdict);
+            let (mut can_allocate, why) = split(verdict);
+            let waits = why.as_ref().is_some_and(|why| why.decider == DELAYED);
+            let delay = waits.then(|| delay(state, slot, now_ms)).flatten();
+            if delay.is_some() {
+                can_allocate = "allocation_delayed";
+            }
             explanations.push(Explanation {
                 index: index.to_owned(),
                 shard: number,
@@ -66,12 +84,21 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
                 failed_allocation_attempts: copy.failures,
                 last_failure: copy.last_failure.clone(),
                 can_allocate,
+                delay,
                 reason: why,
                 nodes,
             });
         }
     }
     explanations
+}
+
+fn delay(state: &ClusterState, slot: Slot<'_>, now_ms: u64) -> Option<Delay> {
+    let place = (slot.index, slot.number);
+    let until_ms = delayed_until_ms(state, place, slot.shard, slot.copy)?;
+    let configured = state.indices.get(slot.index)?.delayed_timeout();
+    let configured_ms = u64::try_from(configured.as_millis()).unwrap_or(u64::MAX);
+    Some(Delay { configured_ms, left_ms: until_ms.saturating_sub(now_ms) })
 }
 
 /// What is said of a copy that is on a node.

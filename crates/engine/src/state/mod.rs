@@ -94,7 +94,9 @@ pub use delayed::{delay_ends_ms, delayed_copies};
 pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
 pub use event::{Event, FoundCopy, RerouteAction, RerouteCommand};
-pub use explain::{Explanation, NodeExplanation, PlacedExplanation, explain, explain_placed};
+pub use explain::{
+    Delay, Explanation, NodeExplanation, PlacedExplanation, explain, explain_placed,
+};
 pub use follow::{FollowChange, FollowOrigin, Following};
 pub use health::{Health, Status, health, health_of};
 pub use index::IndexMeta;

@@ -15,7 +15,7 @@ use super::following::followings;
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::Series;
-use super::waiting::waiting;
+use super::waiting::{waiting, waits_for_nodes};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,7 +46,8 @@ pub fn recorded(run: &RunDir) -> Series<'_> {
 
 /// Judges everything that a series of looks shows.
 pub fn diagnose(series: &Series<'_>) -> Diagnosis {
-    let (recovering, healthy) = of_recoveries(series);
+    let (recovering, mut healthy) = of_recoveries(series);
+    healthy.extend(series.last().and_then(waits_for_nodes));
     let mut findings = merged(recovering);
     // More slots help only where the recoveries that have one leave room.
     let held_by = findings
@@ -210,7 +211,11 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     let status = last
         .and_then(|look| look.health.as_ref())
         .map_or("unknown", |health| health.status.as_str());
+    let waits = last.and_then(waits_for_nodes);
     match recovering {
+        0 if waits.is_some() => {
+            format!("healthy: {} (health {status})", waits.unwrap_or_default())
+        }
         0 if diagnosis.healthy.is_empty() => {
             format!("healthy: nothing recovers or waits (health {status})")
         }

@@ -8,8 +8,15 @@ use serde::Serialize;
 
 use super::class::Class;
 use super::diagnose::Diagnosis;
-use super::pace::Pace;
-use super::series::Series;
+use super::pace::{Pace, SPREAD_MAX, SPREAD_MIN, between};
+use super::series::{MS_PER_S, Series};
+use super::waiting::delay_left_ms;
+
+/// What verifying, finalizing and starting a copy may take after its last byte.
+const ENDS_S: f64 = 0.5;
+/// How many copies must have come while one looked, in how many steps, to reckon by their number.
+const COUNTED_MIN: f64 = 5.0;
+const STEPS_MIN: usize = 3;
 
 /// When every copy is where it should be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,25 +80,57 @@ pub fn time_to_green(series: &Series<'_>, paces: &[Pace], diagnosis: &Diagnosis)
         return TimeToGreen::unknown(format!("not before this is lifted: {}", blocked.sentence));
     }
     if let Some(delayed) = health.delayed.filter(|count| *count > 0) {
+        let left = delay_left_ms(last).map_or_else(String::new, |ms| {
+            format!("; another node takes over in {}", show_seconds((ms as f64 / MS_PER_S).ceil()))
+        });
         return TimeToGreen::unknown(format!(
-            "copies that wait for a node to come back: {delayed}"
+            "copies that wait for a node to come back: {delayed}{left}"
         ));
     }
     let needed = needed(last, paces);
     if needed.is_empty() {
         return TimeToGreen::unknown("copies are missing, and none of them recovers now");
     }
-    let mut left = Left::default();
-    for pace in &needed {
-        if let Err(why) = left.add(pace) {
-            return TimeToGreen::unknown(why);
-        }
+    match by_bytes(series, last, &needed) {
+        Ok(green) => green,
+        Err(why) => by_count(series).unwrap_or_else(|| TimeToGreen::unknown(why)),
     }
-    let queued = match queued(series, last) {
-        Ok(queued) => queued,
-        Err(why) => return TimeToGreen::unknown(why),
+}
+
+/// By the bytes that are left and the rates at which they come.
+fn by_bytes(
+    series: &Series<'_>,
+    last: &Observation,
+    needed: &[&Pace],
+) -> Result<TimeToGreen, String> {
+    let mut left = Left::default();
+    for pace in needed {
+        left.add(pace)?;
+    }
+    left.within(needed.len(), queued(series, last)?)
+}
+
+/// Many small copies come between two looks, so that none of them has a rate. How many are missing falls all the same.
+fn by_count(series: &Series<'_>) -> Option<TimeToGreen> {
+    let missing = |(t_ms, look): &(f64, &Observation)| {
+        let health = look.health.as_ref()?;
+        Some((*t_ms, health.unassigned?.saturating_add(health.initializing?) as f64))
     };
-    left.within(needed.len(), queued)
+    let counts: Vec<(f64, f64)> = series.looks().iter().filter_map(missing).collect();
+    let steps = counts.windows(2).map(|pair| pair[0].1 - pair[1].1);
+    // Copies come in batches: one less than is due may have come so far, and one may be about to come besides.
+    let batch = steps.fold(0.0, f64::max);
+    let ((first_ms, first), (last_ms, left)) = (*counts.first()?, *counts.last()?);
+    let came = first - left;
+    if came < COUNTED_MIN || counts.len() <= STEPS_MIN {
+        return None;
+    }
+    let per_s = came / ((last_ms - first_ms) / MS_PER_S);
+    let spread = |batches: f64| (batches * batch / came).clamp(SPREAD_MIN, SPREAD_MAX);
+    let (soon_s, _) = between(left, per_s, spread(2.0));
+    let (_, late_s) = between(left, per_s, spread(1.0));
+    let rests_on = format!("{left:.0} copies are missing, and {came:.0} came meanwhile");
+    Some(TimeToGreen::Within { soon_s, late_s: late_s + ENDS_S, rests_on })
 }
 
 /// The recoveries that the cluster waits for; a copy that merely moves leaves it as green as it was.
@@ -148,20 +187,20 @@ impl Left {
     }
 
     /// Earliest, if a recovery that ends leaves its rate to the others; latest, if each keeps to its own.
-    fn within(self, active: usize, queued: Queued) -> TimeToGreen {
+    fn within(self, active: usize, queued: Queued) -> Result<TimeToGreen, String> {
         if queued.copies > 0 && self.low_bytes_per_s <= 0.0 {
-            return TimeToGreen::unknown("nothing is copied now, and copies wait");
+            return Err("nothing is copied now, and copies wait".to_owned());
         }
         let shared = |bytes: f64, rate: f64| if rate > 0.0 { bytes / rate } else { 0.0 };
         let soon = shared(self.bytes + queued.least_bytes, self.high_bytes_per_s);
         let late = shared(self.bytes + queued.most_bytes, self.low_bytes_per_s);
         let late = if queued.copies > 0 { late } else { 0.0 };
         let soon_s = soon.max(self.replayed_s);
-        TimeToGreen::Within {
+        Ok(TimeToGreen::Within {
             soon_s,
-            late_s: late.max(self.late_s).max(soon_s),
+            late_s: late.max(self.late_s).max(soon_s) + ENDS_S,
             rests_on: rests_on(active, &queued),
-        }
+        })
     }
 }
 

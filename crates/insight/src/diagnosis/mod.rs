@@ -13,6 +13,7 @@
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
 //! | `pace`, `node_pace`, `flow` | rates and times to go; what each node does now, and what goes from node to node |
 //! | `green` | when the cluster will be green |
+//! | `changes` | what changed from one diagnosis to another |
 //! | `events` | what happened between two looks |
 //! | `steering` | [`Onlooker`]: observations as looks of `policy::steering` |
 //! | [`score`], `baselines` | scores of verdicts on known causes; what simpler tools would say |
@@ -27,6 +28,7 @@ mod busiest;
 mod busy;
 mod cause;
 mod causes;
+mod changes;
 mod class;
 mod copying;
 mod diagnose;
@@ -50,6 +52,7 @@ mod threshold;
 mod waiting;
 
 pub use baselines::{highest_utilisation, settings_lint};
+pub use changes::{Changes, Pair, changes};
 pub use class::Class;
 pub use diagnose::{Diagnosis, diagnose, recorded};
 pub use events::{Event, EventFinder, Topic};

@@ -7,6 +7,9 @@ use crate::stats::mean;
 
 /// A rate that differs from the latest rates by more than this factor is no longer current.
 const CHANGE: f64 = 1.5;
+/// A rate is never known better than by the first share of itself, nor worse than by the second.
+pub(crate) const SPREAD_MIN: f64 = 0.1;
+pub(crate) const SPREAD_MAX: f64 = 0.9;
 /// The latest rates: so many steps between looks.
 const PRESENT_STEPS: usize = 3;
 
@@ -117,10 +120,15 @@ fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
         _ => {
             let variance =
                 rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            (2.0 * (variance / count).sqrt() / mean).clamp(0.1, 0.9)
+            (2.0 * (variance / count).sqrt() / mean).clamp(SPREAD_MIN, SPREAD_MAX)
         }
     };
-    Some((left / (mean * (1.0 + spread)), left / (mean * (1.0 - spread))))
+    Some(between(left, mean, spread))
+}
+
+/// Earliest and latest end, if a rate is higher or lower by a share of itself.
+pub(crate) fn between(left: f64, rate: f64, spread: f64) -> (f64, f64) {
+    (left / (rate * (1.0 + spread)), left / (rate * (1.0 - spread)))
 }
 
 #[cfg(test)]

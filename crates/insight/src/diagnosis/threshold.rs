@@ -52,6 +52,9 @@ pub(crate) const LIMIT_USED: Threshold = at("rate over max_bytes_per_sec", 0.7);
 /// Pauses take at least this share of the time where the limiter holds.
 pub(crate) const LIMIT_PAUSED: Threshold =
     at("throttle time over wall time, source and target summed", 0.03);
+/// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
+pub(crate) const PAUSED_ALONE: Threshold =
+    at("throttle time over wall time x chunks in flight", 0.5);
 /// Latency holds where the rate reaches this much of chunk size x chunks / round trip.
 pub(crate) const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::WaitingCopy;
+use record::observation::{Observation, WaitingCopy};
+use record::units::show_seconds;
 
 use super::finding::{Evidence, LINES_SHOWN};
-use super::series::Series;
+use super::series::{MS_PER_S, Series};
 
 const EXPLAIN: &str = "_cluster/allocation/explain";
+/// What `can_allocate` says of a copy that waits for its node to come back.
+const DELAYED: &str = "allocation_delayed";
 
 /// A decider of Elasticsearch that says no, and what it asks for.
 pub(crate) struct Decider {
@@ -150,7 +153,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
     match copy.can_allocate.as_deref() {
         Some("throttled") => return Need::Slot,
         Some("yes" | "awaiting_info") => return Need::Time("the manager is about to place it"),
-        Some("allocation_delayed") => {
+        Some(DELAYED) => {
             return Need::Time(
                 "its node may come back: index.unassigned.node_left.delayed_timeout lets it",
             );
@@ -186,6 +189,37 @@ fn stated_need(copy: &WaitingCopy) -> Need {
     let first = DECIDERS.iter().map(|decider| decider.name).find(|name| says(name));
     let other = || copy.decisions.first().map_or("", |decision| decision.decider.as_str());
     Need::Decider(first.unwrap_or_else(other).to_owned())
+}
+
+/// How long copies still wait for their nodes at most, where the cluster says so.
+pub(crate) fn delay_left_ms(last: &Observation) -> Option<u64> {
+    delayed(last).into_iter().filter_map(|copy| copy.delay_left_ms).max()
+}
+
+fn delayed(last: &Observation) -> Vec<&WaitingCopy> {
+    let is_delayed = |copy: &&WaitingCopy| copy.can_allocate.as_deref() == Some(DELAYED);
+    last.waiting.iter().filter(is_delayed).collect()
+}
+
+/// Copies that wait for their nodes to come back, in a sentence; none where no copy does.
+pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
+    let copies = delayed(last);
+    // Of many copies, the cluster explains only some.
+    let told = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0);
+    let count = copies.len().max(told as usize);
+    let (who, wait) = match count {
+        0 => return None,
+        1 if copies.len() == 1 => (names(&copies).remove(0), "waits"),
+        n if n == copies.len() && n <= LINES_SHOWN => (names(&copies).join(", "), "wait"),
+        n => (format!("{n} copies"), "wait"),
+    };
+    let left = delay_left_ms(last).map_or_else(String::new, |ms| {
+        let left = show_seconds((ms as f64 / MS_PER_S).ceil());
+        format!(": {left} left, then another node takes over")
+    });
+    Some(format!(
+        "{who} {wait} for a node to come back (index.unassigned.node_left.delayed_timeout){left}"
+    ))
 }
 
 /// `replica of logs[3]` for each copy.

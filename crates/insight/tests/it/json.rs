@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use insight::diagnosis::{Class, Diagnosis};
+use insight::diagnosis::{Changes, Class, Diagnosis, Pair};
 use serde_json::Value;
 
 use crate::probe::Model;
@@ -48,6 +48,10 @@ fn every_key_is_documented_and_every_documented_key_is_there() {
     for diagnosis in probed() {
         keys(&serde_json::to_value(diagnosis).unwrap(), "", &mut there);
     }
+    // With --diff; names of settings are keys of the cluster's.
+    there.insert("since".to_owned());
+    let changes = Changes { stayed: vec![Pair::default()], ..Changes::default() };
+    keys(&serde_json::to_value(changes).unwrap(), "since", &mut there);
     assert_eq!(documented().0, there);
 }
 

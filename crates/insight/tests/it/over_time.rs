@@ -77,6 +77,27 @@ fn copies_that_wait_come_on_top_and_their_size_is_said() {
     assert!(rests_on.contains("3 copies that wait") && rests_on.contains("50.0 GB"), "{rests_on}");
 }
 
+/// Of many small copies none is seen twice, so that none has a rate. How many are missing falls all the same.
+#[test]
+fn many_small_copies_are_reckoned_by_their_number() {
+    let at = |came_a_s: u64| {
+        let small = |s: u64| {
+            let mut look = look(s, 100 - came_a_s * s);
+            let name = format!("logs-{s}");
+            look.recoveries = vec![Recovery { start_ms: Some(s), ..recovery(&name, 0, 0) }];
+            look.waiting.clear();
+            look
+        };
+        green(&(0..=9).map(small).collect::<Vec<_>>())
+    };
+    // 64 wait and one goes on, and four come a second.
+    let found = at(4);
+    let (soon, late, rests_on) = within(&found);
+    assert!(soon < 16.25 && 16.25 < late && late < 20.0, "{soon} {late}");
+    assert!(rests_on.starts_with("65 copies are missing"), "{rests_on}");
+    unknown(&at(0), "not known yet");
+}
+
 #[test]
 fn what_cannot_be_told_is_unknown() {
     let all = |change: fn(&mut Observation)| {

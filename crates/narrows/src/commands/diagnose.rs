@@ -57,10 +57,18 @@ pub(crate) struct Args {
     /// case.toml that says what is right (name = "a limit of 8mb", classes = ["rate_limit"]).
     #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["on", "count", "seeds", "write"])]
     recordings: Option<PathBuf>,
+    /// Has the bench keep what it sees of each case below there, as `narrows explain --record` does, with a case.toml
+    /// that says what was injected: `--recordings DIR` judges them again.
+    #[arg(long, value_name = "DIR", requires_all = ["bench", "no_probe"], conflicts_with_all = ["recordings", "steer"])]
+    record: Option<PathBuf>,
     /// Has the bench score `narrows steer` on the cases, in place of verdicts: beside leaving them alone, and beside
     /// the best fixed settings. In virtual time.
     #[arg(long, requires = "bench", conflicts_with_all = ["recordings", "no_probe", "write"])]
     steer: bool,
+    /// Has the bench score the time to green that `watch` shows, in place of verdicts: how often the moment lies within
+    /// the interval. In virtual time.
+    #[arg(long, requires = "bench", conflicts_with_all = ["recordings", "record", "steer", "no_probe", "write"])]
+    green: bool,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -161,6 +169,9 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     if args.steer && on != On::Virtual {
         return Err(Usage("--steer is scored in virtual time: --on virtual".to_owned()).into());
     }
+    if args.green && on != On::Virtual {
+        return Err(Usage("--green is scored in virtual time: --on virtual".to_owned()).into());
+    }
     if let Some(dir) = &args.write {
         std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     }
@@ -182,16 +193,26 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         }
         return Ok(());
     }
+    if args.green {
+        let cases = bench::awaited_in_virtual_time(&seeds)?;
+        let mut out = terminal::out();
+        match args.json {
+            true => writeln!(out, "{}", bench::awaited_as_json(&cases))?,
+            false => write!(out, "{}", bench::awaited_table(&cases))?,
+        }
+        return Ok(());
+    }
+    let record = args.record.as_deref();
     let (found, failed) = match on {
         On::Embedded => world::real_world::run(SEED, async |env| {
             let clusters = EmbeddedClusters::new(&env, std::env::current_exe()?);
-            bench::on_processes(&env, clusters, seeds, probes).await
+            bench::on_processes(&env, clusters, seeds, probes, record).await
         })?,
         On::OpenSearch => world::real_world::run(SEED, async |env| {
             let clusters = args.opensearch.nodes()?.clusters(&env);
-            bench::on_processes(&env, clusters, seeds, probes).await
+            bench::on_processes(&env, clusters, seeds, probes, record).await
         })?,
-        On::Virtual | On::Url(_) => bench::in_virtual_time(seeds, probes)?,
+        On::Virtual | On::Url(_) => bench::in_virtual_time(seeds, probes, record)?,
     };
     // A page says which seeds it is of: what ended early is printed, and not written.
     if let (Some(dir), None) = (&args.write, &failed) {

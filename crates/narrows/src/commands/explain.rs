@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clusters::live::{Header, LiveClient, Transcript, is_transcript};
+use clusters::live::{LiveClient, is_transcript};
 use insight::Summary;
-use insight::diagnosis::{Class, Diagnosis, diagnose, probe, recorded};
+use insight::diagnosis::{Changes, Class, Diagnosis, Series, changes, diagnose, probe, recorded};
 use record::RunDir;
 use record::units::{parse_duration, show_seconds};
 use serde_json::json;
@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// looks again exactly so, without the cluster. It names hosts, nodes and indices, and holds no credentials.
     #[arg(long, value_name = "DIR", conflicts_with = "probe")]
     record: Option<PathBuf>,
+    /// Say what changed since then as well: a run of `narrows watch`, or the directory of a transcript.
+    #[arg(long, value_name = "RUN", conflicts_with = "rules")]
+    diff: Option<String>,
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
@@ -82,7 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         if is_transcript(Path::new(one)) {
             return world::real_world::run(0, async |env| of_transcript(&env, args, one).await);
         }
-        return of_run(args, one);
+        return world::real_world::run(0, async |env| of_run(&env, args, one).await);
     }
     refuse_runs(args)?;
     if args.span() < args.interval() || args.interval() < Duration::from_millis(100) {
@@ -143,19 +146,13 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
         let probing = Probing { runs, urls, connect, aloud };
         live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
     }
-    write(args, &diagnosis, &title)
+    write(env, args, (&looking.series(), &diagnosis), &title).await
 }
 
 /// The client, which writes down everything where that is wanted.
 fn recorded_to(client: LiveClient, args: &Args) -> anyhow::Result<LiveClient> {
     let Some(dir) = &args.record else { return Ok(client) };
-    if is_transcript(dir) {
-        let text = format!("{} holds a transcript already; give another directory", dir.display());
-        return Err(Usage(text).into());
-    }
-    let hosts = client.hosts().iter().map(ToString::to_string).collect();
-    let transcript = Transcript::create(dir, &Header::new(hosts, args.span(), args.interval()))?;
-    Ok(client.written_to(transcript))
+    live::written(client, dir, args.span(), args.interval())
 }
 
 async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> {
@@ -163,16 +160,25 @@ async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> 
     if looking.has_broken_off() {
         say!("narrows: {dir} breaks off; what was seen up to there counts");
     }
-    write(args, &diagnose(&looking.series()), &title(looking.sampler.identity()))
+    let (series, title) = (looking.series(), title(looking.sampler.identity()));
+    write(env, args, (&series, &diagnose(&series)), &title).await
 }
 
-fn of_run(args: &Args, name: &str) -> anyhow::Result<()> {
+async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, name)?;
     let run = RunDir::open(&dir)?;
     let summary = Summary::of(&run);
     if let Some(diagnosis) = &summary.watched {
-        let identity = recorded(&run).last().map(|look| title(&look.cluster)).unwrap_or_default();
-        return write(args, diagnosis, &format!("{identity}, run {}", run.manifest.run));
+        let series = recorded(&run);
+        let identity = series.last().map(|look| title(&look.cluster)).unwrap_or_default();
+        let title = format!("{identity}, run {}", run.manifest.run);
+        return write(env, args, (&series, diagnosis), &title).await;
+    }
+    if args.diff.is_some() {
+        let text = format!(
+            "{name} measured, and watched no cluster; `narrows compare` sets runs beside each other"
+        );
+        return Err(Usage(text).into());
     }
     of_measured(args, &run, &summary)
 }
@@ -209,18 +215,51 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
     Ok(())
 }
 
-fn write(args: &Args, diagnosis: &Diagnosis, title: &str) -> anyhow::Result<()> {
+/// What changed since what `--diff` names, where it names something.
+async fn since(
+    env: &Env,
+    args: &Args,
+    now: &Series<'_>,
+) -> anyhow::Result<Option<(String, Changes)>> {
+    let Some(what) = &args.diff else { return Ok(None) };
+    if is_transcript(Path::new(what)) {
+        let then = live::looked_again(env, Path::new(what)).await?;
+        return Ok(Some((what.clone(), changes(&then.series(), now))));
+    }
+    let run = RunDir::open(&runs::find(&args.runs, what)?)?;
+    let then = recorded(&run);
+    if then.looks().is_empty() {
+        let text =
+            format!("{what} measured, and watched no cluster: nothing there is to be found in one");
+        return Err(Usage(text).into());
+    }
+    Ok(Some((format!("run {}", run.manifest.run), changes(&then, now))))
+}
+
+async fn write(
+    env: &Env,
+    args: &Args,
+    (series, diagnosis): (&Series<'_>, &Diagnosis),
+    title: &str,
+) -> anyhow::Result<()> {
     if diagnosis.looks < 2 {
         return Err(Usage(format!("{title}: {}; give a longer --for", diagnosis.headline)).into());
     }
+    let since = since(env, args, series).await?;
     let mut out = terminal::out();
     if args.json {
         let mut value = serde_json::to_value(diagnosis)?;
         value["format"] = json!(FORMAT);
         value["cluster"] = json!(title);
+        if let Some((_, changes)) = &since {
+            value["since"] = serde_json::to_value(changes)?;
+        }
         writeln!(out, "{value}")?;
     } else {
         write!(out, "{}", report::screen::findings(diagnosis, title, out.style()))?;
+        if let Some((since, changes)) = &since {
+            write!(out, "{}", report::screen::changes(changes, since, out.style()))?;
+        }
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! Reaching a cluster that we did not start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clusters::Credentials;
-use clusters::live::{Address, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::live::{
+    Address, Header, LiveClient, LiveOptions, Sampler, TlsOptions, Transcript, is_transcript,
+};
 use record::units::parse_duration;
 use world::Env;
 
@@ -112,6 +114,22 @@ pub(crate) async fn greet(client: LiveClient, args: &ConnectArgs) -> anyhow::Res
         checked => checked.map_err(|error| usage(&error))?,
     }
     Ok(sampler)
+}
+
+/// The client, which writes down all that it asks and is answered, in a new file in a directory.
+pub(crate) fn written(
+    client: LiveClient,
+    dir: &Path,
+    span: Duration,
+    interval: Duration,
+) -> anyhow::Result<LiveClient> {
+    if is_transcript(dir) {
+        let text = format!("{} holds a transcript already; give another directory", dir.display());
+        return Err(Usage(text).into());
+    }
+    let hosts = client.hosts().iter().map(ToString::to_string).collect();
+    let transcript = Transcript::create(dir, &Header::new(hosts, span, interval))?;
+    Ok(client.written_to(transcript))
 }
 
 /// A client that has asked nothing yet; says aloud what is not as safe as it could be.

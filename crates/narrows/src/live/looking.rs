@@ -45,6 +45,11 @@ impl Looking {
         self.history.series()
     }
 
+    /// What speaks of now, as `watch` takes it.
+    pub(crate) fn recent(&self) -> Series<'_> {
+        self.history.recent()
+    }
+
     /// Whether the last look asked for settings.
     pub(crate) fn settings_are_new(&self) -> bool {
         self.settings_are_new

@@ -11,6 +11,7 @@ mod watching;
 
 pub(crate) use connect::{
     ConnectArgs, checked_options, client, connect, greet, options, second_client, title, usage,
+    written,
 };
 pub(crate) use history::History;
 pub(crate) use left::tell_left;

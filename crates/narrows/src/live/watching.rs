@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clusters::Error;
 use clusters::live::{Depth, Sampler};
-use insight::diagnosis::{Diagnosis, Event, EventFinder, Series, Topic, diagnose};
+use insight::diagnosis::{Diagnosis, Event, EventFinder, Series, Topic, diagnose, node_paces};
 use record::units::show_seconds;
-use report::screen::{Place, View};
+use report::screen::{Place, Trails, View};
 use world::{Env, Time};
 
 use super::{ConnectArgs, History, Recording, connect, usage};
@@ -24,6 +24,7 @@ pub(crate) struct Watching {
     recording: Option<Recording>,
     finder: EventFinder,
     trouble: Option<String>,
+    trails: Trails,
     /// When the last look was answered.
     answered: Time,
 }
@@ -61,6 +62,7 @@ impl Watching {
             recording: None,
             finder: EventFinder::default(),
             trouble: None,
+            trails: Trails::default(),
             answered: env.now(),
         })
     }
@@ -106,6 +108,7 @@ impl Watching {
                     events.push(Event::new(Topic::Reach, sentence));
                 }
                 self.history.push(t_ms, look);
+                self.trails.take(&node_paces(&self.history.recent()));
                 self.record(t_ms)?;
             }
             // Others would be locked out by an account that is asked with a wrong password every second; and what is
@@ -141,6 +144,7 @@ impl Watching {
             hosts: self.hosts.clone(),
             trouble: self.trouble.clone(),
             answered_s_ago: (self.env.now() - self.answered).as_secs_f64(),
+            trails: self.trails.clone(),
             record: self.recording.as_ref().map(|recording| recording.dir().display().to_string()),
         }
     }

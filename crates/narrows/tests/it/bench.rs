@@ -1,6 +1,6 @@
 //! Causes that are injected in virtual time are named, each by its class.
 
-use serde_json::Value;
+use serde_json::{Value, json as value};
 
 use crate::common::{json, narrows};
 
@@ -31,6 +31,35 @@ fn a_case_is_the_same_each_time_with_its_probes() {
     let one = bench("66", &[]);
     assert_eq!(one["cases"][0]["verdicts"][0], "latency");
     assert_eq!(one, bench("66", &[]));
+}
+
+/// Searches beside nothing, and a link that takes a third: chunks that come in bursts pause far below the limit.
+#[test]
+fn what_is_seen_of_cases_can_be_judged_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().to_str().unwrap();
+    let seen = bench("22,5050", &["--no-probe", "--record", to]);
+    let again = json(&narrows(&["diagnose", "--bench", "--recordings", to, "--json"]));
+    for found in [seen, again] {
+        let cases = found["cases"].as_array().unwrap();
+        let verdicts: Vec<&Value> = cases.iter().map(|case| &case["verdicts"]).collect();
+        assert_eq!(verdicts, [&value!([]), &value!(["bandwidth"])], "{found:#}");
+    }
+}
+
+/// A limit, and many small copies of which none has a rate.
+#[test]
+fn the_time_to_green_is_told_and_it_comes_within() {
+    let asked = ["diagnose", "--bench", "--green", "--json", "--seeds", "0,18"];
+    let found = json(&narrows(&asked));
+    let said: Vec<&Value> =
+        found["cases"].as_array().unwrap().iter().map(|case| &case["said"][0]).collect();
+    assert_eq!(said.len(), 2, "{found:#}");
+    for one in said {
+        let figure = |value: &Value| value.as_f64().unwrap();
+        let (soon, late) = (figure(&one["within_s"][0]), figure(&one["within_s"][1]));
+        assert!((soon..=late).contains(&figure(&one["came_s"])), "{found:#}");
+    }
 }
 
 /// A throttle before a slow disk, one slow core, and a throttle before full cores.

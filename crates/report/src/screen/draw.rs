@@ -11,12 +11,15 @@ use super::palette::Palette;
 use super::verdict;
 use super::view::{RecoveryCells, View, node_cells, recovery_cells};
 use crate::style::{plain, wrap};
+use crate::svg::spark::short;
 
 /// Rows of the parts that have less to say.
 const SIDE_ROWS_MAX: usize = 6;
 /// Rows of what went wrong.
 const TROUBLE_ROWS_MAX: usize = 4;
 const BAR: usize = 12;
+/// Below this width there is no room for names before the state of the cluster.
+const NARROW: u16 = 80;
 
 /// Draws a view; with `color` off nothing but bold and dim is used.
 pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
@@ -64,22 +67,22 @@ fn block(title: String, paint: Palette) -> Block<'static> {
     Block::new()
         .borders(Borders::TOP)
         .border_style(paint.dim())
-        .title(Span::styled(title, Style::new().add_modifier(Modifier::BOLD)))
+        .title(Span::styled(format!("{title} "), Style::new().add_modifier(Modifier::BOLD)))
 }
 
 fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let mut lines = vec![
-        Line::from(vec![
-            Span::styled("narrows watch  ", paint.dim()),
-            Span::styled(plain(&view.title), bold),
-            Span::styled("  health ", paint.dim()),
-            Span::styled(plain(&view.health), paint.health(&view.health).patch(bold)),
-            Span::styled(until_green(view), paint.dim()),
-            Span::styled("  q quits", paint.dim()),
-        ]),
-        Line::styled(plain(&view.about), paint.dim()),
-    ];
+    let title = Span::styled(plain(&view.title), bold);
+    let health = Span::styled(plain(&view.health), paint.health(&view.health).patch(bold));
+    let [program, word, gap, quits] = ["narrows watch  ", "  health ", "  ", "  q quits"]
+        .map(|text| Span::styled(text, paint.dim()));
+    let green = Span::styled(until_green(view), paint.dim());
+    // Where not all of it fits, the state comes before the names.
+    let first = match area.width < NARROW {
+        true => vec![health, green, gap, title],
+        false => vec![program, title, word, health, green, quits],
+    };
+    let mut lines = vec![Line::from(first), Line::styled(plain(&view.about), paint.dim())];
     lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
 }
@@ -100,11 +103,17 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
     let columns: Vec<&RecoveryColumn> =
         RECOVERY_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
+    // What is cut of a name is its middle: its end says which shard or node it is.
+    let filled = columns.iter().filter(|column| column.is_filled()).count();
+    let fixed: usize = columns.iter().map(|column| column.fixed_width() + 1).sum();
+    let name_room = (usize::from(area.width) + 1).saturating_sub(fixed) / filled.max(1);
     let row = |pace: &insight::diagnosis::Pace| {
         let cells = recovery_cells(pace);
         let texts = columns.iter().map(|column| {
+            let text = plain(&(column.text)(&cells));
+            let text = if column.is_filled() { short(&text, name_room) } else { text };
             let style = if column.is_bar && !pace.ended { paint.good() } else { Style::new() };
-            cell(plain(&(column.text)(&cells)), column.is_number).style(style)
+            cell(text, column.is_number).style(style)
         });
         let style = if pace.ended { paint.dim() } else { Style::new() };
         Row::new(texts.collect::<Vec<_>>()).style(style)
@@ -135,6 +144,20 @@ struct RecoveryColumn {
     text: fn(&RecoveryCells) -> String,
 }
 
+impl RecoveryColumn {
+    /// Whether it shares the room that columns of a fixed width leave.
+    fn is_filled(&self) -> bool {
+        self.fixed_width() == 0
+    }
+
+    fn fixed_width(&self) -> usize {
+        match self.width {
+            Constraint::Length(width) => usize::from(width),
+            _ => 0,
+        }
+    }
+}
+
 const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     RecoveryColumn {
         header: "shard",
@@ -155,7 +178,7 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     RecoveryColumn {
         header: "stage",
         width: Constraint::Length(12),
-        from_width: 110,
+        from_width: 126,
         is_number: false,
         is_bar: false,
         text: |cells| cells.stage.clone(),
@@ -211,7 +234,8 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
             (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
             (PAUSING, node.paused.is_some_and(|paused| paused >= PAUSES)),
         ];
-        let texts = node_cells(node);
+        let mut texts = node_cells(node).to_vec();
+        texts.push(view.trails.of(&node.name, TRAIL.into()));
         let cells = columns.iter().map(|column| {
             let is_busy = busy.contains(&(column.of, true));
             let style = if is_busy { paint.warning() } else { Style::new() };
@@ -224,7 +248,11 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
     let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of > 0));
     let header = Row::new(header.collect::<Vec<_>>());
-    frame.render_widget(table(rows, &widths, header, "Nodes".to_owned(), paint), area);
+    let title = match view.trails.of_all(TRAIL.into()) {
+        all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
+        all => format!("Nodes, in all {all}"),
+    };
+    frame.render_widget(table(rows, &widths, header, title, paint), area);
 }
 
 /// A column of nodes: which of their cells, and the width of the terminal from which on it is shown.
@@ -239,7 +267,11 @@ const fn node_column(header: &'static str, of: usize, width: u16, from_width: u1
     NodeColumn { header, of, width: Constraint::Length(width), from_width }
 }
 
-const NODE_COLUMNS: [NodeColumn; 7] = [
+/// Blocks of the line that shows what went through a node, and from which width on there is one of all nodes.
+const TRAIL: u16 = 24;
+const TRAIL_FROM: u16 = 60;
+
+const NODE_COLUMNS: [NodeColumn; 8] = [
     NodeColumn { header: "node", of: 0, width: Constraint::Fill(1), from_width: 0 },
     node_column("cpu", CPU, 11, 0),
     node_column("disk r/w MB/s (busy)", DISK, 22, 56),
@@ -247,6 +279,7 @@ const NODE_COLUMNS: [NodeColumn; 7] = [
     node_column("pausing", PAUSING, 8, 80),
     node_column("out / in", 5, 9, 98),
     node_column("heap", 6, 6, 88),
+    node_column("rx + tx, two minutes", 7, TRAIL, 130),
 ];
 
 /// Columns of nodes that are painted where they are near their limit, and from where on they are.

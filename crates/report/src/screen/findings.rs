@@ -1,6 +1,6 @@
 //! A diagnosis in words.
 
-use insight::diagnosis::{Diagnosis, Finding, Lift};
+use insight::diagnosis::{Changes, Diagnosis, Finding, Lift, Pair};
 use insight::words;
 use record::observation::Scope;
 use record::units::show_seconds;
@@ -11,6 +11,8 @@ use crate::style::{Paint, Style, plain, wrap};
 const LABEL: usize = 10;
 /// Subjects that are named; the others are counted.
 const SUBJECTS_MAX: usize = 6;
+/// Settings that changed of which each is named.
+const SETTINGS_MAX: usize = 20;
 
 /// The text of a diagnosis. `title` says of what.
 pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
@@ -81,6 +83,46 @@ fn one(finding: &Finding, style: Style) -> String {
         text.push_str(&row("doubt", doubt, style));
     }
     text.push_str(&ruled_out(finding, style));
+    text
+}
+
+/// What changed since another diagnosis; `since` says which.
+pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
+    let mut text =
+        format!("\n{}\n", style.paint(Some(Paint::Bold), &plain(&format!("since {since}"))));
+    let mut rows = |label: &str, all: Vec<String>| {
+        for one in all {
+            text.push_str(&row(label, &one, style));
+        }
+    };
+    rows("gone", changes.gone.clone());
+    rows("new", changes.came.clone());
+    let stayed = changes.stayed.iter().map(|Pair { was, is }| match was == is {
+        true => is.clone(),
+        false => format!("{is} (it was: {was})"),
+    });
+    rows("still", stayed.collect());
+    if let Pair { was: Some(was), is: Some(is) } = changes.bytes_per_s {
+        rows("rate", vec![format!("{}, it was {}", words::rate(is), words::rate(was))]);
+    }
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    let settings = changes
+        .settings
+        .iter()
+        .map(|(name, Pair { was, is })| format!("{name} = {}, it was {}", value(is), value(was)));
+    let more = changes.settings.len().saturating_sub(SETTINGS_MAX);
+    rows("setting", settings.take(SETTINGS_MAX).collect());
+    if more > 0 {
+        rows("", vec![format!("and {more} more settings")]);
+    }
+    rows("node gone", changes.nodes_gone.clone());
+    rows("node new", changes.nodes_came.clone());
+    if *changes == (Changes { bytes_per_s: changes.bytes_per_s.clone(), ..Changes::default() }) {
+        rows(
+            "same",
+            vec!["nothing was found then either, and no setting or node is another".into()],
+        );
+    }
     text
 }
 

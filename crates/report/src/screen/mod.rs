@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `view` | what is shown, from a series of looks; nothing here knows where it is shown |
 //! | `draw` | a screen of it |
+//! | `trail` | what went through each node lately, as a line of blocks |
 //! | `verdict` | the part of the screen that says what holds and what lifts it |
 //! | `palette` | its colours |
 //! | `plain` | lines of it |
@@ -13,12 +14,14 @@ mod draw;
 mod findings;
 mod palette;
 mod plain;
+mod trail;
 mod verdict;
 mod view;
 
 pub use draw::draw;
-pub use findings::findings;
 pub(crate) use findings::request;
+pub use findings::{changes, findings};
 pub use plain::plain_lines;
+pub use trail::Trails;
 pub use view::{Found, Place, View};
 pub(crate) use view::{node_cells, recovery_cells};

@@ -7,6 +7,8 @@ use insight::words;
 use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_seconds};
 
+use super::trail::Trails;
+
 /// Where and how one looks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
@@ -18,6 +20,8 @@ pub struct Place {
     pub answered_s_ago: f64,
     /// Where it is recorded, if it is.
     pub record: Option<String>,
+    /// What went through the nodes before.
+    pub trails: Trails,
 }
 
 /// One moment of a cluster, ready to be shown.
@@ -39,6 +43,8 @@ pub struct View {
     pub recoveries: Vec<Pace>,
     /// Nodes by name.
     pub nodes: Vec<NodePace>,
+    /// What went through them lately.
+    pub trails: Trails,
     /// A line for each follower.
     pub followers: Vec<String>,
     /// A line for each waiting copy.
@@ -101,6 +107,7 @@ impl View {
             trouble,
             recoveries,
             nodes: node_paces(series),
+            trails: place.trails.clone(),
             followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
             waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
             // A cluster that was healthy at its last answer may no longer be so.
@@ -158,9 +165,15 @@ fn waiting(all: &[WaitingCopy]) -> Vec<String> {
         let kind = if copy.primary { "primary" } else { "replica" };
         // A node that already holds a copy always refuses another: that explains nothing.
         let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
-        let why = telling
+        let delay = copy.delay_left_ms.map(|ms| {
+            let left = show_seconds((ms as f64 / 1e3).ceil());
+            format!("waits for its node to come back, {left} left")
+        });
+        let named = telling
             .or(copy.decisions.first())
-            .map(|decision| format!("{}: {}", decision.decider, decision.explanation))
+            .map(|decision| format!("{}: {}", decision.decider, decision.explanation));
+        let why = delay
+            .or(named)
             .or_else(|| copy.explanation.clone())
             .or_else(|| Some(format!("{}; why it waits was not asked", copy.reason.as_deref()?)))
             .unwrap_or_else(|| "why it waits was not asked".to_owned());

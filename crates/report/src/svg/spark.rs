@@ -92,7 +92,7 @@ impl SparkChart<'_> {
         let (left, right) = (NAME, self.width - NOTE);
         html! {
             (shaded(&self.shades, x, bottom - PITCH + 4.0, bottom))
-            text.tick x="0" y=(c(bottom - 3.0)) { title { (row.name) } (short(row.name)) }
+            text.tick x="0" y=(c(bottom - 3.0)) { title { (row.name) } (short(row.name, LONGEST_NAME)) }
             line.grid x1=(c(left)) x2=(c(right)) y1=(c(bottom)) y2=(c(bottom)) {}
             @if let Some((d, from, to)) = path(row.points, x, &y) {
                 g.neutral {
@@ -107,12 +107,12 @@ impl SparkChart<'_> {
 }
 
 /// A name that fits its column, cut in the middle: ends tell nodes apart.
-fn short(name: &str) -> String {
+pub(crate) fn short(name: &str, longest: usize) -> String {
     let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= LONGEST_NAME {
+    if characters.len() <= longest {
         return name.to_owned();
     }
-    let half = (LONGEST_NAME - 1) / 2;
+    let half = longest.saturating_sub(1) / 2;
     let head: String = characters[..half].iter().collect();
     let tail: String = characters[characters.len() - half..].iter().collect();
     format!("{head}…{tail}")
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn long_names_keep_both_ends() {
-        assert_eq!(short("follower-0"), "follower-0");
-        assert_eq!(short("a-very-long-node-name-17"), "a-very…ame-17");
+        assert_eq!(short("follower-0", LONGEST_NAME), "follower-0");
+        assert_eq!(short("a-very-long-node-name-17", LONGEST_NAME), "a-very…ame-17");
     }
 }

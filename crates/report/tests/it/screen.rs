@@ -127,6 +127,41 @@ fn a_narrow_terminal_names_its_nodes() {
 }
 
 #[test]
+fn what_went_through_nodes_is_a_line_where_there_is_room() {
+    let mut view = view();
+    for rate in [1e6, 4e6, 8e6] {
+        view.nodes.iter_mut().for_each(|node| node.rx_bytes_per_s = Some(rate));
+        view.nodes.iter_mut().for_each(|node| node.tx_bytes_per_s = None);
+        view.trails.take(&view.nodes);
+    }
+    let line = |width: u16, begins: &str| {
+        let screen = shown(&view, width, 24);
+        screen.into_iter().find(|line| line.starts_with(begins)).unwrap()
+    };
+    assert!(line(200, "paris").contains("▁▄█"), "{}", line(200, "paris"));
+    assert!(!line(110, "paris").contains('█'), "{}", line(110, "paris"));
+    assert!(line(60, "Nodes").starts_with("Nodes, in all ▁▄█ "), "{}", line(60, "Nodes"));
+    assert!(!line(50, "Nodes").contains('█'), "{}", line(50, "Nodes"));
+}
+
+/// What is cut of a name is its middle: its end says which shard it is, and a node is never cut.
+#[test]
+fn a_narrow_terminal_cuts_names_in_the_middle_and_says_when_it_is_green() {
+    let mut view = view();
+    view.recoveries[0].index = "logs-application-production-2026.11.25".into();
+    view.recoveries[0].source = Some("es-node-0".into());
+    view.recoveries[0].target = Some("es-node-2".into());
+    for width in [60, 80, 110, 200] {
+        let screen = shown(&view, width, 24);
+        let line = screen.iter().find(|line| line.starts_with("logs-")).unwrap();
+        assert!(line.split(' ').next().unwrap().ends_with("[0]"), "{width}: {line}");
+        assert!(width < 110 || line.contains("es-node-0 > es-node-2"), "{width}: {line}");
+        assert!(screen[0].contains("yellow  green in "), "{width}: {}", screen[0]);
+        assert!(screen[0].split("green in ").nth(1).unwrap().contains(" to "), "{}", screen[0]);
+    }
+}
+
+#[test]
 fn what_is_not_of_now_is_dim_and_says_its_age() {
     let looks = [0, 1].map(look);
     let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);

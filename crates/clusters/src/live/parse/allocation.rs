@@ -117,6 +117,7 @@ impl<'de> Visitor<'de> for CellVisitor {
 pub(crate) fn explain_into(copy: &mut WaitingCopy, answer: &Value) {
     copy.can_allocate = text_at(answer, "/can_allocate");
     copy.explanation = text_at(answer, "/allocate_explanation");
+    copy.delay_left_ms = answer.get("remaining_delay_in_millis").and_then(Value::as_u64);
     if copy.reason.is_none() {
         copy.reason = text_at(answer, "/unassigned_info/reason");
     }
@@ -163,6 +164,12 @@ mod tests {
         let said: Vec<(&str, &str)> =
             found[0].decisions.iter().map(|d| (d.node.as_str(), d.decider.as_str())).collect();
         assert_eq!(said, [("es-1", "same_shard"), ("es-2", "disk_threshold")]);
-        assert_eq!(found[0].can_allocate.as_deref(), Some("no"));
+        assert_eq!((found[0].can_allocate.as_deref(), found[0].delay_left_ms), (Some("no"), None));
+        // As the sources of Elasticsearch and OpenSearch write it.
+        let delayed = json!({"can_allocate": "allocation_delayed", "configured_delay_in_millis": 60_000,
+                             "remaining_delay_in_millis": 42_300});
+        explain_into(&mut found[0], &delayed);
+        assert_eq!(found[0].can_allocate.as_deref(), Some("allocation_delayed"));
+        assert_eq!(found[0].delay_left_ms, Some(42_300));
     }
 }

@@ -9,7 +9,7 @@ use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Step;
 use crate::diagnosis::threshold::{
     FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_PAUSED, LIMIT_USED,
-    LITTLE_USED, NEAR_MS, Threshold, at,
+    LITTLE_USED, NEAR_MS, PAUSED_ALONE, Threshold, at,
 };
 use crate::words;
 
@@ -47,6 +47,7 @@ pub(super) static CAUSE: Cause = Cause {
             IDLE,
             LIMIT_USED,
             LIMIT_PAUSED,
+            PAUSED_ALONE,
             NEAR_MS,
             FAST_BYTES_PER_S,
             LATE_MS,
@@ -132,12 +133,18 @@ fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
     recovery.standstill().map(|still| still.why())
 }
 
-/// Whether the limiter of the node could hold it.
+/// Whether the limiter of the node could hold it. Chunks that come in a burst pause for each other far below the limit,
+/// too: there only pauses say so that are long.
 fn is_limited(recovery: &Copying<'_, '_>) -> bool {
     let chunks = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
-    let paused = recovery.paused().unwrap_or(0.0) / chunks;
-    let is_used = |limit: f64| recovery.node_bytes_per_s >= limit * LIMIT_USED.value;
-    paused >= LIMIT_PAUSED.value || recovery.limit_bytes_per_s.is_some_and(is_used)
+    let each_paused = recovery.paused().unwrap_or(0.0) / chunks;
+    match recovery.limit_bytes_per_s {
+        Some(limit) => {
+            recovery.node_bytes_per_s >= limit * LIMIT_USED.value
+                || each_paused >= PAUSED_ALONE.value
+        }
+        None => each_paused >= LIMIT_PAUSED.value,
+    }
 }
 
 /// Whether a rate is what a usual network card carries.

@@ -10,13 +10,13 @@ use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_ST
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Step};
-use crate::diagnosis::threshold::{LIMIT_PAUSED, LIMIT_USED, NEAR_MS, Threshold, VERDICT, at};
+use crate::diagnosis::threshold::{
+    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, PAUSED_ALONE, Threshold, VERDICT, at,
+};
 use crate::words;
 
 /// Where a cluster tells no pauses, the rate alone must be this close to the limit.
 const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
-/// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
-const PAUSED_ALONE: Threshold = at("throttle time over wall time x chunks in flight", 0.5);
 /// Pauses alone are weaker evidence than a rate that is the limiter's.
 const PAUSED_STRENGTH: Threshold = at("strength of pauses alone, at most", 0.9);
 /// The limit is raised up to the ceiling of latency where that is so much above it.

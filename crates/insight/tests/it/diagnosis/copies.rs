@@ -69,6 +69,34 @@ fn a_block_names_its_decider_and_what_to_do() {
     }
 }
 
+/// A node that left may come back: nothing is to be done, and how long that lasts is said.
+#[test]
+fn copies_that_wait_for_their_node_say_how_long() {
+    let judged = |copies: u32, told: u64| {
+        let copy = |shard: u32| WaitingCopy {
+            shard,
+            delay_left_ms: Some(42_300),
+            ..waiting("allocation_delayed", &[])
+        };
+        let looks = looks(|_| {
+            let mut look = case(0, 0);
+            look.recoveries.clear();
+            look.health.as_mut().unwrap().delayed = Some(told);
+            look.waiting = (0..copies).map(copy).collect();
+            look
+        });
+        let diagnosis = judge(&looks);
+        assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
+        assert!(diagnosis.headline.contains(&diagnosis.healthy[0]));
+        diagnosis.healthy[0].clone()
+    };
+    let one = judged(1, 1);
+    assert!(one.starts_with("replica of w[0] waits for a node to come back"), "{one}");
+    assert!(one.contains("delayed_timeout") && one.contains("43.0 s left"), "{one}");
+    assert!(judged(2, 2).starts_with("replica of w[0], replica of w[1] wait for"));
+    assert!(judged(2, 700).starts_with("700 copies wait for"), "a cluster explains only some");
+}
+
 #[test]
 fn what_is_about_to_be_placed_is_no_finding() {
     for can_allocate in ["yes", "awaiting_info", "allocation_delayed"] {

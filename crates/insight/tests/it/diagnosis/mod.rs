@@ -3,9 +3,11 @@
 //! | file | judges |
 //! | --- | --- |
 //! | `transfers` | recoveries that move bytes |
+//! | `changes` | what is other than in an earlier diagnosis |
 //! | `copies` | copies that wait for a place, followers, proxies and routing |
 //! | `evidence` | what is enough for a verdict, and what is not |
 
+mod changes;
 mod copies;
 mod evidence;
 mod transfers;

@@ -356,6 +356,30 @@ fn one_setting_is_proposed_one_value() {
     assert!(second.action.contains("try 50mb first") && findings[1].gain.is_none());
 }
 
+/// The trap: chunks of 4 MB come in bursts, so that a limiter pauses some of them far below its rate.
+#[test]
+fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
+    let at = |rate: u64, paused_ms: u64| {
+        let looks = looks(|s| {
+            let mut look = case(s, rate);
+            let pairs = [
+                ("indices.recovery.max_bytes_per_sec", "200mb"),
+                ("indices.recovery.chunk_size", "4mb"),
+                ("indices.recovery.max_concurrent_file_chunks", "8"),
+            ];
+            look.settings = settings(&pairs);
+            look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
+            look.round_trips = rtt(3.4);
+            look
+        });
+        judge(&looks).findings.first().map(|finding| finding.class)
+    };
+    // Each of eight chunks pauses for a twentieth of the time.
+    assert_eq!(at(135 * MB, 460), Some(Class::Bandwidth));
+    assert_eq!(at(200 * MB, 4600), Some(Class::RateLimit));
+    assert_eq!(at(135 * MB, 4600), Some(Class::RateLimit), "others use the rest of the limit");
+}
+
 /// The trap: a shard that hardly moves shares a path with one whose rate jumps. Measured by the bytes of the small one
 /// alone, any jump is but a chunk more or less.
 #[test]

@@ -5,34 +5,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clusters::live::is_transcript;
-use insight::diagnosis::Class;
 use insight::diagnosis::score::Scored;
 use report::benched::Bench;
-use serde::Deserialize;
 use world::Env;
 
+use super::label::Label;
 use super::trial::{Judgement, classes};
 use crate::exit::Usage;
 use crate::live::looked_again;
-
-/// What is right, beside a transcript.
-const LABEL: &str = "case.toml";
-const LABEL_FORM: &str = "name = \"a limit of 8mb\" and classes = [\"rate_limit\"], the cause that holds first, [] where all is well";
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Label {
-    /// What held the cluster, in words.
-    name: String,
-    /// The classes that are right, the one that holds first; none where nothing is to be found.
-    classes: Vec<Class>,
-}
 
 /// The verdict on every recording in the folders of a folder, by their names.
 pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench> {
     let mut cases = Vec::new();
     for (number, recording) in (0..).zip(folders(dir)?) {
-        let Label { name, classes: right } = label(&recording)?;
+        let Label { name, classes: right } = Label::read(&recording)?;
         let looking = looked_again(env, &recording).await?;
         let series = looking.series();
         if series.looks().len() < 2 {
@@ -81,15 +67,4 @@ fn folders(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
-}
-
-fn label(recording: &Path) -> anyhow::Result<Label> {
-    let path = recording.join(LABEL);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        Usage(format!("{}: {error}; write what is right into it: {LABEL_FORM}", path.display()))
-    })?;
-    toml::from_str(&text).map_err(|error| {
-        let why = error.message();
-        Usage(format!("{}: {why}; it holds {LABEL_FORM}", path.display())).into()
-    })
 }

@@ -27,6 +27,9 @@ const REQUEST_EVERY: Duration = Duration::from_millis(20);
 /// A neighbour's writes are of this size.
 const NEIGHBOUR_WRITE_BYTES: u64 = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
+/// What a search of the load reads, where it has to say so.
+const SEARCHED_DOCUMENTS: u64 = 50_000;
+const SEARCHED_BYTES: u64 = 1 << 20;
 /// A document's part of the bytes of an index.
 const DOCUMENT_BYTES: u64 = 1000;
 
@@ -86,7 +89,7 @@ impl<'a> Stage<'a> {
             controls.set_hosts(NEAR, &conditions.near);
             controls.set_hosts(FAR, &conditions.far);
         }
-        stage.go_on_beside(conditions)?;
+        stage.go_on_beside(conditions).await?;
         Ok(stage)
     }
 
@@ -202,12 +205,32 @@ impl<'a> Stage<'a> {
         Ok(controls.load_index(NEAR, &index).await?)
     }
 
+    fn request(&self, load: Load) -> Request {
+        match load {
+            Load::Search => {
+                // Where documents are only counted, a search says what it costs; elsewhere it costs what it costs.
+                let is_virtual = self.clusters.virtual_controls().is_some();
+                let body = if is_virtual { counting().to_string() } else { String::new() };
+                Request { path: format!("/{BESIDE}/_search"), body: body.into() }
+            }
+            Load::Indexing => {
+                let line = "{\"index\":{}}\n{\"field\":\"some words that are indexed\"}\n";
+                Request { path: format!("/{BESIDE}/_bulk"), body: line.repeat(20).into() }
+            }
+        }
+    }
+
     /// Load, neighbour and pauses.
-    fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
-        let near = self.near()?;
+    async fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
         if let Some(load) = conditions.load {
-            let (env, address) = (self.env.clone(), near);
-            self.beside.push(self.env.spawn("load", requests(env, address, load)));
+            let (env, address) = (self.env.clone(), self.near()?);
+            let request = self.request(load);
+            // Where this one is refused, all would be, and nothing would go on beside.
+            self.clusters
+                .request(NEAR, "POST", &request.path, request.body.clone())
+                .await?
+                .json()?;
+            self.beside.push(self.env.spawn("load", requests(env, address, request)));
         }
         let writers = conditions.neighbour_bytes.div_ceil(NEIGHBOUR_WRITE_BYTES);
         for _ in 0..writers {
@@ -244,18 +267,23 @@ pub(crate) async fn ask(
     Ok(clusters.request(NEAR, method, path, body).await?.json()?)
 }
 
+/// A search as the virtual world can answer it.
+fn counting() -> Value {
+    let cost = json!({ "documents": SEARCHED_DOCUMENTS, "bytes": SEARCHED_BYTES });
+    json!({ "size": 0, "query": { "match_all": {} }, "ext": { "narrows": { "cost": cost } } })
+}
+
+/// A request of the load.
+struct Request {
+    path: String,
+    body: Bytes,
+}
+
 /// Requests, one after another. A node that stands still or is busy answers late or not at all.
-async fn requests(env: Env, address: String, load: Load) {
+async fn requests(env: Env, address: String, request: Request) {
     let client = RestClient::new(&env);
-    let (path, body) = match load {
-        Load::Search => (format!("/{BESIDE}/_search"), Bytes::new()),
-        Load::Indexing => {
-            let line = "{\"index\":{}}\n{\"field\":\"some words that are indexed\"}\n";
-            (format!("/{BESIDE}/_bulk"), Bytes::from(line.repeat(20)))
-        }
-    };
     loop {
-        let _ = client.send(&address, "POST", &path, body.clone()).await;
+        let _ = client.send(&address, "POST", &request.path, request.body.clone()).await;
         env.sleep(REQUEST_EVERY).await;
     }
 }

@@ -21,7 +21,7 @@ use super::cause::Cause;
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS};
 use super::place::Place;
 use super::stage::{BESIDE, Stage};
-use super::trial::rate;
+use super::trial::{Runs, rate};
 use crate::diagnose::LIMIT;
 use crate::live::{
     Account, Changes, ConnectArgs, Entry, GuardQuery, Hand, Looking, connect, second_client,
@@ -91,14 +91,7 @@ pub(crate) async fn steered(
         return Ok(Err("nothing recovers, or nothing for long"));
     }
     let measured = place.measured();
-    let measure = async |conditions: &Conditions| {
-        let act = async move |stage: &Stage<'_>| rate(stage, measured).await;
-        place.on_stage(case.seed, conditions, act).await
-    };
-    let base = measure(&case.surroundings).await?;
-    let second = case.with_second(base);
-    let beneath = measure(&second).await?;
-    let mut conditions = case.injected(second, beneath);
+    let (_, mut conditions) = Runs::of(place, case.seed).injected(case).await?;
     if case.kind == Kind::One(Cause::Slots) {
         conditions.shards *= MORE_SHARDS;
     } else {

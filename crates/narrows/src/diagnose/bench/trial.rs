@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::case::{Case, Kind, Well};
 use super::conditions::{Action, Conditions};
+use super::label::Label;
 use super::place::Place;
 use super::stage::Stage;
-use crate::live::{ConnectArgs, Looking, connect, probe_unrecorded};
+use crate::live::{ConnectArgs, Looking, client, greet, probe_unrecorded, written};
 use anyhow::anyhow;
 use insight::diagnosis::score::{Guesses, Scored};
 use insight::diagnosis::{Class, Diagnosis, Series, diagnose, highest_utilisation, settings_lint};
@@ -36,28 +37,37 @@ pub(crate) enum Outcome {
     Refused(&'static str),
 }
 
-/// Tries a case. Probes need a directory for the journal of their changes.
+/// What trials write.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Writes<'a> {
+    /// Where the journals of probes are; nothing is probed without.
+    pub(crate) journals: Option<&'a Path>,
+    /// Where what was seen of a case is kept, as `explain --record` keeps it, beside what is right.
+    pub(crate) recordings: Option<&'a Path>,
+}
+
+/// Tries a case.
 pub(crate) async fn trial(
     place: &impl Place,
     case: &Case,
-    journals: Option<&Path>,
+    writes: Writes<'_>,
 ) -> anyhow::Result<Outcome> {
-    let runs = Runs { place, seed: case.seed };
-    let base = runs.rate(&case.surroundings).await?;
+    let runs = Runs::of(place, case.seed);
+    let (base, injected) = runs.injected(case).await?;
     if base <= 0.0 && case.surroundings.recovers {
         return Ok(Outcome::Refused("nothing moves before anything is injected"));
     }
-    let second = case.with_second(base);
-    let beneath = runs.rate_or(&second, &case.surroundings, base).await?;
-    let injected = case.injected(second, beneath);
     let now = runs.rate(&injected).await?;
     if let Some(why) = runs.refused(case, &injected, base, now).await? {
         return Ok(Outcome::Refused(why));
     }
-    let journal = journals.map(|dir| dir.join(format!("{}.journal", case.seed)));
+    let journal = writes.journals.map(|dir| dir.join(format!("{}.journal", case.seed)));
+    let recording = writes.recordings.map(|dir| dir.join(format!("seed-{}", case.seed)));
     let looked = {
         let case = case.clone();
-        let act = async move |stage: &Stage<'_>| look(stage, &case, journal.as_deref()).await;
+        let act = async move |stage: &Stage<'_>| {
+            look(stage, &case, journal.as_deref(), recording.as_deref()).await
+        };
         place.on_stage(runs.seed, &injected, act).await?
     };
     let (mut promised, mut got) = (None, None);
@@ -84,14 +94,26 @@ pub(crate) async fn trial(
 }
 
 /// Runs of one case beside each other.
-struct Runs<'a, P> {
+pub(super) struct Runs<'a, P> {
     place: &'a P,
     seed: u64,
 }
 
-impl<P: Place> Runs<'_, P> {
+impl<'a, P: Place> Runs<'a, P> {
+    pub(super) fn of(place: &'a P, seed: u64) -> Self {
+        Runs { place, seed }
+    }
+
+    /// The rate before anything is injected, and everything that is, in measure of the rates that it meets.
+    pub(super) async fn injected(&self, case: &Case) -> anyhow::Result<(f64, Conditions)> {
+        let base = self.rate(&case.surroundings).await?;
+        let second = case.with_second(base);
+        let beneath = self.rate_or(&second, &case.surroundings, base).await?;
+        Ok((base, case.injected(second, beneath)))
+    }
+
     /// Bytes a second of all recoveries together, from their beginning on; 0 where there are none.
-    async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
+    pub(super) async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
         let measured = self.place.measured();
         let act = async move |stage: &Stage<'_>| rate(stage, measured).await;
         self.place.on_stage(self.seed, conditions, act).await
@@ -184,7 +206,12 @@ struct Looked {
     guesses: Guesses,
 }
 
-async fn look(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow::Result<Looked> {
+async fn look(
+    stage: &Stage<'_>,
+    case: &Case,
+    journal: Option<&Path>,
+    recording: Option<&Path>,
+) -> anyhow::Result<Looked> {
     let is_quick = case.is_quick();
     if !is_quick {
         stage.begin().await?;
@@ -201,16 +228,26 @@ async fn look(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow:
     tokio::select! {
         biased;
         ended = goes_on => Err(ended.err().unwrap_or_else(|| anyhow!("recoveries ended"))),
-        looked = explain(stage, case, journal) => looked,
+        looked = explain(stage, case, journal, recording) => looked,
     }
 }
 
 /// What `explain` makes of what goes on.
-async fn explain(stage: &Stage<'_>, case: &Case, journal: Option<&Path>) -> anyhow::Result<Looked> {
+async fn explain(
+    stage: &Stage<'_>,
+    case: &Case,
+    journal: Option<&Path>,
+    recording: Option<&Path>,
+) -> anyhow::Result<Looked> {
     let (env, urls, args) = (&stage.env, stage.urls(), ConnectArgs::default());
-    let sampler = connect(env, &urls, &args).await?;
-    let mut looking = Looking::new(sampler, INTERVAL);
+    let mut client = client(env, &urls, &args, args.timeout())?;
+    if let Some(dir) = recording {
+        client = written(client, dir, LOOK_FOR, INTERVAL)?;
+        Label { name: case.name(), classes: case.classes() }.write(dir)?;
+    }
+    let mut looking = Looking::new(greet(client, &args).await?, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
+    looking.sampler.client().transcript()?;
     let Judgement { diagnosis: passive, seconds, guesses } =
         Judgement::of(&looking.series(), &case.classes());
     let mut probed = None;

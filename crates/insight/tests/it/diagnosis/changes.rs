@@ -1,0 +1,55 @@
+//! What changed from one diagnosis to another.
+
+use insight::diagnosis::{Changes, Pair, Series, changes};
+use record::observation::Observation;
+
+use super::{LIMIT, looks};
+use crate::common::{MB, case, node, rtt, settings};
+
+fn throttled(limit: &str, rate: u64) -> Vec<(f64, Observation)> {
+    looks(|s| {
+        let mut look = case(s, rate);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+        look.recoveries[0].target_throttle_ms = Some(s * 900);
+        look
+    })
+}
+
+fn series(looks: &[(f64, Observation)]) -> Series<'_> {
+    Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)))
+}
+
+fn between(then: &[(f64, Observation)], now: &[(f64, Observation)]) -> Changes {
+    changes(&series(then), &series(now))
+}
+
+#[test]
+fn a_limit_that_was_raised_is_gone_and_what_holds_now_is_new() {
+    let then = throttled("40mb", LIMIT);
+    let mut now = looks(|s| {
+        let mut look = case(s, 12 * MB);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "320mb")]);
+        look.round_trips = rtt(85.0);
+        look
+    });
+    now.iter_mut().for_each(|(t_ms, look)| look.nodes.push(node("c", *t_ms as u64 / 1000)));
+    let changed = between(&then, &now);
+    assert!(matches!(&changed.gone[..], [one] if one.starts_with("rate limit: ")), "{changed:?}");
+    assert!(matches!(&changed.came[..], [one] if one.starts_with("latency: ")), "{changed:?}");
+    let limit = Pair { was: Some("40mb".to_owned()), is: Some("320mb".to_owned()) };
+    assert_eq!(changed.settings.get("indices.recovery.max_bytes_per_sec"), Some(&limit));
+    assert_eq!((changed.nodes_came, changed.nodes_gone), (vec!["c".to_owned()], vec![]));
+    assert!(changed.bytes_per_s.was > changed.bytes_per_s.is, "{:?}", changed.bytes_per_s);
+}
+
+#[test]
+fn what_holds_as_before_is_said_as_it_was_and_as_it_is() {
+    let (then, now) = (throttled("40mb", LIMIT), throttled("20mb", LIMIT / 2));
+    let changed = between(&then, &now);
+    assert_eq!((changed.gone.len(), changed.came.len()), (0, 0), "{changed:?}");
+    let [Pair { was, is }] = &changed.stayed[..] else { panic!("{changed:?}") };
+    assert!(was.contains("= 40mb") && is.contains("= 20mb"), "{changed:?}");
+    let unchanged = between(&then, &then);
+    assert_eq!(unchanged.stayed.len(), 1);
+    assert!(unchanged.settings.is_empty() && unchanged.nodes_gone.is_empty());
+}

@@ -1,0 +1,100 @@
+//! What went through each node lately, as a line of blocks.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use insight::diagnosis::NodePace;
+
+/// Looks that a line goes back: two minutes at one a second.
+const LOOKS_MAX: usize = 120;
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Bytes a second that transport received and sent, look by look, the latest last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trails {
+    nodes: BTreeMap<String, VecDeque<f64>>,
+}
+
+impl Trails {
+    /// Adds a look. A node that tells nothing moved nothing that anybody saw; one that is gone is forgotten with the
+    /// last of its looks.
+    pub fn take(&mut self, nodes: &[NodePace]) {
+        for node in nodes {
+            self.nodes.entry(node.name.clone()).or_default();
+        }
+        for (name, rates) in &mut self.nodes {
+            let node = nodes.iter().find(|node| node.name == *name && !node.gone);
+            let rate = |node: &NodePace| {
+                node.rx_bytes_per_s.unwrap_or(0.0) + node.tx_bytes_per_s.unwrap_or(0.0)
+            };
+            rates.push_back(node.map_or(0.0, rate));
+            if rates.len() > LOOKS_MAX {
+                rates.pop_front();
+            }
+        }
+        self.nodes.retain(|name, rates| {
+            nodes.iter().any(|node| node.name == *name) || rates.iter().any(|rate| *rate > 0.0)
+        });
+    }
+
+    /// The last looks at a node in so many blocks at most, a whole one where any node ever moved as much; empty of a
+    /// node that nobody looked at twice.
+    pub(super) fn of(&self, node: &str, width: usize) -> String {
+        let most = self.nodes.values().flatten().copied().fold(0.0, f64::max);
+        self.nodes.get(node).map_or_else(String::new, |rates| blocks(rates, most, width))
+    }
+
+    /// The same of all nodes together.
+    pub(super) fn of_all(&self, width: usize) -> String {
+        let longest = self.nodes.values().map(VecDeque::len).max().unwrap_or(0);
+        let ago = |ago: usize| -> f64 {
+            self.nodes.values().filter_map(|rates| rates.iter().rev().nth(ago)).sum()
+        };
+        let sums: VecDeque<f64> = (0..longest).rev().map(ago).collect();
+        blocks(&sums, sums.iter().copied().fold(0.0, f64::max), width)
+    }
+}
+
+fn blocks(rates: &VecDeque<f64>, most: f64, width: usize) -> String {
+    if rates.len() < 2 || most <= 0.0 {
+        return String::new();
+    }
+    let each = rates.len().div_ceil(width.max(1)).max(1);
+    let rates: Vec<f64> = rates.iter().copied().collect();
+    let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
+    let block = |rate: f64| BLOCKS[((rate / most * 8.0).ceil() as usize).clamp(1, 8) - 1];
+    // From the end, so that a part of the line that is full stays as it is.
+    let parts: Vec<char> = rates.rchunks(each).map(|some| block(mean(some))).collect();
+    parts.into_iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, rx: f64) -> NodePace {
+        NodePace { name: name.into(), rx_bytes_per_s: Some(rx), ..NodePace::default() }
+    }
+
+    #[test]
+    fn nodes_are_drawn_against_the_one_that_moved_most() {
+        let mut trails = Trails::default();
+        trails.take(&[node("a", 0.0), node("b", 80.0)]);
+        assert_eq!(trails.of("a", 24), "", "one look is no line");
+        trails.take(&[node("a", 40.0), node("b", 10.0)]);
+        assert_eq!((trails.of("a", 24), trails.of("b", 24)), ("▁▄".into(), "█▁".into()));
+        assert_eq!(trails.of_all(24), "█▅");
+        assert_eq!(trails.of("c", 24), "");
+    }
+
+    #[test]
+    fn a_long_time_fits_and_a_node_that_left_is_forgotten_in_the_end() {
+        let mut trails = Trails::default();
+        trails.take(&[node("a", 1.0), node("b", 1.0)]);
+        for _ in 0..LOOKS_MAX {
+            trails.take(&[node("a", 1.0)]);
+        }
+        assert_eq!(trails.of("a", 24).chars().count(), 24);
+        assert_eq!(trails.of("b", 24), "");
+        assert_eq!(trails.of("a", 50).chars().count(), 40, "three looks each");
+    }
+}
