@@ -111,7 +111,7 @@ impl Uneven {
         };
         let forced = match forced {
             0 => String::new(),
-            forced => format!(", {forced} values that no node has among those that are shared by"),
+            forced => format!("; of the values that are forced no node has {forced} now"),
         };
         format!(
             "{here} copies of the shard would be on nodes with [{attribute}] = [{value}], and {most} may be{forced}"
@@ -191,7 +191,7 @@ mod tests {
             .iter()
             .find_map(|node| node.reason.clone().filter(|reason| reason.decider == "awareness"));
         let words = reason.unwrap().words;
-        assert!(words.contains("[zone] = [a], and 1 may be, 1 values"), "{words}");
+        assert!(words.contains("[zone] = [a], and 1 may be; of the values"), "{words}");
     }
 
     #[test]
