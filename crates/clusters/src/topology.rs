@@ -15,6 +15,8 @@ pub struct ClusterSpec {
     pub nodes: usize,
     /// Settings in the nodes' configuration; what is set through the API goes before them.
     pub settings: BTreeMap<String, String>,
+    /// `node.attr.*` of each node, in their order; nodes behind the last one have none.
+    pub attributes: Vec<BTreeMap<String, String>>,
 }
 
 /// Checks a cluster's name, which becomes part of its nodes' names and of their directories'.

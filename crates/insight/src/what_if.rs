@@ -9,6 +9,7 @@ use serde::Serialize;
 /// The stages of a sample that are no stage of a recovery.
 const UNASSIGNED: &str = "UNASSIGNED";
 const DELAYED: &str = "DELAYED";
+const WAITING: &str = "WAITING";
 const DONE: &str = "DONE";
 /// What the time may differ by because of all that is not modelled, as a share. `docs/benchmarks/what_if.md` says how
 /// often that was enough.
@@ -176,17 +177,18 @@ fn count(sample: &RecoverySample, stage: &str) -> u32 {
 
 /// Recoveries that go on.
 fn active(sample: &RecoverySample) -> u32 {
-    let none = [UNASSIGNED, DELAYED, DONE];
+    let none = [UNASSIGNED, DELAYED, WAITING, DONE];
     let stages = sample.stages.iter().filter(|(stage, _)| !none.contains(&stage.as_str()));
     stages.map(|(_, count)| count).sum()
 }
 
 fn outstanding(sample: &RecoverySample) -> u32 {
-    count(sample, UNASSIGNED) + active(sample)
+    count(sample, UNASSIGNED) + count(sample, WAITING) + active(sample)
 }
 
 fn held(sample: &RecoverySample) -> Held {
-    match (active(sample), count(sample, UNASSIGNED), count(sample, DELAYED)) {
+    let homeless = count(sample, UNASSIGNED) + count(sample, WAITING);
+    match (active(sample), homeless, count(sample, DELAYED)) {
         (0, 0, _) => Held::NotNoticed,
         (0, _, 0) => Held::Allocating,
         (0, _, _) => Held::Delayed,

@@ -123,7 +123,12 @@ fn operation(search: &Search, documents: u64) -> Operation {
 }
 
 fn topology() -> TopologySpec {
-    let cluster = ClusterSpec { name: CLUSTER.to_owned(), nodes: 1, settings: BTreeMap::default() };
+    let cluster = ClusterSpec {
+        name: CLUSTER.to_owned(),
+        nodes: 1,
+        settings: BTreeMap::default(),
+        attributes: Vec::new(),
+    };
     TopologySpec { clusters: vec![cluster], link: None, joined: false }
 }
 

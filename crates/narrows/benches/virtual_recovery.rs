@@ -100,8 +100,12 @@ fn run(case: &'static Case) {
 
 async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     let mut target = VirtualClusters::new(env);
-    let cluster =
-        ClusterSpec { name: "c".to_owned(), nodes: case.nodes, settings: Default::default() };
+    let cluster = ClusterSpec {
+        name: "c".to_owned(),
+        nodes: case.nodes,
+        settings: Default::default(),
+        attributes: Vec::new(),
+    };
     target
         .start(&TopologySpec { clusters: vec![cluster], link: None, joined: false })
         .await

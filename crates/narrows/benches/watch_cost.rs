@@ -151,7 +151,8 @@ fn scraped(address: &str) {
 
 async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64, recovers: bool) {
     let settings = Default::default();
-    let cluster = ClusterSpec { name: "c".to_owned(), nodes: NODES, settings };
+    let cluster =
+        ClusterSpec { name: "c".to_owned(), nodes: NODES, settings, attributes: Vec::new() };
     let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
     target.start(&topology).await.unwrap();
     if recovers {

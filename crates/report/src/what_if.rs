@@ -17,20 +17,23 @@ const BAR: usize = 30;
 const SHARE_MIN: f64 = 0.05;
 
 /// The answer to what was asked, then what settings bring.
-pub fn what_if(asked: &str, answers: &[Answer], tried: &[Answer]) -> String {
+///
+/// `until` is the word for what is waited for: green, empty or balanced.
+pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer]) -> String {
     let mut text = String::new();
     let Some(first) = answers.first() else { return text };
     let _ = writeln!(text, "{}", plain(asked));
     for answer in answers {
-        let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), green(answer));
+        let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), done(until, answer));
     }
     write_phases(&mut text, first);
     write_curve(&mut text, &first.curve);
     let _ = writeln!(text, "\n{}", foreground(&first.foreground));
     if tried.len() > 1 {
         let _ = writeln!(text, "\nWhat settings bring, each by itself");
+        let after = format!("{until} after");
         let columns =
-            [("setting", false), ("green after", true), ("gain", true), ("held by", false)];
+            [("setting", false), (after.as_str(), true), ("gain", true), ("held by", false)];
         let row = |answer: &Answer| {
             let held = answer.phases.iter().rfind(|phase| phase.what == Held::Copying);
             vec![
@@ -47,8 +50,8 @@ pub fn what_if(asked: &str, answers: &[Answer], tried: &[Answer]) -> String {
     text
 }
 
-/// When it is green, in words.
-fn green(answer: &Answer) -> String {
+/// When it is done, in words.
+fn done(until: &str, answer: &Answer) -> String {
     let (least, most) = answer.between_s;
     let when = show_seconds(answer.green_s);
     let gain = match (answer.gain - 1.0).abs() > 0.005 {
@@ -57,7 +60,7 @@ fn green(answer: &Answer) -> String {
     };
     let bytes = show_bytes(answer.bytes);
     format!(
-        "green after {when}{gain}; {bytes} are copied\n  \
+        "{until} after {when}{gain}; {bytes} are copied\n  \
          between {} and {}: {} draws of what is not known, and {:.0} % for what is not modelled",
         show_seconds(least),
         show_seconds(most),

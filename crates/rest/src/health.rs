@@ -265,6 +265,7 @@ mod tests {
             name: name.to_owned(),
             transport_address: format!("{name}:1"),
             http_address: format!("{name}:2"),
+            attributes: Default::default(),
         };
         let mut state = ClusterState::new("c", [node("n1"), node("n2")], || 1);
         let node = node("n1");

@@ -141,7 +141,7 @@ fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Valu
         "ip": host(&member.transport_address),
         "version": release(node).number,
         "roles": ["data", "master"],
-        "attributes": {},
+        "attributes": member.attributes,
     });
     release(node).add_build(&mut object);
     let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.contains(&name));

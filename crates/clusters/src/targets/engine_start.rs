@@ -96,14 +96,16 @@ fn configs<'a, T: EngineClusters>(
 ) -> Result<Vec<(&'a str, NodeConfig)>, Error> {
     let first = target.nodes().len();
     let name = |site: &ClusterSpec, n: usize| format!("{}-{n}", site.name);
-    let nodes = sites.iter().flat_map(|site| (0..site.nodes).map(move |n| (site, name(site, n))));
-    let members: Vec<String> = nodes.clone().map(|(_, name)| name).collect();
-    let config = |(n, (site, name)): (usize, (&'a ClusterSpec, String))| {
+    let nodes =
+        sites.iter().flat_map(|site| (0..site.nodes).map(move |n| (site, n, name(site, n))));
+    let members: Vec<String> = nodes.clone().map(|(.., name)| name).collect();
+    let config = |(n, (site, of_site, name)): (usize, (&'a ClusterSpec, usize, String))| {
         let Place { transport, http, data } = target.place(first + n, &name, joined)?;
         let config = NodeConfig {
             transport,
             http,
             settings: site.settings.clone(),
+            attributes: site.attributes.get(of_site).cloned().unwrap_or_default(),
             ..NodeConfig::new(&name, &sites[0].name, &members, data)
         };
         Ok((site.name.as_str(), config))

@@ -23,7 +23,12 @@ const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 
 async fn started(env: &Env) -> VirtualClusters {
     let mut target = VirtualClusters::new(env);
-    let cluster = ClusterSpec { name: "leader".into(), nodes: 4, settings: Default::default() };
+    let cluster = ClusterSpec {
+        name: "leader".into(),
+        nodes: 4,
+        settings: Default::default(),
+        attributes: Vec::new(),
+    };
     let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
     target.start(&topology).await.unwrap();
     let settings = json!({ "persistent": {

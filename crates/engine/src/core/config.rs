@@ -1,5 +1,6 @@
 //! What a node is started with.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct NodeConfig {
     pub data: PathBuf,
     /// Cluster settings of lowest rank.
     pub settings: SettingsMap,
+    /// `node.attr.*`, as allocation awareness goes by.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
     /// Decides at which copy each shard's rotation begins where this node coordinates; none draws one.
     #[serde(default)]
     pub rotation_seed: Option<u64>,
@@ -61,6 +65,7 @@ impl NodeConfig {
             presented_as: PresentedAs::default(),
             data: data.into(),
             settings: SettingsMap::new(),
+            attributes: BTreeMap::new(),
             rotation_seed: None,
         }
     }

@@ -27,6 +27,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
                 name: row.name,
                 transport_address: row.transport,
                 http_address: row.http,
+                attributes: row.attributes,
             };
             let joining = manager(node)?.submit(Event::NodeJoined { node: joined, found });
             Response::State(Box::pin(joining).await?)

@@ -39,6 +39,7 @@ impl Manager {
                     name: name.clone(),
                     transport_address: String::new(),
                     http_address: String::new(),
+                    attributes: Default::default(),
                 });
                 // The ids of copies that are here already must not be given once more.
                 let life = if disk.holds_copies().await { env.epoch_ms() } else { 0 };

@@ -47,6 +47,7 @@ async fn try_join(node: &Node) -> Result<(), Failure> {
                 name: core.row.name.clone(),
                 transport_address: core.row.transport.clone(),
                 http_address: core.row.http.clone(),
+                attributes: core.row.attributes.clone(),
             };
             manager.submit(Event::NodeJoined { node: me, found }).await?
         }

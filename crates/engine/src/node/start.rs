@@ -35,6 +35,7 @@ impl Node {
             cluster: config.cluster.clone(),
             transport: config.publish.clone().unwrap_or_else(|| transport.address().to_owned()),
             http,
+            attributes: config.attributes.clone(),
         };
         let manager = match config.manager {
             None => Some(Manager::open(env, &config, &disk).await?),

@@ -66,7 +66,14 @@ pub(crate) async fn recover(
     let result = match &from {
         RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
         RecoverySource::ExistingStore => recovery.recover_from_disk().await,
-        RecoverySource::Peer { from_node } => recovery.recover_from_peer(from_node).await,
+        RecoverySource::Peer { from_node } => {
+            let model = service.core.env.virtual_host_model();
+            let opening = model.map(|model| model.costs.open_copy).filter(|time| !time.is_zero());
+            if let Some(opening) = opening {
+                service.core.env.sleep(opening).await;
+            }
+            recovery.recover_from_peer(from_node).await
+        }
         RecoverySource::Remote { cluster, index, shard } => {
             recovery.recover_from_remote(cluster, index, *shard).await
         }

@@ -65,6 +65,8 @@ pub struct Remote {
 struct Values {
     plain: BTreeMap<&'static str, Typed>,
     remotes: BTreeMap<String, Remote>,
+    /// Values of attributes, by the names of these.
+    forced: BTreeMap<String, Vec<String>>,
 }
 
 /// The cluster's settings at one moment. Cheap to clone; resolved anew when a setting changes.
@@ -84,19 +86,29 @@ impl Settings {
     /// A value that this build does not accept (kept by an older one) counts as not given.
     pub fn resolve(layers: &[&SettingsMap]) -> Self {
         let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
+        let mut forced = BTreeMap::new();
         // The weakest layer first, so that a stronger one overwrites it.
         for (name, text) in layers.iter().rev().flat_map(|layer| layer.iter()) {
             let Some(setting) = find(name) else { continue };
             let Some(alias) = setting.alias(name) else { continue };
+            let typed = setting.kind.read(text);
+            if let Ok(Typed::Names(values)) = typed {
+                forced.insert(alias.to_owned(), values);
+                continue;
+            }
             let remote = remotes.entry(alias.to_owned()).or_default();
-            match setting.kind.read(text) {
+            match typed {
                 Ok(Typed::Addresses(seeds)) => remote.seeds = seeds,
                 Ok(Typed::Word(text)) => remote.compress = Compress::of(text),
                 _ => {}
             }
         }
         remotes.retain(|_, remote| !remote.seeds.is_empty());
-        Settings(Arc::new(Values { plain: resolve(SettingScope::Cluster, layers), remotes }))
+        Settings(Arc::new(Values {
+            plain: resolve(SettingScope::Cluster, layers),
+            remotes,
+            forced,
+        }))
     }
 
     /// `ccr.indices.recovery.max_bytes_per_sec`: bytes a second, none without a limit.
@@ -196,6 +208,16 @@ impl Settings {
             index: decimal(&self.0.plain, "cluster.routing.allocation.balance.index"),
             threshold: decimal(&self.0.plain, "cluster.routing.allocation.balance.threshold"),
         }
+    }
+
+    /// `cluster.routing.allocation.awareness.attributes`.
+    pub fn awareness_attributes(&self) -> &[String] {
+        names(&self.0.plain, "cluster.routing.allocation.awareness.attributes")
+    }
+
+    /// `cluster.routing.allocation.awareness.force.*.values`, by attribute.
+    pub fn awareness_forced(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.0.forced
     }
 
     /// `cluster.routing.allocation.exclude.*`, `include.*` and `require.*`, as far as they are set.

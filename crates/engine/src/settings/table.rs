@@ -144,6 +144,18 @@ pub static TABLE: &[Setting] = &[
         "When copies may be moved so that nodes hold as many as each other.",
     ),
     cluster(
+        "cluster.routing.allocation.awareness.attributes",
+        Kind::Names,
+        "",
+        "Attributes of nodes over whose values the copies of a shard are spread.",
+    ),
+    cluster(
+        "cluster.routing.allocation.awareness.force.*.values",
+        Kind::Names,
+        "",
+        "Values of such an attribute that count although no node has them now.",
+    ),
+    cluster(
         "cluster.routing.allocation.balance.index",
         Kind::Decimal,
         "0.55",

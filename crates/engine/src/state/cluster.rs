@@ -23,6 +23,9 @@ pub struct Node {
     pub transport_address: String,
     /// Where REST is served, `host:port`.
     pub http_address: String,
+    /// `node.attr.*`, as awareness goes by.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// The shards that have a copy on each node: found once in a state, and asked for by every node.

@@ -1,13 +1,13 @@
 //! Why a copy may go to a node, must wait, or must not go there.
 //!
 //! The deciders of Elasticsearch that matter here, under their names: `max_retry`, `enable`,
-//! `replica_after_primary_active`, `same_shard`, `filter`, `throttling`; and `in_sync_store` and
+//! `replica_after_primary_active`, `same_shard`, `filter`, `awareness`, `throttling`; and `in_sync_store` and
 //! `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
 
 use serde::Serialize;
 
 use super::delayed::delayed_until_ms;
-use super::filters::Filters;
+use super::filters::{Against, Filters};
 use super::recovery_counts::{NodeRecoveryCounts, RecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
@@ -172,8 +172,8 @@ impl<'a> Deciders<'a> {
             let id = &other.allocation_id;
             return self.no("same_shard", || format!("the node already holds copy [{id}]"));
         }
-        if let Some(against) = self.filters.against(self.state, slot.index, node) {
-            return self.no("filter", || against.words());
+        if let Some(against) = self.against(slot, node) {
+            return self.no(against.decider(), || against.words());
         }
         let load = self.counts.get(node);
         match slot.is_peers() {
@@ -183,8 +183,11 @@ impl<'a> Deciders<'a> {
     }
 
     fn may_hold(&self, slot: Slot<'_>, node: &str) -> bool {
-        slot.shard.on_node(node).is_none()
-            && self.filters.against(self.state, slot.index, node).is_none()
+        slot.shard.on_node(node).is_none() && self.against(slot, node).is_none()
+    }
+
+    fn against(&self, slot: Slot<'_>, node: &str) -> Option<Against> {
+        self.filters.against(self.state, (slot.index, slot.shard), slot.copy, node)
     }
 
     /// The node that a started copy goes to which cannot stay: the emptiest that can have it now, else the emptiest

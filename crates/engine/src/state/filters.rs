@@ -1,11 +1,12 @@
 //! Which nodes copies may be on by name or address: `exclude`, `include` and `require`, of the cluster and of each
-//! index.
+//! index; and by what [`Awareness`] says of their attributes.
 
 use std::collections::BTreeMap;
 
 use record::names::matches;
 
-use super::{ClusterState, Node};
+use super::awareness::{Awareness, Uneven};
+use super::{ClusterState, IndexShardRoutingTable, Node, ShardCopy};
 use crate::settings::{FilterKind, IndexSettings, NodeFilter, Settings};
 
 /// The filters that are set.
@@ -13,6 +14,7 @@ use crate::settings::{FilterKind, IndexSettings, NodeFilter, Settings};
 pub(super) struct Filters {
     cluster: Vec<NodeFilter>,
     by_index: BTreeMap<String, Vec<NodeFilter>>,
+    awareness: Awareness,
 }
 
 impl Filters {
@@ -24,39 +26,62 @@ impl Filters {
         Filters {
             cluster: settings.allocation_filters(),
             by_index: state.indices.iter().filter_map(of_index).collect(),
+            awareness: Awareness::of(state, settings),
         }
     }
 
     /// Whether every copy may be everywhere.
     pub fn is_empty(&self) -> bool {
-        self.cluster.is_empty() && self.by_index.is_empty()
+        self.cluster.is_empty() && self.by_index.is_empty() && self.awareness.is_empty()
     }
 
-    /// The setting that keeps copies of an index from a node; none where they may be there.
-    pub fn against(&self, state: &ClusterState, index: &str, node: &str) -> Option<Against> {
+    /// What keeps a copy from a node, whether it is there or would go there; none where it may be there.
+    pub fn against(
+        &self,
+        state: &ClusterState,
+        (index, shard): (&str, &IndexShardRoutingTable),
+        copy: &ShardCopy,
+        node: &str,
+    ) -> Option<Against> {
         if self.is_empty() {
             return None;
         }
+        let uneven = || self.awareness.against(state, shard, copy, node).map(Against::Uneven);
+        self.filter_against(state, index, node).or_else(uneven)
+    }
+
+    fn filter_against(&self, state: &ClusterState, index: &str, node: &str) -> Option<Against> {
         let node = state.members.get(node)?;
         let of_index = self.by_index.get(index).map(Vec::as_slice).unwrap_or_default();
         judge(&self.cluster, node).or_else(|| judge(of_index, node))
     }
 }
 
-/// A filter that a node does not pass.
+/// What keeps a copy from a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Against {
-    setting: &'static str,
-    kind: FilterKind,
+pub(super) enum Against {
+    /// A filter that the node does not pass.
+    Filter { setting: &'static str, kind: FilterKind },
+    /// Too many copies of the shard are on nodes like it.
+    Uneven(Uneven),
 }
 
 impl Against {
+    /// The name of the decider in the field.
+    pub fn decider(&self) -> &'static str {
+        match self {
+            Against::Filter { .. } => "filter",
+            Against::Uneven(_) => "awareness",
+        }
+    }
+
     pub fn words(&self) -> String {
-        match self.kind {
-            FilterKind::Exclude => format!("the node is named by {}", self.setting),
-            FilterKind::Include | FilterKind::Require => {
-                format!("the node is not among those of {}", self.setting)
+        match self {
+            Against::Filter { setting, kind: FilterKind::Exclude } => {
+                format!("the node is named by {setting}")
             }
+            Against::Filter { setting, .. } => format!("the node is not among those of {setting}"),
+            Against::Uneven(uneven) => uneven.words(),
         }
     }
 }
@@ -68,7 +93,8 @@ fn judge(filters: &[NodeFilter], node: &Node) -> Option<Against> {
         filter.patterns.iter().any(|pattern| matches(pattern, value))
     };
     let of = |kind: FilterKind| filters.iter().filter(move |filter| filter.kind == kind);
-    let against = |filter: &NodeFilter| Against { setting: filter.setting, kind: filter.kind };
+    let against =
+        |filter: &NodeFilter| Against::Filter { setting: filter.setting, kind: filter.kind };
     let unmet = of(FilterKind::Require).find(|filter| !fits(filter));
     let named = of(FilterKind::Exclude).find(fits);
     let not_included = match of(FilterKind::Include).any(|filter| fits(&filter)) {
@@ -93,7 +119,7 @@ mod tests {
 
     fn allowed(lab: &Lab, index: &str) -> Vec<String> {
         let filters = Filters::of(&lab.state, &lab.state.settings());
-        let may = |node: &&String| filters.against(&lab.state, index, node).is_none();
+        let may = |node: &&String| filters.filter_against(&lab.state, index, node).is_none();
         lab.state.present.iter().filter(may).cloned().collect()
     }
 

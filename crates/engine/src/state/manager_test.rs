@@ -20,6 +20,7 @@ pub struct Lab {
     pub now_ms: u64,
     /// What the disk of each node holds, present or not.
     disks: BTreeMap<String, BTreeMap<(String, u32), String>>,
+    zones: BTreeMap<String, String>,
 }
 
 fn node(name: &str) -> Node {
@@ -27,6 +28,7 @@ fn node(name: &str) -> Node {
         name: name.to_owned(),
         transport_address: format!("{name}:9300"),
         http_address: format!("{name}:9200"),
+        attributes: BTreeMap::new(),
     }
 }
 
@@ -42,7 +44,7 @@ impl Lab {
             draw += 1;
             draw
         });
-        let mut lab = Lab { state, now_ms: 1000, disks: BTreeMap::new() };
+        let mut lab = Lab { state, now_ms: 1000, disks: BTreeMap::new(), zones: BTreeMap::new() };
         for name in &names {
             lab.join(name);
         }
@@ -84,7 +86,16 @@ impl Lab {
             allocation_id: id.clone(),
         });
         let found = found.collect();
-        self.apply(Event::NodeJoined { node: node(name), found }).unwrap()
+        let mut node = node(name);
+        node.attributes.extend(self.zones.get(name).map(|zone| ("zone".to_owned(), zone.clone())));
+        self.apply(Event::NodeJoined { node, found }).unwrap()
+    }
+
+    /// The node joins anew, from a zone.
+    pub fn in_zone(&mut self, name: &str, zone: &str) {
+        self.zones.insert(name.to_owned(), zone.to_owned());
+        self.leave(name);
+        self.join(name);
     }
 
     pub fn leave(&mut self, name: &str) -> Vec<Change> {

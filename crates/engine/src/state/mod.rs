@@ -20,6 +20,7 @@
 //! | `relocation` | a copy that is moved, from the beginning to the end |
 //! | `commands` | what an operator does with copies by hand |
 //! | `moving`, `filters` | which copies are moved, and which nodes they may be on |
+//! | `awareness` | copies that are spread over zones, or over other attributes of nodes |
 //! | `rebalancing` | copies that are moved so that nodes hold as many as each other |
 //! | `template`, `templates` | what new indices are given whose names fit |
 //! | `touched` | the shards that are left to look at after a batch |
@@ -45,6 +46,7 @@ mod alias;
 mod allocation;
 mod applied;
 mod auto_follow;
+mod awareness;
 mod change;
 mod change_aliases;
 mod change_auto_follow;

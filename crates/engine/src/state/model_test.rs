@@ -142,7 +142,12 @@ fn name(node: u8) -> String {
 
 fn node(node: u8) -> Node {
     let name = name(node);
-    Node { transport_address: format!("{name}:1"), http_address: format!("{name}:2"), name }
+    Node {
+        transport_address: format!("{name}:1"),
+        http_address: format!("{name}:2"),
+        attributes: BTreeMap::new(),
+        name,
+    }
 }
 
 fn one(name: &str, value: Option<&str>) -> Update {

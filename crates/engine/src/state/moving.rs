@@ -6,7 +6,7 @@ use super::recovery_counts::RecoveryCounts;
 use super::{Change, ClusterState, RecoverySource, relocation};
 use crate::settings::Settings;
 
-/// Begins to move what a filter keeps from its node, as far as nodes may send and receive now.
+/// Begins to move what a filter or awareness keeps from its node, as far as nodes may send and receive now.
 pub(super) fn move_away(
     state: &mut ClusterState,
     settings: &Settings,
@@ -65,7 +65,8 @@ fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<(String, u32, usize
         for (at, copy) in shard.copies.iter().enumerate() {
             let stays = !copy.is_started() || copy.is_relocating();
             let node = copy.node.as_deref().filter(|_| !stays);
-            if node.is_some_and(|node| filters.against(state, index, node).is_some()) {
+            if node.is_some_and(|node| filters.against(state, (index, shard), copy, node).is_some())
+            {
                 found.push((index.to_owned(), number, at));
             }
         }

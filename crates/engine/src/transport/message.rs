@@ -31,6 +31,8 @@ pub struct NodeRow {
     pub transport: String,
     /// HTTP address.
     pub http: String,
+    /// `node.attr.*`.
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// What is to be done to a shard copy, by who has it.

@@ -8,8 +8,11 @@ use super::options::Options;
 use super::place::Place;
 use crate::error::Error;
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Action, Plan, Resolved, Step, Twin, Variant, bounds};
+use crate::plan::{Action, Plan, Question, Resolved, Step, Twin, Variant, bounds};
 
+const ALLOCATION: &str = "cluster.routing.allocation.enable";
+const REBALANCE: &str = "cluster.routing.rebalance.enable";
+const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
 
@@ -39,7 +42,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
     }
     if let Some(twin) = &resolved.twin {
-        check_twin(&resolved.name, twin, place)?;
+        check_twin(&resolved, twin, place)?;
     }
     let written = resolved.clone();
     if place.is_virtual() {
@@ -72,20 +75,60 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     Ok(resolved)
 }
 
-/// Whether a twin can be asked there, and can be green again.
-fn check_twin(plan: &str, twin: &Twin, place: &Place) -> Result<(), Error> {
+/// Whether a twin can be asked there, and can come to what is waited for.
+fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<(), Error> {
     if !place.is_virtual() {
         return Err(usage(format!(
-            "plan {plan} is a twin, whose copies are sizes without bytes; run it with --on virtual, or ask it with \
-             `narrows what-if FILE`"
+            "plan {} is a twin, whose copies are sizes without bytes; run it with --on virtual, or ask it with \
+             `narrows what-if FILE`",
+            plan.name
         )));
     }
+    check_moves(plan, twin)?;
     let lost = twin.lost_shards();
     let Some(first) = lost.first() else { return Ok(()) };
     Err(usage(format!(
         "no copy would be left of {} shards ({first} is the first): without a snapshot the cluster is red for good; \
          lose fewer nodes at once, or ask first what more replicas take",
         lost.len()
+    )))
+}
+
+/// Whether the copies of a twin may be moved where the question wants them.
+fn check_moves(plan: &Resolved, twin: &Twin) -> Result<(), Error> {
+    let of = |variant: &Variant, name: &str| variant.settings.get(name).cloned();
+    let every = |name: &str, keeps: fn(&str) -> bool| {
+        let values = plan.variants.iter().map(|variant| of(variant, name).unwrap_or_default());
+        let values: Vec<String> = values.collect();
+        values.iter().all(|value| keeps(value)).then(|| values.first().cloned().unwrap_or_default())
+    };
+    match &twin.question {
+        Question::Drain(_) | Question::Add(_) => {}
+        _ => return Ok(()),
+    }
+    if let Some(value) = every(ALLOCATION, |value| !["", "all"].contains(&value)) {
+        return Err(usage(format!(
+            "{ALLOCATION} is {value}, so that copies may not be moved; --set {ALLOCATION}=all asks what it would be like"
+        )));
+    }
+    if let Question::Add(_) = twin.question {
+        let none = every(REBALANCE, |value| ["", "none"].contains(&value));
+        return none.map_or(Ok(()), |_| {
+            Err(usage(format!(
+                "{REBALANCE} is none, so that nothing is moved to nodes that join; --set {REBALANCE}=all asks what it \
+                 would be like"
+            )))
+        });
+    }
+    let excluded = plan.variants.first().and_then(|variant| of(variant, EXCLUDE));
+    let excluded: Vec<&str> =
+        excluded.iter().flat_map(|names| names.split(',')).map(str::trim).collect();
+    let stay = twin.shards_that_stay(&excluded);
+    let Some(first) = stay.first() else { return Ok(()) };
+    Err(usage(format!(
+        "copies of {} shards would stay ({first} is the first): fewer nodes are left than the copies of a shard need, \
+         each on a node of its own; drain fewer nodes, or have fewer replicas",
+        stay.len()
     )))
 }
 

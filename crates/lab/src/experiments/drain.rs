@@ -9,9 +9,10 @@ use record::Row;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
+use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption, Variant};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
+    fill_and_digest,
 };
 
 /// The option with the number of nodes.
@@ -45,6 +46,16 @@ impl Experiment for DrainNodes {
         &Self::STEP
     }
 
+    /// Every node may hold copies again: the indices of the next variant are laid out as those of the first one.
+    async fn prepare(
+        &mut self,
+        run: &mut Runner<'_>,
+        variant: Option<&Variant>,
+    ) -> Result<(), Error> {
+        exclude(run, Value::Null).await?;
+        fill_and_digest(run, variant).await
+    }
+
     /// The last node goes first.
     async fn measure(
         &mut self,
@@ -61,6 +72,12 @@ impl Experiment for DrainNodes {
         for number in 1..=nodes {
             let node = format!("{LEADER}-{}", run.plan.leader.nodes - number);
             let copies = copies_on(run, &node).await?;
+            if copies == 0 {
+                let why = format!(
+                    "{node} holds no copy of the plan's indices, so that nothing can leave it"
+                );
+                return Err(Error::Usage { why });
+            }
             let since_epoch_ms = run.env.epoch_ms();
             excluded.push(node.clone());
             exclude(run, json!(excluded.join(","))).await?;
@@ -84,10 +101,6 @@ impl Experiment for DrainNodes {
         let receiving = run.plan.leader.nodes.saturating_sub(nodes).max(1);
         let node_bytes_per_s = Some(row.bytes_per_s / f64::from(receiving));
         Ok(Row { node_bytes_per_s, ..row })
-    }
-
-    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
-        exclude(run, Value::Null).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! `what_if`: a cluster that was seen is put in place in virtual time, one thing is done to it, and the time until
-//! it is green again is measured.
+//! it is green again is measured; of a node that is drained until it is empty, of nodes that join until no copy is
+//! moved to them any more.
 
 mod grain;
 mod outlook;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use world::model::{Host, parameters};
 
 use self::grain::{CHUNK, Grain};
-use self::outlook::Outlook;
+use self::outlook::{Goal, Outlook};
 use crate::error::Error;
 use crate::plan::{
     DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers, models,
@@ -85,10 +86,14 @@ impl Experiment for WhatIf {
             let text = format!("so much is to be copied that {chunk} go as one chunk");
             run.note(Some(turn.variant), &text)?;
         }
+        let excluded = settings[EXCLUDE].clone();
+        if let Question::Add(nodes) = &twin.question {
+            settings.insert(EXCLUDE, and_these(&excluded, nodes));
+        }
         put(run, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
         let (copies, bytes) = twin.outstanding();
-        let mut outlook = Outlook::new(began.1, copies, bytes, twin.nodes.len() + 1);
+        let mut outlook = Outlook::new(began.1, (copies, bytes), twin.nodes.len() + 1);
         let end = match &twin.question {
             Question::Lose(nodes) => lose(run, turn, &telemetry, nodes, &mut outlook).await?,
             Question::Restart { nodes, down } => {
@@ -101,8 +106,22 @@ impl Experiment for WhatIf {
                 }
                 outlook.until_green(run, turn, &telemetry).await?
             }
+            Question::Drain(nodes) => {
+                outlook.goal = Goal::Empty(nodes.iter().copied().map(Twin::machine).collect());
+                put(run, &BTreeMap::from([(EXCLUDE, and_these(&excluded, nodes))])).await?;
+                outlook.until_done(run, turn, &telemetry).await?
+            }
+            Question::Add(_) => {
+                outlook.goal = Goal::Balanced;
+                put(run, &BTreeMap::from([(EXCLUDE, excluded)])).await?;
+                outlook.until_done(run, turn, &telemetry).await?
+            }
         };
-        let seconds = (run.env.now() - began.0).as_secs_f64();
+        let seconds = match twin.question {
+            // What is moved is looked at from time to time, and says itself when it had arrived.
+            Question::Drain(_) | Question::Add(_) => end.seconds_since(began.1),
+            _ => (run.env.now() - began.0).as_secs_f64(),
+        };
         run.end_recovery(turn)?;
         Ok(run.row(turn, seconds, &end))
     }
@@ -179,6 +198,12 @@ fn of_the_cluster<'v>(twin: &Twin, variant: &'v Variant) -> BTreeMap<&'v str, Va
     settings
 }
 
+/// The value of [`EXCLUDE`] with further nodes of the twin.
+fn and_these(excluded: &Value, nodes: &[usize]) -> Value {
+    let first = excluded.as_str().unwrap_or(MANAGER).to_owned();
+    json!(nodes.iter().fold(first, |all, node| format!("{all},{}", Twin::machine(*node))))
+}
+
 async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<(), Error> {
     let body = json!({ "persistent": settings });
     run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
@@ -186,12 +211,17 @@ async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<(), E
 }
 
 /// What hosts are like: in the first lap as the plan says, in later ones with what is not known drawn anew, the same
-/// for all variants of a lap.
+/// for all variants of a lap. The bounds of each parameter are cut into as many parts as there are such laps, and each
+/// lap draws from another one: a few independent draws would often miss a whole end of what may be.
 fn host(run: &Runner<'_>, turn: &Turn<'_>) -> Host {
     let mut models = models(turn.variant, ParameterScope::Leader);
     let mut state = run.plan.seed.wrapping_add(u64::from(turn.lap) << 32);
+    let mut order = run.plan.seed;
+    let parts = u64::from(run.plan.laps.max(2) - 1);
     for uncertain in &twin(run).uncertain {
-        let share = (split_mix(&mut state) >> 11) as f64 / (1u64 << 53) as f64;
+        let part = (split_mix(&mut order) % parts + u64::from(turn.lap)) % parts;
+        let within = (split_mix(&mut state) >> 11) as f64 / (1u64 << 53) as f64;
+        let share = (part as f64 + within) / parts as f64;
         // A variant that is about this parameter knows it.
         if turn.lap == 1 || turn.variant.own_parameters.contains(&uncertain.parameter) {
             continue;

@@ -129,6 +129,9 @@ pub(super) struct TwinTable {
     pub(super) lose: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) restart: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) down: Option<Spanned<String>>,
+    pub(super) drain: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    pub(super) add: Vec<TwinNodeTable>,
     #[serde(default)]
     pub(super) replicas: Values,
     #[serde(default)]

@@ -65,5 +65,5 @@ pub use resolved::Resolved;
 pub use rollover::RolloverRule;
 pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
-pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
+pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain, ZONE};
 pub use variant::Variant;

@@ -64,6 +64,10 @@ pub enum Question {
         /// How long each is away.
         down: Duration,
     },
+    /// Nodes are excluded from the allocation of copies, and are to hold nothing in the end.
+    Drain(Vec<usize>),
+    /// Nodes that are empty join: the last ones of [`Twin::nodes`].
+    Add(Vec<usize>),
     /// Indices have other numbers of replicas from now on.
     Replicas(BTreeMap<String, u32>),
 }
@@ -81,6 +85,8 @@ pub struct Uncertain {
 
 /// The node that manages a twin's cluster. It holds no data, so that any other can be lost.
 pub const MANAGER: &str = "leader-0";
+/// The attribute that has a node's zone or rack in virtual time, whatever it is called in the cluster that was seen.
+pub const ZONE: &str = "zone";
 
 impl Twin {
     /// The name of a node in virtual time.
@@ -88,10 +94,27 @@ impl Twin {
         format!("{LEADER}-{}", node + 1)
     }
 
+    /// The attributes of the nodes in virtual time, that of the manager first, which has none.
+    pub fn attributes(&self) -> Vec<BTreeMap<String, String>> {
+        let of = |node: &TwinNode| {
+            let zone = node.zone.iter().map(|zone| (ZONE.to_owned(), zone.clone()));
+            zone.collect::<BTreeMap<_, _>>()
+        };
+        std::iter::once(BTreeMap::new()).chain(self.nodes.iter().map(of)).collect()
+    }
+
     /// What a node of virtual time stands for.
     pub fn stands_for(&self, machine: &str) -> Option<&str> {
         let number = machine.strip_prefix(LEADER)?.strip_prefix('-')?.parse::<usize>().ok()?;
         Some(self.nodes.get(number.checked_sub(1)?)?.name.as_str())
+    }
+
+    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen.
+    pub fn in_its_names(&self, words: &str) -> String {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.fold(words.to_owned(), |words, (at, node)| {
+            words.replace(&format!("[{}]", Twin::machine(at)), &format!("[{}]", node.name))
+        })
     }
 
     /// A setting's value with the names that nodes have in virtual time: filters name nodes.
@@ -131,8 +154,14 @@ impl Twin {
         self.indices.iter().map(place).collect()
     }
 
-    /// Copies and bytes that are to be copied because of the question, where everything has to be copied whole.
+    /// Copies and bytes that are to be copied because of the question, where everything has to be copied whole. What
+    /// goes to nodes that join is estimated: as much as they hold once all hold as much as each other.
     pub fn outstanding(&self) -> (u64, u64) {
+        if let Question::Add(added) = &self.question {
+            let (copies, bytes) = self.all_copies();
+            let (added, nodes) = (added.len() as u64, self.nodes.len() as u64);
+            return (copies * added / nodes, bytes / nodes * added);
+        }
         let missing = |index: &TwinIndex, shard: &TwinShard| {
             let wanted = match &self.question {
                 Question::Replicas(wanted) => wanted.get(&index.name).copied(),
@@ -140,8 +169,8 @@ impl Twin {
             };
             let copies = wanted.unwrap_or(index.replicas) as usize + 1;
             let lost = match &self.question {
-                Question::Lose(lost) => {
-                    shard.nodes.iter().filter(|node| lost.contains(node)).count()
+                Question::Lose(gone) | Question::Drain(gone) => {
+                    shard.nodes.iter().filter(|node| gone.contains(node)).count()
                 }
                 _ => 0,
             };
@@ -155,6 +184,33 @@ impl Twin {
             let count = missing(index, shard);
             (copies + count, bytes + count * shard.contents.bytes)
         })
+    }
+
+    fn all_copies(&self) -> (u64, u64) {
+        let shards = self.indices.iter().flat_map(|index| &index.shards);
+        shards.fold((0, 0), |(copies, bytes), shard| {
+            let count = shard.nodes.len() as u64;
+            (copies + count, bytes + count * shard.contents.bytes)
+        })
+    }
+
+    /// Shards that have more copies on the nodes that are drained than there are nodes left which have none of them, as
+    /// `logs[3]`. Nodes that `excluded` names (with the names of the cluster that was seen) take nothing either.
+    pub fn shards_that_stay(&self, excluded: &[&str]) -> Vec<String> {
+        let Question::Drain(drained) = &self.question else { return Vec::new() };
+        let takes = |at: &usize| {
+            !drained.contains(at) && !excluded.iter().any(|name| *name == self.nodes[*at].name)
+        };
+        let takers = (0..self.nodes.len()).filter(takes).count();
+        let of_index = |index: &TwinIndex| -> Vec<String> {
+            let stays = |shard: &TwinShard| {
+                let leave = shard.nodes.iter().filter(|node| drained.contains(node)).count();
+                leave > takers - shard.nodes.iter().filter(|node| takes(node)).count()
+            };
+            let shards = index.shards.iter().enumerate().filter(|(_, shard)| stays(shard));
+            shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
+        };
+        self.indices.iter().flat_map(of_index).collect()
     }
 
     /// Shards of which no copy would be left, as `logs[3]`.
@@ -195,6 +251,24 @@ mod tests {
         assert_eq!(twin(Question::Replicas(more)).outstanding(), (4, 4000));
         assert_eq!(twin(Question::Lose(vec![2])).lost_shards(), ["logs[2]"]);
         assert_eq!(twin(Question::Lose(vec![1])).lost_shards(), Vec::<String>::new());
+        assert_eq!(
+            twin(Question::Drain(vec![2])).outstanding(),
+            (3, 3000),
+            "logs[2] lacks a replica"
+        );
+        // c has just joined: a third of five copies.
+        assert_eq!(twin(Question::Add(vec![2])).outstanding(), (1, 1666));
+    }
+
+    #[test]
+    fn what_cannot_leave_a_drained_node_is_known_before() {
+        let stays = |drained: &[usize], excluded: &[&str]| {
+            twin(Question::Drain(drained.to_vec())).shards_that_stay(excluded)
+        };
+        assert_eq!(stays(&[1], &[]), Vec::<String>::new());
+        assert_eq!(stays(&[1], &["c"]), ["logs[0]"], "a has a copy of it already");
+        assert_eq!(stays(&[1, 2], &[]), ["logs[0]", "logs[1]"]);
+        assert_eq!(twin(Question::Lose(vec![1])).shards_that_stay(&[]), Vec::<String>::new());
     }
 
     #[test]
@@ -203,6 +277,10 @@ mod tests {
         let exclude = "cluster.routing.allocation.exclude._name";
         assert_eq!(twin.translated(exclude, "a, c"), "leader-1,leader-3");
         assert_eq!(twin.translated("indices.recovery.chunk_size", "a"), "a");
+        assert_eq!(
+            twin.in_its_names("[leader-3]: it waits for [leader-1]"),
+            "[c]: it waits for [a]"
+        );
         assert_eq!((twin.stands_for("leader-2"), twin.stands_for("leader-0")), (Some("b"), None));
     }
 }

@@ -35,9 +35,7 @@ pub(crate) trait Experiment {
         run: &mut Runner<'_>,
         variant: Option<&Variant>,
     ) -> Result<(), Error> {
-        run.fill_leader(variant).await?;
-        run.held = run.digest_leader(variant).await?;
-        Ok(())
+        fill_and_digest(run, variant).await
     }
 
     /// Measures a variant. Writers in the background have begun already, unless the step declares [`Writers::Later`].
@@ -65,6 +63,16 @@ pub(crate) trait Experiment {
     async fn clear_away(&mut self, _run: &mut Runner<'_>) -> Result<(), Error> {
         Ok(())
     }
+}
+
+/// Indexes what is to be copied, and notes what the leader holds then.
+pub(crate) async fn fill_and_digest(
+    run: &mut Runner<'_>,
+    variant: Option<&Variant>,
+) -> Result<(), Error> {
+    run.fill_leader(variant).await?;
+    run.held = run.digest_leader(variant).await?;
+    Ok(())
 }
 
 impl Runner<'_> {

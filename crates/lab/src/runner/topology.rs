@@ -3,7 +3,7 @@
 use clusters::{ClusterSpec, TopologySpec};
 use world::LinkConfig;
 
-use crate::plan::{FOLLOWER, LEADER, Link, Resolved};
+use crate::plan::{FOLLOWER, LEADER, Link, Resolved, Twin};
 
 /// The clusters and the link that a plan asks for.
 pub(crate) fn topology(plan: &Resolved) -> TopologySpec {
@@ -11,6 +11,7 @@ pub(crate) fn topology(plan: &Resolved) -> TopologySpec {
         name: name.to_owned(),
         nodes: nodes as usize,
         settings: plan.node_settings.clone(),
+        attributes: plan.twin.as_ref().map(Twin::attributes).unwrap_or_default(),
     };
     let mut clusters = vec![cluster(LEADER, plan.leader.nodes)];
     clusters.extend(plan.follower.map(|follower| cluster(FOLLOWER, follower.nodes)));

@@ -39,8 +39,16 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
         .collect();
     // Filters name nodes and addresses.
     if let Some(settings) = &mut hidden.settings {
-        let filters = ["exclude.", "include.", "require.", "awareness."];
+        let filters = ["exclude.", "include.", "require."];
         settings.retain(|name, _| !filters.iter().any(|filter| name.contains(filter)));
+        let forced = settings.iter_mut().filter(|(name, _)| name.contains("awareness.force."));
+        for (_, setting) in forced {
+            let zones = setting
+                .value
+                .split(',')
+                .map(|zone| anonymous_name("zone", zone.trim_matches(['[', ']', '"', ' ']), salt));
+            setting.value = zones.collect::<Vec<_>>().join(",");
+        }
     }
     hidden
 }

@@ -1,6 +1,6 @@
 //! One thing that is asked of a twin, and the variants of settings that it is asked with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use record::units::{parse_size, show_size_setting};
@@ -33,14 +33,26 @@ pub enum Asked {
         /// How long a node is away.
         down: Option<Duration>,
     },
+    /// Nodes or zones are to hold nothing in the end.
+    Drain(Vec<String>),
+    /// So many empty nodes join.
+    Add {
+        /// How many.
+        count: u32,
+        /// In the zone of this node; without it each in the zone that has the fewest nodes.
+        like: Option<String>,
+    },
     /// Other numbers of replicas.
     Replicas(BTreeMap<String, u32>),
 }
 
+/// The keys of `[twin]` that ask.
+pub const QUESTIONS: [&str; 5] = ["lose", "restart", "drain", "add", "replicas"];
+
 /// Asks this, and nothing else.
 pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     let Some(twin) = plan.get_mut("twin").and_then(Value::as_table_mut) else { return };
-    for key in ["lose", "restart", "down", "replicas"] {
+    for key in QUESTIONS.into_iter().chain(["down"]) {
         twin.remove(key);
     }
     let texts =
@@ -60,12 +72,55 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
                 twin.insert("down".to_owned(), format!("{}ms", down.as_millis()).into());
             }
         }
+        Asked::Drain(names) => {
+            twin.insert("drain".to_owned(), texts(names).into());
+        }
+        Asked::Add { count, like } => {
+            let joining = joining(twin, *count, like.as_deref());
+            twin.insert("add".to_owned(), joining.into());
+        }
         Asked::Replicas(replicas) => {
             let number = |(index, n): (&String, &u32)| (index.clone(), Value::from(i64::from(*n)));
             let table: Table = replicas.iter().map(number).collect();
             twin.insert("replicas".to_owned(), table.into());
         }
     }
+    let rows = |key: &str| twin.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+    // One more manages.
+    let nodes = i64::try_from(rows("node") + rows("add") + 1).unwrap_or(i64::MAX);
+    plan.insert("leader".to_owned(), Table::from_iter([("nodes".to_owned(), nodes.into())]).into());
+}
+
+/// Rows of nodes that join.
+fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
+    let rows = twin.get("node").and_then(Value::as_array);
+    let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut zones: BTreeMap<String, usize> = BTreeMap::new();
+    let mut zone_of_like = None;
+    for row in rows.into_iter().flatten() {
+        let (name, zone) = (text(row, "name"), text(row, "zone"));
+        if like.is_some() && name.as_deref() == like {
+            zone_of_like.clone_from(&zone);
+        }
+        names.extend(name);
+        if let Some(zone) = zone {
+            *zones.entry(zone).or_default() += 1;
+        }
+    }
+    let free = (1..).map(|number| format!("added-{number}")).filter(|name| !names.contains(name));
+    let one = |name: String| {
+        let emptiest =
+            || zones.iter().min_by_key(|(_, nodes)| **nodes).map(|(zone, _)| zone.clone());
+        let zone = if like.is_some() { zone_of_like.clone() } else { emptiest() };
+        let mut row = Table::from_iter([("name".to_owned(), Value::from(name))]);
+        if let Some(zone) = zone {
+            *zones.entry(zone.clone()).or_default() += 1;
+            row.insert("zone".to_owned(), zone.into());
+        }
+        Value::Table(row)
+    };
+    free.take(count as usize).map(one).collect()
 }
 
 /// The plan with a single variant: nothing is changed.

@@ -10,16 +10,19 @@ use toml::{Table, Value};
 use super::TwinPlan;
 use super::given::{self, Given, Known, put};
 use crate::error::Error;
+use crate::plan::ZONE;
 
 const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// What the field waits for a node where an index does not say it.
 const DELAY_OF_THE_FIELD: &str = "1m";
 const PRIORITY: &str = "index.priority";
+const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
 const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
 /// Settings that decide how long recoveries take.
-const RELEVANT: [&str; 2] = ["indices.recovery.", "cluster.routing.allocation."];
+const RELEVANT: [&str; 3] =
+    ["indices.recovery.", "cluster.routing.allocation.", "cluster.routing.rebalance."];
 
 /// A plan of a cluster, nothing asked yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +74,7 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
     plan.insert("twin".to_owned(), twin.into());
     machines(&mut plan, seen, &mut left_out);
     given::say(&mut plan, given);
-    given::assume(&mut plan);
+    given::assume(&mut plan, seen.cluster.flavour != "narrows");
     Ok(Import { plan, left_out })
 }
 
@@ -95,12 +98,26 @@ fn head(seen: &Inventory, nodes: usize) -> TwinPlan {
 /// The attribute that says where a node is.
 fn zone_attribute(seen: &Inventory) -> Option<String> {
     let set = seen.settings.as_ref().and_then(|settings| settings.get(AWARENESS));
-    let first = set.and_then(|setting| {
-        let names = setting.value.trim_matches(['[', ']', '"']);
-        names.split(',').map(str::trim).find(|name| !name.is_empty()).map(str::to_owned)
-    });
+    let first = set.and_then(|setting| names(&setting.value).into_iter().next());
     let has = |name: &str| seen.nodes.iter().any(|node| node.attributes.contains_key(name));
     first.or_else(|| ZONES.into_iter().find(|name| has(name)).map(str::to_owned))
+}
+
+/// The names of a list, as an API writes one.
+fn names(list: &str) -> Vec<String> {
+    let names = list.split(',').map(|name| name.trim_matches(['[', ']', '"', ' ']));
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// A setting of awareness as nodes in virtual time have it, where one attribute says where a node is; none where it
+/// is about another.
+fn awareness(name: &str, value: &str, zone: Option<&str>) -> Option<(String, String)> {
+    if name == AWARENESS {
+        return (names(value) == [zone?]).then(|| (name.to_owned(), ZONE.to_owned()));
+    }
+    let attribute = name.strip_prefix(FORCED)?.strip_suffix(".values")?;
+    let values = names(value).join(",");
+    (Some(attribute) == zone).then(|| (format!("{FORCED}{ZONE}.values"), values))
 }
 
 /// Every index with its shards, as far as they have a primary.
@@ -172,10 +189,22 @@ fn index_settings(seen: &Inventory, index: &str) -> Table {
 /// The cluster's settings, as far as virtual nodes have them. Those that somebody set and they have not are told.
 fn settings(seen: &Inventory, left_out: &mut Vec<String>) -> Table {
     let Some(all) = &seen.settings else { return Table::new() };
+    let zone = zone_attribute(seen);
     let relevant = |name: &str| RELEVANT.iter().any(|start| name.starts_with(start));
     let mut settings = Table::new();
     for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
-        if setting.value.is_empty() {
+        if setting.value.is_empty() || setting.value == "[]" {
+            continue;
+        }
+        if name == AWARENESS || name.starts_with(FORCED) {
+            match awareness(name, &setting.value, zone.as_deref()) {
+                Some((name, value)) => drop(settings.insert(name, value.into())),
+                None => left_out.push(format!(
+                    "{name} = {}: copies are spread over one attribute of nodes, and the first is {}",
+                    setting.value,
+                    zone.as_deref().unwrap_or("none")
+                )),
+            }
             continue;
         }
         if engine::settings::check(name, &setting.value).is_ok() {
@@ -258,6 +287,10 @@ mod tests {
                     "cluster.routing.allocation.awareness.attributes".to_owned(),
                     setting("rack", Scope::Persistent),
                 ),
+                (
+                    "cluster.routing.allocation.awareness.force.rack.values".to_owned(),
+                    setting("[r1, r2]", Scope::Persistent),
+                ),
                 ("cluster.routing.rebalance.enable".to_owned(), setting("none", Scope::Persistent)),
             ])),
             indices: BTreeMap::new(),
@@ -304,7 +337,11 @@ mod tests {
             resolved.variants.iter().map(|variant| variant.name.as_str()).collect();
         assert_eq!(names[1], "indices.recovery.max_bytes_per_sec = 320mb");
         assert_eq!(*names.last().unwrap(), "all of these");
-        assert!(left_out.iter().any(|one| one.contains("awareness")), "{left_out:?}");
+        let settings = &resolved.variants[0].settings;
+        assert_eq!(settings["cluster.routing.allocation.awareness.attributes"], "zone");
+        assert_eq!(settings["cluster.routing.allocation.awareness.force.zone.values"], "r1,r2");
+        assert_eq!(settings["cluster.routing.rebalance.enable"], "none");
+        assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
         assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
     }
 
@@ -316,14 +353,18 @@ mod tests {
             twin::assumptions(&plan).into_iter().map(|one| one.what).collect();
         assert_eq!(
             assumed,
-            ["disk.read_bytes_per_s", "disk.write_bytes_per_s"],
+            ["disk.read_bytes_per_s", "disk.write_bytes_per_s", "recovery.open_copy"],
             "the round trip was seen"
         );
         let uncertain = resolved(&plan).twin.unwrap().uncertain;
-        assert_eq!(uncertain.len(), 2);
+        assert_eq!(uncertain.len(), 3);
         let said =
             Given { disk_read: Some("1GB/s".into()), disk_write: Some("1GB/s".into()), ..given };
         let (plan, _) = asked(&seen(), &said, "a");
+        assert_eq!(twin::assumptions(&plan).len(), 1, "what a copy takes is fitted");
+        let mut ours = seen();
+        ours.cluster.flavour = "narrows".to_owned();
+        let (plan, _) = asked(&ours, &said, "a");
         assert_eq!(twin::assumptions(&plan), []);
     }
 

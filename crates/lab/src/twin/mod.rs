@@ -15,7 +15,7 @@ mod import;
 mod text;
 
 pub use anonymous::{anonymous, anonymous_name};
-pub use asked::{Asked, as_it_is, ask, set, trials};
+pub use asked::{Asked, QUESTIONS, as_it_is, ask, set, trials};
 pub use given::{Assumption, Given, Known, assumptions, say};
 pub use import::{Import, import};
 pub use text::text;

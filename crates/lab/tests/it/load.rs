@@ -167,8 +167,12 @@ fn nodes_in_virtual_time_answer_and_the_same_seed_gives_the_same_figures() {
     let once = || {
         world::virtual_world::run_traced(3, async |env| {
             let mut target = VirtualClusters::new(&env);
-            let cluster =
-                ClusterSpec { name: "leader".into(), nodes: 3, settings: BTreeMap::new() };
+            let cluster = ClusterSpec {
+                name: "leader".into(),
+                nodes: 3,
+                settings: BTreeMap::new(),
+                attributes: Vec::new(),
+            };
             let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
             target.start(&topology).await.unwrap();
             let hosts = target.nodes("leader").into_iter().map(|node| node.http).collect();

@@ -21,6 +21,7 @@ pub async fn start(
         name: (*name).to_owned(),
         nodes: *nodes,
         settings: Default::default(),
+        attributes: Vec::new(),
     });
     let topology = TopologySpec { clusters: clusters.collect(), link, joined: false };
     target.start(&topology).await.expect("the clusters start");

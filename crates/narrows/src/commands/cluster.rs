@@ -124,6 +124,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             name: args.name.clone(),
             nodes: usize::from(args.nodes),
             settings: args.settings.iter().cloned().collect(),
+            attributes: Vec::new(),
         };
         let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
         let ended = tokio::select! {

@@ -23,6 +23,7 @@ use crate::terminal::{self, say};
 
 /// The format of `--json`.
 const FORMAT: u32 = 1;
+const REBALANCE: &str = "cluster.routing.rebalance.enable";
 /// Draws of what is not known, unless said otherwise.
 const DRAWS: u32 = 5;
 
@@ -37,17 +38,24 @@ pub(crate) struct Args {
     /// All nodes restart, one after another: the next one once the cluster is green.
     #[arg(long, group = "question")]
     rolling_restart: bool,
+    /// These nodes, or all nodes of a zone or rack, restart one after another; may be given several times.
+    #[arg(long, value_name = "NODE|ZONE", group = "question")]
+    restart: Vec<String>,
     /// An index has so many replicas from now on; may be given several times.
     #[arg(long, value_name = "INDEX=N", value_parser = parse_replicas, group = "question")]
     replicas: Vec<(String, u32)>,
-    /// Not there yet: narrows cannot move copies of a twin. It is refused.
-    #[arg(long, value_name = "NODE", hide = true)]
-    drain: Option<String>,
-    /// Not there yet: narrows cannot move copies of a twin. It is refused.
-    #[arg(long, value_name = "N", hide = true)]
+    /// These nodes, or all nodes of a zone or rack, are to hold nothing: `cluster.routing.allocation.exclude._name`; may
+    /// be given several times.
+    #[arg(long, value_name = "NODE|ZONE", group = "question")]
+    drain: Vec<String>,
+    /// So many nodes join, empty and like the others, and copies are moved to them as the cluster's rebalancing does.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "question")]
     add: Option<u32>,
+    /// The nodes that join are in the zone of this one; otherwise each in the zone that has the fewest.
+    #[arg(long, value_name = "NODE", requires = "add")]
+    like: Option<String>,
     /// How long a node that restarts is away; 30s unless said otherwise.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "rolling_restart")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     down: Option<Duration>,
     /// Asks it with this setting, too; may be given several times, and all are set at once. Without it settings that
     /// matter are tried one by one.
@@ -119,18 +127,21 @@ fn checked_rate(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    if args.drain.is_some() || args.add.is_some() {
-        let text = "narrows cannot move copies of a twin yet, so --drain and --add are not there; --lose asks the same of \
-                    a node that dies";
+    let asked = asked(args);
+    if args.down.is_some() && !matches!(asked, Some(Asked::Restart { .. })) {
+        let text = "--down says how long a node is away that restarts: with --rolling-restart or --restart NODE";
         return Err(Usage(text.to_owned()).into());
     }
-    let asked = asked(args);
-    if asked.is_none() && args.save.is_none() {
-        let text = "say what happens: --lose NODE, --rolling-restart, or --replicas INDEX=N; or --save FILE to write the \
-                    twin only";
+    let is_asked = asked.is_some();
+    if !is_asked && args.save.is_none() {
+        let text = "say what happens: --lose NODE, --drain NODE, --add N, --rolling-restart, --restart NODE, or --replicas INDEX=N; or \
+                    --save FILE to write the twin only";
         return Err(Usage(text.to_owned()).into());
     }
     let Import { mut plan, left_out } = twin_of(args)?;
+    if let Some(Asked::Add { like: Some(like), .. }) = &asked {
+        check_has(&plan, like)?;
+    }
     match asked {
         Some(asked) => twin::ask(&mut plan, &asked),
         // What is saved can be run: as long as nothing else is asked, the first node is lost.
@@ -140,7 +151,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(path) = &args.save {
         save(path, &plan)?;
     }
-    if !args.lose.is_empty() || args.rolling_restart || !args.replicas.is_empty() {
+    if is_asked {
         answer(args, plan, &left_out)?;
     }
     Ok(())
@@ -150,21 +161,40 @@ fn asked(args: &Args) -> Option<Asked> {
     if !args.lose.is_empty() {
         return Some(Asked::Lose(args.lose.clone()));
     }
-    if args.rolling_restart {
-        return Some(Asked::Restart { nodes: Vec::new(), down: args.down });
+    if args.rolling_restart || !args.restart.is_empty() {
+        return Some(Asked::Restart { nodes: args.restart.clone(), down: args.down });
+    }
+    if !args.drain.is_empty() {
+        return Some(Asked::Drain(args.drain.clone()));
+    }
+    if let Some(count) = args.add {
+        return Some(Asked::Add { count, like: args.like.clone() });
     }
     let replicas: BTreeMap<String, u32> = args.replicas.iter().cloned().collect();
     (!replicas.is_empty()).then_some(Asked::Replicas(replicas))
 }
 
+fn names_of(plan: &TwinPlan) -> Vec<&str> {
+    let nodes = plan.get("twin").and_then(|twin| twin.get("node")).and_then(|rows| rows.as_array());
+    let rows = nodes.into_iter().flatten();
+    rows.filter_map(|row| row.get("name").and_then(|name| name.as_str())).collect()
+}
+
+fn check_has(plan: &TwinPlan, node: &str) -> anyhow::Result<()> {
+    let known = names_of(plan);
+    if known.contains(&node) {
+        return Ok(());
+    }
+    let hint = record::names::did_you_mean(node, known.iter().copied());
+    Err(Usage(format!("no node is called \"{node}\"{hint}; there are {}", known.join(", "))).into())
+}
+
 fn ask_for_the_first(plan: &mut TwinPlan) {
-    let twin = plan.get("twin").and_then(|twin| twin.get("node"));
-    let first = twin.and_then(|nodes| nodes.get(0)).and_then(|node| node.get("name"));
-    let has_asked = ["lose", "restart", "replicas"]
+    let has_asked = twin::QUESTIONS
         .iter()
         .any(|key| plan.get("twin").is_some_and(|twin| twin.get(key).is_some()));
-    if let (Some(name), false) = (first.and_then(|name| name.as_str()), has_asked) {
-        let name = name.to_owned();
+    let first = names_of(plan).first().map(|name| (*name).to_owned());
+    if let (Some(name), false) = (first, has_asked) {
         twin::ask(plan, &Asked::Lose(vec![name]));
     }
 }
@@ -209,9 +239,14 @@ fn save(path: &Path, plan: &TwinPlan) -> anyhow::Result<()> {
 }
 
 fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()> {
-    let asked = sentence(&plan);
+    let (asked, until) = sentence(&plan);
     let mut with_settings = plan.clone();
     if !args.settings.is_empty() {
+        let enable = plan.get("settings").and_then(|all| all.get(REBALANCE)?.as_str());
+        if until == "balanced" && matches!(enable, None | Some("none")) {
+            // Without the setting nothing would move: there is nothing to compare with.
+            with_settings.remove("variant");
+        }
         twin::set(&mut with_settings, &args.settings);
     }
     let (answers, page) = execute(args, &with_settings, args.draws)?;
@@ -226,13 +261,13 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
     if args.json {
         let assumed: Vec<_> = assumed.iter().map(assumption_json).collect();
         let whole = json!({
-            "format": FORMAT, "asked": asked, "answers": answers, "tried": tried, "assumed": assumed,
+            "format": FORMAT, "asked": asked, "until": until, "answers": answers, "tried": tried, "assumed": assumed,
             "left_out": left_out,
         });
         writeln!(out, "{whole}")?;
         return Ok(());
     }
-    write!(out, "{}", report::what_if(&asked, &answers, &tried))?;
+    write!(out, "{}", report::what_if((&asked, until), &answers, &tried))?;
     if !assumed.is_empty() {
         writeln!(out, "\nAssumed, as no API tells it")?;
     }
@@ -251,17 +286,24 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
     Ok(())
 }
 
-/// What is asked, for a headline.
-fn sentence(plan: &TwinPlan) -> String {
+/// What is asked, for a headline, and the word for what is waited for.
+fn sentence(plan: &TwinPlan) -> (String, &'static str) {
     let twin = plan.get("twin");
     let names = |key: &str| {
         let names = twin.and_then(|twin| twin.get(key)).and_then(|names| names.as_array())?;
         Some(names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(", "))
     };
-    match (names("lose"), names("restart")) {
-        (Some(lost), _) => format!("{lost} lost for good"),
-        (_, Some(_)) => "all nodes restart, one after another".to_owned(),
-        _ => "other numbers of replicas".to_owned(),
+    let joining = twin.and_then(|twin| twin.get("add")).and_then(|rows| rows.as_array());
+    match (names("lose"), names("restart"), names("drain"), joining.map(Vec::len)) {
+        (Some(lost), ..) => (format!("{lost} lost for good"), "green"),
+        (_, Some(nodes), ..) if nodes.split(", ").count() == names_of(plan).len() => {
+            ("all nodes restart, one after another".to_owned(), "green")
+        }
+        (_, Some(nodes), ..) => (format!("{nodes} restart one after another"), "green"),
+        (_, _, Some(drained), _) => (format!("everything is moved away from {drained}"), "empty"),
+        (.., Some(1)) => ("an empty node joins".to_owned(), "balanced"),
+        (.., Some(count)) => (format!("{count} empty nodes join"), "balanced"),
+        _ => ("other numbers of replicas".to_owned(), "green"),
     }
 }
 

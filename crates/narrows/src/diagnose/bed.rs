@@ -37,8 +37,12 @@ pub(crate) struct Bed<T> {
 
 /// Two clusters of one node each, joined across a link.
 pub(crate) fn two_nodes(link: LinkConfig) -> TopologySpec {
-    let site =
-        |name: &str| ClusterSpec { name: name.to_owned(), nodes: 1, settings: Default::default() };
+    let site = |name: &str| ClusterSpec {
+        name: name.to_owned(),
+        nodes: 1,
+        settings: Default::default(),
+        attributes: Vec::new(),
+    };
     TopologySpec { clusters: vec![site(NEAR), site(FAR)], link: Some(link), joined: true }
 }
 

@@ -14,7 +14,7 @@ use world::{Direction, Env};
 use crate::clusters_common::{
     ask, connect_follower, count, follower_is_connected, index_some, topology,
 };
-use crate::common::{BINARY, signal};
+use crate::common::{BINARY, narrows, said, signal};
 
 /// The nodes that this test's thread has started and not yet reaped.
 fn children() -> BTreeSet<u32> {
@@ -32,6 +32,18 @@ fn data_of(pid: u32) -> PathBuf {
             && path.parent() == Some(&std::env::temp_dir())
     };
     above.find(is_ours).expect("a node holds its data directory")
+}
+
+/// Each variant finds the node filled: what the one before it excluded is there again.
+#[test]
+fn every_variant_of_a_plan_drains_a_node_of_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().to_str().unwrap();
+    let run = ["run", "drain-node", "--scale", "0.01", "--runs", runs];
+    let output = narrows(&run);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let words = said(&output);
+    assert_eq!(words.matches("6 copies left leader-3").count(), 3, "{words}");
 }
 
 async fn kills_and_starts_again(target: &mut EmbeddedClusters) {

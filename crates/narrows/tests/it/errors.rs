@@ -131,11 +131,6 @@ const ADDRESSES: &[Mistake] = &[
     ),
     typed("A twin that is asked nothing", "what-if http://CLUSTER", "--lose NODE"),
     typed("A cluster too small for a twin", "what-if http://CLUSTER --lose narrows-0", "two nodes"),
-    typed(
-        "A twin that is asked to move copies",
-        "what-if http://CLUSTER --drain narrows-0",
-        "--lose",
-    ),
     fails(
         "An index that is not there",
         "load http://CLUSTER --index lgos --iterations 20",

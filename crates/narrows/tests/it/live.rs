@@ -17,6 +17,7 @@ fn topology() -> TopologySpec {
         name: name.to_owned(),
         nodes,
         settings: Default::default(),
+        attributes: Vec::new(),
     };
     let link = LinkConfig {
         rtt: Duration::from_millis(100),

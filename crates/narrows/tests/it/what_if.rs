@@ -64,6 +64,11 @@ fn green_s(answer: &Value) -> f64 {
     answer["green_s"].as_f64().unwrap()
 }
 
+/// What was copied; a commit is some kilobytes besides the segments.
+fn mb(answer: &Value) -> u64 {
+    answer["bytes"].as_u64().unwrap() >> 20
+}
+
 /// A second for the node to be missed, a minute of waiting, and two copies of 30 MB, one from a to b and one from b to
 /// a: what a node sends and what it receives have 10 MB/s together, so that they take six seconds.
 #[test]
@@ -114,6 +119,79 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     assert_eq!(restarts["answers"][0]["bytes"], 0, "{restarts}");
     let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
     assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
+}
+
+/// c's two copies of 30 MB leave it, one to a and one to b, as nodes hold no shard twice: 10 MB/s out of each primary
+/// and into each node.
+#[test]
+fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    std::fs::write(&file, TWIN).unwrap();
+    let path = file.to_str().unwrap();
+    let found = answer(dir.path(), &[path, "--drain", "c", "--draws", "1"]);
+    let first = &found["answers"][0];
+    assert_eq!(found["until"], "empty");
+    assert_eq!(mb(first), 2 * 30, "{first}");
+    assert!((3.0..8.0).contains(&green_s(first)), "{first}");
+    let last = first["curve"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["copies"], &last["bytes"]), (&json!(0), &json!(0)), "{first}");
+    let start = &first["curve"][0];
+    assert_eq!(start["copies"], 2, "what has not begun to move is outstanding: {first}");
+    let said_of = |args: &[&str]| {
+        let output = asked(dir.path(), &[&[path], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        said(&output)
+    };
+    // One node is left, and each shard has two copies.
+    let words = said_of(&["--drain", "b", "--drain", "c"]);
+    assert!(words.contains("copies of 3 shards would stay (logs[0]"), "{words}");
+    let none = "[settings]\n\"cluster.routing.allocation.enable\" = \"none\"";
+    std::fs::write(&file, TWIN.replacen("[settings]", none, 1)).unwrap();
+    let words = said_of(&["--drain", "c"]);
+    assert!(words.contains("cluster.routing.allocation.enable is none"), "{words}");
+}
+
+#[test]
+fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    std::fs::write(&file, TWIN).unwrap();
+    let path = file.to_str().unwrap();
+    let off = asked(dir.path(), &[path, "--add", "1"]);
+    assert_eq!(off.status.code(), Some(2), "{}", said(&off));
+    assert!(said(&off).contains("cluster.routing.rebalance.enable is none"), "{}", said(&off));
+    let settings = "[settings]\n\"cluster.routing.rebalance.enable\" = \"all\"";
+    std::fs::write(&file, TWIN.replacen("[settings]", settings, 1)).unwrap();
+    let found = answer(dir.path(), &[path, "--add", "1", "--draws", "1"]);
+    let first = &found["answers"][0];
+    assert_eq!(found["until"], "balanced");
+    // Six copies on three nodes: one goes to the fourth, and then no node has two more than another.
+    assert_eq!(mb(first), 30, "{first}");
+    assert!((2.9..6.0).contains(&green_s(first)), "{first}");
+    let unknown = asked(dir.path(), &[path, "--add", "1", "--like", "aa"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
+}
+
+/// East has a and b, west has c: with a copy of each shard in both, what is lost with west is not made in east where
+/// both are forced.
+#[test]
+fn a_lost_zone_is_not_refilled_against_forced_awareness() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    let awareness = "[settings]\n\"cluster.routing.allocation.awareness.attributes\" = \"zone\"";
+    let twin = TWIN.replacen("[settings]", awareness, 1);
+    let twin = twin.replacen("copies = [\"a\", \"b\"]", "copies = [\"a\", \"c\"]", 1);
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, &twin).unwrap();
+    let found = answer(dir.path(), &[path, "--lose", "west", "--draws", "1"]);
+    assert!(found["answers"][0]["bytes"].as_u64() > Some(80 << 20), "{found}");
+    let forced =
+        "[settings]\n\"cluster.routing.allocation.awareness.force.zone.values\" = \"east,west\"";
+    std::fs::write(&file, twin.replacen("[settings]", forced, 1)).unwrap();
+    let output = asked(dir.path(), &[path, "--lose", "west", "--draws", "1"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("[zone] = [east], and 1 may be"), "{}", said(&output));
 }
 
 #[test]
@@ -188,7 +266,8 @@ fn what_is_not_there_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     for (args, says) in [
         (&["http://127.0.0.1:1"][..], "--lose NODE"),
-        (&["http://127.0.0.1:1", "--drain", "a"], "--lose"),
+        (&["http://127.0.0.1:1", "--drain", "a", "--down", "1m"], "--rolling-restart"),
+        (&["http://127.0.0.1:1", "--drain", "a", "--add", "1"], "cannot be used"),
         (&["mine.toml", "--lose", "a"], "no file"),
         (
             &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"],

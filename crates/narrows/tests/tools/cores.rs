@@ -13,7 +13,12 @@ const NODE: &str = "leader-0";
 fn with_fault(fault: FaultKind, look: impl AsyncFnOnce(u32)) {
     world::real_world::run(1, async |env| {
         let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
-        let leader = ClusterSpec { name: "leader".to_owned(), nodes: 1, settings: <_>::default() };
+        let leader = ClusterSpec {
+            name: "leader".to_owned(),
+            nodes: 1,
+            settings: <_>::default(),
+            attributes: Vec::new(),
+        };
         let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
         target.start(&topology).await.unwrap();
         let pid = target.process_id(NODE).unwrap();

@@ -24,8 +24,12 @@ const SEARCH: &str = r#"{"size":5,"query":{"match":{"request":"images gif"}},"so
 fn topology() -> TopologySpec {
     let narrow = [("thread_pool.search.size", "1"), ("thread_pool.search.queue_size", "1")];
     let settings = narrow.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let cluster =
-        ClusterSpec { name: "load".to_owned(), nodes: 1, settings: BTreeMap::from(settings) };
+    let cluster = ClusterSpec {
+        name: "load".to_owned(),
+        nodes: 1,
+        settings: BTreeMap::from(settings),
+        attributes: Vec::new(),
+    };
     TopologySpec { clusters: vec![cluster], link: None, joined: false }
 }
 

@@ -81,7 +81,12 @@ fn persistent() -> Value {
 pub fn opensearch_is_steered_and_everything_is_as_it_was() -> Result<(), CannotRun> {
     world::real_world::run(1, async |env| {
         let mut target = OpenSearchClusters::new(&env);
-        let cluster = ClusterSpec { name: "c".into(), nodes: 2, settings: Default::default() };
+        let cluster = ClusterSpec {
+            name: "c".into(),
+            nodes: 2,
+            settings: Default::default(),
+            attributes: Vec::new(),
+        };
         let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
         if let Err(error) = target.start(&topology).await {
             let error = error.to_string();

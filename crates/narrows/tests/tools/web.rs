@@ -58,7 +58,12 @@ async fn truth<T: Clusters>(target: &T) -> (String, String) {
 
 /// Two nodes of one cluster.
 fn two_nodes() -> TopologySpec {
-    let cluster = ClusterSpec { name: "c".into(), nodes: 2, settings: Default::default() };
+    let cluster = ClusterSpec {
+        name: "c".into(),
+        nodes: 2,
+        settings: Default::default(),
+        attributes: Vec::new(),
+    };
     TopologySpec { clusters: vec![cluster], link: None, joined: false }
 }
 

@@ -38,6 +38,8 @@ pub struct CoreCosts {
     pub message: Duration,
     /// How long a received message waits for a thread. No core works meanwhile, and messages wait concurrently.
     pub dispatch: Duration,
+    /// How long a copy that recovers from another takes apart from its bytes. No core works meanwhile.
+    pub open_copy: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
@@ -102,6 +104,7 @@ impl Default for CoreCosts {
             search_spread: 0.0,
             message: Duration::from_micros(5),
             dispatch: Duration::ZERO,
+            open_copy: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
             packets: PacketCosts::default(),
@@ -172,6 +175,7 @@ impl CoreCosts {
             search_spread: self.search_spread,
             message: self.message.mul_f64(factor),
             dispatch: self.dispatch.mul_f64(factor),
+            open_copy: self.open_copy.mul_f64(factor),
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
             packets: self.packets.slowed(factor),

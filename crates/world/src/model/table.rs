@@ -49,7 +49,7 @@ macro_rules! row {
     };
 }
 
-static TABLE: [Parameter; 44] = [
+static TABLE: [Parameter; 45] = [
     row!(
         "link.tcp",
         "on or off",
@@ -322,6 +322,14 @@ static TABLE: [Parameter; 44] = [
         Time(host.costs.dispatch),
         "none: this engine's loop takes a message up at once",
         "What a received message waits for a thread: selectors, queues of thread pools, pauses. No core works meanwhile."
+    ),
+    row!(
+        "recovery.open_copy",
+        "time",
+        (0.0, 3600.0),
+        Time(host.costs.open_copy),
+        "none: it is what the steps of a recovery take",
+        "What a copy that recovers from another takes apart from its bytes: updates of the cluster state, opening, the next round of the allocator."
     ),
     row!(
         "cores.send_bytes_per_s",

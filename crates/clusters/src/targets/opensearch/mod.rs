@@ -185,7 +185,11 @@ impl OpenSearchClusters {
         }
     }
 
-    fn node_link(&self, node: &str) -> Result<&LinkThread, Error> {
+    /// The link of a node, with which they were started; an error where they have none.
+    ///
+    /// # Errors
+    /// If no node has a link of its own, or this one is not there.
+    pub fn node_link(&self, node: &str) -> Result<&LinkThread, Error> {
         let none = || {
             let why = "its nodes were started without links of their own".to_owned();
             Error::NoFault { target: Self::NAME, what: format!("cut off {node}"), why }
@@ -222,6 +226,9 @@ impl OpenSearchClusters {
         let allowed =
             self.repositories.values().map(|(repository, _)| repository.url.clone() + "*");
         let manager_name = manager.map_or(&name, |manager| &manager.name);
+        let attributes = cluster.attributes.get(n).into_iter().flatten();
+        let attributes =
+            attributes.map(|(name, value)| (format!("node.attr.{name}"), value.clone()));
         let spec = NodeSpec {
             cluster: manager.map_or(&cluster.name, |manager| &manager.cluster).clone(),
             manager: manager_name.clone(),
@@ -233,7 +240,7 @@ impl OpenSearchClusters {
             repository: self.repository_dir(manager_name),
             allowed_urls: allowed.collect::<Vec<_>>().join(","),
             heap: self.heap.clone(),
-            settings: cluster.settings.clone(),
+            settings: cluster.settings.clone().into_iter().chain(attributes).collect(),
             name,
         };
         Ok((spec, through_link))

@@ -13,6 +13,7 @@ pub fn topology(leader_nodes: usize) -> TopologySpec {
         name: name.to_owned(),
         nodes,
         settings: Default::default(),
+        attributes: Vec::new(),
     };
     let link = LinkConfig {
         rtt: Duration::from_millis(50),

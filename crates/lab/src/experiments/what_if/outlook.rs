@@ -1,9 +1,9 @@
-//! Waiting until a cluster is green, with a curve of what is outstanding.
+//! Waiting until a cluster is green, or its copies are where they belong, with a curve of what is outstanding.
 
 use std::time::Duration;
 
 use record::Line;
-use serde_json::Value;
+use serde_json::{Value, json};
 use world::Time;
 
 use crate::error::Error;
@@ -23,9 +23,24 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The copies that no node has, among the stages of a sample; and those of them that wait for their node.
 const UNASSIGNED: &str = "UNASSIGNED";
 const DELAYED: &str = "DELAYED";
+/// Copies that are to be moved, and whose move has not begun.
+const WAITING: &str = "WAITING";
+const DONE: &str = "DONE";
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Every copy is started.
+    Green,
+    /// These nodes of virtual time hold nothing.
+    Empty(Vec<String>),
+    /// No copy is moved any more.
+    Balanced,
+}
 
 /// What is waited for.
 pub(super) struct Outlook {
+    pub(super) goal: Goal,
     /// Nodes that are to be there.
     pub(super) nodes: usize,
     since_epoch_ms: u64,
@@ -38,7 +53,8 @@ pub(super) struct Outlook {
 
 /// The health of a cluster, as far as it matters here.
 pub(super) struct Health {
-    is_green: bool,
+    /// All copies are started; where copies are moved, none is any more.
+    is_settled: bool,
     initializing: u64,
     unassigned: u64,
     delayed: u64,
@@ -46,12 +62,23 @@ pub(super) struct Health {
 
 impl Outlook {
     /// So many copies with so many bytes are to be made from now on.
-    pub(super) fn new(since_epoch_ms: u64, copies: u64, bytes: u64, nodes: usize) -> Self {
-        Outlook { nodes, since_epoch_ms, copies, bytes, points: 0, moved: None }
+    pub(super) fn new(since_epoch_ms: u64, (copies, bytes): (u64, u64), nodes: usize) -> Self {
+        Outlook { goal: Goal::Green, nodes, since_epoch_ms, copies, bytes, points: 0, moved: None }
     }
 
     /// Waits until every copy is started; answers with all recoveries since it began.
     pub(super) async fn until_green(
+        &mut self,
+        run: &Runner<'_>,
+        turn: &Turn<'_>,
+        telemetry: &Telemetry,
+    ) -> Result<Recoveries, Error> {
+        self.goal = Goal::Green;
+        self.until_done(run, turn, telemetry).await
+    }
+
+    /// Waits for the goal; answers with all recoveries since it began.
+    pub(super) async fn until_done(
         &mut self,
         run: &Runner<'_>,
         turn: &Turn<'_>,
@@ -65,7 +92,7 @@ impl Outlook {
             let every = if is_delayed { WHILE_DELAYED } else { (now - changed.0) / POINTS };
             let every = run.plan.sample.max(every).max((now - began) / POINTS_MAX);
             let (health, recoveries) = self.look(run, turn, telemetry, every).await?;
-            if health.is_green {
+            if self.is_done(run, turn, &health, &recoveries).await? {
                 return Ok(recoveries);
             }
             is_delayed = health.delayed > 0 && health.initializing == 0;
@@ -77,7 +104,50 @@ impl Outlook {
         }
     }
 
-    /// Looks once the cluster is green, or after a while.
+    /// Whether what is waited for is there. Fails where nothing is moved any more, and a node is not empty.
+    async fn is_done(
+        &self,
+        run: &Runner<'_>,
+        turn: &Turn<'_>,
+        health: &Health,
+        recoveries: &Recoveries,
+    ) -> Result<bool, Error> {
+        let Goal::Empty(nodes) = &self.goal else { return Ok(health.is_settled) };
+        let done = recoveries.sample.stages.get(DONE).copied().unwrap_or(0);
+        if u64::from(done) < self.copies && !health.is_settled {
+            return Ok(false);
+        }
+        let path = "/_cat/shards?format=json&h=index,shard,prirep,node";
+        let rows = run.ask(LEADER, "GET", path, None).await?;
+        let is_there = |row: &&Value| {
+            let node = row["node"].as_str().and_then(|node| node.split(' ').next());
+            node.is_some_and(|node| nodes.iter().any(|drained| drained == node))
+        };
+        let left: Vec<&Value> = rows.as_array().into_iter().flatten().filter(is_there).collect();
+        let Some(first) = left.first().filter(|_| health.is_settled) else {
+            return Ok(left.is_empty());
+        };
+        let shard = first["shard"].as_str().and_then(|number| number.parse::<u32>().ok());
+        let body = json!({
+            "index": first["index"], "shard": shard.unwrap_or(0), "primary": first["prirep"] == "p",
+        });
+        let said = run.ask(LEADER, "GET", "/_cluster/allocation/explain", Some(&body)).await?;
+        let words = said["move_explanation"].as_str().unwrap_or("no shard says why");
+        Err(Error::StaysYellow {
+            variant: turn.variant.name.clone(),
+            copies: left.len() as u64,
+            why: in_its_names(
+                run,
+                &format!(
+                    "of {}[{}]: {words}",
+                    first["index"].as_str().unwrap_or("?"),
+                    body["shard"]
+                ),
+            ),
+        })
+    }
+
+    /// Looks once the cluster is settled, or after a while.
     pub(super) async fn look(
         &mut self,
         run: &Runner<'_>,
@@ -90,17 +160,21 @@ impl Outlook {
         Ok((health, recoveries))
     }
 
-    /// The health once the cluster is green, or after a while.
+    /// The health once the cluster is settled, or after a while.
     async fn health(&self, run: &Runner<'_>, limit: Duration) -> Result<Health, Error> {
+        let moves = match self.goal {
+            Goal::Green => "",
+            Goal::Empty(_) | Goal::Balanced => "&wait_for_no_relocating_shards=true",
+        };
         let path = format!(
-            "/_cluster/health?wait_for_status=green&wait_for_nodes={}&timeout={}ms",
+            "/_cluster/health?wait_for_status=green&wait_for_nodes={}&timeout={}ms{moves}",
             self.nodes,
             limit.as_millis()
         );
         let answer = run.ask(LEADER, "GET", &path, None).await?;
         let count = |name: &str| answer[name].as_u64().unwrap_or(0);
         Ok(Health {
-            is_green: answer["timed_out"] == false,
+            is_settled: answer["timed_out"] == false,
             initializing: count("initializing_shards"),
             unassigned: count("unassigned_shards"),
             delayed: count("delayed_unassigned_shards"),
@@ -120,7 +194,14 @@ impl Outlook {
         let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
         let mut all = Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms, copies });
         let sample = &mut all.sample;
-        sample.total_bytes = sample.total_bytes.max(self.bytes);
+        // What is to be moved to nodes that join was estimated: in the end it is known.
+        if !(self.goal == Goal::Balanced && health.is_settled) {
+            sample.total_bytes = sample.total_bytes.max(self.bytes);
+            let begun: u32 = sample.stages.values().sum();
+            if self.goal != Goal::Green {
+                sample.stages.insert(WAITING.to_owned(), copies.saturating_sub(begun));
+            }
+        }
         for (stage, count) in [(UNASSIGNED, health.unassigned), (DELAYED, health.delayed)] {
             sample.stages.insert(stage.to_owned(), u32::try_from(count).unwrap_or(u32::MAX));
         }
@@ -128,7 +209,7 @@ impl Outlook {
         let (variant, sample) = (turn.variant.name.clone(), all.sample.clone());
         run.journal.line(&Line::Recovery { t_ms, variant, lap: turn.lap, sample })?;
         let each = u32::try_from(self.nodes / NODES_AT_ONCE).unwrap_or(u32::MAX).max(1);
-        if self.points.is_multiple_of(each) || health.is_green {
+        if self.points.is_multiple_of(each) || health.is_settled {
             run.sample_nodes(&turn.variant.name, turn.lap, telemetry).await?;
         }
         self.points += 1;
@@ -157,7 +238,7 @@ impl Outlook {
         Err(Error::StaysYellow {
             variant: turn.variant.name.clone(),
             copies: health.unassigned + health.initializing,
-            why: self.why(run, recoveries).await?,
+            why: in_its_names(run, &self.why(run, recoveries).await?),
         })
     }
 
@@ -173,4 +254,8 @@ impl Outlook {
             _ => "no shard says why".to_owned(),
         })
     }
+}
+
+fn in_its_names(run: &Runner<'_>, words: &str) -> String {
+    run.plan.twin.as_ref().map_or_else(|| words.to_owned(), |twin| twin.in_its_names(words))
 }

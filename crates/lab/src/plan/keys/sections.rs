@@ -153,13 +153,15 @@ pub(super) static FULL_BUCKET: Section = Section {
 
 pub(super) static TWIN: Section = Section {
     title: "[twin]",
-    about: "A cluster that was seen (`narrows what-if URL --save FILE` writes one), and one thing that is asked of it: lose, restart or replicas. The nodes of [leader] are its nodes and one more, which manages.",
+    about: "A cluster that was seen (`narrows what-if URL --save FILE` writes one), and one thing that is asked of it: lose, restart, drain, add or replicas. The nodes of [leader] are its nodes, those that are added, and one more, which manages.",
     keys: &[
         needed("node", Tables(&TWIN_NODE), "[{ name = \"n1\", zone = \"a\" }]", "The nodes that hold data."),
         needed("index", Tables(&TWIN_INDEX), "[{ name = \"logs\", replicas = 1, shard = [{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }] }]", "Its indices."),
         optional("lose", Texts, NONE, "[\"n1\"]", "Nodes or zones that die at once and do not come back."),
         optional("restart", Texts, NONE, "[\"n1\"]", "Nodes or zones whose nodes restart one after another."),
         optional("down", Time, "30s", "\"30s\"", "How long each restarted node is away, 1s to 1d."),
+        optional("drain", Texts, NONE, "[\"n1\"]", "Nodes or zones that are to hold nothing in the end."),
+        optional("add", Tables(&TWIN_NODE), NONE, "[{ name = \"n9\", zone = \"a\" }]", "Nodes that join, and are empty."),
         optional("replicas", Settings, NONE, "{ logs = 2 }", "Other numbers of replicas."),
         optional("uncertain", Tables(&UNCERTAIN), NONE, "[{ parameter = \"disk.write_bytes_per_s\", least = \"100mb\", most = \"1gb\" }]", "Parameters that are not known: each lap after the first draws them anew."),
     ],

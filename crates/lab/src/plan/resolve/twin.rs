@@ -38,8 +38,12 @@ impl Plan {
         let Some(table) = &self.document.twin else { return Ok(None) };
         let twin = table.get_ref();
         let nodes = self.twin_nodes(table, leader)?;
-        let places: BTreeMap<&str, usize> =
-            nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
+        let places: BTreeMap<&str, usize> = nodes
+            .iter()
+            .take(twin.node.len())
+            .enumerate()
+            .map(|(at, node)| (node.name.as_str(), at))
+            .collect();
         let index = |index| self.twin_index(index, &places, check_setting);
         let indices = every(twin.index.iter().map(index));
         let indices: Vec<TwinIndex> = indices?;
@@ -55,7 +59,8 @@ impl Plan {
         leader: Cluster,
     ) -> Result<Vec<TwinNode>, Error> {
         let mut names = BTreeSet::new();
-        let nodes = table.get_ref().node.iter().map(|node| {
+        let twin = table.get_ref();
+        let nodes = twin.node.iter().chain(&twin.add).map(|node| {
             let name = node.name.get_ref();
             if name.is_empty() || has_hidden(name) || !names.insert(name) {
                 let message =
@@ -67,7 +72,8 @@ impl Plan {
         let nodes: Vec<TwinNode> = every(nodes)?;
         if self.has_right_keys() && leader.nodes as usize != nodes.len() + 1 {
             let message = format!(
-                "the twin has {} nodes, and one more manages them; write nodes = {} in [leader]",
+                "the twin has {} nodes with those that are added, and one more manages them; write nodes = {} in \
+                 [leader]",
                 nodes.len(),
                 nodes.len() + 1
             );
@@ -135,10 +141,16 @@ impl Plan {
         indices: &[TwinIndex],
     ) -> Result<Question, Error> {
         let twin = table.get_ref();
-        let asked = [twin.lose.is_some(), twin.restart.is_some(), !twin.replicas.is_empty()];
+        let asked = [
+            twin.lose.is_some(),
+            twin.restart.is_some(),
+            twin.drain.is_some(),
+            !twin.add.is_empty(),
+            !twin.replicas.is_empty(),
+        ];
         if asked.iter().filter(|asked| **asked).count() != 1 {
-            let message = "a twin is asked one thing: lose = [nodes or zones], restart = [nodes or zones], or \
-                           replicas = { index = number }";
+            let message = "a twin is asked one thing: lose = [nodes or zones], restart = [nodes or zones], drain = \
+                           [nodes or zones], add = [nodes], or replicas = { index = number }";
             return Err(self.error(table.span(), message));
         }
         let called = |names: &Spanned<Vec<Spanned<String>>>| -> Result<Vec<usize>, Error> {
@@ -147,7 +159,7 @@ impl Plan {
             let mut all = all.concat();
             let mut seen = BTreeSet::new();
             all.retain(|node| seen.insert(*node));
-            if all.is_empty() || all.len() == nodes.len() && twin.lose.is_some() {
+            if all.is_empty() || all.len() == nodes.len() && twin.restart.is_none() {
                 let message = "name one node or zone at least, and leave one node";
                 return Err(self.error(names.span(), message));
             }
@@ -155,6 +167,12 @@ impl Plan {
         };
         if let Some(lost) = &twin.lose {
             return Ok(Question::Lose(called(lost)?));
+        }
+        if let Some(drained) = &twin.drain {
+            return Ok(Question::Drain(called(drained)?));
+        }
+        if !twin.add.is_empty() {
+            return Ok(Question::Add((twin.node.len()..nodes.len()).collect()));
         }
         if let Some(restarted) = &twin.restart {
             let down = twin.down.as_ref().map_or(Ok(DOWN_WITHOUT), |d| self.time("down", d, &DOWN));
