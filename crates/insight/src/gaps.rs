@@ -15,11 +15,12 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
         gaps.extend(variants.iter().filter_map(unfinished));
         return gaps;
     }
+    let follows = run.rows.iter().any(|row| row.following.is_some());
     for variant in variants {
         gaps.extend(unfinished(variant));
-        gaps.extend(unverified(variant).filter(|_| !is_twin(run)));
+        gaps.extend(unverified(variant, follows).filter(|_| !is_twin(run)));
     }
-    if run.rows.iter().any(|row| row.following.is_some()) {
+    if follows {
         // A follower has a curve of its lag, and none of a recovery.
         return gaps;
     }
@@ -80,15 +81,18 @@ fn unfinished(variant: &Variant) -> Option<String> {
     }
 }
 
-fn unverified(variant: &Variant) -> Option<String> {
+fn unverified(variant: &Variant, follows: bool) -> Option<String> {
     if variant.finished().is_some_and(|figures| figures.measuring_device()) {
         return Some(format!(
             "{}: what took it in is a measuring device: it counts what comes and keeps nothing.",
             variant.name
         ));
     }
-    variant.finished().filter(|figures| !figures.verified).map(|_| {
-        format!("{}: NOT VERIFIED, the two sides do not hold the same documents.", variant.name)
+    variant.finished().filter(|figures| !figures.verified).map(|_| match follows {
+        true => format!("{}: NOT VERIFIED, a rule that it is held to was broken.", variant.name),
+        false => {
+            format!("{}: NOT VERIFIED, the two sides do not hold the same documents.", variant.name)
+        }
     })
 }
 

@@ -316,6 +316,16 @@ pub enum Error {
         /// The variant.
         variant: String,
     },
+    /// What was written, followed or searched was not as it has to be.
+    #[error("{variant}: {violations} of the rules that it is held to were broken; the first: {first}")]
+    RulesBroken {
+        /// The variant.
+        variant: String,
+        /// How often.
+        violations: u64,
+        /// The first violation, in words.
+        first: String,
+    },
 }
 
 impl Error {

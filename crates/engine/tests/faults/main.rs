@@ -316,6 +316,7 @@ const FAILED_ONCE: [(&str, &str); 26] = [
         "pair:1091535391/0/2",
         "the global checkpoint rose beyond a copy that the manager counted as in sync, and its primary did not yet",
     ),
+    ("pair:1091037211/0.1/4", "the same, once new indices waited until every node knew of them"),
     (
         "pair:1400014502",
         "nodes that missed a state while the manager was cut off, and answered soon after, were never told of it",
@@ -357,7 +358,7 @@ fn what_failed_once_passes() {
 #[test]
 fn a_planted_bug_fails_the_case_that_found_it() {
     for (planted, case) in [
-        (engine::planted::FAILED_COPY_UNTRACKED, "pair:1091535391/0/2"),
+        (engine::planted::FAILED_COPY_UNTRACKED, "pair:1091037211/0.1/4"),
         (engine::planted::STATE_MISSED, "pair:1400014502"),
         (engine::planted::LEASE_LEAVES_READS, "1500003784"),
         (engine::planted::STARTED_ONCE, "pair:1500018551"),

@@ -158,7 +158,15 @@ impl Runner<'_> {
         })?;
         self.watch.row(&row);
         if verifies && !row.verified {
-            return Err(Error::NotTheSame { variant: turn.variant.name.clone() });
+            let variant = turn.variant.name.clone();
+            return Err(match &row.following {
+                Some(following) if following.violations > 0 => Error::RulesBroken {
+                    variant,
+                    violations: following.violations,
+                    first: following.violations_shown.first().cloned().unwrap_or_default(),
+                },
+                _ => Error::NotTheSame { variant },
+            });
         }
         Ok(row)
     }

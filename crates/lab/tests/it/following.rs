@@ -102,7 +102,7 @@ fn what_is_lost_is_found() {
     let error = ended.expect_err("what was acknowledged is gone");
     let said = format!("{error}; {found:?}");
     assert!(found.is_none_or(|found| found.violations > 0), "{said}");
-    assert!(matches!(error, lab::Error::NotTheSame { .. } | lab::Error::Lags { .. }), "{said}");
+    assert!(matches!(error, lab::Error::RulesBroken { .. } | lab::Error::Lags { .. }), "{said}");
     let whole = run(plan(steps), None);
     assert!(whole.0.unwrap()[0].verified, "without the planted fault all is well");
 }
@@ -174,7 +174,7 @@ fn logs_that_are_acknowledged_and_not_there_are_found() {
         common::run(common::resolved(&stability("stability"), TWO_HOURS / 8.0), planted);
     let found = run_dir.rows.iter().find_map(|row| row.following.as_ref());
     let error = ended.expect_err("copies lack what was acknowledged");
-    assert!(matches!(error, lab::Error::NotTheSame { .. }), "{error}; {found:?}");
+    assert!(matches!(error, lab::Error::RulesBroken { .. }), "{error}; {found:?}");
     let found = found.unwrap();
     // One index, two shards, two copies on both sides: none has all, and the follower cuts runs otherwise.
     assert!(found.violations >= 8, "{found:?}");
