@@ -226,8 +226,8 @@ pub enum Event {
     LookForRoom,
     /// A copy need wait for its node no longer.
     DelayEnded,
-    /// Nothing happened. Whoever sends it is answered once all that came before is published, as `wait_for_events` is in
-    /// Elasticsearch.
+    /// Nothing happened. Whoever sends it is answered once all that came before is published, as `wait_for_events` is
+    /// in Elasticsearch.
     Nothing,
     /// An index with its copies, which are open on their nodes already.
     PlaceIndex(Box<PlacedIndex>),

@@ -25,7 +25,8 @@ async fn a_state_that_was_missed_is_asked_for(env: Env) {
     cluster.stop().await;
 }
 
-/// The manager knows a state before the others do. Whoever waited for it asks another node next, and must find it there.
+/// The manager knows a state before the others do. Whoever waited for it asks another node next, and must find it
+/// there.
 async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 3, 2).await;
     // One replica more than there are nodes for.

@@ -323,6 +323,8 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
     for round in 0..if env.is_virtual() { 40 } else { 6 } {
         let from = node_of(&cluster, true);
         let to = if from == "c-1" { "c-2" } else { "c-1" };
+        // A manager that has just started knows the nodes that have joined again.
+        cluster.must("GET", "/_cluster/health?wait_for_nodes=3&timeout=30s", Value::Null).await;
         start_move(&cluster, &from, to).await;
         env.sleep(Duration::from_micros(500 * round * round)).await;
         cluster.kill_node(0).await;

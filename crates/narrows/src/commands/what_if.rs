@@ -44,8 +44,8 @@ pub(crate) struct Args {
     /// An index has so many replicas from now on; may be given several times.
     #[arg(long, value_name = "INDEX=N", value_parser = parse_replicas, group = "question")]
     replicas: Vec<(String, u32)>,
-    /// These nodes, or all nodes of a zone or rack, are to hold nothing: `cluster.routing.allocation.exclude._name`; may
-    /// be given several times.
+    /// These nodes, or all nodes of a zone or rack, are to hold nothing: `cluster.routing.allocation.exclude._name`;
+    /// may be given several times.
     #[arg(long, value_name = "NODE|ZONE", group = "question")]
     drain: Vec<String>,
     /// So many nodes join, empty and like the others, and copies are moved to them as the cluster's rebalancing does.
@@ -134,8 +134,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let is_asked = asked.is_some();
     if !is_asked && args.save.is_none() {
-        let text = "say what happens: --lose NODE, --drain NODE, --add N, --rolling-restart, --restart NODE, or --replicas INDEX=N; or \
-                    --save FILE to write the twin only";
+        let text = "say what happens: --lose NODE, --drain NODE, --add N, --rolling-restart, --restart NODE, or \
+                    --replicas INDEX=N; or --save FILE to write the twin only";
         return Err(Usage(text.to_owned()).into());
     }
     let Import { mut plan, left_out } = twin_of(args)?;
