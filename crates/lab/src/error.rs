@@ -317,7 +317,9 @@ pub enum Error {
         variant: String,
     },
     /// What was written, followed or searched was not as it has to be.
-    #[error("{variant}: {violations} of the rules that it is held to were broken; the first: {first}")]
+    #[error(
+        "{variant}: {violations} of the rules that it is held to were broken; the first: {first}"
+    )]
     RulesBroken {
         /// The variant.
         variant: String,
