@@ -11,12 +11,13 @@
 //!
 //! Each of these ends with its checksum. In the virtual world the same paths name values on the host's virtual disk.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -66,13 +67,61 @@ pub(crate) struct NodeDisk {
     root: PathBuf,
     /// Shared with what is being written: another node must not use the directory before that has ended.
     lock: RefCell<Option<Arc<File>>>,
+    turns: Turns,
+}
+
+/// The order in which small files are changed. Who asked for a change may be gone while a thread still makes it: it must
+/// not undo what was asked for later.
+#[derive(Default)]
+struct Turns {
+    last: Cell<u64>,
+    files: RefCell<BTreeMap<PathBuf, Arc<Mutex<u64>>>>,
+}
+
+/// A change's turn at a file.
+struct Turn {
+    number: u64,
+    /// The last change that was made.
+    made: Arc<Mutex<u64>>,
+}
+
+impl Turns {
+    fn next(&self, path: &Path) -> Turn {
+        let number = self.last.get() + 1;
+        self.last.set(number);
+        let made = self.files.borrow_mut().entry(path.to_owned()).or_default().clone();
+        Turn { number, made }
+    }
+
+    /// Forgets files that nobody changes now.
+    fn forget(&self, paths: &[PathBuf]) {
+        let mut files = self.files.borrow_mut();
+        for path in paths {
+            if files.get(path).is_some_and(|made| Arc::strong_count(made) == 1) {
+                files.remove(path);
+            }
+        }
+    }
+}
+
+impl Turn {
+    /// Waits for a change that is being made; none where a later one was made already.
+    fn take(&self) -> Option<MutexGuard<'_, u64>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = *made < self.number;
+        is_due.then(|| {
+            *made = self.number;
+            made
+        })
+    }
 }
 
 impl NodeDisk {
     pub(crate) async fn open(env: &Env, node: &str, root: &Path) -> Result<NodeDisk, Error> {
         let root = root.to_owned();
         if env.is_virtual() {
-            return Ok(NodeDisk { env: env.clone(), root, lock: RefCell::default() });
+            let (env, lock, turns) = (env.clone(), RefCell::default(), Turns::default());
+            return Ok(NodeDisk { env, root, lock, turns });
         }
         let mut tries = 0;
         let locked = loop {
@@ -85,7 +134,8 @@ impl NodeDisk {
         };
         match locked {
             Ok(Some(file)) => {
-                Ok(NodeDisk { env: env.clone(), root, lock: RefCell::new(Some(Arc::new(file))) })
+                let (env, lock) = (env.clone(), RefCell::new(Some(Arc::new(file))));
+                Ok(NodeDisk { env, root, lock, turns: Turns::default() })
             }
             Ok(None) => Err(Error::InUse { path: root }),
             Err(source) => Err(Error::Data {
@@ -200,8 +250,9 @@ impl NodeDisk {
         let Some(lock) = self.lock.borrow().clone() else {
             return Err(io::Error::other("the node is stopping, and writes no more"));
         };
+        let turn = self.turns.next(&paths[0]);
         let write = move || {
-            let written = replace(&paths, &text);
+            let written = turn.take().map_or(Ok(()), |_one| replace(&paths, &text));
             drop(lock);
             written
         };
@@ -323,13 +374,20 @@ impl NodeDisk {
             return Ok(());
         }
         let work = Work::DiskWrite { bytes: 0 };
-        self.env
-            .work(work, move || {
-                missing_is_fine(fs::remove_file(&metadata))?;
-                missing_is_fine(fs::remove_file(&leases))?;
-                missing_is_fine(fs::remove_dir_all(&dir))
-            })
-            .await
+        let paths = [metadata, leases];
+        let turns = paths.each_ref().map(|path| self.turns.next(path));
+        let remove = move || {
+            // Otherwise another copy has come here since.
+            let Some(_metadata) = turns[0].take() else { return Ok(paths) };
+            let _leases = turns[1].take();
+            for path in &paths {
+                missing_is_fine(fs::remove_file(path))?;
+            }
+            missing_is_fine(fs::remove_dir_all(&dir)).map(|()| paths)
+        };
+        let paths = self.env.work(work, remove).await?;
+        self.turns.forget(&paths);
+        Ok(())
     }
 
     /// The copies whose metadata is there; and in words, what of the others cannot be read.
@@ -465,6 +523,46 @@ mod tests {
             let dir = disk.copy_dir("uuid", shard);
             assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
         }
+    }
+
+    /// A handler is dropped when the node goes that asked, and a task with its copy.
+    #[test]
+    fn a_change_whose_caller_is_gone_undoes_no_later_one() {
+        world::real_world::run(7, |env| async move {
+            let dir = tempfile::tempdir().unwrap();
+            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+            let writes = || Arc::strong_count(disk.lock.borrow().as_ref().unwrap()) > 1;
+            let lease = |from| {
+                let mut leases = Leases::default();
+                leases.renew("follower", from, 0, "ccr");
+                leases
+            };
+            let metadata = CopyMetadata {
+                allocation_id: "copy".to_owned(),
+                primary_term: 1,
+                history_uuid: None,
+            };
+            for round in 0..50 {
+                // Each is dropped while its thread goes on.
+                for from in 0..16 {
+                    let leases = lease(16 * round + from);
+                    tokio::select! {
+                        biased;
+                        _ = disk.write_leases("uuid", 0, &leases) => panic!("it is not awaited"),
+                        _ = disk.write_metadata("uuid", 1, &metadata) => panic!("nor is it"),
+                        () = std::future::ready(()) => {}
+                    }
+                }
+                let last = lease(10_000 + round);
+                disk.write_leases("uuid", 0, &last).await.unwrap();
+                disk.remove_copy("uuid", 1).await.unwrap();
+                while writes() {
+                    env.sleep(Duration::from_millis(1)).await;
+                }
+                assert_eq!(disk.read_leases("uuid", 0).await, last, "round {round}");
+                assert_eq!(disk.read_metadata("uuid", 1).await, None, "round {round}");
+            }
+        });
     }
 
     #[test]
