@@ -77,7 +77,9 @@ pub(crate) struct FileIncoming {
     hashed: Notify,
     journal: Arc<File>,
     journal_len: Cell<u64>,
-    lock: RefCell<Option<File>>,
+    /// Shared with what is being written: another reception must not begin before that has ended, also where this one was
+    /// dropped meanwhile.
+    lock: RefCell<Option<Arc<File>>>,
 }
 
 impl FileIncoming {
@@ -119,8 +121,22 @@ impl FileIncoming {
             hashed: Notify::new(),
             journal: Arc::new(journal),
             journal_len: Cell::new(journal_len),
-            lock: RefCell::new(Some(lock)),
+            lock: RefCell::new(Some(Arc::new(lock))),
         })
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        work: Work,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let lock = self.lock.borrow().clone();
+        let held = move || {
+            let done = f();
+            drop(lock);
+            done
+        };
+        self.env.work(work, held).await
     }
 
     pub(crate) fn have(&self, file: usize) -> u64 {
@@ -150,17 +166,15 @@ impl FileIncoming {
         let path = self.dir.join(&self.metas[file].name);
         let written = bytes.clone();
         let turn = self.turns[file].lock().await;
-        let handle = self
-            .env
-            .work(Work::DiskWrite { bytes: bytes.len() as u64 }, move || {
-                let handle = match open {
-                    Some(handle) => handle,
-                    None => Arc::new(open_for_writing(&path)?),
-                };
-                handle.write_all_at(&written, offset).map_err(io("write", &path))?;
-                Ok(handle)
-            })
-            .await?;
+        let write = move || {
+            let handle = match open {
+                Some(handle) => handle,
+                None => Arc::new(open_for_writing(&path)?),
+            };
+            handle.write_all_at(&written, offset).map_err(io("write", &path))?;
+            Ok(handle)
+        };
+        let handle = self.work(Work::DiskWrite { bytes: bytes.len() as u64 }, write).await?;
         drop(turn);
         {
             let mut state = self.files[file].borrow_mut();
@@ -204,7 +218,7 @@ impl FileIncoming {
         self.journal_len.set(at + buffer.len() as u64);
         let work = Work::DiskWrite { bytes: buffer.len() as u64 };
         let write = move || journal.write_all_at(&buffer, at).map_err(io("write", &path));
-        self.env.work(work, write).await
+        self.work(work, write).await
     }
 
     pub(crate) async fn finish(&self, file: usize) -> Result<()> {
@@ -250,7 +264,7 @@ impl FileIncoming {
     async fn forget(&self, file: usize) -> Result<()> {
         let path = self.dir.join(&self.metas[file].name);
         self.files[file].replace(Receiving::nothing());
-        self.env.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
+        self.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
     }
 
     /// Syncs the whole file, once.
@@ -278,7 +292,7 @@ impl FileIncoming {
                 };
                 handle.sync_all().map_err(io("sync", &path))
             };
-            self.env.work(Work::DiskSync, sync).await?;
+            self.work(Work::DiskSync, sync).await?;
             self.files[file].borrow_mut().durable = true;
         }
         Ok(())
@@ -300,7 +314,7 @@ impl FileIncoming {
         };
         let path = self.dir.join(&self.metas[file].name);
         let sync = move || handle.sync_data().map_err(io("sync", &path));
-        let synced = self.env.work(Work::DiskSync, sync).await;
+        let synced = self.work(Work::DiskSync, sync).await;
         {
             let mut state = self.files[file].borrow_mut();
             state.syncing = false;
@@ -317,7 +331,7 @@ impl FileIncoming {
             self.make_durable(file).await?;
         }
         let (copy, dir, commit) = (self.copy.clone(), self.dir.clone(), commit.clone());
-        self.env.work(Work::DiskSync, move || install(&copy, &dir, commit)).await?;
+        self.work(Work::DiskSync, move || install(&copy, &dir, commit)).await?;
         self.lock.take();
         Ok(())
     }

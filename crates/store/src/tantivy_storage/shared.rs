@@ -41,12 +41,14 @@ pub(super) struct Handles {
     merges: Merges,
 }
 
-/// Never more than one lock is held, but for the log's within the writer's.
+/// Never more than one lock is held, but for the log's within the writer's, and others within that of a reload.
 pub(super) struct Shared {
     pub(super) dir: PathBuf,
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
     counts: Mutex<Counts>,
+    /// Held from reading the list of segments until the reader and the counts are of it.
+    reloading: Mutex<()>,
     pub(super) findings: Arc<Findings>,
     /// Why nothing more is accepted.
     failure: OnceLock<FirstFailure>,
@@ -161,6 +163,7 @@ impl Shared {
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
             counts: Mutex::default(),
+            reloading: Mutex::default(),
             findings: Arc::default(),
             failure: OnceLock::new(),
             _lock: lock,
@@ -280,6 +283,9 @@ impl Shared {
         let committed = handles.write(IndexWriter::commit);
         committed.map_err(|e| self.index_error("refresh the index", e))?;
         handles.merges.forget_ended(&handles.index);
+        // The future of an earlier refresh may have been dropped, with the node that asked for it, while its thread goes
+        // on: it must not put its older view in the place of this one.
+        let _one = lock(&self.reloading);
         handles.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
         self.count()
     }
