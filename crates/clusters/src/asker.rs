@@ -34,6 +34,14 @@ impl Asker {
         Asker { arm: Arm::Live(cluster) }
     }
 
+    /// How many requests in turn reach every node; one where that is not known.
+    pub fn nodes(&self) -> usize {
+        match &self.arm {
+            Arm::Nodes { addresses, .. } => addresses.len(),
+            Arm::Live(_) => 1,
+        }
+    }
+
     /// Sends a request. Any status but 2xx is [`Error::Refused`].
     pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
         match &self.arm {

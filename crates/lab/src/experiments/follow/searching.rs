@@ -94,9 +94,9 @@ impl Clients {
                     Found::Incomplete => figures.incomplete += 1,
                     Found::Wrong(text) => {
                         figures.wrong += 1;
-                        let mut wrong = self.wrong.borrow_mut();
-                        if wrong.len() < SHOWN {
-                            wrong.push(text);
+                        if self.wrong.borrow().len() < SHOWN {
+                            let copies = self.copies_now(&ledger.index).await;
+                            self.wrong.borrow_mut().push(format!("{text}; {copies}"));
                         }
                     }
                 }
@@ -124,9 +124,32 @@ impl Clients {
         Ok(held(index, found, &bounds))
     }
 
+    /// The copies as each node sees them, a moment after a wrong answer: one of them gave it.
+    async fn copies_now(&self, index: &str) -> String {
+        let columns = format!("/_cat/shards/{index}?h=shard,prirep,state,docs,node&format=json");
+        let mut seen = Vec::new();
+        for _ in 0..self.asker.nodes() {
+            let answer = self.asker.ask("GET", &columns, Bytes::new()).await;
+            seen.push(match answer.and_then(|answer| answer.json()) {
+                Ok(copies) => in_words(&copies),
+                Err(error) => error.to_string(),
+            });
+        }
+        format!("then the nodes said: {}", seen.join("; "))
+    }
+
     async fn ask(&self, path: &str, body: &'static [u8]) -> Result<Value, AskError> {
         self.asker.ask("POST", path, Bytes::from_static(body)).await?.json()
     }
+}
+
+/// Rows of `_cat/shards` in one line.
+fn in_words(copies: &Value) -> String {
+    let row = |copy: &Value| {
+        let word = |column: &str| copy[column].as_str().unwrap_or("-").to_owned();
+        ["shard", "prirep", "state", "docs", "node"].map(word).join(" ")
+    };
+    copies.as_array().into_iter().flatten().map(row).collect::<Vec<_>>().join(", ")
 }
 
 /// Holds the number of documents that a search found against what the writes and their answers allow.
@@ -143,6 +166,15 @@ fn held(index: &str, found: u64, bounds: &RangeInclusive<u64>) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_answer_is_shown_with_the_copies_of_then() {
+        let rows = serde_json::json!([
+            {"shard": "0", "prirep": "p", "state": "STARTED", "docs": "12", "node": "leader-0"},
+            {"shard": "0", "prirep": "r", "state": "UNASSIGNED", "docs": null, "node": null},
+        ]);
+        assert_eq!(in_words(&rows), "0 p STARTED 12 leader-0, 0 r UNASSIGNED - -");
+    }
 
     #[test]
     fn an_answer_that_lacks_a_document_or_has_one_too_many_is_wrong() {
