@@ -7,7 +7,7 @@ use bytes::Bytes;
 use engine::Placement;
 use futures_util::future::LocalBoxFuture;
 use world::model::Host;
-use world::{Direction, LinkConfig, LinkStats};
+use world::{Direction, LinkConfig, LinkStats, LinkTimes};
 
 use crate::fault::FaultKind;
 use crate::follow_api::FollowApi;
@@ -172,6 +172,8 @@ pub struct SyntheticIndex {
 pub trait LinkControl {
     /// What it has carried; [`Direction::Out`] is towards the cluster whose addresses are routed.
     fn stats(&self, direction: Direction) -> LinkStats;
+    /// When anything was on the line, and when windows were full, where that is measured.
+    fn times(&self) -> Option<LinkTimes>;
     /// Lets nothing pass from now on.
     fn cut(&self);
     /// Lets everything pass again.

@@ -3,8 +3,6 @@
 use record::{Limit, LimitShare};
 
 use crate::bounds::{Bounds, Ceiling};
-use crate::inferred::inferred;
-use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
 
@@ -15,15 +13,14 @@ const NEAR: f64 = 0.1;
 /// A sentence may claim a ceiling only if the measured rate stayed below it, give or take this.
 const TOLERANCE: f64 = 1.05;
 
-/// Judges a variant by its accounting, its bounds and the rate that it reached; without accounting, by its samples.
+/// Judges a variant by its accounting, which has at least one limit, its bounds and the rate that it reached.
 pub(crate) fn verdict(
     limits: &[LimitShare],
     bounds: &Bounds,
-    trace: Option<&Trace<'_>>,
     bytes_per_s: f64,
     link_share: Option<f64>,
 ) -> Verdict {
-    let Some(held) = limits.first() else { return inferred(bounds, trace) };
+    let held = &limits[0];
     let ceiling = bounds
         .ceiling(held.limit)
         .filter(|ceiling| bytes_per_s <= ceiling.rate_bytes_per_s * TOLERANCE);
@@ -34,7 +31,7 @@ pub(crate) fn verdict(
 }
 
 /// `97 % latency`, or the first two where none has half of the time.
-fn shares(limits: &[LimitShare]) -> String {
+pub(crate) fn shares(limits: &[LimitShare]) -> String {
     let one = |share: &LimitShare| format!("{} {}", percent(share.share), share.limit.label());
     match limits {
         [first, second, ..] if first.share < 0.5 => format!("{}, {}", one(first), one(second)),
@@ -43,7 +40,7 @@ fn shares(limits: &[LimitShare]) -> String {
     }
 }
 
-fn why(
+pub(crate) fn why(
     limit: Limit,
     limits: &[LimitShare],
     bounds: &Bounds,
@@ -67,6 +64,7 @@ fn why(
         Limit::Slots => "shards waited for a recovery slot (node_concurrent_recoveries)".to_owned(),
         Limit::Memory => "a bound on memory held chunks back".to_owned(),
         Limit::Proxy => "a proxy between the clusters held chunks back".to_owned(),
+        Limit::Coordination => "nodes agreed on what precedes and follows the files".to_owned(),
     }
 }
 
@@ -146,7 +144,11 @@ fn why_throttle(bounds: &Bounds, ceiling: Option<&Ceiling>) -> String {
 
 /// A second limit that already takes much of the time comes next; else the lowest known ceiling
 /// above the measured rate; else whatever took the rest of the time.
-fn next(limits: &[LimitShare], bounds: &Bounds, bytes_per_s: f64) -> (Option<Ceiling>, String) {
+pub(crate) fn next(
+    limits: &[LimitShare],
+    bounds: &Bounds,
+    bytes_per_s: f64,
+) -> (Option<Ceiling>, String) {
     let held = limits[0].limit;
     let second = limits.get(1);
     let charged = |share: &LimitShare| {
@@ -202,7 +204,7 @@ mod tests {
     #[test]
     fn latency_is_explained_by_littles_law_and_the_link_is_next() {
         let limits = limits(&[(Limit::Latency, 0.97), (Limit::LinkRate, 0.03)]);
-        let verdict = verdict(&limits, &ocean(65_536, 1), None, 1.95e6, Some(0.0156));
+        let verdict = verdict(&limits, &ocean(65_536, 1), 1.95e6, Some(0.0156));
         assert_eq!(
             verdict.text,
             "97 % latency: 64 KiB x 1 in flight over 100 ms cannot exceed 0.66 MB/s a shard \
@@ -216,19 +218,19 @@ mod tests {
         let limits = limits(&[(Limit::Latency, 1.0)]);
         let mut bounds = Bounds { window_bytes: Some(17_000), ..ocean(65_536, 1) };
         assert_eq!(
-            verdict(&limits, &bounds, None, 0.5e6, Some(0.004)).text,
+            verdict(&limits, &bounds, 0.5e6, Some(0.004)).text,
             "100 % latency: 64 KiB x 1 in flight through a connection's window of 17.0 kB over 100 ms cannot exceed \
              0.17 MB/s a shard (Little's law), 0.51 MB/s over 3 shards; next: the link at 125 MB/s"
         );
         bounds.slow_start_after_idle = true;
-        let slower = verdict(&limits, &bounds, None, 0.3e6, Some(0.002)).text;
+        let slower = verdict(&limits, &bounds, 0.3e6, Some(0.002)).text;
         assert!(slower.contains("0.30 MB/s: a connection that pauses opens"), "{slower}");
     }
 
     #[test]
     fn a_ceiling_that_was_exceeded_is_not_claimed() {
         let limits = limits(&[(Limit::Latency, 1.0)]);
-        let verdict = verdict(&limits, &ocean(65_536, 1), None, 5e6, None);
+        let verdict = verdict(&limits, &ocean(65_536, 1), 5e6, None);
         assert!(verdict.ceiling.is_none());
         assert!(!verdict.text.contains("cannot exceed"), "{}", verdict.text);
     }
@@ -237,14 +239,14 @@ mod tests {
     fn a_full_link_would_next_meet_latency_or_the_throttle() {
         let limits = limits(&[(Limit::LinkRate, 0.9), (Limit::Latency, 0.1)]);
         let mut bounds = ocean(1 << 20, 5);
-        let full = verdict(&limits, &bounds, None, 118e6, Some(0.944));
+        let full = verdict(&limits, &bounds, 118e6, Some(0.944));
         assert_eq!(
             full.text,
             "90 % link rate: 118 MB/s is 94 % of the link's 125 MB/s; \
              next: latency at 157 MB/s (1 MiB x 5)"
         );
         bounds.throttle_bytes_per_s = Some(40 << 20);
-        let throttled = verdict(&limits, &bounds, None, 118e6, Some(0.944));
+        let throttled = verdict(&limits, &bounds, 118e6, Some(0.944));
         assert_eq!(throttled.next.unwrap().text, "the throttle at 126 MB/s");
     }
 
@@ -253,7 +255,7 @@ mod tests {
         let mut bounds = ocean(1 << 20, 5);
         bounds.throttle_bytes_per_s = Some(20 << 20);
         let limits = limits(&[(Limit::Throttle, 0.8), (Limit::Latency, 0.2)]);
-        let verdict = verdict(&limits, &bounds, None, 60e6, Some(0.48));
+        let verdict = verdict(&limits, &bounds, 60e6, Some(0.48));
         assert_eq!(
             verdict.text,
             "80 % throttle: max_bytes_per_sec = 20mb on 3 nodes side by side allows 62.9 MB/s; \
@@ -262,13 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_link_or_accounting_nothing_is_made_up() {
+    fn without_settings_and_link_nothing_is_made_up() {
         let bare = Bounds::default();
-        let none = verdict(&[], &bare, None, 1e6, None);
-        assert_eq!(none.limit, None);
         let mixed = limits(&[(Limit::Cpu, 0.4), (Limit::DiskWrite, 0.35), (Limit::Latency, 0.25)]);
         assert_eq!(
-            verdict(&mixed, &bare, None, 1e6, None).text,
+            verdict(&mixed, &bare, 1e6, None).text,
             "40 % CPU, 35 % disk write: chunks waited for a core to hash, compress, copy or index; \
              next: the target's disk, 35 % of the time already"
         );

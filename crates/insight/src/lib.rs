@@ -1,16 +1,19 @@
 #![doc = include_str!("../README.md")]
 
 mod accounted;
+mod advice;
 mod bounds;
 pub mod compare;
 mod curves;
 pub mod diagnosis;
 pub mod difference;
+mod elapsed;
 pub mod follow;
 mod gaps;
 mod headline;
 mod inferred;
 pub mod load;
+mod outside;
 pub mod published;
 mod ranks;
 mod shades;
@@ -23,6 +26,7 @@ mod verdict;
 pub mod what_if;
 pub mod words;
 
+pub use advice::{Advice, advice};
 pub use bounds::{Bounds, Ceiling};
 pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, POINTS, Point, curves};
 pub use shades::Shade;

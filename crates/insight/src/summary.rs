@@ -8,7 +8,7 @@ use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
 use crate::trace::{Trace, Traces, traces};
 use crate::variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
-use crate::{accounted, follow, gaps, headline, load, stats, threads};
+use crate::{accounted, follow, gaps, headline, load, outside, stats, threads};
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,9 +206,18 @@ fn finished(
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.link_share).collect();
     let node_rates: Vec<f64> = rows.iter().filter_map(|row| row.node_bytes_per_s).collect();
     let (bytes_per_s, link_share) = (over(|row| row.bytes_per_s), stats::median(&shares));
-    let limits = mean_limits(rows);
+    let mut limits = mean_limits(rows);
     let trace = traces.get(&(shown.variant.as_str(), shown.lap));
     let bounds = Bounds::read(&run.manifest, shown, settings, trace as Option<&Trace<'_>>);
+    let verdict = match &shown.stream {
+        Some(stream) => threads::verdict(stream, shown.bytes, shown.seconds),
+        None if limits.is_empty() => {
+            let seen = outside::seen(&run.manifest, &bounds, trace, shown);
+            limits = seen.limits;
+            seen.verdict
+        }
+        None => accounted::verdict(&limits, &bounds, bytes_per_s, link_share),
+    };
     Finished {
         shown_lap: shown.lap,
         seconds,
@@ -219,10 +228,7 @@ fn finished(
         link_share,
         gain: None,
         gain_interval: None,
-        verdict: match &shown.stream {
-            Some(stream) => threads::verdict(stream, shown.bytes, shown.seconds),
-            None => accounted::verdict(&limits, &bounds, trace, bytes_per_s, link_share),
-        },
+        verdict,
         stream: shown.stream.clone(),
         limits,
         verified: rows.iter().all(|row| row.verified),

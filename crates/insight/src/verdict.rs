@@ -7,7 +7,8 @@ use crate::bounds::Ceiling;
 /// What held a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The limit with the largest share, or the one inferred; none where it is not known.
+    /// The limit with the largest share, as the target says it or as it is seen from outside, or the one inferred; none
+    /// where it is not known.
     pub limit: Option<Limit>,
     /// Its share of the time, 0 to 1; 0 where it is inferred.
     pub share: f64,

@@ -104,6 +104,7 @@ pub fn holder(limit: Limit) -> &'static str {
         Limit::Slots => "waiting for a slot",
         Limit::Memory => "memory",
         Limit::Proxy => "the proxy",
+        Limit::Coordination => "coordination",
     }
 }
 

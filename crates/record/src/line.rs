@@ -38,6 +38,13 @@ pub struct RecoverySample {
     /// Documents that were acknowledged meanwhile; none where nobody writes beside the recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed_documents: Option<u64>,
+    /// Copies whose recovery has not begun; none in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u32>,
+    /// Seconds that copies spent in each stage so far, as the cluster says it, summed over copies; `total` is all of
+    /// their recoveries. Empty in records that do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stages_s: BTreeMap<String, f64>,
 }
 
 /// One node at one moment.
@@ -63,6 +70,9 @@ pub struct NodeSample {
     pub transport_tx_bytes: u64,
     /// Time that recoveries on this node were throttled, since start.
     pub throttle_ms: u64,
+    /// Use of all cores of its machine, by whatever runs there, 0 to 1; none where the node does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_cpu: Option<f64>,
 }
 
 /// The link at one moment.
@@ -74,6 +84,12 @@ pub struct LinkSample {
     pub to_leader_bytes: u64,
     /// Share of the time since the sample before in which the link towards the follower was sending.
     pub busy_share: f64,
+    /// Seconds since start in which anything was on the line in either direction; none where that is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrying_s: Option<f64>,
+    /// Seconds since start in which a connection waited because its window was full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_full_s: Option<f64>,
 }
 
 /// A follower beside its leader at one moment, over all indices that follow.

@@ -25,6 +25,8 @@ pub struct Observation {
     pub health: Option<Health>,
     /// Cluster settings by their flat names, defaults included; none where this look did not ask.
     pub settings: Option<BTreeMap<String, Setting>>,
+    /// `max_restore_bytes_per_sec` of the repositories that restores read, where it is set; only looks that asked.
+    pub restore_limits: BTreeMap<String, String>,
     /// Copies that are on no node or coming up.
     pub waiting: Vec<WaitingCopy>,
     /// Shards that follow another cluster.
@@ -129,6 +131,11 @@ impl Recovery {
     /// Whether it copies files from another node or a repository, rather than opening what is on its own disk.
     pub fn copies_files(&self) -> bool {
         !matches!(self.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE")
+    }
+
+    /// The repository whose snapshot is restored; none of a recovery from remote, which has one in name alone.
+    pub fn restored_from(&self) -> Option<&str> {
+        self.repository.as_deref().filter(|_| !self.is_from_remote())
     }
 
     /// Whether files come from another cluster.
@@ -306,7 +313,7 @@ pub struct Follower {
     pub shard: Option<u32>,
     /// Alias of the leader's cluster.
     pub remote: Option<String>,
-    /// `SYNCING`, `BOOTSTRAPPING`, `PAUSED`, `FAILED`; OpenSearch alone says it.
+    /// `SYNCING`, `BOOTSTRAPPING`, `PAUSED`, `FAILED`, as far as it was asked; Elasticsearch says `PAUSED` alone.
     pub status: Option<String>,
     /// The leader's global checkpoint.
     pub leader_checkpoint: Option<i64>,
@@ -336,11 +343,23 @@ pub struct Follower {
     pub reads: Option<u64>,
     /// Reads that failed.
     pub failed_reads: Option<u64>,
+    /// Reads that its leader refused because it was overloaded; OpenSearch alone says it.
+    pub throttled_reads: Option<u64>,
+    /// Writes that were refused on the follower because it was overloaded; OpenSearch alone says it.
+    pub throttled_writes: Option<u64>,
     /// Why it stopped for good.
     pub fatal: Option<String>,
+    /// Why it was paused or has failed, where OpenSearch says it.
+    pub reason: Option<String>,
 }
 
 impl Follower {
+    /// Whether somebody paused it, or it has failed: then it neither reads nor writes.
+    pub fn is_stopped(&self) -> bool {
+        self.fatal.is_some()
+            || self.status.as_deref().is_some_and(|it| ["PAUSED", "FAILED"].contains(&it))
+    }
+
     /// Operations that the follower is behind.
     pub fn lag_ops(&self) -> Option<u64> {
         let behind = self.leader_checkpoint?.saturating_sub(self.follower_checkpoint?);

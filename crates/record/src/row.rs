@@ -28,11 +28,13 @@ pub enum Limit {
     Memory,
     /// A proxy between the clusters held a chunk back.
     Proxy,
+    /// The nodes agreed on what precedes and follows the files: states were published, copies were opened.
+    Coordination,
 }
 
 impl Limit {
     /// Every limit, in the order in which reports show them.
-    pub const ALL: [Limit; 9] = [
+    pub const ALL: [Limit; 10] = [
         Limit::Latency,
         Limit::LinkRate,
         Limit::Throttle,
@@ -42,6 +44,7 @@ impl Limit {
         Limit::Slots,
         Limit::Memory,
         Limit::Proxy,
+        Limit::Coordination,
     ];
 
     /// The name for people: `link rate`.
@@ -56,6 +59,7 @@ impl Limit {
             Limit::Slots => "slots",
             Limit::Memory => "memory",
             Limit::Proxy => "proxy",
+            Limit::Coordination => "coordination",
         }
     }
 }

@@ -33,12 +33,7 @@ const COLUMNS: [Column; 9] = [
     },
     Column { header: "gain", right: true, dispensable: 0, cell: gain },
     Column { header: "held by", right: false, dispensable: 0, cell: held_by },
-    Column {
-        header: "share",
-        right: true,
-        dispensable: 0,
-        cell: |v| figure(v, |f| f.limits.first().map_or_else(dash, |l| words::percent(l.share))),
-    },
+    Column { header: "share", right: true, dispensable: 0, cell: |v| figure(v, share) },
     Column {
         header: "published",
         right: true,
@@ -55,6 +50,14 @@ const COLUMNS: [Column; 9] = [
 
 fn dash() -> String {
     "-".to_owned()
+}
+
+/// The share of what held it; what is inferred has none.
+fn share(figures: &Finished) -> String {
+    match figures.verdict.limit {
+        Some(_) if !figures.limits.is_empty() => words::percent(figures.verdict.share),
+        _ => dash(),
+    }
 }
 
 fn figure(variant: &Variant, show: impl Fn(&Finished) -> String) -> String {

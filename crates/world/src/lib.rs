@@ -20,7 +20,7 @@ pub use counters::NetBytes;
 pub use env::{Elapsed, Env};
 pub use link::Link;
 pub use message::{Frame, MAX_HEAD_BYTES, MAX_TAIL_BYTES, Message};
-pub use model::{Direction, LinkConfig, LinkStats};
+pub use model::{Direction, LinkConfig, LinkStats, LinkTimes};
 pub use net::{Connection, Listener, Receiver, Sender};
 pub use queue::{CoreQueue, DiskCounts, DiskQueue, RateQueue};
 pub use simulation::{Deadlock, Trace, VirtualDisk};

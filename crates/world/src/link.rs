@@ -4,7 +4,7 @@ use std::io;
 
 use crate::env::{Arm, Env};
 use crate::faults::LinkFaults;
-use crate::model::{Direction, LinkConfig, LinkStats};
+use crate::model::{Direction, LinkConfig, LinkStats, LinkTimes};
 use crate::{machine, simulation};
 
 /// A link.
@@ -91,6 +91,15 @@ impl Link {
         match &self.0 {
             LinkArm::Real(emulator) => emulator.stats(direction),
             LinkArm::Virtual(link) => link.stats(direction),
+        }
+    }
+
+    /// When anything was on the line, and when windows were full. The virtual world does not measure it: what runs there
+    /// accounts for its own time.
+    pub fn times(&self) -> Option<LinkTimes> {
+        match &self.0 {
+            LinkArm::Real(emulator) => Some(emulator.times()),
+            LinkArm::Virtual(_) => None,
         }
     }
 

@@ -31,6 +31,26 @@ impl RateQueue {
     }
 }
 
+/// How long anything of many went on that overlap: what goes on side by side counts once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Occupied {
+    total: Duration,
+    until: Time,
+}
+
+impl Occupied {
+    /// Something begins now and goes on until then. Calls come in the order of their beginnings.
+    pub fn add(&mut self, now: Time, until: Time) {
+        self.total += until - self.until.max(now);
+        self.until = self.until.max(until);
+    }
+
+    /// How long anything went on until `now`.
+    pub fn so_far(&self, now: Time) -> Duration {
+        self.total.saturating_sub(self.until - now)
+    }
+}
+
 /// Several servers with one queue; the one that is free first takes the job.
 #[derive(Clone, Debug)]
 pub struct CoreQueue {
@@ -92,7 +112,7 @@ pub struct DiskQueue {
     heads: CoreQueue,
     line: RateQueue,
     counts: DiskCounts,
-    busy_until: Time,
+    busy: Occupied,
 }
 
 /// What a disk did so far, as the kernel counts it.
@@ -112,7 +132,7 @@ impl Default for DiskQueue {
             heads: CoreQueue::new(1),
             line: RateQueue::default(),
             counts: DiskCounts::default(),
-            busy_until: Time(0),
+            busy: Occupied::default(),
         }
     }
 }
@@ -126,16 +146,13 @@ impl DiskQueue {
             Work::DiskWrite { bytes } => self.counts.written_bytes += bytes,
             _ => {}
         }
-        // Operations that go on side by side keep it busy once.
-        self.counts.busy += done - self.busy_until.max(now);
-        self.busy_until = self.busy_until.max(done);
+        self.busy.add(now, done);
         done
     }
 
     /// What it did until `now`. The bytes of an operation count when it is asked for.
     pub fn counts(&self, now: Time) -> DiskCounts {
-        let busy = self.counts.busy.saturating_sub(self.busy_until - now);
-        DiskCounts { busy, ..self.counts }
+        DiskCounts { busy: self.busy.so_far(now), ..self.counts }
     }
 
     fn queue(&mut self, now: Time, disk: &Disk, work: Work) -> Time {

@@ -5,7 +5,7 @@
 //! connected, so a direction's figures are the sum of both. Each has the whole rate: a bound on the rate holds for
 //! connections that one side opened.
 
-use world::{Direction, LinkConfig, LinkStats};
+use world::{Direction, LinkConfig, LinkStats, LinkTimes};
 
 use super::LinkThread;
 use crate::Error;
@@ -51,6 +51,15 @@ impl LinkControl for SiteLink {
         let near = self.to_near.stats(direction);
         let far = self.to_far.as_ref().map(|link| link.stats(other)).unwrap_or_default();
         LinkStats { bytes: near.bytes + far.bytes, busy: near.busy + far.busy }
+    }
+
+    /// The sum over both emulators: what both do at once counts twice.
+    fn times(&self) -> Option<LinkTimes> {
+        let sum = |a: LinkTimes, b: LinkTimes| LinkTimes {
+            carrying: a.carrying + b.carrying,
+            window_full: a.window_full + b.window_full,
+        };
+        self.each().filter_map(LinkThread::times).reduce(sum)
     }
 
     fn cut(&self) {

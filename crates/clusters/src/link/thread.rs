@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc as channel;
-use world::{Direction, Env, Link, LinkConfig, LinkStats};
+use world::{Direction, Env, Link, LinkConfig, LinkStats, LinkTimes};
 
 use crate::Error;
 use crate::clusters::LinkControl;
@@ -22,7 +22,8 @@ enum Command {
     Configure(LinkConfig),
 }
 
-type Stats = Arc<Mutex<(LinkStats, LinkStats)>>;
+/// What it carried in each direction, and when.
+type Stats = Arc<Mutex<(LinkStats, LinkStats, Option<LinkTimes>)>>;
 
 /// A link that runs by itself. It ends when this is dropped.
 pub struct LinkThread {
@@ -52,6 +53,10 @@ impl LinkThread {
         answered.recv().map_err(|_| gone())?.map_err(Error::Link)
     }
 
+    fn shown(&self) -> (LinkStats, LinkStats, Option<LinkTimes>) {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn send(&self, command: Command) {
         if let Some(commands) = &self.commands {
             // The thread ends only after this handle.
@@ -71,11 +76,15 @@ impl Drop for LinkThread {
 
 impl LinkControl for LinkThread {
     fn stats(&self, direction: Direction) -> LinkStats {
-        let both = *self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        let (out, back, _) = self.shown();
         match direction {
-            Direction::Out => both.0,
-            Direction::Back => both.1,
+            Direction::Out => out,
+            Direction::Back => back,
         }
+    }
+
+    fn times(&self) -> Option<LinkTimes> {
+        self.shown().2
     }
 
     fn cut(&self) {
@@ -105,8 +114,8 @@ async fn serve(
             biased;
             command = commands.recv() => command,
             () = env.sleep(UPDATE_EVERY) => {
-                let both = (link.stats(Direction::Out), link.stats(Direction::Back));
-                *stats.lock().unwrap_or_else(PoisonError::into_inner) = both;
+                let now = (link.stats(Direction::Out), link.stats(Direction::Back), link.times());
+                *stats.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 continue;
             }
         };

@@ -12,6 +12,11 @@ pub(super) const SHARD_COLUMNS: &str = "index,shard,prirep,state,node,unassigned
 pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
     relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";
 pub(super) const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
+pub(super) const CCR_INFO: &str = "/_all/_ccr/info?filter_path=follower_indices.follower_index,\
+    follower_indices.remote_cluster,follower_indices.status";
+/// The flat name of a setting has dots, which a filter would take for levels.
+pub(super) const REPLICATED_FILTER: &str = "*.settings.*leader_index";
+pub(super) const REPLICATION: &str = "/_plugins/_replication/follower_stats";
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.

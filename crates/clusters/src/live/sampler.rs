@@ -8,20 +8,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::{
-    Cost, Gap, Health, Identity, Node, Observation, Recovery, Remote, RoundTrip, Scope, Setting,
-    WaitingCopy,
+    Cost, Follower, Gap, Health, Identity, Node, Observation, Recovery, Remote, RoundTrip, Scope,
+    Setting, WaitingCopy,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use world::Time;
 
 use super::pacing::{Pacing, Question};
-use super::questions::{CCR, CORES, HEALTH, RECOVERY_FILTER, SHARD_COLUMNS, escape, lost_without};
+use super::questions::{
+    CCR, CCR_INFO, CORES, HEALTH, RECOVERY_FILTER, REPLICATED_FILTER, REPLICATION, SHARD_COLUMNS,
+    escape, lost_without,
+};
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 
 /// Waiting copies that are explained in one observation.
 const EXPLAINED_MAX: usize = 3;
+/// Followers that do not run and are asked why, in one observation.
+const STOPPED_MAX: usize = 5;
 /// Indices whose ended recoveries are looked up in one observation.
 const ENDED_MAX: usize = 5;
 
@@ -63,6 +68,10 @@ pub struct Sampler {
     remotes: Vec<Remote>,
     follows: bool,
     has_followers: bool,
+    /// Followers that do not run, as they were last asked, and how many there were.
+    stopped: (u64, Vec<Follower>),
+    /// The limits of the repositories that were asked for them; none of one that sets none.
+    restore_limits: BTreeMap<String, Option<String>>,
     gaps: BTreeMap<String, Gap>,
 }
 
@@ -84,6 +93,8 @@ impl Sampler {
             client,
             follows: true,
             has_followers: false,
+            stopped: (0, Vec::new()),
+            restore_limits: BTreeMap::new(),
             has_remotes: true,
             remotes: Vec::new(),
             identity,
@@ -138,6 +149,7 @@ impl Sampler {
         }
         seen.gone = self.gone.clone();
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
+        seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
         seen.waiting = self.waiting(seen.health.as_ref(), slow, began).await?;
         seen.followers = self.followers(slow).await?;
         if slow {
@@ -332,6 +344,26 @@ impl Sampler {
         Ok(found)
     }
 
+    /// The limits of the repositories that are restored from. Each is asked once.
+    async fn restore_limits(
+        &mut self,
+        recoveries: &[Recovery],
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let mut limits = BTreeMap::new();
+        for name in recoveries.iter().filter_map(Recovery::restored_from) {
+            if !self.restore_limits.contains_key(name) {
+                let path = format!("/_snapshot/{}?filter_path=*.settings", escape(name));
+                let answer = self.try_ask(&path).await?;
+                let limit = answer.and_then(|answer| parse::restore_limit(name, &answer));
+                self.restore_limits.insert(name.to_owned(), limit);
+            }
+            if let Some(Some(limit)) = self.restore_limits.get(name) {
+                limits.insert(name.to_owned(), limit.clone());
+            }
+        }
+        Ok(limits)
+    }
+
     /// The final state of recoveries that are no longer active: of a short one only its first moments were observed.
     async fn ended(&mut self, mut ended: Vec<Recovery>) -> Result<Vec<Recovery>, Error> {
         let indices: BTreeSet<&str> =
@@ -398,22 +430,70 @@ impl Sampler {
     }
 
     /// Followers, in every observation once there are some; until then from time to time.
-    async fn followers(&mut self, slow: bool) -> Result<Vec<record::observation::Follower>, Error> {
+    async fn followers(&mut self, slow: bool) -> Result<Vec<Follower>, Error> {
         if !self.follows || !(slow || self.has_followers) {
             return Ok(Vec::new());
         }
         let is_plugin = self.identity.flavour == "opensearch";
-        let path = if is_plugin { "/_plugins/_replication/follower_stats" } else { CCR };
-        let followers = match self.try_ask(path).await? {
-            Some(answer) if is_plugin => parse::replication(&answer),
-            Some(answer) => parse::ccr(&answer),
-            None => {
-                self.follows = false;
-                Vec::new()
-            }
+        let path = if is_plugin { REPLICATION } else { CCR };
+        let Some(answer) = self.try_ask(path).await? else {
+            self.follows = false;
+            return Ok(Vec::new());
         };
+        let mut followers = match is_plugin {
+            true => parse::replication(&answer),
+            false => parse::ccr(&answer),
+        };
+        if is_plugin {
+            let count = parse::replication_stopped(&answer);
+            if count > 0 && (slow || count != self.stopped.0) {
+                self.stopped = (count, self.replication_stopped(&followers, count).await?);
+            }
+            self.stopped.1.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        } else if slow && !self.remotes.is_empty() {
+            let info = self.try_ask(CCR_INFO).await?;
+            self.stopped.1 = info.as_ref().map(parse::ccr_paused).unwrap_or_default();
+        }
+        for stopped in &self.stopped.1 {
+            // What a follower did before it was stopped says nothing of why it lags now.
+            followers.retain(|one| one.index != stopped.index || one.fatal.is_some());
+            if followers.iter().all(|one| one.index != stopped.index) {
+                followers.push(stopped.clone());
+            }
+        }
         self.has_followers = !followers.is_empty();
         Ok(followers)
+    }
+
+    /// The followers of the plugin that do not run, with the reason that each gives. Their names are those of indices
+    /// with the plugin's setting; where a service hides it, they are not told.
+    async fn replication_stopped(
+        &mut self,
+        running: &[Follower],
+        count: u64,
+    ) -> Result<Vec<Follower>, Error> {
+        let path = format!("/_settings?flat_settings=true&filter_path={REPLICATED_FILTER}");
+        let settings = self.try_ask(&path).await?;
+        let named = settings.as_ref().map(parse::replicated).unwrap_or_default();
+        let all: BTreeSet<String> =
+            named.into_iter().chain(running.iter().map(|one| one.index.clone())).collect();
+        let mut stopped = Vec::new();
+        for index in all {
+            if stopped.len() as u64 >= count.min(STOPPED_MAX as u64) {
+                break;
+            }
+            let path = format!("/_plugins/_replication/{}/_status", escape(&index));
+            let answer = self.try_ask(&path).await?;
+            stopped.extend(answer.and_then(|answer| parse::replication_status(&index, &answer)));
+        }
+        if stopped.is_empty() {
+            let found = format!("{count} followers are paused or have failed, and none is named");
+            let lost = "which followers do not run, and why".to_owned();
+            self.gaps.insert(REPLICATION.into(), Gap { path: REPLICATION.into(), found, lost });
+        } else {
+            self.gaps.remove(REPLICATION);
+        }
+        Ok(stopped)
     }
 
     async fn hot_threads(&mut self) -> Result<Vec<record::observation::HotThreads>, Error> {

@@ -10,7 +10,7 @@ use engine::{Node, NodeConfig, Placement, Segments};
 use futures_util::future::try_join_all;
 use record::random::split_mix;
 use world::model::{CoreCosts, Disk, Host};
-use world::{Direction, Env, Link, LinkConfig, LinkStats};
+use world::{Direction, Env, Link, LinkConfig, LinkStats, LinkTimes};
 
 use super::engine_start::{self, EngineClusters, Place};
 use super::started::StartedHere;
@@ -363,6 +363,10 @@ impl VirtualControls for VirtualClusters {
 impl LinkControl for Link {
     fn stats(&self, direction: Direction) -> LinkStats {
         Link::stats(self, direction)
+    }
+
+    fn times(&self) -> Option<LinkTimes> {
+        Link::times(self)
     }
 
     fn cut(&self) {

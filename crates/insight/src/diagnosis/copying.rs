@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::observation::Recovery;
-use record::units::{show_seconds, show_size_setting};
+use record::units::{parse_throttle, show_seconds, show_size_setting};
 
 use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
@@ -137,8 +137,20 @@ impl<'s, 'a> Copying<'s, 'a> {
         })
     }
 
-    /// Pauses over wall time.
+    /// The rate at which the repository of a restore is read, as it is set and in bytes a second.
+    pub(crate) fn repository_limit(&self) -> Option<(&'a str, &'a str, f64)> {
+        let repository = self.transfer.last().restored_from()?;
+        let mut looks = self.series.looks().iter().rev();
+        let value = looks.find_map(|(_, look)| look.restore_limits.get(repository))?;
+        let rate = parse_throttle(value).ok().flatten().filter(|rate| *rate > 0)?;
+        Some((repository, value, rate as f64))
+    }
+
+    /// Pauses over wall time; none of a restore, whose pauses no API tells.
     pub(crate) fn paused(&self) -> Option<f64> {
+        if self.transfer.last().restored_from().is_some() {
+            return None;
+        }
         Some(self.transfer.paused_ms()? as f64 / self.transfer.wall_ms())
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::answers::Answers;
 use super::cause::Judge;
-use super::causes::{judges, unknown};
+use super::causes::{judges, replica_routing, unknown};
 use super::class::Class;
 use super::finding::{Finding, Lift};
 use super::following::followings;
@@ -48,6 +48,7 @@ pub fn recorded(run: &RunDir) -> Series<'_> {
 pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     let (recovering, mut healthy) = of_recoveries(series);
     healthy.extend(series.last().and_then(waits_for_nodes));
+    healthy.extend(replica_routing::avoided(series));
     let mut findings = merged(recovering);
     // More slots help only where the recoveries that have one leave room.
     let held_by = findings

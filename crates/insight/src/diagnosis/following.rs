@@ -7,8 +7,9 @@ use super::rule::Rule;
 use super::series::Series;
 use super::threshold::{CATCHES_UP, LAG_OPS};
 
-/// The API that tells of followers.
-pub(crate) const CCR_STATS: &str = "_ccr/stats";
+/// The APIs that tell of followers.
+const CCR_STATS: &str = "_ccr/stats";
+const PLUGIN_STATS: &str = "_plugins/_replication/follower_stats";
 
 /// A shard that follows, in the first look and in the last.
 pub(crate) struct Following<'s, 'a> {
@@ -39,9 +40,14 @@ pub(crate) fn followings<'s, 'a>(series: &'s Series<'a>) -> Vec<Following<'s, 'a
 }
 
 impl<'a> Following<'_, 'a> {
+    /// The API that told of it: OpenSearch's plugin tells of indices, and Elasticsearch of shards.
+    pub(crate) fn api(&self) -> &'static str {
+        if self.now.shard.is_none() { PLUGIN_STATS } else { CCR_STATS }
+    }
+
     /// How it lags; or what speaks against that.
     pub(crate) fn lagging(&self) -> Result<Lagging<'a>, Against> {
-        if self.now.fatal.is_some() {
+        if self.now.is_stopped() {
             return Err(Against::figure("it has stopped, and neither reads nor writes"));
         }
         let untold = || Against::untold("how far it is behind its leader is not told");
@@ -56,9 +62,18 @@ impl<'a> Following<'_, 'a> {
         if (ops as f64) < was as f64 * CATCHES_UP.value {
             return Err(Against::figure(format!("it catches up: {was} behind then, {ops} now")));
         }
-        let field = "leader_global_checkpoint - follower_global_checkpoint";
-        let evidence = Evidence::new(CCR_STATS, field, format!("{was} then, {ops} now"));
+        let field = match self.now.shard {
+            Some(_) => "leader_global_checkpoint - follower_global_checkpoint",
+            None => "leader_checkpoint - follower_checkpoint",
+        };
+        let evidence = Evidence::new(self.api(), field, format!("{was} then, {ops} now"));
         Ok(Lagging { then, ops, evidence })
+    }
+
+    /// Operations that were read and are not written, at the first look and at the last one; none where that is not told.
+    pub(crate) fn unwritten(&self, then: &Follower) -> Option<(u64, u64)> {
+        let of = |one: &Follower| Some(one.ops_read?.saturating_sub(one.ops_written?));
+        Some((of(then)?, of(self.now)?))
     }
 
     /// A finding on this shard.

@@ -12,41 +12,63 @@ pub(crate) struct Knobs {
     pub rate: Option<(&'static str, &'static str)>,
     /// Chunk size: its setting, where it can be set, and its default.
     pub chunk: (Option<&'static str>, &'static str),
-    /// Chunks in flight, their default, and how many there may be.
-    pub chunks: (&'static str, &'static str, u32),
+    /// Chunks in flight, their default, and how many there may be; none where no setting rules them.
+    pub chunks: Option<(&'static str, &'static str, u32)>,
 }
 
 impl Knobs {
+    /// Of a recovery from remote through cross-cluster replication.
+    pub const REMOTE: Knobs = Knobs {
+        rate: Some(("ccr.indices.recovery.max_bytes_per_sec", "40mb")),
+        chunk: (Some("ccr.indices.recovery.chunk_size"), "1mb"),
+        chunks: Some(("ccr.indices.recovery.max_concurrent_file_chunks", "5", 10)),
+    };
+
+    /// The same through OpenSearch's plugin.
+    pub const PLUGIN: Knobs = Knobs {
+        rate: None,
+        chunk: (Some("plugins.replication.follower.index.recovery.chunk_size"), "10mb"),
+        chunks: Some((
+            "plugins.replication.follower.index.recovery.max_concurrent_file_chunks",
+            "5",
+            10,
+        )),
+    };
+
+    /// Of a snapshot that is restored: files are streamed, and their streams pass the limiter of the node and then that
+    /// of the repository.
+    pub const RESTORE: Knobs = Knobs {
+        rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
+        chunk: (None, ""),
+        chunks: None,
+    };
+
     /// Those of a recovery.
     pub fn of(recovery: &Recovery, flavour: &str) -> Knobs {
         let repository = recovery.repository.as_deref().unwrap_or_default();
         if repository.starts_with("_ccr_") {
-            return Knobs {
-                rate: Some(("ccr.indices.recovery.max_bytes_per_sec", "40mb")),
-                chunk: (Some("ccr.indices.recovery.chunk_size"), "1mb"),
-                chunks: ("ccr.indices.recovery.max_concurrent_file_chunks", "5", 10),
-            };
+            return Knobs::REMOTE;
         }
         if repository.starts_with("replication-remote-repo") {
-            return Knobs {
-                rate: None,
-                chunk: (Some("plugins.replication.follower.index.recovery.chunk_size"), "10mb"),
-                chunks: (
-                    "plugins.replication.follower.index.recovery.max_concurrent_file_chunks",
-                    "5",
-                    10,
-                ),
-            };
+            return Knobs::PLUGIN;
         }
+        match repository {
+            "" => Knobs::of_peers(flavour),
+            _ => Knobs::RESTORE,
+        }
+    }
+
+    /// Of a recovery from another copy of the same cluster.
+    pub fn of_peers(flavour: &str) -> Knobs {
         let is_elasticsearch = flavour == "elasticsearch";
         Knobs {
             rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
             chunk: ((!is_elasticsearch).then_some("indices.recovery.chunk_size"), "512kb"),
-            chunks: (
+            chunks: Some((
                 "indices.recovery.max_concurrent_file_chunks",
                 "2",
                 if flavour == "opensearch" { 5 } else { 8 },
-            ),
+            )),
         }
     }
 
@@ -80,9 +102,9 @@ impl Knobs {
     pub fn chunk_count(&self, series: &Series<'_>) -> Option<f64> {
         match scheduler(series) {
             Some("adaptive") => None,
-            Some("sequential") => Some(1.0),
+            Some("sequential") if self.chunks.is_some() => Some(1.0),
             _ => {
-                let (name, default, _) = self.chunks;
+                let (name, default, _) = self.chunks?;
                 let count = series.setting_or_default(name, default).value.parse().ok();
                 count.filter(|count| *count >= 1.0)
             }

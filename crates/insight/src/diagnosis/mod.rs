@@ -59,6 +59,7 @@ pub use events::{Event, EventFinder, Topic};
 pub use finding::{By, Evidence, Finding, Gain, Lift, RuledOut};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
+pub(crate) use knobs::{Knobs, show_whole_mib};
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rule::Rule;

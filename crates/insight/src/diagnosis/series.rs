@@ -7,6 +7,7 @@ use record::observation::{Node, Observation, Recovery, Remote, Scope, Setting};
 use super::threshold::SHORT_S;
 
 pub(crate) const MS_PER_S: f64 = 1e3;
+pub(crate) const NS_PER_MS: f64 = 1e6;
 
 /// Looks at one cluster, with milliseconds since the first.
 #[derive(Clone, Debug)]

@@ -167,8 +167,7 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
             add(rate, Role::Rate, None, false);
         }
         // A scheduler that chooses what is in flight leaves nothing to set.
-        if knobs.chunk_count(series).is_some() {
-            let (name, default, most) = knobs.chunks;
+        if let (Some((name, default, most)), Some(_)) = (knobs.chunks, knobs.chunk_count(series)) {
             add((name, default), Role::Chunks, Some(u64::from(most)), begins);
         }
         if let (Some(name), Some(_)) = (knobs.chunk_setting(series), knobs.chunk_bytes(series)) {

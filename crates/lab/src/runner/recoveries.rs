@@ -41,6 +41,14 @@ impl Wanted {
     }
 }
 
+/// The stages whose time a recovery tells, and all of it.
+const STAGES: [(&str, &str); 4] = [
+    ("INDEX", "/index/total_time_in_millis"),
+    ("VERIFY_INDEX", "/verify_index/total_time_in_millis"),
+    ("TRANSLOG", "/translog/total_time_in_millis"),
+    ("total", "/total_time_in_millis"),
+];
+
 /// The recoveries of all indices, as `_recovery` tells them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recoveries {
@@ -66,12 +74,14 @@ impl Recoveries {
         let mut all = Recoveries::default();
         let indices = answer.as_object().into_iter().flatten();
         let rows = indices.flat_map(|(_, index)| index["shards"].as_array().into_iter().flatten());
-        let (mut done, mut listed) = (0, 0);
+        let (mut done, mut listed, mut begun) = (0, 0, 0);
         for row in rows.filter(|row| wanted.is(row)) {
             all.add(row);
+            begun += 1;
             done += u32::from(row["stage"] == "DONE");
             listed += u32::from(row["index"]["files"]["total"].as_u64() > Some(0));
         }
+        all.sample.waiting = Some(wanted.count().saturating_sub(begun));
         (all.done, all.listed) = (done == wanted.count(), listed == wanted.count());
         all
     }
@@ -94,6 +104,10 @@ impl Recoveries {
         for (limit, seconds) in more.charged_s {
             *sample.charged_s.entry(limit).or_default() += seconds;
         }
+        for (stage, seconds) in more.stages_s {
+            *sample.stages_s.entry(stage).or_default() += seconds;
+        }
+        sample.waiting = more.waiting;
         sample.chunk_bytes = more.chunk_bytes.or(sample.chunk_bytes);
         sample.in_flight_bytes = more.in_flight_bytes;
         self.listed = later.listed;
@@ -115,6 +129,11 @@ impl Recoveries {
         sample.total_files += number("/index/files/total");
         let stage = row["stage"].as_str().unwrap_or("?").to_owned();
         *sample.stages.entry(stage).or_default() += 1;
+        for (stage, pointer) in STAGES {
+            if let Some(ms) = row.pointer(pointer).and_then(Value::as_u64) {
+                *sample.stages_s.entry(stage.to_owned()).or_default() += ms as f64 / 1e3;
+            }
+        }
         let charged: BTreeMap<Limit, u64> =
             serde_json::from_value(row["narrows"]["charged_ns"].clone()).unwrap_or_default();
         for (limit, ns) in charged {

@@ -31,7 +31,7 @@ impl Runner<'_> {
         // Virtual nodes have no heap.
         let path = match self.clusters.is_virtual() {
             true => "/_nodes/stats/process,transport,indices/recovery",
-            false => "/_nodes/stats/process,jvm,transport,indices/recovery",
+            false => "/_nodes/stats/process,jvm,os,transport,indices/recovery",
         };
         let follower = async {
             match self.plan.follower {
@@ -85,6 +85,10 @@ impl Runner<'_> {
             transport_rx_bytes: number("/transport/rx_size_in_bytes"),
             transport_tx_bytes: number("/transport/tx_size_in_bytes"),
             throttle_ms: number("/indices/recovery/throttle_time_in_millis"),
+            machine_cpu: stats
+                .pointer("/os/cpu/percent")
+                .and_then(Value::as_f64)
+                .map(|p| p / 100.0),
         }
     }
 
@@ -98,8 +102,14 @@ impl Runner<'_> {
             let sending = back.busy.saturating_sub(busy).as_secs_f64();
             if wall > 0.0 { (sending / wall).min(1.0) } else { 0.0 }
         });
-        let sample =
-            LinkSample { to_follower_bytes: back.bytes, to_leader_bytes: out.bytes, busy_share };
+        let times = link.times();
+        let sample = LinkSample {
+            to_follower_bytes: back.bytes,
+            to_leader_bytes: out.bytes,
+            busy_share,
+            carrying_s: times.map(|times| times.carrying.as_secs_f64()),
+            window_full_s: times.map(|times| times.window_full.as_secs_f64()),
+        };
         let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
         self.journal.line(&Line::Link { t_ms, variant, lap, sample })
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clusters::live::{LiveClient, is_transcript};
-use insight::Summary;
 use insight::diagnosis::{Changes, Class, Diagnosis, Series, changes, diagnose, probe, recorded};
+use insight::{Summary, advice};
 use record::RunDir;
 use record::units::{parse_duration, show_seconds};
 use serde_json::json;
@@ -183,21 +183,21 @@ async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
     of_measured(args, &run, &summary)
 }
 
-/// A run that measured: its accounting already says what held each variant.
+/// A run that measured: its accounting says what held each variant, and its plan what would lift that.
 fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Result<()> {
     let mut out = terminal::out();
+    let advice = advice(run, summary);
+    let streams = summary.finished().filter(|(_, figures)| figures.stream.is_some());
     if args.json {
-        let rows: Vec<_> = summary
-            .finished()
-            .map(|(variant, figures)| {
-                json!({
-                    "variant": variant.name,
-                    "limit": figures.verdict.limit,
-                    "share": figures.verdict.share,
-                    "sentence": figures.verdict.text,
-                })
+        let mut rows: Vec<_> = advice.iter().map(|one| json!(one)).collect();
+        rows.extend(streams.map(|(variant, figures)| {
+            json!({
+                "variant": variant.name,
+                "limit": figures.verdict.limit,
+                "share": figures.verdict.share,
+                "sentence": figures.verdict.text,
             })
-            .collect();
+        }));
         writeln!(
             out,
             "{}",
@@ -206,7 +206,10 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
         return Ok(());
     }
     writeln!(out, "{}", summary.headline)?;
-    for (variant, figures) in summary.finished() {
+    for one in &advice {
+        write!(out, "\n{}", report::screen::advice(one, out.style()))?;
+    }
+    for (variant, figures) in streams {
         writeln!(out, "\n{}\n  {}", variant.name, figures.verdict.text)?;
     }
     for gap in &summary.gaps {

@@ -162,5 +162,6 @@ fn node_sample(look: &Observation, pace: &NodePace) -> Option<NodeSample> {
         transport_rx_bytes: node.transport_rx_bytes.unwrap_or(0),
         transport_tx_bytes: node.transport_tx_bytes.unwrap_or(0),
         throttle_ms: node.throttle_ms.unwrap_or(0),
+        machine_cpu: node.os_cpu_percent.map(|percent| percent as f64 / 100.0),
     })
 }

@@ -270,7 +270,12 @@ pub(crate) fn accounting(summary: &Summary<'_>) -> Markup {
         @if !charged.is_empty() { section {
             h2 { "Where the time went" }
             p.hint {
-                "Every moment of every chunk is charged to one limit; a bar is the whole time of a variant."
+                @if summary.manifest.target == "opensearch" {
+                    "As it is seen from outside: by the link, the nodes' counters and the stages. A bar is the whole time of a "
+                    "variant; what is missing of it is unexplained."
+                } @else {
+                    "Every moment of every chunk is charged to one limit; a bar is the whole time of a variant."
+                }
             }
             (legend(&limits))
             @for width in WIDTHS { (chart(width)) }

@@ -20,6 +20,7 @@ pub(super) fn class(limit: Option<Limit>) -> &'static str {
         Some(Limit::Slots) => "slots",
         Some(Limit::Memory) => "memory",
         Some(Limit::Proxy) => "proxy",
+        Some(Limit::Coordination) => "coordination",
         None => "neutral",
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
 }
 
 fn finished(figures: &Finished) -> Markup {
-    let held = figures.limits.first();
+    let verdict = &figures.verdict;
     html! {
         td.n {
             (units::show_seconds(figures.seconds))
@@ -68,14 +68,12 @@ fn finished(figures: &Finished) -> Markup {
             }
         }
         td {
-            @match held {
-                Some(held) => {
-                    (chip(Some(held.limit))) (held.limit.label()) " " (words::percent(held.share))
+            @match verdict.limit {
+                Some(limit) => {
+                    (chip(Some(limit))) (limit.label())
+                    @if figures.limits.is_empty() { " (inferred)" } @else { " " (words::percent(verdict.share)) }
                 }
-                None => @match figures.verdict.limit {
-                    Some(limit) => { (chip(Some(limit))) (limit.label()) " (inferred)" }
-                    None => "unknown",
-                }
+                None => "unknown",
             }
         }
     }

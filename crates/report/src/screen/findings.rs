@@ -1,7 +1,7 @@
 //! A diagnosis in words.
 
-use insight::diagnosis::{Changes, Diagnosis, Finding, Lift, Pair};
-use insight::words;
+use insight::diagnosis::{Changes, Diagnosis, Evidence, Finding, Gain, Lift, Pair};
+use insight::{Advice, words};
 use record::observation::Scope;
 use record::units::show_seconds;
 
@@ -63,19 +63,7 @@ fn one(finding: &Finding, style: Style) -> String {
     if finding.strength > 0.0 {
         text.push_str(&row("strength", &words::percent(finding.strength), style));
     }
-    for (index, line) in finding.evidence.iter().enumerate() {
-        let label = if index == 0 { "evidence" } else { "" };
-        text.push_str(&row(label, &format!("{} {}: {}", line.api, line.field, line.value), style));
-    }
-    if let Some(lift) = &finding.lift {
-        for (label, words) in lift_rows(lift) {
-            text.push_str(&row(label, &words, style));
-        }
-    }
-    if let Some(gain) = &finding.gain {
-        let sentence = format!("up to {} the rate ({})", words::times(gain.factor), gain.formula);
-        text.push_str(&row("gain", &sentence, style));
-    }
+    text.push_str(&advised(&finding.evidence, finding.lift.as_ref(), finding.gain.as_ref(), style));
     if let Some(next) = &finding.next {
         text.push_str(&row("next", next, style));
     }
@@ -83,6 +71,40 @@ fn one(finding: &Finding, style: Style) -> String {
         text.push_str(&row("doubt", doubt, style));
     }
     text.push_str(&ruled_out(finding, style));
+    text
+}
+
+/// The advice on a variant of a run.
+pub fn advice(advice: &Advice, style: Style) -> String {
+    let head = wrap(&plain(&advice.variant), usize::from(style.width), 2);
+    let mut text = format!("{}\n", style.paint(Some(Paint::Bold), &head));
+    text.push_str(&row("verdict", &advice.sentence, style));
+    text.push_str(&advised(&advice.evidence, advice.lift.as_ref(), advice.gain.as_ref(), style));
+    for (index, sentence) in advice.measured.iter().enumerate() {
+        text.push_str(&row(if index == 0 { "measured" } else { "" }, sentence, style));
+    }
+    text
+}
+
+/// What a verdict rests on, what lifts what holds, and what that brings.
+fn advised(
+    evidence: &[Evidence],
+    lift: Option<&Lift>,
+    gain: Option<&Gain>,
+    style: Style,
+) -> String {
+    let mut text = String::new();
+    for (index, line) in evidence.iter().enumerate() {
+        let label = if index == 0 { "evidence" } else { "" };
+        text.push_str(&row(label, &format!("{} {}: {}", line.api, line.field, line.value), style));
+    }
+    for (label, words) in lift.map(lift_rows).into_iter().flatten() {
+        text.push_str(&row(label, &words, style));
+    }
+    if let Some(gain) = gain {
+        let sentence = format!("up to {} the rate ({})", words::times(gain.factor), gain.formula);
+        text.push_str(&row("gain", &sentence, style));
+    }
     text
 }
 

@@ -20,7 +20,7 @@ mod view;
 
 pub use draw::draw;
 pub(crate) use findings::request;
-pub use findings::{changes, findings};
+pub use findings::{advice, changes, findings};
 pub use plain::plain_lines;
 pub use trail::Trails;
 pub use view::{Found, Place, View};

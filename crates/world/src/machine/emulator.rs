@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 use super::host::{Host, spawn};
 use super::net::tried;
 use crate::faults::LinkFaults;
-use crate::model::{Direction, LinkConfig, LinkStats};
-use crate::queue::RateQueue;
+use crate::model::{Direction, LinkConfig, LinkStats, LinkTimes};
+use crate::queue::{Occupied, RateQueue};
 use crate::{Task, Time};
 
 /// Bytes that are read at once, and the unit in which connections share the rate.
@@ -36,11 +36,44 @@ struct Lane {
     bytes: Cell<u64>,
 }
 
+/// How long at least one of several waited.
+#[derive(Debug, Default)]
+struct Waits {
+    waiting: usize,
+    since: Time,
+    total: Duration,
+}
+
+impl Waits {
+    fn begin(&mut self, now: Time) {
+        if self.waiting == 0 {
+            self.since = now;
+        }
+        self.waiting += 1;
+    }
+
+    fn end(&mut self, now: Time) {
+        self.waiting -= 1;
+        if self.waiting == 0 {
+            self.total += now - self.since;
+        }
+    }
+
+    fn so_far(&self, now: Time) -> Duration {
+        let running = if self.waiting > 0 { now - self.since } else { Duration::ZERO };
+        self.total + running
+    }
+}
+
 struct Shared {
     host: Rc<Host>,
     config: RefCell<LinkConfig>,
     out: Lane,
     back: Lane,
+    /// Time with anything on the line, in either direction.
+    carrying: RefCell<Occupied>,
+    /// Time with a connection that waited for its window.
+    window_full: RefCell<Waits>,
     faults: LinkFaults,
     tasks: RefCell<Vec<Task<()>>>,
     /// Connections that it carries, and the most that it may.
@@ -101,6 +134,8 @@ impl Emulator {
             config: RefCell::new(config),
             out: Lane::default(),
             back: Lane::default(),
+            carrying: RefCell::default(),
+            window_full: RefCell::default(),
             faults: LinkFaults::default(),
             tasks: RefCell::default(),
             connections: Cell::new(0),
@@ -122,6 +157,14 @@ impl Emulator {
         let lane = self.shared.lane(direction);
         let busy = lane.queue.borrow().busy(self.shared.host.now());
         LinkStats { bytes: lane.bytes.get(), busy }
+    }
+
+    pub(crate) fn times(&self) -> LinkTimes {
+        let now = self.shared.host.now();
+        LinkTimes {
+            carrying: self.shared.carrying.borrow().so_far(now),
+            window_full: self.shared.window_full.borrow().so_far(now),
+        }
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -244,6 +287,7 @@ async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, mut from
         };
         let now = shared.host.now();
         let leaves = shared.lane(direction).queue.borrow_mut().reserve(now, service);
+        shared.carrying.borrow_mut().add(now, leaves + delay);
         line.held_bytes.set(line.held_bytes.get() + read as u64);
         line.unacked_bytes.set(line.unacked_bytes.get() + read as u64);
         line.pieces.borrow_mut().push_back((leaves + delay, piece));
@@ -270,11 +314,13 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
         if backlog > QUEUE {
             shared.host.sleep(backlog - QUEUE).await;
         } else if line.unacked_bytes.get() >= window {
+            shared.window_full.borrow_mut().begin(now);
             let next_ack = line.acks.borrow().front().map(|(at, _)| *at);
             match next_ack {
                 Some(at) => shared.host.sleep_until(at).await,
                 None => line.moved.notified().await,
             }
+            shared.window_full.borrow_mut().end(shared.host.now());
         } else if !limited && line.held_bytes.get() >= HELD_BYTES_MAX {
             line.moved.notified().await;
         } else {

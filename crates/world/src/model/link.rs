@@ -67,6 +67,15 @@ pub struct LinkStats {
     pub busy: Duration,
 }
 
+/// What a link did over all connections and in both directions, where that is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkTimes {
+    /// Time in which at least one byte was on the line: sent, or travelling.
+    pub carrying: Duration,
+    /// Time in which at least one connection had filled its window and waited for an acknowledgement.
+    pub window_full: Duration,
+}
+
 /// What a link's connections and its queue are like, besides its round trip and rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkModel {

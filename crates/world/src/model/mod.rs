@@ -11,7 +11,7 @@ mod tcp;
 pub use disk::{Disk, DiskScheduler};
 pub(crate) use host::at_rate;
 pub use host::{CoreCosts, Host, PacketCosts};
-pub use link::{Direction, LinkConfig, LinkModel, LinkStats};
+pub use link::{Direction, LinkConfig, LinkModel, LinkStats, LinkTimes};
 pub use parameter::{ModelError, Parameter};
 pub use table::parameters;
 pub use tcp::{CongestionControl, Tcp};

@@ -24,7 +24,6 @@ fn shard(value: &Value) -> Option<Follower> {
         index: text_at(value, "/follower_index")?,
         shard: at("shard_id").and_then(|shard| u32::try_from(shard).ok()),
         remote: text_at(value, "/remote_cluster"),
-        status: None,
         leader_checkpoint: signed(value.get("leader_global_checkpoint")),
         follower_checkpoint: signed(value.get("follower_global_checkpoint")),
         outstanding_reads: at("outstanding_read_requests"),
@@ -40,6 +39,7 @@ fn shard(value: &Value) -> Option<Follower> {
         reads: at("successful_read_requests"),
         failed_reads: at("failed_read_requests"),
         fatal: text_at(value, "/fatal_exception/reason"),
+        ..Follower::default()
     })
 }
 
@@ -55,10 +55,60 @@ pub(crate) fn replication(answer: &Value) -> Vec<Follower> {
             ops_read: at("operations_read"),
             ops_written: at("operations_written"),
             failed_reads: at("failed_read_requests"),
+            throttled_reads: at("throttled_read_requests"),
+            throttled_writes: at("throttled_write_requests"),
             ..Follower::default()
         }
     };
     entries(answer.get("index_stats")).map(index).collect()
+}
+
+/// How many followers of the plugin were paused or have failed. Statistics are those of running tasks: such followers
+/// are not among them.
+pub(crate) fn replication_stopped(answer: &Value) -> u64 {
+    let at = |key: &str| count(answer.get(key)).unwrap_or(0);
+    at("num_paused_indices") + at("num_failed_indices")
+}
+
+/// What `_plugins/_replication/{index}/_status` says of a follower that does not run; none of one that does.
+pub(crate) fn replication_status(index: &str, answer: &Value) -> Option<Follower> {
+    let follower = Follower {
+        index: index.to_owned(),
+        remote: text_at(answer, "/leader_alias"),
+        status: text_at(answer, "/status"),
+        reason: text_at(answer, "/reason"),
+        ..Follower::default()
+    };
+    follower.is_stopped().then_some(follower)
+}
+
+/// The followers of the plugin by the setting that makes an index one, out of `/_settings?flat_settings=true`.
+pub(crate) fn replicated(answer: &Value) -> Vec<String> {
+    let follows = |value: &Value| {
+        let settings = value.get("settings").and_then(Value::as_object);
+        settings.is_some_and(|all| all.contains_key(LEADER_INDEX))
+    };
+    entries(Some(answer))
+        .filter(|(_, value)| follows(value))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// The setting of an index that follows another through OpenSearch's plugin.
+const LEADER_INDEX: &str = "index.plugins.replication.follower.leader_index";
+
+/// Every follower that is paused, out of `_ccr/info`.
+pub(crate) fn ccr_paused(answer: &Value) -> Vec<Follower> {
+    let paused = |info: &Value| {
+        (info["status"] == "paused").then(|| Follower {
+            index: text_at(info, "/follower_index").unwrap_or_default(),
+            remote: text_at(info, "/remote_cluster"),
+            status: Some("PAUSED".to_owned()),
+            ..Follower::default()
+        })
+    };
+    let all = elements(answer.get("follower_indices")).filter_map(paused);
+    all.filter(|follower| !follower.index.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -79,5 +129,43 @@ mod tests {
         let plugin =
             json!({"index_stats": {"f": {"leader_checkpoint": 9, "follower_checkpoint": 4}}});
         assert_eq!(replication(&plugin)[0].lag_ops(), Some(5));
+    }
+
+    /// Made by hand after the documentation of `follower_stats` and the plugin's source (`FollowerStats.kt`,
+    /// `FollowerStatsResponse.kt`): no such plugin was run.
+    #[test]
+    fn reads_the_statistics_of_the_plugin() {
+        let answer = serde_json::from_str(include_str!("samples/follower_stats.json")).unwrap();
+        let found = replication(&answer);
+        assert_eq!((found.len(), found[0].index.as_str()), (1, "metrics"));
+        assert_eq!((found[0].lag_ops(), found[0].shard), (Some(13_103), None));
+        assert_eq!((found[0].throttled_reads, found[0].throttled_writes), (Some(0), Some(7)));
+        assert_eq!(replication_stopped(&answer), 2);
+    }
+
+    #[test]
+    fn followers_that_do_not_run_are_found_by_their_settings_and_say_why() {
+        let settings = json!({
+            "logs": { "settings": { LEADER_INDEX: "logs" } },
+            "own": { "settings": { "index.number_of_shards": "1" } },
+        });
+        assert_eq!(replicated(&settings), ["logs"]);
+        let status = |status: &str| {
+            let answer =
+                json!({ "status": status, "reason": "User initiated", "leader_alias": "eu" });
+            replication_status("logs", &answer)
+        };
+        let paused = status("PAUSED").unwrap();
+        assert_eq!(
+            (paused.remote.as_deref(), paused.reason.as_deref()),
+            (Some("eu"), Some("User initiated"))
+        );
+        assert_eq!(status("SYNCING"), None);
+        let info = json!({ "follower_indices": [
+            { "follower_index": "a", "remote_cluster": "eu", "status": "paused" },
+            { "follower_index": "b", "remote_cluster": "eu", "status": "active" },
+        ]});
+        let paused = ccr_paused(&info);
+        assert_eq!((paused.len(), paused[0].index.as_str()), (1, "a"));
     }
 }

@@ -14,12 +14,14 @@ mod recovery;
 
 pub(crate) use allocation::{Waiting, explain_into};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
-pub(crate) use followers::{ccr, replication};
+pub(crate) use followers::{
+    ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
+};
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
-pub(crate) use recovery::recoveries;
+pub(crate) use recovery::{recoveries, restore_limit};
 
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift};
-use crate::diagnosis::following::{CCR_STATS, Following};
+use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
@@ -16,13 +16,21 @@ const READ_NETWORK: Threshold = at("read time outside of the leader over read ti
 const READS: Threshold = at("reads under way, by default", 12.0);
 const RAISE: Threshold = at("times the reads to try", 2.0);
 
+/// Where the time of reads is not told, all that is read is written at once, and it lags: reads hold, wherever their time
+/// goes.
+const ALONE: Threshold = at("strength where the time of reads is not told", 0.6);
+const PLUGIN_READERS: Threshold =
+    at("concurrent_readers_per_shard of OpenSearch's plugin, by default", 2.0);
+const READERS: &str = "plugins.replication.follower.concurrent_readers_per_shard";
+
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::FollowerReader,
         label: "follower reader",
         signature: "the lag does not fall, reads are all under way, and most of their time is not the leader's",
-        reads: "_ccr/stats total_read_time_millis, total_read_remote_exec_time_millis, outstanding_read_requests",
-        thresholds: &[LAG_OPS, CATCHES_UP, READ_NETWORK, READS, RAISE],
+        reads: "_ccr/stats total_read_time_millis, total_read_remote_exec_time_millis, outstanding_read_requests; \
+                _plugins/_replication/follower_stats operations_read, operations_written, throttled_read_requests",
+        thresholds: &[LAG_OPS, CATCHES_UP, READ_NETWORK, READS, RAISE, ALONE, PLUGIN_READERS],
         lift: "max_outstanding_read_requests, max_read_request_operation_count, max_read_request_size (follow \
                parameters)",
         default: "12, 5120 and 32mb",
@@ -36,8 +44,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let (then, now) = (lagging.then, following.now);
     let rise = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
     let times = rise(now.read_ms, then.read_ms).zip(rise(now.read_remote_ms, then.read_remote_ms));
-    let (read_ms, leader_ms) =
-        times.ok_or_else(|| Against::untold("the time that its reads take is not told"))?;
+    let Some((read_ms, leader_ms)) = times else { return by_operations(following, lagging) };
     if read_ms == 0 {
         return Err(Against::figure("no read was answered meanwhile"));
     }
@@ -53,21 +60,25 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     );
     let times = format!("rose by {read_ms:.0} and {leader_ms:.0} ms");
     let fields = "total_read_time_millis, total_read_remote_exec_time_millis";
-    let mut evidence = vec![lagging.evidence, Evidence::new(CCR_STATS, fields, times)];
+    let mut evidence = vec![lagging.evidence, Evidence::new(following.api(), fields, times)];
     if let Some(reads) = rise(now.reads, then.reads).filter(|reads| *reads > 0) {
         let mut value = format!("{reads}, {:.0} ms each", read_ms / reads as f64);
         if let Some(ops) = rise(now.ops_read, then.ops_read) {
             value += &format!(" for {:.0} operations", ops as f64 / reads as f64);
         }
-        evidence.push(Evidence::new(CCR_STATS, "successful_read_requests", value));
+        evidence.push(Evidence::new(following.api(), "successful_read_requests", value));
     }
     if let Some(bytes) = rise(now.bytes_read, then.bytes_read) {
         let seconds = following.series.span_ms() / MS_PER_S;
         let value = words::rate(bytes as f64 / seconds);
-        evidence.push(Evidence::new(CCR_STATS, "bytes_read", value));
+        evidence.push(Evidence::new(following.api(), "bytes_read", value));
     }
     if let Some(reads) = now.outstanding_reads {
-        evidence.push(Evidence::new(CCR_STATS, "outstanding_read_requests", reads.to_string()));
+        evidence.push(Evidence::new(
+            following.api(),
+            "outstanding_read_requests",
+            reads.to_string(),
+        ));
     }
     let found = Finding { evidence, ..following.finding(&CAUSE.rule, share, sentence) };
     Ok(if is_the_leaders {
@@ -83,5 +94,61 @@ fn judge(following: &Following<'_, '_>) -> Answer {
             next: Some("the link, then the follower's writes".to_owned()),
             ..found
         }
+    })
+}
+
+/// OpenSearch's plugin tells operations that were read and written, and no time of reads.
+fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer {
+    let untold = || Against::untold("the time that its reads take is not told");
+    let (was, is) = following.unwritten(lagging.then).ok_or_else(untold)?;
+    if is as f64 >= LAG_OPS.value {
+        let why = format!("{is} operations were read and wait to be written");
+        return Err(Against::figure(why));
+    }
+    let now = following.now;
+    let rise =
+        |now: Option<u64>, then: Option<u64>| now.zip(then).map(|(n, t)| n.saturating_sub(t));
+    let read = rise(now.ops_read, lagging.then.ops_read).unwrap_or(0);
+    let refused = rise(now.throttled_reads, lagging.then.throttled_reads).unwrap_or(0);
+    let failed = rise(now.failed_reads, lagging.then.failed_reads).unwrap_or(0);
+    let seconds = following.series.span_ms() / MS_PER_S;
+    let sentence = format!(
+        "{} reads slowly: {:.0} operations a second, which are written as they come{}",
+        now.shard_name(),
+        read as f64 / seconds,
+        if refused > 0 { "; the leader refused reads" } else { "" }
+    );
+    let waiting = format!("{was} then, {is} now");
+    let evidence = vec![
+        lagging.evidence,
+        Evidence::new(following.api(), "operations_read", format!("rose by {read}")),
+        Evidence::new(following.api(), "operations_read - operations_written", waiting),
+        Evidence::new(following.api(), "throttled_read_requests", format!("rose by {refused}")),
+        Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}")),
+    ];
+    let doubt = "whether the leader or the way takes the time is not told: see \
+                 _plugins/_replication/leader_stats on the leader";
+    let found = Finding {
+        evidence,
+        doubt: Some(doubt.to_owned()),
+        ..following.finding(&CAUSE.rule, ALONE.value, sentence)
+    };
+    if refused > 0 {
+        let action = "look at the leader: its disks, its cores, and what else it serves";
+        return Ok(Finding { lift: Some(Lift::action(action)), ..found });
+    }
+    let default = format!("{:.0}", PLUGIN_READERS.value);
+    let setting = following.series.setting_or_default(READERS, &default);
+    let readers = setting.value.parse().unwrap_or(PLUGIN_READERS.value);
+    let raised = readers * RAISE.value;
+    let to = Some(format!("{raised:.0}"));
+    Ok(Finding {
+        lift: Some(Lift::setting(READERS, setting, to, "read with more readers a shard")),
+        gain: Some(Gain {
+            factor: raised / readers,
+            formula: format!("{raised:.0} readers / {readers:.0}"),
+        }),
+        next: Some("the link, then the follower's writes".to_owned()),
+        ..found
     })
 }

@@ -1,10 +1,10 @@
-//! A follower stopped for good.
+//! A follower does not run: it stopped for good, or somebody paused it.
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, Finding};
-use crate::diagnosis::following::{CCR_STATS, Following};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Lift};
+use crate::diagnosis::following::Following;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
 
@@ -14,8 +14,8 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::FollowerStopped,
         label: "follower stopped",
-        signature: "a fatal exception",
-        reads: "_ccr/stats fatal_exception",
+        signature: "a fatal exception, or a status that says so",
+        reads: "_ccr/stats fatal_exception; _ccr/info status; _plugins/_replication/{index}/_status",
         thresholds: &[STRENGTH],
         lift: "resume_follow after its cause is gone; follow anew where operations or history are lost",
         default: "",
@@ -25,11 +25,34 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(following: &Following<'_, '_>) -> Answer {
-    let against = || Against::figure("no fatal exception");
-    let why = following.now.fatal.as_ref().ok_or_else(against)?;
-    let sentence = format!("{} stopped following: {why}", following.now.shard_name());
+    let now = following.now;
+    let name = now.shard_name();
+    if let Some(why) = &now.fatal {
+        let sentence = format!("{name} stopped following: {why}");
+        return Ok(Finding {
+            evidence: vec![Evidence::new(following.api(), "fatal_exception.reason", why)],
+            ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
+        });
+    }
+    let against = || Against::figure("no fatal exception, and no status that says so");
+    let status = now.status.as_ref().filter(|_| now.is_stopped()).ok_or_else(against)?;
+    let is_paused = status == "PAUSED";
+    let what = if is_paused { "is paused" } else { "has failed" };
+    let why = now.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+    // Elasticsearch gives no reason.
+    let (api, resume) = match now.reason {
+        Some(_) => {
+            ("_plugins/_replication/{index}/_status", "_plugins/_replication/{index}/_resume")
+        }
+        None => ("_ccr/info", "{index}/_ccr/resume_follow"),
+    };
+    let action = match is_paused {
+        true => format!("POST {} if it is to go on", resume.replace("{index}", &now.index)),
+        false => format!("read the reason, remove its cause, and start {} anew", now.index),
+    };
     Ok(Finding {
-        evidence: vec![Evidence::new(CCR_STATS, "fatal_exception.reason", why)],
-        ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
+        evidence: vec![Evidence::new(&api.replace("{index}", &now.index), "status", status)],
+        lift: Some(Lift::action(&action)),
+        ..following.finding(&CAUSE.rule, STRENGTH.value, format!("{name} {what}{why}"))
     })
 }

@@ -5,8 +5,8 @@ use record::units::show_bytes;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, Finding};
-use crate::diagnosis::following::{CCR_STATS, Following};
+use crate::diagnosis::finding::{Against, Evidence, Finding, Lift};
+use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
 
@@ -21,7 +21,8 @@ pub(super) static CAUSE: Cause = Cause {
         class: Class::FollowerWriter,
         label: "follower writer",
         signature: "the lag does not fall, and what was read waits to be written",
-        reads: "_ccr/stats write_buffer_size_in_bytes, write_buffer_operation_count",
+        reads: "_ccr/stats write_buffer_size_in_bytes, write_buffer_operation_count; _plugins/_replication/follower_stats \
+                operations_read, operations_written, throttled_write_requests",
         thresholds: &[
             LAG_OPS,
             CATCHES_UP,
@@ -41,8 +42,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let lagging = following.lagging()?;
     let now = following.now;
     let told = lagging.then.write_buffer_bytes.zip(now.write_buffer_bytes);
-    let (was, is) =
-        told.ok_or_else(|| Against::untold("the size of its write buffer is not told"))?;
+    let Some((was, is)) = told else { return by_operations(following, lagging) };
     let is_full = is as f64 / BUFFER_BYTES.value >= BUFFER_FULL.value;
     let grows = is > was && now.outstanding_writes.is_some_and(|writes| writes > 0);
     if !is_full && !grows {
@@ -50,11 +50,13 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         return Err(Against::figure(why));
     }
     let buffer = format!("{was} then, {is} now");
-    let mut evidence =
-        vec![lagging.evidence, Evidence::new(CCR_STATS, "write_buffer_size_in_bytes", buffer)];
+    let mut evidence = vec![
+        lagging.evidence,
+        Evidence::new(following.api(), "write_buffer_size_in_bytes", buffer),
+    ];
     if let Some(writes) = now.outstanding_writes {
         let value = writes.to_string();
-        evidence.push(Evidence::new(CCR_STATS, "outstanding_write_requests", value));
+        evidence.push(Evidence::new(following.api(), "outstanding_write_requests", value));
     }
     let sentence = format!(
         "{} writes more slowly than it reads: {} wait to be written",
@@ -64,6 +66,40 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let strength = if is_full { STRENGTH_FULL } else { STRENGTH_GROWS };
     Ok(Finding {
         evidence,
+        next: Some("the follower's disks and cores".to_owned()),
+        ..following.finding(&CAUSE.rule, strength.value, sentence)
+    })
+}
+
+/// OpenSearch's plugin tells operations that were read and written, and no buffer.
+fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer {
+    let untold = || Against::untold("what waits to be written is not told");
+    let (was, is) = following.unwritten(lagging.then).ok_or_else(untold)?;
+    let refused = following.now.throttled_writes.zip(lagging.then.throttled_writes);
+    let refused = refused.map_or(0, |(now, then)| now.saturating_sub(then));
+    let grows = is > was && (is - was) as f64 >= LAG_OPS.value;
+    if !grows && refused == 0 {
+        let why =
+            format!("{is} operations wait to be written, {was} before, and no write was refused");
+        return Err(Against::figure(why));
+    }
+    let waiting = format!("{was} then, {is} now");
+    let evidence = vec![
+        lagging.evidence,
+        Evidence::new(following.api(), "operations_read - operations_written", waiting),
+        Evidence::new(following.api(), "throttled_write_requests", format!("rose by {refused}")),
+    ];
+    let sentence = format!(
+        "{} writes more slowly than it reads: {is} operations wait to be written, and {refused} writes were refused \
+         meanwhile",
+        following.now.shard_name()
+    );
+    let action = "look at the follower's disks, cores and indexing pressure; then \
+                  plugins.replication.follower.concurrent_writers_per_shard";
+    let strength = if refused > 0 { STRENGTH_FULL } else { STRENGTH_GROWS };
+    Ok(Finding {
+        evidence,
+        lift: Some(Lift::action(action)),
         next: Some("the follower's disks and cores".to_owned()),
         ..following.finding(&CAUSE.rule, strength.value, sentence)
     })

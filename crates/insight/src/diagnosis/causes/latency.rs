@@ -54,7 +54,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     if recovery.rate_bytes_per_s <= 0.0 {
         return Err(Against::figure("nothing moved meanwhile"));
     }
-    let chosen = || Against::untold("a scheduler chooses how much is in flight");
+    let chosen = || Against::untold("no setting says how much is in flight");
     let in_flight_bytes = recovery.in_flight_bytes.ok_or_else(chosen)?;
     let implied_ms = in_flight_bytes / recovery.rate_bytes_per_s * MS_PER_S;
     let (strength, doubt) = strength(recovery, implied_ms)?;
@@ -137,7 +137,8 @@ fn evidence(recovery: &Copying<'_, '_>) -> Vec<Evidence> {
         evidence.push(Evidence::new(NODES_STATS, "time through another node", value));
     }
     let knobs = recovery.knobs;
-    evidence.push(recovery.setting_evidence(knobs.chunks.0, knobs.chunks.1));
+    evidence
+        .extend(knobs.chunks.map(|(name, default, _)| recovery.setting_evidence(name, default)));
     if let Some(name) = knobs.chunk_setting(recovery.series) {
         evidence.push(recovery.setting_evidence(name, knobs.chunk.1));
     }
@@ -160,7 +161,7 @@ fn between(recovery: &Copying<'_, '_>) -> String {
 /// What to raise so that more is in flight, by what factor, and how that is reckoned.
 fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
     let (series, knobs) = (recovery.series, recovery.knobs);
-    let (name, default, most) = knobs.chunks;
+    let (name, default, most) = knobs.chunks?;
     let count = knobs.chunk_count(series)?;
     if count < f64::from(most) {
         let found = series.setting_or_default(name, default);

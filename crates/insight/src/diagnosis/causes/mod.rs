@@ -18,7 +18,7 @@ mod noisy_neighbour;
 mod operation_replay;
 mod proxy;
 mod rate_limit;
-mod replica_routing;
+pub(crate) mod replica_routing;
 mod thread_cpu;
 pub(crate) mod unknown;
 

@@ -37,7 +37,8 @@ pub(super) static CAUSE: Cause = Cause {
         label: "rate limit",
         signature: "pauses rise, and the node moves as much as its limiter lets through",
         reads: "_recovery index.{source,target}_throttle_time_in_millis; _nodes/stats \
-                indices.recovery.throttle_time_in_millis; _cluster/settings",
+                indices.recovery.throttle_time_in_millis; _cluster/settings; _snapshot/{repository} \
+                max_restore_bytes_per_sec",
         thresholds: &[
             LIMIT_USED,
             USED_ALONE,
@@ -61,6 +62,9 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(recovery: &Copying<'_, '_>) -> Answer {
+    if let Some(finding) = of_repository(recovery) {
+        return Ok(finding);
+    }
     let no_limiter = || Against::figure("no limiter serves a recovery of this kind");
     let (name, default) = recovery.knobs.rate.ok_or_else(no_limiter)?;
     let setting = recovery.series.setting_or_default(name, default);
@@ -127,6 +131,42 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         next: Some(next_limit(recovery, ceiling)),
         doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
+    })
+}
+
+/// A restore that is read as fast as its repository's own limiter lets it, where that is lower than the node's.
+fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
+    let (repository, value, limit) = recovery.repository_limit()?;
+    let used = recovery.node_bytes_per_s / limit;
+    let is_lower = recovery.limit_bytes_per_s.is_none_or(|of_node| limit < of_node);
+    if !is_lower || used < USED_ALONE.value {
+        return None;
+    }
+    let node = &recovery.node;
+    let sentence = format!(
+        "the repository {repository} holds: {} of the {} that its max_restore_bytes_per_sec = {value} lets {node} read",
+        words::rate(recovery.node_bytes_per_s),
+        words::rate(limit)
+    );
+    let api = format!("_snapshot/{repository}");
+    let action = format!(
+        "PUT {api} again with its settings and a higher max_restore_bytes_per_sec, while searches and indexing have room"
+    );
+    let raised = show_whole_mib(limit * RAISE_MIN.value);
+    let formula = format!("{raised} / {}; if nothing else binds first", words::rate(limit));
+    Some(Finding {
+        subjects: vec![recovery.transfer.name()],
+        evidence: vec![
+            recovery.rate_evidence(),
+            Evidence::new(&api, "settings.max_restore_bytes_per_sec", value),
+        ],
+        lift: Some(Lift::action(&action)),
+        gain: Some(Gain { factor: RAISE_MIN.value, formula }),
+        next: Some(match recovery.limit_bytes_per_s {
+            Some(of_node) => format!("the limiter of {node} at {}", words::rate(of_node)),
+            None => "the way to the repository, disks or cores".to_owned(),
+        }),
+        ..Finding::of(&CAUSE.rule, node, VERDICT.value, sentence)
     })
 }
 

@@ -1,12 +1,12 @@
 //! Searches go to a node that answers late, because nobody looks before choosing a copy.
 
-use record::observation::{Node, Observation};
+use record::observation::{Node, Observation, Selection};
 
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::Series;
+use crate::diagnosis::series::{NS_PER_MS, Series};
 use crate::diagnosis::threshold::{Threshold, VERDICT, at};
 use crate::stats::median;
 use crate::words;
@@ -37,12 +37,49 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(series: &Series<'_>) -> Option<Finding> {
     let setting = series.setting(SETTING).filter(|setting| setting.value == "false")?;
-    // Only deep looks ask for ranks.
+    let (name, worst) = worst_of_all(series)?;
+    let sentence = format!("{}, and searches are spread without looking", worst.sentence(name));
+    let value = format!(
+        "{}: {name} {}, median {}",
+        worst.seen_by,
+        words::three_digits(worst.rank),
+        words::three_digits(worst.median)
+    );
+    let action = "let searches go where they are answered soonest, and look at the slow node";
+    Some(Finding {
+        subjects: vec!["searches".to_owned()],
+        evidence: [Evidence::new(NODES_STATS, "adaptive_selection.*.rank", value)]
+            .into_iter()
+            .chain(
+                worst
+                    .times(name)
+                    .map(|times| Evidence::new(NODES_STATS, "adaptive_selection.*", times)),
+            )
+            .collect(),
+        lift: Some(Lift::setting(SETTING, setting.clone(), Some("true".to_owned()), action)),
+        ..Finding::of(&CAUSE.rule, name, worst.strength(), sentence)
+    })
+}
+
+/// A node that searches go around by themselves, because adaptive replica selection is on; none where no node is far
+/// worse than the others.
+pub(crate) fn avoided(series: &Series<'_>) -> Option<String> {
+    series.setting(SETTING).filter(|setting| setting.value == "true")?;
+    let (name, worst) = worst_of_all(series)?;
+    let times = worst.times(name).map_or_else(String::new, |times| format!(" ({times})"));
+    Some(format!(
+        "{}{times}; adaptive replica selection sends searches around it, as far as another node has a copy",
+        worst.sentence(name)
+    ))
+}
+
+/// The node that ranks worst of all, in the last look that has ranks: only deep looks ask for them.
+fn worst_of_all<'a>(series: &Series<'a>) -> Option<(&'a str, Worst<'a>)> {
     let has_ranks = |look: &&(f64, &Observation)| {
         look.1.nodes.iter().any(|node| !node.adaptive_selection.is_empty())
     };
-    let (_, last) = series.looks().iter().rev().find(has_ranks)?;
-    let mut found: Option<Worst<'_>> = None;
+    let last: &'a Observation = series.looks().iter().rev().find(has_ranks)?.1;
+    let mut found: Option<Worst<'a>> = None;
     for node in &last.nodes {
         // Of equals the first counts.
         if let Some(worst) = worst(node)
@@ -53,25 +90,7 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
     }
     let worst = found?;
     let named = last.nodes.iter().find(|node| node.id == worst.id);
-    let name = named.map_or(worst.id, |node| node.name.as_str());
-    let sentence = format!(
-        "{name} answers searches far later than the others ({} times the median rank), and searches are spread \
-                 without looking",
-        words::three_digits(worst.rank / worst.median)
-    );
-    let value = format!(
-        "{}: {name} {}, median {}",
-        worst.seen_by,
-        words::three_digits(worst.rank),
-        words::three_digits(worst.median)
-    );
-    let action = "let searches go where they are answered soonest, and look at the slow node";
-    Some(Finding {
-        subjects: vec!["searches".to_owned()],
-        evidence: vec![Evidence::new(NODES_STATS, "adaptive_selection.*.rank", value)],
-        lift: Some(Lift::setting(SETTING, setting.clone(), Some("true".to_owned()), action)),
-        ..Finding::of(&CAUSE.rule, name, worst.strength(), sentence)
-    })
+    Some((named.map_or(worst.id, |node| node.name.as_str()), worst))
 }
 
 /// The node that another ranks worst, by its id.
@@ -80,9 +99,30 @@ struct Worst<'a> {
     id: &'a str,
     rank: f64,
     median: f64,
+    selection: Selection,
 }
 
 impl Worst<'_> {
+    fn sentence(&self, name: &str) -> String {
+        format!(
+            "{name} answers searches far later than the others ({} times the median rank)",
+            words::three_digits(self.rank / self.median)
+        )
+    }
+
+    /// What the node that ranks it knows of it; none where it knows nothing but a rank.
+    fn times(&self, name: &str) -> Option<String> {
+        let ms = |ns: u64| words::rtt_tenths(ns as f64 / NS_PER_MS);
+        let Selection { queue, service_ns, response_ns, .. } = self.selection;
+        let told = [
+            service_ns.map(|ns| format!("{} of work", ms(ns))),
+            response_ns.map(|ns| format!("{} until its answer is here", ms(ns))),
+            queue.map(|queue| format!("a queue of {}", words::three_digits(queue))),
+        ];
+        let told: Vec<String> = told.into_iter().flatten().collect();
+        (!told.is_empty()).then(|| format!("{} sees of {name}: {}", self.seen_by, told.join(", ")))
+    }
+
     fn strength(&self) -> f64 {
         let beyond = self.rank / self.median / RANK.value - 1.0;
         (VERDICT.value + beyond / RANK_FULL.value).min(STRENGTH_MAX.value)
@@ -90,14 +130,14 @@ impl Worst<'_> {
 }
 
 fn worst(node: &Node) -> Option<Worst<'_>> {
-    let ranks: Vec<(&str, f64)> = node
+    let ranks: Vec<(&str, f64, Selection)> = node
         .adaptive_selection
         .iter()
-        .filter_map(|(id, selection)| Some((id.as_str(), selection.rank?)))
+        .filter_map(|(id, selection)| Some((id.as_str(), selection.rank?, *selection)))
         .collect();
-    let values: Vec<f64> = ranks.iter().map(|(_, rank)| *rank).collect();
+    let values: Vec<f64> = ranks.iter().map(|(_, rank, _)| *rank).collect();
     let median = median(&values).filter(|median| *median > 0.0)?;
-    let (id, rank) = ranks.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (id, rank, selection) = ranks.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let is_far = values.len() as f64 >= RANKED.value && rank >= median * RANK.value;
-    is_far.then_some(Worst { seen_by: &node.name, id, rank, median })
+    is_far.then_some(Worst { seen_by: &node.name, id, rank, median, selection })
 }

@@ -66,10 +66,13 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         let value = format!("{name}: {threads} threads in TLS or compression");
         evidence.push(Evidence::new("_nodes/hot_threads", "stacks", value));
     }
-    let (setting, default, most) = recovery.knobs.chunks;
-    let found = recovery.series.setting_or_default(setting, default);
-    let to = (found.value != most.to_string()).then(|| most.to_string());
     let action = "spread the work over more threads; look at transport.compress";
+    let of_setting = |(setting, default, most): (&str, &str, u32)| {
+        let found = recovery.series.setting_or_default(setting, default);
+        let to = (found.value != most.to_string()).then(|| most.to_string());
+        Lift::setting(setting, found, to, action)
+    };
+    let lift = recovery.knobs.chunks.map_or_else(|| Lift::action(action), of_setting);
     let strength = match on_core {
         _ if threads > 0 => STRENGTH_BY_STACKS.value,
         Some(share) => STRENGTH.up_to_one(share),
@@ -77,7 +80,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     };
     Ok(Finding {
         evidence,
-        lift: Some(Lift::setting(setting, found, to, action)),
+        lift: Some(lift),
         ..recovery.finding_at(end, &CAUSE.rule, strength, sentence)
     })
 }

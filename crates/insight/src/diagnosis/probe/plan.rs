@@ -81,7 +81,7 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
 
 /// Twice the chunks in flight; where their number is at its maximum, chunks of twice the size.
 fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
-    let (name, default, most) = busiest.knobs.chunks;
+    let (name, default, most) = busiest.knobs.chunks?;
     let found = series.setting_or_default(name, default);
     // A scheduler that chooses the number of chunks leaves nothing to probe.
     let count = busiest.knobs.chunk_count(series)?;

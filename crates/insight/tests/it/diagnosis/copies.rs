@@ -169,6 +169,57 @@ fn followers_read_or_write_too_slowly_or_stop() {
     assert_eq!(unknown.class, Class::Unknown);
 }
 
+/// What OpenSearch's plugin says of an index: no shard, no times, no buffer.
+fn replicated(s: u64) -> Follower {
+    Follower {
+        index: "f".into(),
+        leader_checkpoint: Some(100_000 + s as i64 * 5000),
+        follower_checkpoint: Some(50_000 + s as i64 * 2000),
+        ops_read: Some(50_010 + s * 2000),
+        ops_written: Some(50_000 + s * 2000),
+        failed_reads: Some(0),
+        throttled_reads: Some(0),
+        throttled_writes: Some(0),
+        ..Follower::default()
+    }
+}
+
+#[test]
+fn followers_of_the_plugin_are_judged_by_their_operations() {
+    let with = |change: fn(&mut Follower, u64)| {
+        looks(move |s| {
+            let mut one = replicated(s);
+            change(&mut one, s);
+            Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+        })
+    };
+    let reader = only(&with(|_, _| {}));
+    assert_eq!(reader.class, Class::FollowerReader);
+    assert!(reader.sentence.contains("2000 operations a second"), "{}", reader.sentence);
+    let lift = reader.lift.unwrap();
+    assert_eq!(
+        (lift.setting.as_deref(), lift.to.as_deref()),
+        (Some("plugins.replication.follower.concurrent_readers_per_shard"), Some("4"))
+    );
+    let refused = only(&with(|f, s| f.throttled_reads = Some(s * 3)));
+    assert!(refused.sentence.contains("the leader refused reads"), "{}", refused.sentence);
+    assert!(refused.lift.unwrap().setting.is_none());
+    let writer = only(&with(|f, s| f.ops_read = Some(50_010 + s * 5000)));
+    assert_eq!(writer.class, Class::FollowerWriter);
+    let overloaded = only(&with(|f, s| f.throttled_writes = Some(s * 2)));
+    assert_eq!(overloaded.class, Class::FollowerWriter);
+    assert!(overloaded.evidence.iter().all(|line| line.api.starts_with("_plugins/_replication")));
+    let paused = only(&with(|f, _| {
+        f.status = Some("PAUSED".into());
+        f.reason = Some("User initiated".into());
+    }));
+    assert_eq!(paused.class, Class::FollowerStopped);
+    assert_eq!(paused.sentence, "f is paused: User initiated");
+    assert!(paused.lift.unwrap().action.contains("POST _plugins/_replication/f/_resume"));
+    let well = judge(&with(|f, s| f.follower_checkpoint = Some(99_990 + s as i64 * 5000)));
+    assert!(well.findings.is_empty(), "{well:#?}");
+}
+
 #[test]
 fn proxies_and_routing_are_seen() {
     let remote = Remote {
@@ -194,5 +245,8 @@ fn proxies_and_routing_are_seen() {
     };
     let finding = only(&routed("false"));
     assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
-    assert!(judge(&routed("true")).findings.is_empty());
+    let around = judge(&routed("true"));
+    assert!(around.findings.is_empty());
+    assert!(around.healthy[0].starts_with("b answers searches far later"), "{:?}", around.healthy);
+    assert!(around.healthy[0].contains("sends searches around it"), "{:?}", around.healthy);
 }

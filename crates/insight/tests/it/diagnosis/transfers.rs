@@ -90,6 +90,38 @@ fn a_raised_limit_without_pauses_is_not_the_limit() {
 }
 
 #[test]
+fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
+    let restored = |rate: u64, limit: Option<&'static str>| {
+        looks(move |s| {
+            let mut look = case(s, rate);
+            look.recoveries[0].kind = "SNAPSHOT".into();
+            look.recoveries[0].source = None;
+            look.recoveries[0].repository = Some("backup".into());
+            look.restore_limits =
+                limit.map(|limit| ("backup".to_owned(), limit.to_owned())).into_iter().collect();
+            look
+        })
+    };
+    let of_node = only(&restored(41 * MB, None));
+    assert_eq!(of_node.class, Class::RateLimit);
+    assert_eq!(
+        of_node.lift.unwrap().setting.as_deref(),
+        Some("indices.recovery.max_bytes_per_sec"),
+        "no API tells pauses of a restore, so that its rate alone speaks"
+    );
+    let of_repository = only(&restored(10 * MB, Some("10mb")));
+    assert_eq!(of_repository.class, Class::RateLimit);
+    assert!(of_repository.sentence.starts_with("the repository backup holds: 10.0 MB/s of the"));
+    let lift = of_repository.lift.unwrap();
+    assert!(lift.setting.is_none() && lift.action.starts_with("PUT _snapshot/backup"), "{lift:?}");
+    assert_eq!(of_repository.gain.unwrap().factor, 2.0);
+    // Far below both: chunks and how many are in flight are no settings of a restore, and are not blamed.
+    let unknown = only(&restored(5 * MB, Some("10mb")));
+    assert_eq!(unknown.class, Class::Unknown);
+    assert!(unknown.ruled_out.iter().any(|one| one.class == Class::Latency));
+}
+
+#[test]
 fn latency_from_remote_names_the_settings_of_that_kind() {
     let looks = looks(|s| {
         let mut look = case(s, 6 * MB);

@@ -262,7 +262,7 @@ impl Sampler<'_> {
             } else {
                 13_000_000
             }),
-            indexed_documents: None,
+            ..RecoverySample::default()
         };
         let (t_ms, variant) = self.place(t_s);
         self.run.lines.push(Line::Recovery { t_ms, variant, lap: 1, sample });
@@ -273,6 +273,7 @@ impl Sampler<'_> {
             to_follower_bytes: sent,
             to_leader_bytes: sent / 400,
             busy_share: round((rate / LINK).min(1.0), 3),
+            ..LinkSample::default()
         };
         let (t_ms, variant) = self.place(t_s);
         self.run.lines.push(Line::Link { t_ms, variant: Some(variant), lap: 1, sample });
@@ -292,11 +293,9 @@ impl Sampler<'_> {
                 node: info.name.clone(),
                 cpu_cores,
                 resident_bytes: 148_000_000 + (self.random() * 4e6) as u64,
-                heap_used_bytes: None,
-                open_files: None,
                 transport_rx_bytes: received,
                 transport_tx_bytes: sent,
-                throttle_ms: 0,
+                ..NodeSample::default()
             };
             let (t_ms, variant) = self.place(t_s);
             self.run.lines.push(Line::Node { t_ms, variant: Some(variant), lap: 1, sample });
