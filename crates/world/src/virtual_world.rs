@@ -29,23 +29,14 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
     let env = Env::simulated(Host::get(&world, "main"));
     let task = env.spawn("main", main(env.clone()));
     drop(env);
-    let ended = run_until_finished(&world, &task);
+    let has_finished = world.run_until(&|| task.is_finished());
     let trace = world.trace();
-    let output = ended.map(|()| take_output(task));
+    let output = match has_finished {
+        true => Ok(take_output(task)),
+        false => Err(world.deadlock()),
+    };
     world.clear();
     output.map(|value| (value, trace))
-}
-
-fn run_until_finished<T: 'static>(world: &World, main: &Task<T>) -> Result<(), Deadlock> {
-    loop {
-        world.run_ready();
-        if main.is_finished() {
-            return Ok(());
-        }
-        if !world.step() {
-            return Err(world.deadlock());
-        }
-    }
 }
 
 fn take_output<T: 'static>(task: Task<T>) -> T {

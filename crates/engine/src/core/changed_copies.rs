@@ -1,31 +1,29 @@
 //! Which copies a new state may change: a node with thousands of copies looks at those of the indices that changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use crate::shard::ShardKey;
-use crate::state::ClusterState;
+use crate::state::{ChangedIndices, ClusterState};
 
 /// The copies that a new state may change.
 pub(crate) enum ChangedCopies {
     /// All copies here.
     All,
-    /// Those of indices that were changed, created or deleted: the names of these indices, and their UUIDs.
-    Of(BTreeSet<String>, BTreeSet<String>),
+    /// Those of indices that were changed, created or deleted.
+    Of(Arc<ChangedIndices>),
 }
 
 impl ChangedCopies {
-    pub(crate) fn between(old: Option<&ClusterState>, new: &ClusterState) -> ChangedCopies {
-        let same = |old: &&ClusterState| {
+    pub(crate) fn between(old: Option<&Arc<ClusterState>>, new: &ClusterState) -> ChangedCopies {
+        let same = |old: &&Arc<ClusterState>| {
             (&old.persistent, &old.transient) == (&new.persistent, &new.transient)
         };
-        let Some(old) = old.filter(same) else { return ChangedCopies::All };
-        let names = new.changed_since(old);
-        let uuids = |state: &ClusterState| -> Vec<String> {
-            names.iter().filter_map(|name| Some(state.indices.get(name)?.uuid.clone())).collect()
-        };
-        let uuids = uuids(old).into_iter().chain(uuids(new)).chain(new.buried_since(old)).collect();
-        ChangedCopies::Of(names, uuids)
+        match old.filter(same) {
+            Some(old) => ChangedCopies::Of(new.changed_indices(old)),
+            None => ChangedCopies::All,
+        }
     }
 
     /// Of the copies here those that are looked at.
@@ -33,8 +31,9 @@ impl ChangedCopies {
         let both = |(key, copy): (&ShardKey, &V)| (key.clone(), copy.clone());
         match self {
             ChangedCopies::All => copies.iter().map(both).collect(),
-            ChangedCopies::Of(_, uuids) => {
-                uuids.iter().flat_map(|uuid| copies.range(all_of(uuid))).map(both).collect()
+            ChangedCopies::Of(indices) => {
+                let uuids = indices.uuids.iter();
+                uuids.flat_map(|uuid| copies.range(all_of(uuid))).map(both).collect()
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) async fn run(node: Node) {
             before = None;
         }
         let state = core.state();
-        let changed = ChangedCopies::between(before.as_deref(), &state);
+        let changed = ChangedCopies::between(before.as_ref(), &state);
         take_down(&node, &state, &changed).await;
         bring_up(&node, &state, &changed);
         node.parts.follow_tasks.reconcile(&changed);
@@ -73,13 +73,11 @@ fn bring_up(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
         ChangedCopies::All => {
             state.copies_on(here).for_each(|(index, number, copy)| up(index, number, copy))
         }
-        ChangedCopies::Of(names, _) => {
-            for (name, shards) in names.iter().filter_map(|name| state.routing.get_key_value(name))
-            {
-                for (number, shard) in (0..).zip(shards.iter()) {
-                    if let Some(copy) = shard.on_node(here) {
-                        up(name, number, copy);
-                    }
+        ChangedCopies::Of(indices) => {
+            for (index, number) in indices.on(here) {
+                let shard = state.shard(index, *number);
+                if let Some(copy) = shard.and_then(|shard| shard.on_node(here)) {
+                    up(index, *number, copy);
                 }
             }
         }
@@ -168,9 +166,9 @@ async fn remove_obsolete(node: &Node, changed: &ChangedCopies) {
             ChangedCopies::All => {
                 state.obsolete(here, state.indices.keys(), &of(&mut closed.iter()))
             }
-            ChangedCopies::Of(names, uuids) => {
-                let mut keys = uuids.iter().flat_map(|uuid| closed.range(all_of(uuid)));
-                state.obsolete(here, names, &of(&mut keys))
+            ChangedCopies::Of(indices) => {
+                let mut keys = indices.uuids.iter().flat_map(|uuid| closed.range(all_of(uuid)));
+                state.obsolete(here, &indices.names, &of(&mut keys))
             }
         }
     };

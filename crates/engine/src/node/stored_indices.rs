@@ -25,12 +25,8 @@ impl StoredIndices {
             ChangedCopies::All => {
                 state.copies_on(here).for_each(|(index, ..)| self.note_index(index, state));
             }
-            ChangedCopies::Of(names, _) => {
-                let is_here = |name: &&String| {
-                    let shards = state.routing.get(*name);
-                    shards.is_some_and(|shards| shards.iter().any(|s| s.on_node(here).is_some()))
-                };
-                names.iter().filter(is_here).for_each(|name| self.note_index(name, state));
+            ChangedCopies::Of(indices) => {
+                indices.on(here).iter().for_each(|(index, _)| self.note_index(index, state));
             }
         }
     }

@@ -27,9 +27,10 @@ pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touche
     let settings = state.settings();
     let filters = Filters::of(state, &settings);
     let indices = by_priority(state);
+    let mut placed = (!indices.is_empty()).then(|| RecoveryCounts::of(state, &settings));
     // A copy that is placed later may change which node an earlier one waits for.
-    while !indices.is_empty() {
-        let (mut counts, before) = (RecoveryCounts::of(state, &settings), changes.len());
+    while let Some(placed) = &mut placed {
+        let (mut counts, before) = (placed.clone(), changes.len());
         for primaries in [true, false] {
             let round = Round {
                 settings: &settings,
@@ -38,8 +39,9 @@ pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touche
                 indices: &indices,
                 primaries,
             };
-            place(state, round, &mut counts, &mut changes);
+            place(state, round, (&mut counts, placed), &mut changes);
         }
+        debug_assert_eq!(*placed, RecoveryCounts::of(state, &settings));
         let is_full = [true, false].iter().all(|primaries| !counts.have_room(*primaries));
         if changes.len() == before || is_full {
             break;
@@ -146,11 +148,11 @@ struct Round<'a> {
     primaries: bool,
 }
 
-/// Places what a round is about.
+/// Places what a round is about. The first counts have the copies that wait, too; the second those that are placed.
 fn place(
     state: &mut ClusterState,
     round: Round<'_>,
-    counts: &mut RecoveryCounts,
+    (counts, placed): (&mut RecoveryCounts, &mut RecoveryCounts),
     changes: &mut Vec<Change>,
 ) {
     let Round { settings, filters, now_ms, indices, primaries } = round;
@@ -174,6 +176,7 @@ fn place(
             }
             let recovery = recovery_of(state, slot);
             counts.add(&node, Some(&recovery));
+            placed.add(&node, Some(&recovery));
             changes.push(assign(state, index, number, at, node, recovery));
         }
     }

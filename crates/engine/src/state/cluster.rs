@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use super::changed_indices::SinceBefore;
 use super::on_disk_copies::{Holders, OnDiskCopies};
 use super::tombstones::Tombstones;
 use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy, Templates};
@@ -28,14 +29,45 @@ pub struct Node {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// The shards that have a copy on each node: found once in a state, and asked for by every node.
+/// Index and shard.
+pub(crate) type ShardId = (Arc<str>, u32);
+
+/// The shards that have a copy on each node, in order.
+#[derive(Debug)]
+pub(super) struct Places(HashMap<String, Vec<ShardId>>);
+
+impl Places {
+    /// Of indices with their shards.
+    pub fn of<'a>(
+        tables: impl Iterator<Item = (&'a String, &'a Arc<Vec<IndexShardRoutingTable>>)>,
+    ) -> Self {
+        let mut places: HashMap<String, Vec<ShardId>> = HashMap::new();
+        for (index, shards) in tables {
+            let index: Arc<str> = Arc::from(index.as_str());
+            for (number, shard) in (0..).zip(shards.iter()) {
+                for node in shard.assigned().filter_map(|copy| copy.node.as_ref()) {
+                    match places.get_mut(node) {
+                        Some(places) => places.push((index.clone(), number)),
+                        None => {
+                            places.insert(node.clone(), vec![(index.clone(), number)]);
+                        }
+                    }
+                }
+            }
+        }
+        Places(places)
+    }
+
+    pub fn on(&self, node: &str) -> &[ShardId] {
+        self.0.get(node).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The places of all copies: found once in a state, and asked for by every node.
 ///
 /// A clone begins without it, and [`super::apply`] forgets it, so that it never outlives a change.
 #[derive(Debug, Default)]
-pub(super) struct ByNode(OnceLock<HashMap<String, Vec<ShardId>>>);
-
-/// Index and shard.
-type ShardId = (Arc<str>, u32);
+pub(super) struct ByNode(OnceLock<Places>);
 
 impl Clone for ByNode {
     fn clone(&self) -> Self {
@@ -51,24 +83,7 @@ impl PartialEq for ByNode {
 
 impl ByNode {
     fn of(&self, state: &ClusterState, node: &str) -> &[ShardId] {
-        let by_node = self.0.get_or_init(|| {
-            let mut by_node: HashMap<String, Vec<ShardId>> = HashMap::new();
-            for (index, shards) in &state.routing {
-                let index: Arc<str> = Arc::from(index.as_str());
-                for (number, shard) in (0..).zip(shards.iter()) {
-                    for node in shard.assigned().filter_map(|copy| copy.node.as_ref()) {
-                        match by_node.get_mut(node) {
-                            Some(places) => places.push((index.clone(), number)),
-                            None => {
-                                by_node.insert(node.clone(), vec![(index.clone(), number)]);
-                            }
-                        }
-                    }
-                }
-            }
-            by_node
-        });
-        by_node.get(node).map(Vec::as_slice).unwrap_or_default()
+        self.0.get_or_init(|| Places::of(state.routing.iter())).on(node)
     }
 }
 
@@ -108,6 +123,8 @@ pub struct ClusterState {
     pub(super) ids: IdSource,
     #[serde(skip)]
     pub(super) by_node: ByNode,
+    #[serde(skip)]
+    pub(super) since_before: SinceBefore,
 }
 
 impl ClusterState {
@@ -135,6 +152,7 @@ impl ClusterState {
             tombstones: Tombstones::default(),
             ids,
             by_node: ByNode::default(),
+            since_before: SinceBefore::default(),
         }
     }
 

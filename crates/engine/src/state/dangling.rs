@@ -47,8 +47,8 @@ impl ClusterState {
     /// The dangling indices by UUID, with the present nodes that hold copies of them.
     pub fn dangling(&self) -> BTreeMap<String, BTreeSet<String>> {
         let known: BTreeSet<&str> = self.indices.values().map(|meta| meta.uuid.as_str()).collect();
-        let unknown = self.disks.by_index().filter(|(uuid, _)| !known.contains(uuid));
-        unknown.map(|(uuid, nodes)| (uuid.to_owned(), nodes)).collect()
+        let unknown = self.disks.indices().filter(|uuid| !known.contains(uuid));
+        unknown.map(|uuid| (uuid.to_owned(), self.disks.nodes_of(uuid))).collect()
     }
 }
 

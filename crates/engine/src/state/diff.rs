@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::changed_indices::SinceBefore;
 use super::cluster::ByNode;
 use super::differing::differing;
 use super::on_disk_copies::Holders;
@@ -126,7 +127,7 @@ impl StateDiff {
     pub fn apply(&self, old: &ClusterState) -> Result<ClusterState, OtherVersion> {
         self.check_from(old)?;
         let mut state = old.clone();
-        state.by_node = ByNode::default();
+        (state.by_node, state.since_before) = (ByNode::default(), SinceBefore::default());
         state.version = self.version;
         if !self.members.is_empty() {
             Arc::make_mut(&mut state.members).extend(self.members.clone());
@@ -228,12 +229,12 @@ impl ClusterState {
     }
 
     /// UUIDs of the indices that were deleted since an older state.
-    pub(crate) fn buried_since(&self, old: &ClusterState) -> impl Iterator<Item = String> {
+    pub(super) fn buried_since(&self, old: &ClusterState) -> impl Iterator<Item = String> {
         self.tombstones.since(&old.tombstones).into_iter().map(|tombstone| tombstone.uuid)
     }
 
     /// Names of the indices that differ from those of another state, are new or are gone. Costs a look at each index.
-    pub(crate) fn changed_since(&self, old: &ClusterState) -> BTreeSet<String> {
+    pub(super) fn changed_since(&self, old: &ClusterState) -> BTreeSet<String> {
         let mut changed = BTreeSet::new();
         changed.extend(differing(&old.indices, &self.indices).map(|(name, ..)| name.clone()));
         changed.extend(differing(&old.routing, &self.routing).map(|(name, ..)| name.clone()));

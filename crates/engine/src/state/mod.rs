@@ -26,6 +26,7 @@
 //! | `touched` | the shards that are left to look at after a batch |
 //! | `on_disk_copies` | what the disks of the nodes hold |
 //! | `diff` | [`StateDiff`]: from one state to the next |
+//! | `changed_indices` | which indices differ from those of the state before, and where their copies are |
 //! | `differing` | where two maps differ that share what is the same |
 //! | `delayed` | which copies wait for their node to come back |
 //! | `deciders` | why a copy may go to a node, must wait, or must not |
@@ -51,6 +52,7 @@ mod change;
 mod change_aliases;
 mod change_auto_follow;
 mod change_following;
+mod changed_indices;
 mod check;
 mod check_aliases;
 mod cluster;
@@ -88,6 +90,7 @@ mod touched;
 pub use alias::{Alias, AliasAction, Aliases, RollOver};
 pub use auto_follow::{AutoFollow, AutoFollowChange};
 pub use change::Change;
+pub(crate) use changed_indices::ChangedIndices;
 pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};
 pub use dangling::{DanglingCopy, DanglingIndex, StoredIndex};

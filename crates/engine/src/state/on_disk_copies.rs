@@ -55,12 +55,15 @@ impl OnDiskCopies {
         self.0.get(uuid)?.get(&shard)
     }
 
-    /// The nodes that hold copies of each index, by its uuid.
-    pub fn by_index(&self) -> impl Iterator<Item = (&str, BTreeSet<String>)> {
-        self.0.iter().map(|(uuid, shards)| {
-            let nodes = shards.values().flat_map(Holders::keys).cloned().collect();
-            (uuid.as_str(), nodes)
-        })
+    /// The uuids of the indices that some node holds copies of.
+    pub fn indices(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The nodes that hold copies of an index.
+    pub fn nodes_of(&self, uuid: &str) -> BTreeSet<String> {
+        let shards = self.0.get(uuid).into_iter().flat_map(|shards| shards.values());
+        shards.flat_map(Holders::keys).cloned().collect()
     }
 
     pub fn insert(&mut self, uuid: &str, shard: u32, node: &str, allocation_id: String) {

@@ -1,12 +1,13 @@
 //! What is on each node, and which node is to be filled first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::{ClusterState, RecoverySource};
 use crate::settings::Settings;
 
 /// What is on a node.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeRecoveryCounts {
     /// Without those that are being moved away.
     pub copies: u32,
@@ -19,7 +20,7 @@ pub(super) struct NodeRecoveryCounts {
 }
 
 /// How many copies may come up on a node at a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub initial_primaries: u32,
     /// Peer recoveries that it receives, and as many that it sends.
@@ -31,10 +32,10 @@ pub(super) struct Limits {
 type FillRank = (u32, bool, usize);
 
 /// The counts of each present node. Built once a batch of events, and kept up to date while copies are placed.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecoveryCounts {
     /// Sorted.
-    names: Vec<String>,
+    names: Arc<Vec<String>>,
     counts: Vec<NodeRecoveryCounts>,
     limits: Limits,
     /// For primaries that come up, and for replicas.
@@ -42,21 +43,26 @@ pub(super) struct RecoveryCounts {
 }
 
 impl RecoveryCounts {
+    /// Looks at every copy.
     pub fn of(state: &ClusterState, settings: &Settings) -> Self {
         let names: Vec<String> = state.present.iter().cloned().collect();
         let mut counts = RecoveryCounts {
             counts: vec![NodeRecoveryCounts::default(); names.len()],
-            names,
+            names: Arc::new(names),
             limits: Limits {
                 initial_primaries: settings.node_initial_primaries_recoveries(),
                 recoveries: settings.node_concurrent_recoveries(),
             },
             orders: Default::default(),
         };
+        let names = counts.names.clone();
+        // Nothing iterates over it, so that it need not be ordered.
+        let numbers: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
         for (_, _, shard) in state.shards() {
             for copy in shard.assigned().filter(|copy| !copy.is_relocating()) {
-                let node = copy.node.as_deref().unwrap_or_default();
-                counts.count(node, copy.recovery(), |number| *number += 1);
+                let number = |node: &str| numbers.get(node).copied();
+                let on = copy.node.as_deref().and_then(number);
+                counts.count(on, copy.recovery(), number, |count| *count += 1);
             }
         }
         for number in 0..counts.names.len() {
@@ -84,19 +90,25 @@ impl RecoveryCounts {
                 self.orders[usize::from(primaries)].remove(&rank);
             }
         }
-        self.count(node, recovery, step);
+        let names = self.names.clone();
+        self.count(number, recovery, |node| number_of(&names, node), step);
         if let Some(number) = number {
             self.insert_rank(number);
         }
     }
 
-    fn count(&mut self, node: &str, recovery: Option<&RecoverySource>, step: fn(&mut u32)) {
-        if let Some(source) = recovery.and_then(RecoverySource::peer)
-            && let Some(source) = self.number(source)
-        {
+    /// Counts a copy on the node of this number, where it is there.
+    fn count(
+        &mut self,
+        on: Option<usize>,
+        recovery: Option<&RecoverySource>,
+        number: impl Fn(&str) -> Option<usize>,
+        step: fn(&mut u32),
+    ) {
+        if let Some(source) = recovery.and_then(RecoverySource::peer).and_then(number) {
             step(&mut self.counts[source].outgoing);
         }
-        let Some(number) = self.number(node) else { return };
+        let Some(number) = on else { return };
         let on_node = &mut self.counts[number];
         step(&mut on_node.copies);
         match recovery {
@@ -107,7 +119,7 @@ impl RecoveryCounts {
     }
 
     fn number(&self, node: &str) -> Option<usize> {
-        self.names.binary_search_by(|name| name.as_str().cmp(node)).ok()
+        number_of(&self.names, node)
     }
 
     fn rank(&self, number: usize, primaries: bool) -> FillRank {
@@ -165,6 +177,10 @@ impl RecoveryCounts {
         .flatten()
         .map(|(_, _, number)| self.names[*number].as_str())
     }
+}
+
+fn number_of(names: &[String], node: &str) -> Option<usize> {
+    names.binary_search_by(|name| name.as_str().cmp(node)).ok()
 }
 
 #[cfg(test)]

@@ -45,15 +45,23 @@ impl World {
         hosts.entry(name.to_owned()).or_insert_with(new).clone()
     }
 
-    /// Polls tasks until none is awake.
-    #[inline]
-    pub(crate) fn run_ready(&self) {
-        self.executor.run_ready();
+    /// Polls tasks and lets events happen, one after another, until `is_done` says so between two events; answers
+    /// whether that came before the last event. Takes no type of its caller's, so that it is compiled in this crate, with
+    /// its optimization.
+    pub(crate) fn run_until(&self, is_done: &dyn Fn() -> bool) -> bool {
+        loop {
+            self.executor.run_ready();
+            if is_done() {
+                return true;
+            }
+            if !self.step() {
+                return false;
+            }
+        }
     }
 
     /// Moves time to the next event and lets it happen; answers whether there was one.
-    #[inline]
-    pub(crate) fn step(&self) -> bool {
+    fn step(&self) -> bool {
         let Some(event) = self.events.next() else { return false };
         match event {
             Event::Wake(host, waker) => {
