@@ -131,8 +131,20 @@ impl Diagnostic {
             let blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
             span.start = text.split_inclusive('\n').take_while(blank).map(str::len).sum();
         }
-        Diagnostic::new(origin, text, span, in_our_words(error.message()))
+        let said = match error.message().starts_with("string values must be quoted") {
+            true => in_quotes(text, span.clone()),
+            false => in_our_words(error.message()),
+        };
+        Diagnostic::new(origin, text, span, said)
     }
+}
+
+/// What to write in place of a text without quotes, with its key where that stands before it.
+fn in_quotes(text: &str, span: Range<usize>) -> String {
+    let before = text.get(..span.start).unwrap_or_default();
+    let before = before.rsplit('\n').next().unwrap_or_default().trim_start();
+    let key = if before.trim_end().ends_with('=') { before } else { "" };
+    format!("a text stands in quotes; write {key}\"{}\"", text.get(span).unwrap_or_default().trim())
 }
 
 /// The part of a line around a column, and how many characters of the line its text no longer has on the left.

@@ -4,6 +4,7 @@
 //! only differences of counters mean anything, and only as long as the node does not restart.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +28,9 @@ pub struct Observation {
     pub settings: Option<BTreeMap<String, Setting>>,
     /// `max_restore_bytes_per_sec` of the repositories that restores read, where it is set; only looks that asked.
     pub restore_limits: BTreeMap<String, String>,
-    /// Copies that are on no node or coming up.
-    pub waiting: Vec<WaitingCopy>,
+    /// Copies that are on no node or coming up. Of a large cluster they are many, and one look after another has the
+    /// same until they are asked for again.
+    pub waiting: Arc<[WaitingCopy]>,
     /// Shards that follow another cluster.
     pub followers: Vec<Follower>,
     /// Other clusters that this one knows.
@@ -43,6 +45,17 @@ pub struct Observation {
     pub gaps: Vec<Gap>,
     /// What this look cost.
     pub cost: Cost,
+}
+
+impl Observation {
+    /// The node of this name, if it answered. Nodes are in the order of their names where they were read from a
+    /// cluster; whoever made them up may have another order.
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        match self.nodes.binary_search_by(|node| node.name.as_str().cmp(name)) {
+            Ok(at) => Some(&self.nodes[at]),
+            Err(_) => self.nodes.iter().find(|node| node.name == name),
+        }
+    }
 }
 
 /// How long a node took to answer for itself.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper_util::rt::TokioIo;
@@ -20,6 +21,8 @@ use crate::Credentials;
 
 /// An answer larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// A head that says more is believed when the bytes come.
+const BELIEVED_BYTES_MAX: usize = 16 << 20;
 
 struct Open {
     send: SendRequest<Full<Bytes>>,
@@ -136,17 +139,28 @@ impl HttpClient {
             if unread { Failure::Unread(found) } else { Failure::Broken(found) }
         })?;
         let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), self.answer_bytes_max).collect().await;
-        let body = body.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                Failure::TooLarge(self.answer_bytes_max)
-            } else {
-                Failure::Broken(with_causes(&*error))
-            }
-        })?;
+        let body = whole(response.into_body(), self.answer_bytes_max).await?;
         let is_open = !open.send.is_closed();
-        Ok(((status, body.to_bytes()), is_open.then_some(open)))
+        Ok(((status, body), is_open.then_some(open)))
     }
+}
+
+/// A body in one buffer of the size that its head says: an answer of a large cluster has megabytes, and would have them
+/// twice if its pieces were joined at the end.
+async fn whole(body: Incoming, bytes_max: usize) -> Result<Bytes, Failure> {
+    let said = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = Vec::with_capacity(said.min(bytes_max).min(BELIEVED_BYTES_MAX));
+    let mut body = Limited::new(body, bytes_max);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+            true => Failure::TooLarge(bytes_max),
+            false => Failure::Broken(with_causes(&*error)),
+        })?;
+        if let Some(data) = frame.data_ref() {
+            whole.extend_from_slice(data);
+        }
+    }
+    Ok(Bytes::from(whole))
 }
 
 /// An error with its causes: hyper's own text says only where it happened.
@@ -167,7 +181,6 @@ mod tests {
     use std::rc::Rc;
     use std::time::Duration;
 
-    use hyper::body::Incoming;
     use hyper::server::conn::http1;
     use hyper::service::service_fn;
     use hyper::{Request, Response};

@@ -6,6 +6,7 @@
 //! the observation fail.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use record::observation::{
     Cost, Follower, Gap, Health, Identity, Node, Observation, Recovery, Remote, RoundTrip, Scope,
@@ -61,7 +62,7 @@ pub struct Sampler {
     measured: BTreeSet<(String, String)>,
     /// Recoveries that were active in the last observation.
     active: Vec<Recovery>,
-    waiting: Vec<WaitingCopy>,
+    waiting: Arc<[WaitingCopy]>,
     /// The counts of waiting copies for which `waiting` was asked.
     counted: Option<(Option<u64>, Option<u64>)>,
     has_remotes: bool,
@@ -108,7 +109,7 @@ impl Sampler {
             settings: None,
             measured: BTreeSet::new(),
             active: Vec::new(),
-            waiting: Vec::new(),
+            waiting: Arc::default(),
             counted: None,
             gaps,
         })
@@ -197,8 +198,7 @@ impl Sampler {
         }
     }
 
-    fn with_cores(&self, answer: &Value) -> Vec<Node> {
-        let mut nodes = parse::nodes(answer);
+    fn with_cores(&self, mut nodes: Vec<Node>) -> Vec<Node> {
         for node in &mut nodes {
             node.cores = self.cores.get(&node.id).copied();
         }
@@ -288,10 +288,10 @@ impl Sampler {
                 parse::INDEX_METRICS,
                 parse::FILTER
             );
-            match self.client.get(&path).await {
+            match self.client.read::<parse::Nodes>(&path).await {
                 Ok(answer) => {
                     self.gaps.remove("/_nodes/stats");
-                    return Ok(self.with_cores(&answer));
+                    return Ok(self.with_cores(answer.nodes));
                 }
                 Err(Error::Refused { status: 400, reason, .. }) if self.drop_metric(&reason) => {}
                 Err(error) => {
@@ -388,13 +388,13 @@ impl Sampler {
         health: Option<&Health>,
         slow: bool,
         now: Time,
-    ) -> Result<Vec<WaitingCopy>, Error> {
-        let Some(health) = health else { return Ok(Vec::new()) };
+    ) -> Result<Arc<[WaitingCopy]>, Error> {
+        let Some(health) = health else { return Ok(Arc::default()) };
         let counts = (health.unassigned, health.initializing);
         if counts == (Some(0), Some(0)) {
-            self.waiting.clear();
+            self.waiting = Arc::default();
             self.counted = None;
-            return Ok(Vec::new());
+            return Ok(Arc::default());
         }
         let is_changed = self.counted.is_none()
             || (self.counted != Some(counts) && self.pacing.is_due(Question::Waiting, now));
@@ -402,26 +402,25 @@ impl Sampler {
             self.pacing.ask(Question::Waiting, now);
             let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
             let answer: Option<parse::Waiting> = self.read("/_cat/shards", &path).await?;
-            self.waiting = answer.unwrap_or_default().0;
+            let mut waiting = answer.unwrap_or_default().0;
             self.counted = Some(counts);
-            let mut unassigned: Vec<usize> = (0..self.waiting.len())
-                .filter(|index| self.waiting[*index].state == "UNASSIGNED")
-                .collect();
+            let mut unassigned: Vec<&mut WaitingCopy> =
+                waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
             // Primaries first: replicas mostly wait for theirs.
-            unassigned.sort_by_key(|index| !self.waiting[*index].primary);
-            for index in unassigned.into_iter().take(EXPLAINED_MAX) {
-                self.explain(index).await?;
+            unassigned.sort_by_key(|copy| !copy.primary);
+            for copy in unassigned.into_iter().take(EXPLAINED_MAX) {
+                self.explain(copy).await?;
             }
+            self.waiting = waiting.into();
         }
         Ok(self.waiting.clone())
     }
 
-    async fn explain(&mut self, index: usize) -> Result<(), Error> {
-        let copy = &self.waiting[index];
+    async fn explain(&mut self, copy: &mut WaitingCopy) -> Result<(), Error> {
         let body = json!({"index": copy.index, "shard": copy.shard, "primary": copy.primary});
         let path = "/_cluster/allocation/explain";
         match self.client.ask("POST", path, &body).await {
-            Ok(answer) => parse::explain_into(&mut self.waiting[index], &answer),
+            Ok(answer) => parse::explain_into(copy, &answer),
             // It was assigned in the meantime.
             Err(Error::Refused { status: 400 | 404, .. }) => {}
             Err(error) => self.lose(path, error)?,

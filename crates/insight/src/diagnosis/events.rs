@@ -2,6 +2,7 @@
 //! that became yellow, recoveries that began and ended, and another verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use record::observation::{Observation, Recovery, Scope, Setting, WaitingCopy};
 use record::units::{parse_size, parse_throttle, show_bytes, show_seconds};
@@ -57,6 +58,8 @@ pub struct EventFinder {
     settings: Option<BTreeMap<String, Setting>>,
     status: Option<String>,
     indices: Option<BTreeMap<String, Lack>>,
+    /// The list from which that was told.
+    waiting: Arc<[WaitingCopy]>,
     recoveries: Option<BTreeSet<String>>,
     /// What held when it was last said, and what has held since for how many looks.
     verdict: Option<String>,
@@ -129,6 +132,10 @@ impl EventFinder {
             let sentence = format!("health went from {before} to {}", health.status);
             found.push(Event::new(Topic::Health, sentence));
         }
+        if self.indices.is_some() && Arc::ptr_eq(&self.waiting, &look.waiting) {
+            return;
+        }
+        self.waiting = look.waiting.clone();
         let now = lacking(&look.waiting);
         if let Some(before) = &self.indices {
             let worse = now

@@ -137,11 +137,10 @@ fn by_count(series: &Series<'_>) -> Option<TimeToGreen> {
 fn needed<'p>(last: &Observation, paces: &'p [Pace]) -> Vec<&'p Pace> {
     let copies = |pace: &&Pace| !matches!(pace.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE");
     let active: Vec<&Pace> = paces.iter().filter(|pace| !pace.ended).filter(copies).collect();
+    let coming: Vec<_> = last.waiting.iter().filter(|copy| copy.state == "INITIALIZING").collect();
     let is_missing = |pace: &&Pace| {
-        last.waiting.iter().any(|copy| {
-            copy.state == "INITIALIZING"
-                && (&copy.index, copy.shard) == (&pace.index, pace.shard)
-                && copy.node == pace.target
+        coming.iter().any(|copy| {
+            (&copy.index, copy.shard) == (&pace.index, pace.shard) && copy.node == pace.target
         })
     };
     let missing: Vec<&Pace> = active.iter().copied().filter(|pace| is_missing(pace)).collect();

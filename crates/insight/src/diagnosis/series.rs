@@ -144,7 +144,7 @@ impl<'a> Series<'a> {
     pub(crate) fn node(&self, name: &str) -> Option<NodeSpan<'a>> {
         let mut steps: Vec<(f64, &'a Node)> = Vec::new();
         for (t_ms, look) in &self.looks {
-            let Some(node) = look.nodes.iter().find(|node| node.name == name) else { continue };
+            let Some(node) = look.node(name) else { continue };
             // A node that started again counts from zero. Not every look asks for both of these.
             let fell = |counter: fn(&Node) -> Option<u64>| {
                 let before = steps.iter().rev().find_map(|(_, before)| counter(before));

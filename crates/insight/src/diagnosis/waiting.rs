@@ -1,6 +1,6 @@
 //! Copies that wait, by what they wait for, for the judges of their causes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use record::observation::{Observation, WaitingCopy};
 use record::units::show_seconds;
@@ -120,10 +120,16 @@ pub(crate) fn waiting<'s, 'a>(
 ) -> Vec<Waiting<'s, 'a>> {
     let Some(((_, last), earlier)) = series.looks().split_last() else { return Vec::new() };
     // A copy that waits only in the last look has hardly begun to: it counts once it was seen twice.
-    let before: Vec<&WaitingCopy> = earlier.iter().flat_map(|(_, look)| &look.waiting).collect();
-    let is_old = |copy: &&WaitingCopy| before.iter().any(|other| is_same(other, copy));
+    let unassigned = || last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
+    let mut new: HashSet<_> = unassigned().map(identity).collect();
+    for copy in earlier.iter().rev().flat_map(|(_, look)| look.waiting.iter()) {
+        if new.is_empty() {
+            break;
+        }
+        new.remove(&identity(copy));
+    }
     let unassigned: Vec<&WaitingCopy> =
-        last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED").filter(is_old).collect();
+        unassigned().filter(|copy| !new.contains(&identity(copy))).collect();
     let mut groups: BTreeMap<Need, Vec<&WaitingCopy>> = BTreeMap::new();
     for copy in unassigned.iter().filter(|copy| copy.can_allocate.is_some()) {
         groups.entry(need(copy)).or_default().push(copy);
@@ -135,8 +141,8 @@ pub(crate) fn waiting<'s, 'a>(
         .collect()
 }
 
-fn is_same(a: &WaitingCopy, b: &WaitingCopy) -> bool {
-    (&a.index, a.shard, a.primary) == (&b.index, b.shard, b.primary)
+fn identity(copy: &WaitingCopy) -> (&str, u32, bool) {
+    (&copy.index, copy.shard, copy.primary)
 }
 
 fn need(copy: &WaitingCopy) -> Need {

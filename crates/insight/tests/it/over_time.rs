@@ -33,7 +33,7 @@ fn look(s: u64, unassigned: u64) -> Observation {
         }),
         nodes: vec![node("a", s), node("b", s)],
         recoveries: vec![recovery("logs", s, 40 * MB)],
-        waiting,
+        waiting: waiting.into(),
         ..Observation::default()
     }
 }
@@ -85,7 +85,7 @@ fn many_small_copies_are_reckoned_by_their_number() {
             let mut look = look(s, 100 - came_a_s * s);
             let name = format!("logs-{s}");
             look.recoveries = vec![Recovery { start_ms: Some(s), ..recovery(&name, 0, 0) }];
-            look.waiting.clear();
+            look.waiting = [].into();
             look
         };
         green(&(0..=9).map(small).collect::<Vec<_>>())
@@ -112,11 +112,12 @@ fn what_cannot_be_told_is_unknown() {
     assert_eq!(all(|look| look.health.as_mut().unwrap().status = "green".into()), TimeToGreen::Now);
     let blocked = |look: &mut Observation| {
         look.health.as_mut().unwrap().unassigned = Some(1);
-        look.waiting.push(WaitingCopy {
+        let blocked = WaitingCopy {
             can_allocate: Some("no".into()),
             explanation: Some("cluster.routing.allocation.enable is none".into()),
             ..copy("other", "UNASSIGNED", None)
-        });
+        };
+        look.waiting = look.waiting.iter().cloned().chain([blocked]).collect();
     };
     unknown(&all(blocked), "not before this is lifted");
 }
@@ -206,7 +207,7 @@ fn settings_that_a_user_changes_are_told_with_both_values() {
 fn health_and_recoveries_are_told() {
     let mut green = look(0, 0);
     green.health.as_mut().unwrap().status = "green".into();
-    (green.waiting, green.recoveries) = (vec![], vec![]);
+    (green.waiting, green.recoveries) = ([].into(), vec![]);
     let began = happened(&green, &look(1, 0));
     assert_eq!(
         began,

@@ -88,7 +88,7 @@ impl Model {
         recovery.recovered_bytes = Some(self.done as u64);
         recovery.total_bytes = Some(self.bytes as u64);
         if self.queue {
-            look.waiting = vec![waiting()];
+            look.waiting = [waiting()].into();
         }
         if self.done >= self.bytes {
             (recovery.ended, recovery.stage) = (true, "DONE".to_owned());

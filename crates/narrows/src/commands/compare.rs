@@ -14,7 +14,7 @@ use crate::{runs, terminal};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The runs: ids, directories, or "last". The others are compared with the first.
-    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
     which: Vec<String>,
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
@@ -47,6 +47,12 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if let [alone] = args.which.as_slice() {
+        let text = format!(
+            "{alone} is compared with nothing; write narrows compare {alone} RUN (`narrows runs` lists the others)"
+        );
+        return Err(Usage(text).into());
+    }
     let dirs: Vec<PathBuf> = (args.which.iter())
         .map(|which| runs::find(&args.runs, which))
         .collect::<anyhow::Result<_>>()?;

@@ -1,5 +1,6 @@
 //! Reaching a cluster that we did not start.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -94,7 +95,15 @@ impl ConnectArgs {
 
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
 pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
-    Usage(error.to_string()).into()
+    let hint = match error {
+        clusters::Error::Connection { source, .. }
+            if source.kind() == ErrorKind::ConnectionRefused =>
+        {
+            "; nobody listens there: write where REST does, as http://HOST:9200"
+        }
+        _ => "",
+    };
+    Usage(format!("{error}{hint}")).into()
 }
 
 /// Connects, and says aloud what is not as safe as it could be.

@@ -28,7 +28,7 @@ impl History {
 
     pub(crate) fn push(&mut self, t_ms: f64, mut look: Observation) {
         // Settings and round trips come with every tenth look; with what is forgotten they would go too.
-        if look.settings.is_none() && self.looks.len() >= RECENT {
+        if !self.is_of_now && look.settings.is_none() && self.looks.len() >= RECENT {
             look.settings = self.looks.iter().rev().find_map(|(_, look)| look.settings.clone());
         }
         if look.round_trips.is_empty() {
@@ -44,7 +44,10 @@ impl History {
         }
         self.looks.push_back((t_ms, look));
         while self.is_of_now && self.looks.len() > self.recent_looks() {
-            self.looks.pop_front();
+            let forgotten = self.looks.pop_front().and_then(|(_, look)| look.settings);
+            if let Some((_, oldest)) = self.looks.front_mut() {
+                oldest.settings = oldest.settings.take().or(forgotten);
+            }
         }
     }
 

@@ -1,10 +1,11 @@
 //! A cluster that is watched: looked at again and again, whether it answers or not.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clusters::Error;
 use clusters::live::{Depth, Sampler};
-use insight::diagnosis::{Diagnosis, Event, EventFinder, Series, Topic, diagnose, node_paces};
+use insight::diagnosis::{Diagnosis, Event, EventFinder, Series, Topic, diagnose};
 use record::units::show_seconds;
 use report::screen::{Place, Trails, View};
 use world::{Env, Time};
@@ -24,7 +25,7 @@ pub(crate) struct Watching {
     recording: Option<Recording>,
     finder: EventFinder,
     trouble: Option<String>,
-    trails: Trails,
+    trails: Arc<Trails>,
     /// When the last look was answered.
     answered: Time,
 }
@@ -62,7 +63,7 @@ impl Watching {
             recording: None,
             finder: EventFinder::default(),
             trouble: None,
-            trails: Trails::default(),
+            trails: Arc::default(),
             answered: env.now(),
         })
     }
@@ -97,7 +98,7 @@ impl Watching {
         let looked = self.sampler.look(Depth::Light).await;
         let t_ms = self.t_s() * 1e3;
         let (was_in_trouble, since) = (self.trouble.is_some(), self.answered);
-        let mut events = Vec::new();
+        let (mut events, mut is_answered) = (Vec::new(), false);
         match looked {
             Ok(look) => {
                 self.trouble = None;
@@ -108,7 +109,7 @@ impl Watching {
                     events.push(Event::new(Topic::Reach, sentence));
                 }
                 self.history.push(t_ms, look);
-                self.trails.take(&node_paces(&self.history.recent()));
+                is_answered = true;
                 self.record(t_ms)?;
             }
             // Others would be locked out by an account that is asked with a wrong password every second; and what is
@@ -134,7 +135,11 @@ impl Watching {
         if let (None, Some(look)) = (&self.trouble, series.last()) {
             events.extend(self.finder.take(look, &diagnosis));
         }
-        let view = View::of(&series, &diagnosis, &place);
+        let mut view = View::of(&series, &diagnosis, &place);
+        if is_answered {
+            Arc::make_mut(&mut self.trails).take(&view.nodes);
+        }
+        view.trails = self.trails.clone();
         let (trouble, answered_s_ago) = (place.trouble, place.answered_s_ago);
         Ok(Seen { series, diagnosis, view, events, trouble, answered_s_ago })
     }
@@ -144,7 +149,8 @@ impl Watching {
             hosts: self.hosts.clone(),
             trouble: self.trouble.clone(),
             answered_s_ago: (self.env.now() - self.answered).as_secs_f64(),
-            trails: self.trails.clone(),
+            // Those of this look come once the view says what went through its nodes.
+            trails: Arc::default(),
             record: self.recording.as_ref().map(|recording| recording.dir().display().to_string()),
         }
     }

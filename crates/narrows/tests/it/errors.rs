@@ -63,7 +63,7 @@ const COMMANDS: &[Mistake] = &[
     typed("A misspelt published plan", "published remote-recvery", "\"remote-recovery\""),
     typed("No run yet", "show", "narrows run remote-recovery"),
     typed("A run that is not there", "report 2024", "give an id, a directory, or \"last\""),
-    typed("One run to compare", "compare last", "RUN"),
+    typed("One run to compare", "compare last", "narrows compare last RUN"),
     typed("Runs to compare that are not there", "compare 2024 2025", "give an id"),
     typed(
         "Two runs to explain",
@@ -85,7 +85,7 @@ const COMMANDS: &[Mistake] = &[
 ];
 
 const ADDRESSES: &[Mistake] = &[
-    typed("Nobody answers", "explain http://127.0.0.1:1", "127.0.0.1:1"),
+    typed("Nobody answers", "explain http://127.0.0.1:1", "http://HOST:9200"),
     typed("Another protocol", "explain ftp://es:21", "http://"),
     typed("TLS where there is none", "explain https://CLUSTER", "http://"),
     typed(
@@ -162,7 +162,7 @@ const PLANS: &[Mistake] = &[
     plan("A misspelt table", "[follower]", "[folower]", "\"follower\""),
     plan("No nodes", "[leader]\nnodes = 3\n", "[leader]\n", "nodes = 3"),
     plan("One pair of brackets too few", "[[index]]", "[index]", "[[index]]"),
-    plan("A value without quotes", LINK, "rtt = 100ms", "must be quoted"),
+    plan("A value without quotes", LINK, "rtt = 100ms", "write rtt = \"100ms\""),
     plan("A misspelt step", "\"recover\", ", "\"recovery\", ", "\"recover\""),
     plan(
         "Steps out of order",

@@ -19,6 +19,7 @@ mod hostile;
 mod live;
 mod live_target;
 mod manners;
+mod mentioned;
 mod opensearch_missing;
 mod probe;
 mod processes;

@@ -40,7 +40,7 @@ function drawFlow(flows, hidden, held, width) {
   const right = placed(targets);
   const height = Math.max(left.height, right.height, 40);
   const [x1, x2] = [side, width - side];
-  const tint = (flow) => held.find((one) => one.place === flow.source || one.place === flow.target)?.tint ?? "series-1";
+  const tint = (flow) => held.find((one) => [one.place, ...one.also].some((place) => place === flow.source || place === flow.target))?.tint ?? "series-1";
   const bands = drawn.map((flow) => {
     const from = left.places.get(flow.source);
     const to = right.places.get(flow.target);

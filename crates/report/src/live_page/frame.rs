@@ -63,6 +63,8 @@ struct Held {
     /// The colour of its limit.
     tint: &'static str,
     place: String,
+    /// Where the same holds besides: what one setting lifts everywhere is shown once.
+    also: Vec<String>,
     sentence: String,
     lift: Option<String>,
     action: Option<String>,
@@ -127,7 +129,8 @@ impl Frame {
         let mut flows = flows(&view.recoveries);
         let hidden = flows.split_off(flows.len().min(FLOWS_MAX));
         let rows = view.recoveries.iter().take(RECOVERIES_MAX).map(row);
-        let shown = &diagnosis.findings[..diagnosis.findings.len().min(HELD_MAX)];
+        let all = alike(&diagnosis.findings);
+        let shown = &all[..all.len().min(HELD_MAX)];
         Frame {
             at_ms,
             title: view.title.clone(),
@@ -144,8 +147,8 @@ impl Frame {
                 green: view.green.words(),
                 green_note: view.green.note().to_owned(),
             },
-            held: shown.iter().map(|finding| held(finding, view)).collect(),
-            held_more: diagnosis.findings.len() - shown.len(),
+            held: shown.iter().map(|(finding, also)| held(finding, also, view)).collect(),
+            held_more: all.len() - shown.len(),
             healthy: diagnosis.healthy.iter().take(WAITING_MAX).cloned().collect(),
             gaps: diagnosis.gaps.clone(),
             flows_more: More {
@@ -222,7 +225,25 @@ fn nodes(view: &View) -> Vec<NodeRow> {
     view.nodes.iter().map(row).collect()
 }
 
-fn held(finding: &Finding, view: &View) -> Held {
+/// Findings in their order, and with each the places of later ones of its class that the same setting lifts.
+fn alike(findings: &[Finding]) -> Vec<(&Finding, Vec<&str>)> {
+    let mut all: Vec<(&Finding, Vec<&str>)> = Vec::new();
+    for finding in findings {
+        let own = setting(finding);
+        let is_alike = |one: &Finding| one.class == finding.class && setting(one) == own;
+        match all.iter_mut().find(|(one, _)| own.is_some() && is_alike(one)) {
+            Some((_, also)) => also.push(&finding.place),
+            None => all.push((finding, Vec::new())),
+        }
+    }
+    all
+}
+
+fn setting(finding: &Finding) -> Option<&str> {
+    finding.lift.as_ref()?.setting.as_deref()
+}
+
+fn held(finding: &Finding, also: &[&str], view: &View) -> Held {
     // The same words as on the screen.
     let lift = view.found.iter().find(|found| found.sentence == finding.sentence);
     let mut ruled_out: Vec<_> = finding.ruled_out.iter().collect();
@@ -236,6 +257,7 @@ fn held(finding: &Finding, view: &View) -> Held {
         class: finding.class.label(),
         tint: tint(finding.class),
         place: finding.place.clone(),
+        also: also.iter().map(|place| (*place).to_owned()).collect(),
         sentence: finding.sentence.clone(),
         lift: lift.and_then(|found| found.lift.clone()),
         action: finding.lift.as_ref().map(|lift| lift.action.clone()),

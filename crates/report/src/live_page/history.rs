@@ -27,7 +27,7 @@ pub struct History {
 struct Kept {
     at_ms: u64,
     rate_bytes_per_s: f64,
-    packed: Vec<u8>,
+    packed: Box<[u8]>,
 }
 
 /// An event with its time, in milliseconds since 1970.
@@ -74,6 +74,8 @@ impl History {
         }
         // Compressing what is in memory does not fail; a frame that it failed for could merely not be had again.
         if let Ok(packed) = zstd::bulk::compress(text.as_bytes(), LEVEL) {
+            // It has the room of the whole frame until then.
+            let packed = packed.into_boxed_slice();
             self.frames.push_back(Kept { at_ms: frame.at_ms, rate_bytes_per_s, packed });
         }
         self.thin();
@@ -111,7 +113,7 @@ impl History {
     /// The frame that was kept nearest to a moment, as JSON; none before the first look.
     pub fn at(&self, at_ms: u64) -> Option<String> {
         let nearest = self.frames.iter().min_by_key(|kept| kept.at_ms.abs_diff(at_ms))?;
-        let bytes = zstd::stream::decode_all(nearest.packed.as_slice()).ok()?;
+        let bytes = zstd::stream::decode_all(&*nearest.packed).ok()?;
         String::from_utf8(bytes).ok()
     }
 }

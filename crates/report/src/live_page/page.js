@@ -94,7 +94,8 @@ function paint() {
     draw("path", { class: kind, d: "M0,5H34" })), words);
   byId("legend").hidden = small.charts.length === 0;
   show(byId("legend"), key("into", "into the node"), key("outof", "out of it"),
-    `each chart up to ${rate(small.max * 1e3)}`, small.hidden > 0 && `and ${small.hidden} more nodes`);
+    el("span", {}, `each chart up to ${rate(small.max * 1e3)}`),
+    small.hidden > 0 && el("span", {}, `${small.hidden} more nodes are not drawn`));
   show(byId("small"), ...small.charts);
   show(byId("recoveries"), ...drawRecoveries(frame));
   show(byId("waiting"), ...(frame.waiting.length ? lines(frame.waiting, frame.waiting_more) : [none("No copy waits for a node.")]));

@@ -1,4 +1,6 @@
 // What holds, as sentences; what they rest on is folded away.
+const ALSO_MAX = 4;
+
 function pairs(list) {
   return el("dl", {}, ...list.filter(([, words]) => words).flatMap(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]));
 }
@@ -11,6 +13,8 @@ function drawFinding(held) {
   return el("article", { class: `finding ${held.tint}`, "data-key": `${held.class} ${held.place}` },
     el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${Math.round(held.strength * 100)} %`)),
     el("p", { class: "says" }, held.sentence),
+    held.also.length > 0 && el("p", { class: "also" }, "The same at ", held.also.slice(0, ALSO_MAX).join(", "),
+      held.also.length > ALSO_MAX && ` and ${held.also.length - ALSO_MAX} more`),
     held.lift && el("p", { class: "lift" }, `→ ${held.lift}`),
     el("details", { class: "evidence" }, el("summary", {}, "Evidence, and how to lift it"),
       pairs([["holds", subjects], ...evidence, ["do", held.action], ["how", how], ["gain", held.gain], ["next", held.next], ["doubt", held.doubt]])),

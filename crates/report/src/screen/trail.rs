@@ -21,9 +21,11 @@ impl Trails {
         for node in nodes {
             self.nodes.entry(node.name.clone()).or_default();
         }
+        let by_name: BTreeMap<&str, &NodePace> =
+            nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         for (name, rates) in &mut self.nodes {
-            let node = nodes.iter().find(|node| node.name == *name && !node.gone);
-            let rate = |node: &NodePace| {
+            let node = by_name.get(name.as_str()).filter(|node| !node.gone);
+            let rate = |node: &&NodePace| {
                 node.rx_bytes_per_s.unwrap_or(0.0) + node.tx_bytes_per_s.unwrap_or(0.0)
             };
             rates.push_back(node.map_or(0.0, rate));
@@ -32,7 +34,7 @@ impl Trails {
             }
         }
         self.nodes.retain(|name, rates| {
-            nodes.iter().any(|node| node.name == *name) || rates.iter().any(|rate| *rate > 0.0)
+            by_name.contains_key(name.as_str()) || rates.iter().any(|rate| *rate > 0.0)
         });
     }
 

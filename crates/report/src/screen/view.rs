@@ -1,5 +1,7 @@
 //! What is shown of a live cluster.
 
+use std::sync::Arc;
+
 use insight::diagnosis::{
     Diagnosis, Finding, NodePace, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
 };
@@ -21,7 +23,7 @@ pub struct Place {
     /// Where it is recorded, if it is.
     pub record: Option<String>,
     /// What went through the nodes before.
-    pub trails: Trails,
+    pub trails: Arc<Trails>,
 }
 
 /// One moment of a cluster, ready to be shown.
@@ -44,7 +46,7 @@ pub struct View {
     /// Nodes by name.
     pub nodes: Vec<NodePace>,
     /// What went through them lately.
-    pub trails: Trails,
+    pub trails: Arc<Trails>,
     /// A line for each follower.
     pub followers: Vec<String>,
     /// A line for each waiting copy.

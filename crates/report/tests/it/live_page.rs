@@ -102,6 +102,10 @@ fn lists_are_cut_and_counted() {
     let flows = frame["flows"].as_array().unwrap().len();
     assert_eq!(frame["flows_more"]["count"], 150 - flows);
     assert_eq!(frame["totals"]["active"], 150);
+    // One setting holds them all: it is said once, and of every node.
+    let held = frame["held"].as_array().unwrap();
+    assert_eq!((held.len(), &frame["held_more"]), (1, &0.into()), "{held:?}");
+    assert_eq!(held[0]["also"].as_array().unwrap().len(), 149);
     assert!(frame.to_string().len() < 150_000);
 }
 

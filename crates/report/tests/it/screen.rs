@@ -1,5 +1,7 @@
 //! The screen of `watch` as a terminal shows it.
 
+use std::sync::Arc;
+
 use insight::diagnosis::{Series, diagnose};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -132,7 +134,7 @@ fn what_went_through_nodes_is_a_line_where_there_is_room() {
     for rate in [1e6, 4e6, 8e6] {
         view.nodes.iter_mut().for_each(|node| node.rx_bytes_per_s = Some(rate));
         view.nodes.iter_mut().for_each(|node| node.tx_bytes_per_s = None);
-        view.trails.take(&view.nodes);
+        Arc::make_mut(&mut view.trails).take(&view.nodes);
     }
     let line = |width: u16, begins: &str| {
         let screen = shown(&view, width, 24);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use record::observation::{Decision, WaitingCopy};
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -42,21 +42,38 @@ impl<'de> Visitor<'de> for Rows {
 }
 
 /// What is read of a row.
-#[derive(Default, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
+#[derive(Default)]
 struct Row<'a> {
     state: Cell<'a>,
     index: Cell<'a>,
     shard: Cell<'a>,
     prirep: Cell<'a>,
-    #[serde(rename = "unassigned.reason")]
     reason: Cell<'a>,
     node: Cell<'a>,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Column {
+    State,
+    Index,
+    Shard,
+    Prirep,
+    #[serde(rename = "unassigned.reason")]
+    Reason,
+    Node,
+    #[serde(other)]
+    Other,
+}
+
 impl Row<'_> {
+    /// Whether its state is known, and is none that waits.
+    fn has_started(&self) -> bool {
+        !matches!(&*self.state.0, "" | "UNASSIGNED" | "INITIALIZING")
+    }
+
     fn waiting(self) -> Option<WaitingCopy> {
-        if self.state.0 != "UNASSIGNED" && self.state.0 != "INITIALIZING" {
+        if self.state.0.is_empty() || self.has_started() {
             return None;
         }
         Some(WaitingCopy {
@@ -68,6 +85,46 @@ impl Row<'_> {
             node: self.node.text(),
             ..WaitingCopy::default()
         })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
+    fn deserialize<D: Deserializer<'de>>(row: D) -> Result<Self, D::Error> {
+        row.deserialize_map(Columns)
+    }
+}
+
+struct Columns;
+
+impl<'de> Visitor<'de> for Columns {
+    type Value = Row<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a copy, column by column")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut columns: A) -> Result<Self::Value, A::Error> {
+        let mut row = Row::default();
+        while let Some(column) = columns.next_key::<Column>()? {
+            let cell = match column {
+                Column::State => &mut row.state,
+                Column::Index => &mut row.index,
+                Column::Shard => &mut row.shard,
+                Column::Prirep => &mut row.prirep,
+                Column::Reason => &mut row.reason,
+                Column::Node => &mut row.node,
+                Column::Other => {
+                    columns.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            *cell = columns.next_value()?;
+            if row.has_started() {
+                // Nearly every row: what follows is passed over.
+                while columns.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            }
+        }
+        Ok(row)
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use followers::{
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
 pub(crate) use node_times::{NodeTimes, node_times};
-pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, cores, names, nodes};
+pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
 pub(crate) use recovery::{recoveries, restore_limit};
 
 use serde_json::{Map, Value};
@@ -110,7 +110,8 @@ mod tests {
         explain_into(&mut copy, value);
         let _ = (identity(value), health(value), settings(value), remotes(value));
         let _ = serde_json::from_value::<Waiting>(value.clone());
-        let _ = (ccr(value), replication(value), nodes(value), cores(value), names(value));
+        let _ = serde_json::from_value::<Nodes>(value.clone());
+        let _ = (ccr(value), replication(value), cores(value), names(value));
         let _ = (
             inventory_nodes(value),
             inventory_copies(value),

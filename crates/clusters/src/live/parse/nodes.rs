@@ -1,8 +1,11 @@
 //! `_nodes/stats` and `_nodes/os`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use record::observation::{Node, Selection};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{count, count_at, entries, sum, text_at};
@@ -28,12 +31,37 @@ pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.p
     nodes.*.indices.search.query_total,nodes.*.indices.merges.total_throttled_time_in_millis,\
     nodes.*.adaptive_selection";
 
-/// Every node of an answer, by name.
-pub(crate) fn nodes(answer: &Value) -> Vec<Node> {
-    let mut all: Vec<Node> =
-        entries(answer.get("nodes")).map(|(id, value)| node(id, value)).collect();
+/// Every node of `_nodes/stats`, by name. Nodes are read one by one: what a large cluster tells of all of them takes
+/// many times the memory of what is kept.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Nodes {
+    #[serde(deserialize_with = "one_by_one")]
+    pub(crate) nodes: Vec<Node>,
+}
+
+fn one_by_one<'de, D: Deserializer<'de>>(nodes: D) -> Result<Vec<Node>, D::Error> {
+    let mut all = nodes.deserialize_map(ById)?;
     all.sort_by(|a, b| a.name.cmp(&b.name));
-    all
+    Ok(all)
+}
+
+struct ById;
+
+impl<'de> Visitor<'de> for ById {
+    type Value = Vec<Node>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nodes by their ids")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut nodes: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some((id, value)) = nodes.next_entry::<String, Value>()? {
+            all.push(node(&id, &value));
+        }
+        Ok(all)
+    }
 }
 
 /// Cores by node id, from `_nodes/os`.
@@ -118,8 +146,8 @@ mod tests {
 
     #[test]
     fn reads_what_is_there_and_makes_up_nothing() {
-        let answer = serde_json::from_str(include_str!("samples/nodes_stats.json")).unwrap();
-        let found = nodes(&answer);
+        let nodes = |answer: &str| serde_json::from_str::<Nodes>(answer).unwrap().nodes;
+        let found = nodes(include_str!("samples/nodes_stats.json"));
         let [node] = &found[..] else { panic!("{found:?}") };
         assert_eq!(
             (node.name.as_str(), node.gc_ms, node.os_cpu_percent),
@@ -128,7 +156,7 @@ mod tests {
         assert_eq!((node.io_time_ms, node.throttle_ms), (Some(300), Some(1200)));
         assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
         assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));
-        let bare = nodes(&json!({ "nodes": { "n": {} } }));
+        let bare = nodes(r#"{"nodes": {"n": {}}}"#);
         assert_eq!(bare, [Node { id: "n".into(), name: "n".into(), ..Node::default() }]);
         assert_eq!(cores(&json!({"nodes": {"a": {"os": {"allocated_processors": 8}}}}))["a"], 8);
     }

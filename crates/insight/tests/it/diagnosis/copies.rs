@@ -26,14 +26,15 @@ fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy 
 fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     let queue =
         || waiting("throttled", &[("a", "same_shard", "NO"), ("b", "throttling", "THROTTLE")]);
-    let idle = looks(|_| Observation { recoveries: vec![], waiting: vec![queue()], ..case(0, 0) });
+    let idle =
+        looks(|_| Observation { recoveries: vec![], waiting: [queue()].into(), ..case(0, 0) });
     let finding = only(&idle);
     assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationSlots, "b"));
     assert!(finding.strength > 0.8 && finding.gain.is_some());
     let throttled = looks(|s| {
         let mut look = case(s, LIMIT);
         look.recoveries[0].target_throttle_ms = Some(s * 900);
-        look.waiting = vec![queue()];
+        look.waiting = [queue()].into();
         look
     });
     let diagnosis = judge(&throttled);
@@ -60,7 +61,7 @@ fn a_block_names_its_decider_and_what_to_do() {
     ] {
         let looks = looks(|_| Observation {
             recoveries: vec![],
-            waiting: vec![waiting("no", decisions)],
+            waiting: [waiting("no", decisions)].into(),
             ..case(0, 0)
         });
         let finding = only(&looks);
@@ -102,7 +103,7 @@ fn what_is_about_to_be_placed_is_no_finding() {
     for can_allocate in ["yes", "awaiting_info", "allocation_delayed"] {
         let looks = looks(|_| Observation {
             recoveries: vec![],
-            waiting: vec![waiting(can_allocate, &[])],
+            waiting: [waiting(can_allocate, &[])].into(),
             ..case(0, 0)
         });
         assert!(judge(&looks).findings.is_empty());
@@ -110,7 +111,7 @@ fn what_is_about_to_be_placed_is_no_finding() {
     // Nor is what has only just begun to wait.
     let looks = looks(|s| {
         let copies = if s == 10 { vec![waiting("no", &[("a", "filter", "NO")])] } else { vec![] };
-        Observation { recoveries: vec![], waiting: copies, ..case(s, 0) }
+        Observation { recoveries: vec![], waiting: copies.into(), ..case(s, 0) }
     });
     assert!(judge(&looks).findings.is_empty());
 }

@@ -322,6 +322,11 @@ fn steps_are_whole_and_in_order() {
         step("[\"recover\", \"verify\"]"),
         "my.toml:7:9: the step \"start\" is missing; write steps = [\"start\", \"index\", \"recover\", \"verify\"]"
     );
+    // A mistake elsewhere hides none of this.
+    let text = TEXT.replacen("\"index\", \"recover\"", "\"recover\", \"index\"", 1);
+    let both = resolve(&text.replacen("rtt = \"100ms\"", "rtt = 50", 1), 1.0, check).unwrap_err();
+    let both = both.to_string();
+    assert!(both.contains("comes before") && both.contains("rtt = \"50ms\""), "{both}");
     let none = step("[\"start\", \"index\"]");
     assert!(none.starts_with("my.toml:7:9: no step measures anything; add recover"), "{none}");
 }
