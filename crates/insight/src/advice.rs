@@ -1,6 +1,6 @@
-//! What would make a variant of a run faster: the setting or the action that lifts what held it, what that should bring,
-//! and the evidence for both, out of the record alone. Where another variant of the run differs in that setting alone,
-//! what it brought is said, too: that is measured.
+//! What would make a variant of a run faster: the setting or the action that lifts what held it, what that should
+//! bring, and the evidence for both, out of the record alone. Where another variant of the run differs in that setting
+//! alone, what it brought is said, too: that is measured.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +27,7 @@ const RAISE_SLOTS: u64 = 2;
 
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const SLOTS_DEFAULT: &str = "2";
+const REPOSITORY: &str = "repository.max_restore_bytes_per_sec";
 const SCHEDULER: &str = "narrows.recovery.scheduler";
 
 /// Advice on one variant that finished.
@@ -143,6 +144,11 @@ impl Held<'_> {
             None if limit == Limit::Latency && self.is_around_files() => {
                 let action = "what precedes and follows the files takes the same round trips for few bytes and for many: \
                               fewer and larger shards, more of them side by side, or nodes that are nearer";
+                (Some(Lift::action(action)), self.at_most())
+            }
+            None if limit == Limit::Latency && self.knobs().chunks.is_none() => {
+                let action = "no setting says how much of a restore is in flight: restore more shards side by side, or from \
+                              a repository that is nearer";
                 (Some(Lift::action(action)), self.at_most())
             }
             None => (Some(Lift::action(&action(limit))), self.at_most()),
@@ -311,7 +317,7 @@ impl Held<'_> {
         let knobs = self.knobs();
         let chunks = knobs.chunks.map(|(name, ..)| name);
         let rules = [knobs.rate.map(|(name, _)| name), chunks, knobs.chunk.0];
-        for name in rules.into_iter().flatten().chain([SCHEDULER, SLOTS]) {
+        for name in rules.into_iter().flatten().chain([SCHEDULER, SLOTS, REPOSITORY]) {
             if let Some(value) = self.settings.get(name) {
                 evidence.push(Evidence::new("plan", name, value));
             }
@@ -465,6 +471,9 @@ mod tests {
         let (lift, gain) = lifted(&[], &ocean(), &figures(Some(Limit::Cpu), 0.5, 4e6));
         assert_eq!(lift.unwrap(), Lift::action("more cores, or less work on the node"));
         assert_eq!(gain.unwrap().factor, 2.0);
+        let restored =
+            lifted(&[(REPOSITORY, "0b")], &ocean(), &figures(Some(Limit::Latency), 0.5, 4e6));
+        assert!(restored.0.unwrap().action.contains("restore more shards side by side"));
         let unknown = lifted(&[], &ocean(), &figures(None, 0.0, 4e6));
         assert_eq!(unknown, (None, None));
     }

@@ -44,6 +44,8 @@ pub(crate) struct Elapsed {
     pub window_full_s: f64,
     /// Mean use of all cores of the busiest machine, by whatever runs there; none where no node says it.
     pub machine_cpu: Option<f64>,
+    /// Mean cores that all nodes together used.
+    pub nodes_cores: f64,
 }
 
 impl Elapsed {
@@ -54,7 +56,7 @@ impl Elapsed {
             return None;
         }
         let mut elapsed = Elapsed::default();
-        let (mut cpu_s, mut cpu_known_s) = (0.0, 0.0);
+        let (mut cpu_s, mut cpu_known_s, mut cores_s) = (0.0, 0.0, 0.0);
         for interval in intervals(trace) {
             let left_s = seconds - elapsed.total_s;
             let dt_s = interval.seconds.min(left_s);
@@ -65,9 +67,11 @@ impl Elapsed {
                 cpu_s += cpu * dt_s;
                 cpu_known_s += dt_s;
             }
+            cores_s += interval.cores * dt_s;
             elapsed.add(&interval, dt_s);
         }
         elapsed.machine_cpu = (cpu_known_s > 0.0).then(|| cpu_s / cpu_known_s);
+        elapsed.nodes_cores = cores_s / elapsed.total_s;
         (elapsed.total_s > 0.0).then_some(elapsed)
     }
 
@@ -98,6 +102,9 @@ impl Elapsed {
     /// Has the unexplained time charged to a limit that explains it.
     pub(crate) fn explain(&mut self, limit: Limit) {
         let seconds = std::mem::take(&mut self.unexplained_s);
+        if seconds <= 0.0 {
+            return;
+        }
         *self.limits.entry(limit).or_default() += seconds;
         *self.while_files.entry(limit).or_default() += seconds;
     }

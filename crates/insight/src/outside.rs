@@ -29,8 +29,8 @@ pub(crate) struct Seen {
     pub verdict: Verdict,
 }
 
-/// The account of the elapsed time; none where the nodes or their link were not started for the run: a link that somebody
-/// else owns tells nothing.
+/// The account of the elapsed time; none where the nodes or their link were not started for the run: a link that
+/// somebody else owns tells nothing.
 pub(crate) fn account(
     manifest: &Manifest,
     bounds: &Bounds,
@@ -141,18 +141,24 @@ fn because(
             "bytes were only travelling, and for {} of the time a connection's window was full",
             percent(account.window_full_s / account.total_s)
         ),
+        Limit::Latency if bounds.in_flight().is_none() => {
+            "bytes were only travelling; more of them in flight would have cost nothing".to_owned()
+        }
         Limit::LinkRate => {
             let files_s = account.stage_s(Stage::Files);
             format!("the link was full for {} of the time of files", percent(while_files / files_s))
         }
-        Limit::Cpu => match (account.machine_cpu, &bounds.busiest) {
-            (Some(all), Some((node, cores))) => format!(
-                "the machine's cores were busy for {}, and {node}, the busiest node, used {} of them",
-                percent(all),
-                words::three_digits(*cores)
-            ),
-            _ => why(limit, limits, bounds, bytes_per_s, None, None),
-        },
+        Limit::Cpu => {
+            let nodes = words::cores(account.nodes_cores);
+            match account.machine_cpu {
+                Some(all) => format!(
+                    "the machine's cores were busy for {}, of which all nodes together used {nodes} cores and other work \
+                     the rest",
+                    percent(all)
+                ),
+                None => format!("all nodes together used {nodes} cores"),
+            }
+        }
         _ => why(limit, limits, bounds, bytes_per_s, None, ceiling.as_ref()),
     }
 }
@@ -185,6 +191,7 @@ mod tests {
             unexplained_s,
             window_full_s: 0.0,
             machine_cpu: Some(0.97),
+            nodes_cores: 0.4,
         }
     }
 
@@ -212,7 +219,10 @@ mod tests {
             text(full, 700_000_000).contains("the link was full for 90 % of the time of files")
         );
         let busy = account(&[(Limit::Cpu, 9.0, 6.0)], 0.0);
-        assert!(text(busy, 50_000_000).contains("chunks waited for a core"));
+        assert!(
+            text(busy, 50_000_000)
+                .contains("busy for 97 %, of which all nodes together used 0.40 cores")
+        );
     }
 
     #[test]

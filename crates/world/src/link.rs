@@ -94,8 +94,8 @@ impl Link {
         }
     }
 
-    /// When anything was on the line, and when windows were full. The virtual world does not measure it: what runs there
-    /// accounts for its own time.
+    /// When anything was on the line, and when windows were full. The virtual world does not measure it: what runs
+    /// there accounts for its own time.
     pub fn times(&self) -> Option<LinkTimes> {
         match &self.0 {
             LinkArm::Real(emulator) => Some(emulator.times()),

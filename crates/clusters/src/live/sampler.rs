@@ -152,13 +152,14 @@ impl Sampler {
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
         seen.waiting = self.waiting(seen.health.as_ref(), slow, began).await?;
-        seen.followers = self.followers(slow).await?;
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {
             self.settings(depth, began).await?;
             seen.settings = self.settings.clone();
         }
+        // Where no other cluster is known, nobody follows one and nobody is asked who paused.
+        seen.followers = self.followers(slow).await?;
         seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
         if depth == Depth::Deep {
             seen.hot_threads = self.hot_threads().await?;

@@ -70,7 +70,8 @@ impl<'a> Following<'_, 'a> {
         Ok(Lagging { then, ops, evidence })
     }
 
-    /// Operations that were read and are not written, at the first look and at the last one; none where that is not told.
+    /// Operations that were read and are not written, at the first look and at the last one; none where that is not
+    /// told.
     pub(crate) fn unwritten(&self, then: &Follower) -> Option<(u64, u64)> {
         let of = |one: &Follower| Some(one.ops_read?.saturating_sub(one.ops_written?));
         Some((of(then)?, of(self.now)?))

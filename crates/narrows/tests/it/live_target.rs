@@ -235,6 +235,49 @@ fn clusters_follow_each_other_through_the_api_that_they_have() {
     }
 }
 
+/// A follower that somebody paused neither reads nor writes: explained through `_ccr` and through OpenSearch's plugin.
+#[test]
+fn a_paused_follower_is_explained_through_either_api() {
+    for (release, follow, pause) in [
+        ("elasticsearch-7.10", "/f/_ccr/follow?wait_for_active_shards=1", "/f/_ccr/pause_follow"),
+        ("opensearch-2", "/_plugins/_replication/f/_start", "/_plugins/_replication/f/_pause"),
+    ] {
+        let start = || Cluster::start_with(1, |command| command.args(["--as", release]));
+        let (leader, follower) = (start(), start());
+        leader.ask("PUT", "/l", r#"{"settings":{"number_of_replicas":0}}"#);
+        leader.ask("PUT", "/l/_doc/1?refresh=true", r#"{"n":1}"#);
+        let nodes = leader.ask("GET", "/_nodes/transport", "");
+        let seed =
+            nodes["nodes"].as_object().unwrap().values().next().unwrap()["transport_address"]
+                .clone();
+        follower.set(&json!({ "cluster.remote.eu.seeds": seed }));
+        let body = match release {
+            "opensearch-2" => json!({ "leader_alias": "eu", "leader_index": "l" }),
+            _ => json!({ "remote_cluster": "eu", "leader_index": "l" }),
+        };
+        follower.ask("PUT", follow, &body.to_string());
+        // One node has no room for a replica.
+        follower.ask("PUT", "/f/_settings", r#"{"index.number_of_replicas":0}"#);
+        follower.ask("GET", "/_cluster/health/f?wait_for_status=green&timeout=30s", "");
+        let explain = || {
+            let args = ["explain", follower.url(), "--for", "1s", "--interval", "250ms", "--json"];
+            common::json(&common::narrows(&args))
+        };
+        let running = explain();
+        assert_eq!(running["findings"], json!([]), "{release}: {running:#}");
+        follower.ask("POST", pause, "{}");
+        let paused = explain();
+        let finding = &paused["findings"][0];
+        assert_eq!(finding["class"], "follower_stopped", "{release}: {paused:#}");
+        assert!(finding["sentence"].as_str().unwrap().starts_with("f is paused"), "{finding:#}");
+        let action = finding["lift"]["action"].as_str().unwrap();
+        assert!(
+            action.starts_with("POST ") && action.contains("_resume")
+                || action.contains("resume_follow")
+        );
+    }
+}
+
 /// What could not all be taken back is refused before anything is made.
 #[test]
 fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_there() {

@@ -16,8 +16,8 @@ const READ_NETWORK: Threshold = at("read time outside of the leader over read ti
 const READS: Threshold = at("reads under way, by default", 12.0);
 const RAISE: Threshold = at("times the reads to try", 2.0);
 
-/// Where the time of reads is not told, all that is read is written at once, and it lags: reads hold, wherever their time
-/// goes.
+/// Where the time of reads is not told, all that is read is written at once, and it lags: reads hold, wherever their
+/// time goes.
 const ALONE: Threshold = at("strength where the time of reads is not told", 0.6);
 const PLUGIN_READERS: Threshold =
     at("concurrent_readers_per_shard of OpenSearch's plugin, by default", 2.0);
