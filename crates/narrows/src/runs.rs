@@ -34,10 +34,12 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
 
 /// Whether the name is that of a run, or could be no other thing.
 pub(crate) fn is_named(runs: &Path, given: &str) -> bool {
-    given == "last"
-        || record::is_run(Path::new(given))
-        || record::is_run(&runs.join(given))
-        || is_id(given)
+    is_here(runs, given) || is_id(given)
+}
+
+/// Whether a run that is named so is kept here.
+pub(crate) fn is_here(runs: &Path, given: &str) -> bool {
+    given == "last" || record::is_run(Path::new(given)) || record::is_run(&runs.join(given))
 }
 
 /// Whether it looks like an id that a run was given: `20261121-043000-remote-recovery`.

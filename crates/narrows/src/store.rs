@@ -1,17 +1,20 @@
-//! Writing a run into a metrics store: an Elasticsearch or OpenSearch that somebody keeps records in.
+//! Writing a run into a metrics store, and reading one from it: an Elasticsearch or OpenSearch that somebody keeps
+//! records in.
 
 use std::rc::Rc;
 use std::time::Duration;
 
+use anyhow::Context;
 use bytes::Bytes;
-use clusters::live::LiveOptions;
+use clusters::live::{LiveClient, LiveOptions};
 use clusters::wire::WireHost;
 use lab::load::{Check, Client, Failure, Request, SocketClient};
 use record::RunDir;
-use report::stored::{Document, documents, templates};
+use report::stored::{Document, documents, read_race, templates};
 use serde_json::json;
 use world::Env;
 
+use crate::exit::Usage;
 use crate::terminal::say;
 
 /// Documents in a request.
@@ -39,6 +42,29 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
         }
         Ok(documents.len())
     })
+}
+
+/// Reads a race by its id.
+///
+/// # Errors
+/// If the store does not answer, has no such race, or has one that says too little.
+pub(crate) fn read(id: &str, options: &LiveOptions) -> anyhow::Result<RunDir> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if !id.bytes().all(is_plain) {
+        let text = format!("\"{id}\" is no id of a race; they have letters, digits, - _ and .");
+        return Err(Usage(text).into());
+    }
+    let found = world::real_world::run(0, async |env| {
+        let path = format!("/rally-races-*/_search?size=1&q=race-id:%22{id}%22");
+        LiveClient::new(&env, options)?.get(&path).await
+    });
+    let found = found.context("ask the store")?;
+    let Some(race) = found["hits"]["hits"].get(0) else {
+        let text = format!("neither here nor in the store is a run called \"{id}\"");
+        return Err(Usage(text).into());
+    };
+    let read = read_race(&race["_source"]);
+    read.map_err(|why| anyhow::anyhow!("the race {id} cannot be compared: {why}"))
 }
 
 struct Store {

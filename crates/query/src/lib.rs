@@ -18,12 +18,16 @@ pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{
-    QUERIES, aggregations, parse_count, parse_search, parse_sort, parse_track_total_hits,
+    QUERIES, QueryString, aggregations, parse_count, parse_search, parse_sort,
+    parse_track_total_hits,
 };
-pub use query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
+pub use query::{
+    BoolQuery, FieldQuery, FieldsQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd,
+};
 pub use request::{
-    DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost, SearchLimits, SearchRequest,
-    SortKey, SortMissing, SortTarget, SortValue, TrackTotalHits,
+    AskedPointInTime, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost,
+    NO_TIMEOUT_MS, SearchLimits, SearchRequest, SortKey, SortMissing, SortTarget, SortValue,
+    TrackTotalHits,
 };
 pub use result::{FetchedHit, ShardHit, ShardHits, compare_hits};
 pub use source::SourceFilter;

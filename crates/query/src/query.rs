@@ -76,6 +76,10 @@ pub enum QueryKind {
     ConstantScore(Box<Query>),
     /// What is asked of the field of a path.
     Field(String, FieldQuery),
+    /// The same of several fields.
+    Fields(Box<FieldsQuery>),
+    /// Of several clauses the best scores; the others add the share that stands behind them.
+    DisMax(Vec<Query>, f32),
 }
 
 /// What a query asks of one field.
@@ -100,6 +104,13 @@ pub enum FieldQuery {
         zone_ms: i64,
     },
     Prefix(String),
+    /// `*` and `?` stand for others, unless behind a backslash. `analyzed`: its letters become those of the field's
+    /// words.
+    Wildcard {
+        pattern: String,
+        analyzed: bool,
+    },
+    Regexp(String),
     /// `center`: latitude and longitude.
     GeoDistance {
         center: (f64, f64),
@@ -112,6 +123,23 @@ pub enum FieldQuery {
         bottom: f64,
         right: f64,
     },
+}
+
+/// What a query asks of several fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FieldsQuery {
+    /// Paths, or patterns of them, each with what the score in it is multiplied by.
+    pub fields: Vec<(String, f32)>,
+    /// What is asked of each.
+    pub query: FieldQuery,
+    /// What does not fit a field's type matches nothing in it.
+    pub lenient: bool,
+    /// What the fields beside the best one add to a score.
+    pub tie_breaker: f32,
+    /// Whether scores are summed up, and not the best is taken.
+    pub sums: bool,
+    /// Whether it is left out of the clauses around it where no field's analyzer finds a word in it.
+    pub drops: bool,
 }
 
 /// `bool`

@@ -5,11 +5,9 @@ type Words = &'static [(&'static str, &'static str)];
 
 /// Kinds of queries.
 pub const QUERIES: Words = &[
-    (
-        "send [bool] with a [should] for each field",
-        "combined_fields dis_max multi_match query_string simple_query_string",
-    ),
-    ("send [prefix], [match] or [terms]", "fuzzy regexp wildcard wrapper"),
+    ("send [multi_match]", "combined_fields"),
+    ("send [query_string]", "simple_query_string"),
+    ("send [wildcard], [match] or [terms]", "fuzzy wrapper"),
     (
         "send [match] or [match_phrase]",
         "common intervals match_bool_prefix match_phrase_prefix span_containing span_field_masking span_first span_multi \
@@ -69,10 +67,7 @@ pub const TYPES: Words = &[
         "aggregate_metric_double date_nanos half_float scaled_float token_count unsigned_long",
     ),
     ("map it as keyword", "constant_keyword version wildcard flattened flat_object murmur3"),
-    (
-        "map it as text",
-        "annotated_text completion match_only_text search_as_you_type semantic semantic_text",
-    ),
+    ("map it as text", "annotated_text completion search_as_you_type semantic semantic_text"),
     (
         "map its two ends as fields of their own",
         "date_range double_range float_range integer_range ip_range long_range",

@@ -13,6 +13,9 @@ pub const DEFAULT_MAX_RESULT_WINDOW: usize = 10_000;
 /// Hits that are counted exactly, where the request does not say.
 pub const DEFAULT_TRACK_TOTAL_HITS: u64 = 10_000;
 
+/// In `timeout_ms`: the request says that there is no limit (`-1`).
+pub const NO_TIMEOUT_MS: u64 = u64::MAX;
+
 /// How exactly hits are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TrackTotalHits {
@@ -140,12 +143,24 @@ pub struct SearchRequest {
     pub version: bool,
     /// Whether hits show their place in the history.
     pub seq_no_primary_term: bool,
-    /// How long a shard may take, in milliseconds; what it has by then counts.
+    /// How long a shard may take, in milliseconds; what it has by then counts. None where nothing is said of it.
     pub timeout_ms: Option<u64>,
     /// Whether shards keep the answer, for the same request of the same view: `request_cache`.
     pub cached: bool,
     /// `ext.narrows.cost`
     pub cost: Option<DeclaredCost>,
+    /// `pit`: what is searched is what was there then. The copies that are asked know it by their views.
+    #[serde(skip)]
+    pub point_in_time: Option<AskedPointInTime>,
+}
+
+/// A point in time, as a body names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedPointInTime {
+    /// Its id.
+    pub id: String,
+    /// How long it is to be kept, at least.
+    pub keep_alive: Option<String>,
 }
 
 impl Default for SearchRequest {
@@ -166,6 +181,7 @@ impl Default for SearchRequest {
             timeout_ms: None,
             cached: false,
             cost: None,
+            point_in_time: None,
         }
     }
 }

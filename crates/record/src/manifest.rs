@@ -195,7 +195,7 @@ pub struct Manifest {
 
 impl Manifest {
     /// In place of one that cannot be read.
-    pub(crate) fn unknown(run: &str, format: u32) -> Manifest {
+    pub fn unknown(run: &str, format: u32) -> Manifest {
         let unknown = || "unknown".to_owned();
         Manifest {
             format,

@@ -18,12 +18,13 @@ use super::active::Active;
 use super::answer::Reply;
 use super::call::Call;
 use super::document::{Refresh, ensure_index, refuse_follower};
-use super::error::{bad_body, bad_request, cause_json, not_supported};
+use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
+use super::keep_alive::scroll_keep_alive;
 use super::names::{indices, write_index};
 use super::parameters::Query;
-use super::scroll::keep_alive;
 use super::search::failed;
 use super::unchanged::Unchanged;
+use super::uri_query::uri_query;
 use engine::Node;
 use engine::replication::write_documents;
 use engine::search::{Hit, Preference, SearchJob, SearchOutcome, clear_scroll, next_page, scroll};
@@ -43,12 +44,11 @@ pub(super) const KNOWN: &[&str] = &[
 ];
 /// Parameters of those that name their indices in the path.
 pub(super) const SEARCHED: &[&str] =
-    &["conflicts", "from", "preference", "q", "routing", "scroll_size", "sort", "terminate_after"];
+    &["conflicts", "from", "preference", "routing", "scroll_size", "sort", "terminate_after"];
 
-const UNSUPPORTED: [(&str, &str); 6] = [
+const UNSUPPORTED: [(&str, &str); 5] = [
     ("from", "leave it out"),
     ("pipeline", "transform documents before you send them"),
-    ("q", "send a query in the body"),
     ("routing", "send a query in the body"),
     ("sort", "documents are read as they lie; leave it out"),
     ("terminate_after", "send max_docs"),
@@ -104,7 +104,14 @@ impl Asked {
     fn job(&self) -> SearchJob {
         let (indices, request) = (self.job.indices.clone(), self.job.request.clone());
         let preference = self.job.preference.clone();
-        SearchJob { indices, request, preference, fresh: false, allow_partial: false }
+        SearchJob {
+            indices,
+            request,
+            preference,
+            fresh: false,
+            allow_partial: false,
+            point_in_time: None,
+        }
     }
 
     /// The indices that are written to.
@@ -189,7 +196,7 @@ impl Manner {
 /// `POST /{index}/_delete_by_query`.
 pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
     let mut body = object(call.json()?)?;
-    if body.get("query").is_none_or(Value::is_null) {
+    if body.get("query").is_none_or(Value::is_null) && call.query.get("q").is_none() {
         return Err(invalid("query is missing"));
     }
     let manner = Manner::take(&call, &mut body)?;
@@ -330,11 +337,6 @@ fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<(), F
     }
 }
 
-fn invalid(why: &str) -> Failure {
-    let reason = format!("Validation Failed: 1: {why};");
-    Failure::new(400, "action_request_validation_exception", reason)
-}
-
 impl Asked {
     fn read(
         call: &Call,
@@ -386,6 +388,7 @@ impl Asked {
         let parsed = parse_search(Value::Object(body).to_string().as_bytes());
         let parsed = parsed.map_err(|error| Failure { at: None, ..error.into() })?;
         let request = SearchRequest {
+            query: uri_query(query)?.unwrap_or(parsed.query),
             size: size.min(usize::try_from(manner.max_docs).unwrap_or(usize::MAX)),
             sort: vec![SortKey::of("_doc", None)],
             track_total_hits: TrackTotalHits::All,
@@ -393,12 +396,19 @@ impl Asked {
         };
         let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
         let request = Arc::new(request);
-        let mut keep_alive = keep_alive(call, query.get("scroll").or(Some(KEEP_ALIVE)))?;
+        let mut keep_alive = scroll_keep_alive(call, query.get("scroll").or(Some(KEEP_ALIVE)))?;
         // The views are held while pages are held back.
         keep_alive += per_second.map_or(Duration::ZERO, |rate| seconds(size as f64 / rate));
         Ok(Asked {
             work,
-            job: SearchJob { indices, request, preference, fresh: false, allow_partial: false },
+            job: SearchJob {
+                indices,
+                request,
+                preference,
+                fresh: false,
+                allow_partial: false,
+                point_in_time: None,
+            },
             keep_alive,
             max_docs: manner.max_docs,
             proceeds: manner.proceeds,

@@ -26,6 +26,12 @@ pub(super) fn bad_request(reason: impl Into<String>) -> Failure {
     Failure::new(400, "illegal_argument_exception", reason)
 }
 
+/// The parts of the request do not go together.
+pub(super) fn invalid(why: &str) -> Failure {
+    let reason = format!("Validation Failed: 1: {why};");
+    Failure::new(400, "action_request_validation_exception", reason)
+}
+
 /// The body cannot be read.
 pub(super) fn bad_body(reason: impl Into<String>) -> Failure {
     Failure::new(400, "parse_exception", reason)

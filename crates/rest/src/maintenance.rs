@@ -13,14 +13,15 @@ use super::search::count_by;
 use super::spread::{copies, on_shards, primaries, shards_json, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::clock;
+use super::uri_query::uri_query;
 use engine::transport::{Failure, ShardAction, ShardAnswer};
 
 const SHORT: Duration = Duration::from_secs(120);
 /// A merge reads and writes all that a shard has.
 const LONG: Duration = Duration::from_secs(4 * 3600);
 
-/// Parameters of `_count`. `q` and what belongs to it are known, so that they are refused in words.
-pub(super) const COUNT: &[&str] = &["min_score", "preference", "q", "terminate_after"];
+/// Parameters of `_count`. Some are known so that they are refused in words.
+pub(super) const COUNT: &[&str] = &["min_score", "preference", "terminate_after"];
 
 /// `POST /{index}/_refresh`.
 pub(super) async fn refresh(call: Call) -> Result<Reply, Failure> {
@@ -101,7 +102,11 @@ pub(super) async fn cat_count(call: Call) -> Result<Reply, Failure> {
 
 async fn counted(call: &Call) -> Result<Reply, Failure> {
     refuse_parameters(call)?;
-    let query = parse_count(&call.body)?;
+    let mut query = parse_count(&call.body)?;
+    // As in the field the body stands above it here.
+    if let Some(asked) = uri_query(&call.query)?.filter(|_| call.body.is_empty()) {
+        query = asked;
+    }
     if !query.is_match_all() || call.query.get("preference").is_some() {
         return count_by(call, query).await;
     }

@@ -10,11 +10,12 @@ use super::document::WRITE;
 use super::names::EXPRESSION;
 use super::parameters::Known;
 use super::table::TABLE;
+use super::uri_query::URI_QUERY;
 use super::{
     alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling,
     digest, document, explain, field_caps, health, index, index_settings, maintenance, mget, nodes,
-    recovery, remote, replication, reroute, rollover, scroll, search, settings, stats,
-    synthetic_batch, templates, update,
+    point_in_time, recovery, remote, replication, reroute, rollover, scroll, search, settings,
+    stats, synthetic_batch, templates, update,
 };
 use engine::state::TemplateKind;
 use engine::transport::Failure;
@@ -318,14 +319,14 @@ pub(super) static ROUTES: &[Route] = &[
         "count",
         GET_POST,
         &["/_count", "/{index}/_count"],
-        &[maintenance::COUNT, EXPRESSION],
+        &[maintenance::COUNT, URI_QUERY, EXPRESSION],
         |c| Box::pin(maintenance::count(c)),
     ),
     route(
         "search",
         GET_POST,
         &["/_search", "/{index}/_search"],
-        &[search::SEARCH, EXPRESSION],
+        &[search::SEARCH, URI_QUERY, EXPRESSION],
         |c| Box::pin(scroll::search(c)),
     ),
     route(
@@ -343,6 +344,30 @@ pub(super) static ROUTES: &[Route] = &[
         |c| Box::pin(scroll::clear(c)),
     ),
     route(
+        "create_pit",
+        POST,
+        &["/{index}/_search/point_in_time"],
+        &[point_in_time::CREATE, EXPRESSION],
+        |c| Box::pin(point_in_time::create(c)),
+    ),
+    route("delete_pit", DELETE, &["/_search/point_in_time"], &[], |c| {
+        Box::pin(point_in_time::delete(c))
+    }),
+    route("get_all_pits", GET, &["/_search/point_in_time/_all"], &[], |c| {
+        Box::pin(point_in_time::list(c))
+    }),
+    route("delete_all_pits", DELETE, &["/_search/point_in_time/_all"], &[], |c| {
+        Box::pin(point_in_time::delete_all(c))
+    }),
+    route(
+        "open_point_in_time",
+        POST,
+        &["/{index}/_pit"],
+        &[point_in_time::OPEN, EXPRESSION],
+        |c| Box::pin(point_in_time::open(c)),
+    ),
+    route("close_point_in_time", DELETE, &["/_pit"], &[], |c| Box::pin(point_in_time::close(c))),
+    route(
         "msearch",
         GET_POST,
         &["/_msearch", "/{index}/_msearch"],
@@ -353,14 +378,14 @@ pub(super) static ROUTES: &[Route] = &[
         "delete_by_query",
         POST,
         &["/{index}/_delete_by_query"],
-        &[by_query::KNOWN, by_query::SEARCHED, EXPRESSION],
+        &[by_query::KNOWN, by_query::SEARCHED, URI_QUERY, EXPRESSION],
         |c| Box::pin(by_query::delete(c)),
     ),
     route(
         "update_by_query",
         POST,
         &["/{index}/_update_by_query"],
-        &[by_query::KNOWN, by_query::SEARCHED, EXPRESSION],
+        &[by_query::KNOWN, by_query::SEARCHED, URI_QUERY, EXPRESSION],
         |c| Box::pin(by_query::update(c)),
     ),
     route("reindex", POST, &["/_reindex"], &[by_query::KNOWN], |c| Box::pin(by_query::reindex(c))),

@@ -1,16 +1,13 @@
 //! Scrolls: `_search?scroll=`, `_search/scroll`.
 
-use std::time::Duration;
-
 use query::TrackTotalHits;
-use record::units;
 use serde_json::{Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_body, bad_request};
+use super::keep_alive::scroll_keep_alive;
 use super::search::{Shape, failed, found, job, search_one};
-use super::time_text::span;
 use engine::search::{clear_scroll, next_page, scroll};
 use engine::transport::Failure;
 
@@ -22,7 +19,7 @@ pub(super) const CLEAR: &[&str] = &["scroll_id"];
 /// `GET /{index}/_search`: with `scroll`, the first page of one.
 pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
     let Some(text) = call.query.get("scroll") else { return search_one(call).await };
-    let keep_alive = keep_alive(&call, Some(text))?;
+    let keep_alive = scroll_keep_alive(&call, Some(text))?;
     let body = call.body.clone();
     let (job, shape) = job(&call, call.indices(), &call.query, &body)?;
     let request = job.request.clone();
@@ -35,6 +32,7 @@ pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
             "disabling [track_total_hits] is not allowed in a scroll context",
         ),
         (request.cached, "[request_cache] cannot be used in a scroll context"),
+        (job.point_in_time.is_some(), "using [point in time] is not allowed in a scroll context"),
     ];
     if let Some((_, why)) = refused.into_iter().find(|(is_wrong, _)| *is_wrong) {
         return Err(bad_request(why));
@@ -43,26 +41,6 @@ pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
         Ok((outcome, id)) => found(&call, (&request, Some(&id)), outcome, shape),
         Err(failures) => Ok(failed(&failures)),
     }
-}
-
-/// How long a scroll is to be kept for its next page.
-pub(super) fn keep_alive(call: &Call, text: Option<&str>) -> Result<Duration, Failure> {
-    let settings = call.node.core().settings();
-    let Some(text) = text else { return Ok(settings.search_default_keep_alive()) };
-    let keep_alive = units::parse_duration(text)
-        .map_err(|error| bad_request(format!("failed to parse parameter [scroll]: {error}")))?;
-    if keep_alive.is_zero() {
-        return Err(bad_request(format!("[scroll] must be longer than [{text}]")));
-    }
-    let most = settings.search_max_keep_alive();
-    if keep_alive > most {
-        return Err(bad_request(format!(
-            "Keep alive for request ({text}) is too large. It must be less than ({}). This limit can be set by changing \
-             the [search.max_keep_alive] cluster level setting.",
-            span(most.as_millis() as u64)
-        )));
-    }
-    Ok(keep_alive)
 }
 
 /// What a request about scrolls says: their ids, by body, path or parameter, and how long to keep them.
@@ -115,7 +93,7 @@ pub(super) async fn next(call: Call) -> Result<Reply, Failure> {
     let [id] = asked.ids.as_slice() else {
         return Err(bad_request("Validation Failed: 1: scrollId is missing;"));
     };
-    let keep_alive = keep_alive(&call, asked.keep_alive.as_deref())?;
+    let keep_alive = scroll_keep_alive(&call, asked.keep_alive.as_deref())?;
     let page = next_page(call.node.search(), id, keep_alive).await?;
     let mut request = (*page.request).clone();
     // The first page had them.

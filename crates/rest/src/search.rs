@@ -6,16 +6,18 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use query::{
-    Literal, Mapping, SearchRequest, SortTarget, SortValue, TrackTotalHits, parse_search,
-    parse_sort, parse_track_total_hits,
+    Literal, Mapping, NO_TIMEOUT_MS, SearchRequest, SortTarget, SortValue, TrackTotalHits,
+    parse_search, parse_sort, parse_track_total_hits,
 };
 
 use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_request, cause_json, error_json, not_supported};
+use super::keep_alive::point_in_time;
 use super::names::indices;
 use super::parameters::Query;
 use super::typed_keys::{TypedKey, typed};
+use super::uri_query::uri_query;
 use engine::search::{Hit, Preference, SearchJob, SearchOutcome, ShardFailure, search};
 use engine::state::ClusterState;
 use engine::transport::Failure;
@@ -33,7 +35,6 @@ pub(super) const SEARCH: &[&str] = &[
     "max_concurrent_shard_requests",
     "pre_filter_shard_size",
     "preference",
-    "q",
     "request_cache",
     "rest_total_hits_as_int",
     "scroll",
@@ -115,10 +116,22 @@ pub(super) fn job(
     refuse(query)?;
     let mut request = parse_search(body)?;
     parameters(query, &mut request)?;
+    // As in the field it stands above the query of the body.
+    if let Some(query) = uri_query(query)? {
+        request.query = query;
+    }
     let state = call.state();
-    let names = indices(&state, expression, query)?;
+    let point_in_time = point_in_time(call, (expression, query), &request)?;
+    let names = match &point_in_time {
+        // What was deleted since is known by the nodes that have it no more.
+        Some(point) => {
+            let there = |name: &String| state.indices.contains_key(name);
+            point.indices().into_iter().filter(there).collect()
+        }
+        None => indices(&state, expression, query)?,
+    };
     // As in the field: answers with hits are cached only where the request asks for that.
-    let mut cached = request.size == 0;
+    let mut cached = request.size == 0 && point_in_time.is_none();
     for name in &names {
         let settings = state.indices[name].typed_settings();
         cached &= settings.requests_cache_enable();
@@ -132,26 +145,31 @@ pub(super) fn job(
             )));
         }
     }
+    let settings = call.node.core().settings();
+    let limit = settings.search_default_search_timeout().map(|time| time.as_millis() as u64);
+    request.timeout_ms = request.timeout_ms.or(limit).filter(|ms| *ms != NO_TIMEOUT_MS);
     request.cached = query.flag("request_cache", cached)?;
     let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
-    let default = call.node.core().settings().search_default_allow_partial_results();
+    let default = settings.search_default_allow_partial_results();
     let allow_partial = query.flag("allow_partial_search_results", default)?;
     let request = Arc::new(request);
-    let job = SearchJob { indices: names, request, preference, fresh: false, allow_partial };
+    let job = SearchJob {
+        indices: names,
+        request,
+        preference,
+        fresh: false,
+        allow_partial,
+        point_in_time,
+    };
     let shape = Shape::of(query, &job, &state)?;
     Ok((job, shape))
 }
 
 /// Refuses what the engine does not have.
 fn refuse(query: &Query) -> Result<(), Failure> {
-    for name in ["q", "terminate_after"] {
-        if query.get(name).is_some() {
-            let what = format!("searching with [{name}]");
-            return Err(not_supported(
-                &what,
-                "send a query in the body, and go on with search_after",
-            ));
-        }
+    if query.get("terminate_after").is_some() {
+        let instead = "go on with search_after";
+        return Err(not_supported("searching with [terminate_after]", instead));
     }
     if query.flag("explain", false)? {
         return Err(not_supported("[explain]", "leave it out"));
@@ -184,8 +202,13 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure>
             || bad_request(format!("failed to parse parameter [track_total_hits]: [{text}]"));
         request.track_total_hits = parse_track_total_hits(text).ok_or_else(wrong)?;
     }
-    if query.get("timeout").is_some_and(|text| text != "-1") {
-        request.timeout_ms = Some(query.duration("timeout", Duration::ZERO)?.as_millis() as u64);
+    match query.get("timeout") {
+        None => {}
+        Some("-1") => request.timeout_ms = Some(NO_TIMEOUT_MS),
+        Some(_) => {
+            let time = query.duration("timeout", Duration::ZERO)?;
+            request.timeout_ms = Some(time.as_millis() as u64);
+        }
     }
     request.track_scores = query.flag("track_scores", request.track_scores)?;
     request.version = query.flag("version", request.version)?;
@@ -244,8 +267,9 @@ fn written(
         }
     };
     text.push(b'{');
-    if let Some(id) = scroll {
-        text.extend_from_slice(format!("\"_scroll_id\":\"{id}\",").as_bytes());
+    let point = request.point_in_time.as_ref().map(|point| ("pit_id", point.id.as_str()));
+    if let Some((name, id)) = scroll.map(|id| ("_scroll_id", id)).or(point) {
+        text.extend_from_slice(format!("\"{name}\":\"{id}\",").as_bytes());
     }
     text.extend_from_slice(
         format!(
@@ -326,7 +350,7 @@ fn failure_json(failure: &ShardFailure) -> Value {
 }
 
 /// `_shards` of the answer to a search.
-fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
+pub(super) fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
     let mut shards = json!({
         "total": total,
         "successful": total - failures.len(),
@@ -483,6 +507,7 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply, 
         preference: Preference::parse(call.query.get("preference").unwrap_or_default())?,
         fresh: true,
         allow_partial: true,
+        point_in_time: None,
     };
     match search(call.node.search(), job).await {
         Ok(outcome) => {

@@ -11,7 +11,14 @@ use crate::commit::StoredCommit;
 /// The view that a search saw: hits are fetched from the same one, and a scroll goes on in it, whatever is written
 /// meanwhile. It holds the files of its segments, and the mapping that they were searched by.
 #[derive(Clone)]
-pub struct SearchView(pub(crate) Option<(Searcher, Arc<Mapping>)>);
+pub struct SearchView(pub(crate) Seen);
+
+#[derive(Clone)]
+pub(crate) enum Seen {
+    Documents(Searcher, Arc<Mapping>),
+    /// So many, where there are sizes and no documents.
+    Count(u64),
+}
 
 /// Why documents are refused, by the places of their requests.
 pub(crate) type Refusals = BTreeMap<usize, Refusal>;

@@ -164,7 +164,7 @@ impl ShardStorage {
     ) -> Result<ShardHits> {
         match self {
             ShardStorage::Tantivy(storage) => storage.search_view(view, request, limits).await,
-            ShardStorage::Synthetic(storage) => Ok(storage.search(request, limits).await?.0),
+            ShardStorage::Synthetic(storage) => storage.count(view, request).await,
         }
     }
 

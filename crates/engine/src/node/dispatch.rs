@@ -125,6 +125,13 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             let page = Box::pin(search::page_here(search, number, keep_alive)).await?;
             Response::Scrolled(Box::new(page))
         }
+        Request::NamePointInTime { contexts, id, created_ms } => {
+            search.contexts.name(&contexts, &id, created_ms);
+            Response::Done
+        }
+        Request::PointsInTime => {
+            Response::PointsInTime(search.contexts.points_in_time(core.env.now()))
+        }
         Request::ClearScroll(number) => {
             Response::Freed(Box::pin(search::clear_here(search, number)).await)
         }

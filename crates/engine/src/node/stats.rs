@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::parts::Node;
 use crate::shard::stats_json;
+use crate::transport::ViewHolder;
 
 impl Node {
     /// This node's part of `_nodes/stats`, with the sums over its copies or without.
@@ -28,6 +29,8 @@ impl Node {
                     "query_total": searches.queries.get(),
                     "query_time_in_millis": searches.query_time.get().as_millis() as u64,
                     "query_current": pool.active,
+                    "scroll_current": parts.search.contexts.of(ViewHolder::Scroll),
+                    "point_in_time_current": parts.search.contexts.of(ViewHolder::PointInTime),
                     "fetch_total": searches.fetches.get(),
                 },
                 "recovery": {

@@ -1,5 +1,6 @@
 //! The shards that a search asks, and the copies of each in the order in which they are asked.
 
+use query::SortValue;
 use record::names::matches;
 
 use super::preference::{Preference, Rule, sticky_turn};
@@ -13,6 +14,16 @@ pub(super) struct AskedShard {
     pub(super) shard: u32,
     /// Nodes of its started copies that may be asked, by name.
     pub(super) nodes: Vec<String>,
+}
+
+/// The view of a shard that is held on a node.
+#[derive(Clone)]
+pub(super) struct ViewOfShard {
+    pub(super) asked: AskedShard,
+    pub(super) node: String,
+    pub(super) context: u64,
+    /// Where a scroll goes on with it; none where the request says.
+    pub(super) after: Option<Vec<SortValue>>,
 }
 
 /// The shards of `indices` (sorted names), in the order of their names and numbers. `local` is the node that asks.

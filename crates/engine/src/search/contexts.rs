@@ -1,4 +1,5 @@
-//! Views that a node holds: between the query and the fetch of a search, and between the pages of a scroll.
+//! Views that a node holds: between the query and the fetch of a search, between the pages of a scroll, and for the
+//! searches of a point in time.
 
 use crate::shard::ShardKey;
 use std::cell::{Cell, RefCell};
@@ -8,11 +9,12 @@ use std::time::Duration;
 use store::SearchView;
 use world::Time;
 
-use crate::transport::Failure;
+use crate::transport::{Failure, HeldView, OpenPointInTime, ViewHolder};
 
 /// How long a view is held for a coordinator that does not come back. The fetch follows the query at once.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// Views that wait for their fetch at once. `search.max_open_scroll_context` bounds those of scrolls.
+/// Views that wait for their fetch at once. `search.max_open_scroll_context` bounds those of scrolls, and
+/// `search.max_open_pit_context` those of points in time.
 const MAX_OPEN: usize = 5000;
 
 /// The views that are held.
@@ -26,8 +28,16 @@ struct Held {
     shard: ShardKey,
     view: SearchView,
     until: Time,
-    /// Whether it is held from page to page, and not for one fetch.
-    scrolls: bool,
+    /// For whom it is held from search to search; none: for one fetch.
+    kept: Option<Kept>,
+}
+
+struct Kept {
+    holder: ViewHolder,
+    /// For how long after each use.
+    keep_alive: Duration,
+    /// What the point in time is called, once it is open on every shard: its id, and when it was made.
+    name: Option<(String, i64)>,
 }
 
 impl Contexts {
@@ -48,25 +58,23 @@ impl Contexts {
                 format!("[{MAX_OPEN}] searches wait for their fetch on this node; try again");
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
-        Ok(self.enter(Held { shard, view, until: now + KEEP_ALIVE, scrolls: false }))
+        Ok(self.enter(Held { shard, view, until: now + KEEP_ALIVE, kept: None }))
     }
 
-    /// Holds a view for the pages of a scroll; answers with its number.
-    pub(super) fn hold_scroll(
+    /// Holds a view for further searches; answers with its number. One holder has `most` views here.
+    pub(super) fn keep(
         &self,
-        until: Time,
+        now: Time,
         shard: ShardKey,
         view: SearchView,
-        most: usize,
+        (ask, most): (HeldView, usize),
     ) -> Result<u64, Failure> {
-        if self.scrolls() >= most {
-            let reason = format!(
-                "Trying to create too many scroll contexts. Must be less than or equal to: [{most}]. Clear scrolls that \
-                 have ended, or raise the [search.max_open_scroll_context] setting."
-            );
-            return Err(Failure::new(429, "too_many_scroll_contexts_exception", reason));
+        let HeldView { holder, keep_alive, .. } = ask;
+        if self.of(holder) >= most {
+            return Err(too_many(holder, most));
         }
-        Ok(self.enter(Held { shard, view, until, scrolls: true }))
+        let kept = Some(Kept { holder, keep_alive, name: None });
+        Ok(self.enter(Held { shard, view, until: now + keep_alive, kept }))
     }
 
     fn enter(&self, held: Held) -> u64 {
@@ -76,11 +84,11 @@ impl Contexts {
         number
     }
 
-    /// Gives a view back: that of a scroll as often as it is asked for, another once.
+    /// Gives a view back: one that is kept for further searches as often as it is asked for, another once.
     pub(super) fn take(&self, number: u64) -> Result<(ShardKey, SearchView), Failure> {
         let mut open = self.open.borrow_mut();
         match open.get(&number) {
-            Some(held) if held.scrolls => Ok((held.shard.clone(), held.view.clone())),
+            Some(held) if held.kept.is_some() => Ok((held.shard.clone(), held.view.clone())),
             Some(_) => {
                 Ok(open.remove(&number).map(|held| (held.shard, held.view)).expect("it is there"))
             }
@@ -88,16 +96,49 @@ impl Contexts {
         }
     }
 
-    /// Holds the view of a scroll until then.
-    pub(super) fn prolong(&self, number: u64, until: Time) {
-        if let Some(held) = self.open.borrow_mut().get_mut(&number) {
-            held.until = until;
+    /// Gives a kept view of a copy back, and keeps it from now on for as long as it was last said, at least as long as
+    /// is asked now.
+    pub(super) fn again(
+        &self,
+        now: Time,
+        shard: &ShardKey,
+        (number, keep_alive): (u64, Duration),
+    ) -> Result<SearchView, Failure> {
+        let mut open = self.open.borrow_mut();
+        let held = open.get_mut(&number).filter(|held| held.shard == *shard);
+        let held = held.ok_or_else(|| missing(number))?;
+        let kept = held.kept.as_mut().ok_or_else(|| missing(number))?;
+        // The node that was asked for a scroll knows when it ends.
+        if kept.holder == ViewHolder::PointInTime && held.until <= now {
+            return Err(missing(number));
         }
+        kept.keep_alive = kept.keep_alive.max(keep_alive);
+        held.until = now + kept.keep_alive;
+        Ok(held.view.clone())
+    }
+
+    /// Names the point in time that views are held for.
+    pub(crate) fn name(&self, numbers: &[u64], id: &str, created_ms: i64) {
+        let mut open = self.open.borrow_mut();
+        for number in numbers {
+            if let Some(kept) = open.get_mut(number).and_then(|held| held.kept.as_mut()) {
+                kept.name = Some((id.to_owned(), created_ms));
+            }
+        }
+    }
+
+    /// The points in time that views are held for here.
+    pub(crate) fn points_in_time(&self, now: Time) -> Vec<OpenPointInTime> {
+        let open = self.open.borrow();
+        let kept = open.values().filter(|held| held.until > now).filter_map(|h| h.kept.as_ref());
+        let named = kept.filter_map(|kept| Some((kept.name.clone()?, kept.keep_alive)));
+        let shown = |((id, created_ms), keep_alive)| OpenPointInTime { id, created_ms, keep_alive };
+        named.map(shown).collect()
     }
 
     /// Whether views of a copy wait for their fetch.
     pub(super) fn wait_for_fetch(&self, shard: &ShardKey) -> bool {
-        self.open.borrow().values().any(|held| !held.scrolls && held.shard == *shard)
+        self.open.borrow().values().any(|held| held.kept.is_none() && held.shard == *shard)
     }
 
     /// Lets a view go; whether it was held.
@@ -106,9 +147,10 @@ impl Contexts {
         held.is_some()
     }
 
-    /// Views that are held for scrolls.
-    pub(crate) fn scrolls(&self) -> usize {
-        self.open.borrow().values().filter(|held| held.scrolls).count()
+    /// Views that are kept for holders of a kind.
+    pub(crate) fn of(&self, holder: ViewHolder) -> usize {
+        let is_of = |held: &&Held| held.kept.as_ref().is_some_and(|kept| kept.holder == holder);
+        self.open.borrow().values().filter(is_of).count()
     }
 
     /// Views that are held.
@@ -121,6 +163,25 @@ impl Contexts {
         let gone: Vec<(u64, Held)> = open.extract_if(.., |_, held| held.until <= now).collect();
         drop(open);
         drop(gone);
+    }
+}
+
+fn too_many(holder: ViewHolder, most: usize) -> Failure {
+    match holder {
+        ViewHolder::Scroll => {
+            let reason = format!(
+                "Trying to create too many scroll contexts. Must be less than or equal to: [{most}]. Clear scrolls that \
+                 have ended, or raise the [search.max_open_scroll_context] setting."
+            );
+            Failure::new(429, "too_many_scroll_contexts_exception", reason)
+        }
+        ViewHolder::PointInTime => {
+            let reason = format!(
+                "Trying to create too many Point In Time contexts. Must be less than or equal to: [{most}]. Delete those \
+                 that are not needed, or raise the [search.max_open_pit_context] setting."
+            );
+            Failure::new(429, "rejected_execution_exception", reason)
+        }
     }
 }
 

@@ -13,12 +13,13 @@ use world::Task;
 use super::asked_shards::{AskedShard, asked_shards, moved_to};
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
+use super::point_in_time::PointInTime;
 use super::preference::{Preference, Rule};
 use super::replica_selection::ReplicaSelection;
 use super::service::SearchService;
 use crate::planted;
 use crate::transport::{
-    Class, Failure, Hit, Request, Response, SearchOutcome, ShardFailure, ShardScroll, ShardSearch,
+    Class, Failure, HeldView, Hit, Request, Response, SearchOutcome, ShardFailure, ShardSearch,
     ShardSearched, unexpected,
 };
 
@@ -37,6 +38,8 @@ pub struct SearchJob {
     pub fresh: bool,
     /// `allow_partial_search_results`
     pub allow_partial: bool,
+    /// What the shards had then is searched, and not what they have now.
+    pub point_in_time: Option<PointInTime>,
 }
 
 /// The answer of a shard, and the node that gave it.
@@ -53,20 +56,11 @@ impl Answered {
     }
 }
 
-/// Searches. Fails if no shard answered, or one did not though partial results are not allowed: then with the
-/// failures of the shards.
-pub async fn search(
-    service: &Rc<SearchService>,
-    job: SearchJob,
-) -> Result<SearchOutcome, Vec<ShardFailure>> {
-    Ok(search_shards(service, job, None).await?.0)
-}
-
-/// As [`search`]; of a scroll, with where it goes on: views are held so long for the next page.
+/// As [`super::search`]; where views are held for further searches, with where these go on.
 pub(super) async fn search_shards(
     service: &Rc<SearchService>,
     job: SearchJob,
-    scroll: Option<Duration>,
+    held: Option<HeldView>,
 ) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
     let began = service.core.env.now();
     let state = service.core.state();
@@ -91,7 +85,7 @@ pub(super) async fn search_shards(
         fresh: job.fresh,
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: shards == 1,
-        scroll: scroll.map(|keep_alive| ShardScroll { context: None, keep_alive }),
+        held,
     };
     let tasks: Vec<(String, u32, Task<_>)> = asked_shards
         .into_iter()
@@ -121,10 +115,22 @@ pub(super) async fn search_shards(
         failures.clear();
     }
     let gathered = Gathered { shards, answers, failures };
+    let views = if held.is_some() { Views::Opened } else { Views::LetGo };
     let (mut outcome, continued) =
-        gathered.merge(service, &job.request, job.allow_partial, scroll.is_some()).await?;
+        gathered.merge(service, &job.request, job.allow_partial, views).await?;
     outcome.took = service.core.env.now() - began;
     Ok((outcome, continued))
+}
+
+/// What becomes of the views that a search uses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Views {
+    /// They are let go once the hits are fetched.
+    LetGo,
+    /// They are held for further searches, unless this one fails.
+    Opened,
+    /// They were held before, and stay so.
+    Held,
 }
 
 /// What the shards of a search answered.
@@ -135,7 +141,7 @@ pub(super) struct Gathered {
     pub(super) failures: Vec<ShardFailure>,
 }
 
-/// Where a scroll goes on with a shard.
+/// Where further searches of a shard's view go on.
 pub(super) struct Continued {
     pub(super) asked: AskedShard,
     pub(super) node: String,
@@ -145,17 +151,20 @@ pub(super) struct Continued {
 }
 
 impl Gathered {
-    /// The page of the best hits, with their documents; and where a scroll goes on. Fails as [`search`].
+    /// The page of the best hits, with their documents; and where searches of views that are held go on. Fails as
+    /// [`super::search`].
     pub(super) async fn merge(
         self,
         service: &Rc<SearchService>,
         request: &SearchRequest,
         allow_partial: bool,
-        scrolls: bool,
+        views: Views,
     ) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
         let Gathered { shards, answers, failures } = self;
         if !failures.is_empty() && (answers.is_empty() || !allow_partial) {
-            free(service, &answers, &BTreeMap::new());
+            if views != Views::Held {
+                free(service, &answers, &BTreeMap::new());
+            }
             return Err(failures);
         }
         let found = || answers.iter().map(|answered| &answered.searched.hits);
@@ -177,10 +186,12 @@ impl Gathered {
                 outcome.failures.push(answered.failed(failure));
             }
         }
-        let continued = fetch_best(service, request, answers, scrolls, &mut outcome).await;
+        let continued = fetch_best(service, request, answers, views, &mut outcome).await;
         let refused = outcome.failures.len() == shards || !allow_partial;
         if !outcome.failures.is_empty() && refused {
-            continued.iter().for_each(|shard| free_view(service, &shard.node, shard.context));
+            if views != Views::Held {
+                continued.iter().for_each(|shard| free_view(service, &shard.node, shard.context));
+            }
             return Err(outcome.failures);
         }
         Ok((outcome, continued))
@@ -304,7 +315,7 @@ async fn fetch_best(
     service: &Rc<SearchService>,
     request: &SearchRequest,
     mut answers: Vec<Answered>,
-    scrolls: bool,
+    views: Views,
     outcome: &mut SearchOutcome,
 ) -> Vec<Continued> {
     let wanted = wanted(request, &answers);
@@ -312,7 +323,7 @@ async fn fetch_best(
     for wanted in &wanted {
         places.entry(wanted.answer).or_default().push(wanted.place);
     }
-    if !scrolls {
+    if views == Views::LetGo {
         free(service, &answers, &places);
     }
     let mut fetches = Vec::new();
@@ -366,7 +377,7 @@ async fn fetch_best(
     }
     let go_on = |(at, answered): (usize, Answered)| {
         let Answered { asked, node, mut searched } = answered;
-        let context = searched.context.filter(|_| scrolls)?;
+        let context = searched.context.filter(|_| views != Views::LetGo)?;
         let last = last.get(&at).map(|place| searched.hits.hits.swap_remove(*place));
         Some(Continued { asked, node, context, last })
     };

@@ -11,9 +11,11 @@
 //! | `in_flight.rs` | requests to copies, counted until they end |
 //! | `preference.rs` | `preference` |
 //! | `shard.rs` | the node that has the copy: the query, and the fetch from the same view |
-//! | `contexts.rs` | views that are held between the two, and between the pages of a scroll |
+//! | `contexts.rs` | views that are held between the two, and from search to search |
+//! | `views.rs` | searches of views that are held |
 //! | `open_scrolls.rs` | the node that was asked for a scroll: where it goes on with each shard |
 //! | `scrolls.rs` | the pages of a scroll |
+//! | `point_in_time.rs`, `points_in_time.rs` | searches that see what there was at one moment, and all others |
 //! | `thread_pool.rs` | how many searches run at once, and how many wait |
 
 mod asked_shards;
@@ -23,16 +25,20 @@ mod coordinator;
 mod in_flight;
 mod open_scrolls;
 mod oracle;
+mod point_in_time;
+mod points_in_time;
 mod preference;
 mod replica_selection;
 mod scrolls;
 mod service;
 mod shard;
-
 mod thread_pool;
+mod views;
 
 pub use crate::transport::{Hit, SearchOutcome, ShardFailure};
-pub use coordinator::{SearchJob, search};
+pub use coordinator::SearchJob;
+pub use point_in_time::PointInTime;
+pub use points_in_time::{Opened, close_point_in_time, open_point_in_time, points_in_time, search};
 pub use preference::Preference;
 pub(crate) use replica_selection::adaptive_selection_json;
 pub(crate) use scrolls::{clear_here, page_here};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use query::{SearchRequest, SortValue};
+use query::SearchRequest;
 use world::Time;
 
-use super::asked_shards::AskedShard;
+use super::asked_shards::ViewOfShard;
 use crate::transport::ShardFailure;
 
 /// The scrolls that a node was asked for.
@@ -33,17 +33,9 @@ pub(super) struct Scroll {
     /// Of the first page.
     pub(super) total: u64,
     pub(super) max_score: Option<f32>,
-    pub(super) shards: Vec<ScrolledShard>,
+    pub(super) shards: Vec<ViewOfShard>,
     /// Shards that have had no part in it from the first page on.
     pub(super) failed: Vec<ShardFailure>,
-}
-
-/// Where a scroll goes on with a shard.
-pub(super) struct ScrolledShard {
-    pub(super) asked: AskedShard,
-    pub(super) node: String,
-    pub(super) context: u64,
-    pub(super) after: Option<Vec<SortValue>>,
 }
 
 impl Scrolls {

@@ -11,16 +11,15 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use query::{SearchRequest, SortKey, SortTarget, TrackTotalHits};
 
-use super::asked_shards::AskedShard;
+use super::asked_shards::ViewOfShard;
 use super::contexts::missing;
-use super::coordinator::{
-    Answered, Continued, Gathered, SHARD_TIMEOUT, SearchJob, free_view, left, search_shards,
-};
-use super::open_scrolls::{Open, Scroll, ScrolledShard};
+use super::coordinator::{Continued, SearchJob, free_view, search_shards};
+use super::open_scrolls::{Open, Scroll};
 use super::service::SearchService;
+use super::views::{Search, ask, search_views};
 use crate::transport::{
-    Class, Failure, Request, Response, ScrollPage, SearchOutcome, ShardFailure, ShardScroll,
-    ShardSearch, unexpected,
+    Failure, HeldView, Request, Response, ScrollPage, SearchOutcome, ShardFailure, ViewHolder,
+    unexpected,
 };
 
 /// The request as shards are asked: what is equal is told apart by where it lies.
@@ -52,18 +51,15 @@ pub async fn scroll(
     let asked = job.request.clone();
     let mut request = searched(&asked);
     let job = SearchJob { request: Arc::new(request.clone()), ..job };
-    let (mut outcome, continued) = search_shards(service, job, Some(keep_alive)).await?;
+    let held = HeldView { context: None, keep_alive, holder: ViewHolder::Scroll };
+    let (mut outcome, continued) = search_shards(service, job, Some(held)).await?;
     request.aggregations.clear();
-    let shards = continued.into_iter().map(|shard| {
-        let Continued { asked, node, context, last } = shard;
-        ScrolledShard { asked, node, context, after: last.map(|hit| hit.sort) }
-    });
     let scroll = Scroll {
         asked: asked.clone(),
         request,
         total: outcome.total,
         max_score: outcome.max_score,
-        shards: shards.collect(),
+        shards: continued.into_iter().map(ViewOfShard::from).collect(),
         failed: outcome.failures.clone(),
     };
     let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
@@ -84,15 +80,6 @@ fn parse(id: &str) -> Result<(String, u64), Failure> {
     };
     let wrong = || Failure::new(400, "illegal_argument_exception", "Cannot parse scroll id");
     read().ok_or_else(wrong)
-}
-
-async fn ask(
-    service: &Rc<SearchService>,
-    node: &str,
-    request: Request,
-) -> Result<Response, Failure> {
-    let address = service.core.address_of(node).ok_or_else(|| left(node))?;
-    Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
 }
 
 /// The next page of a scroll, of whichever node.
@@ -132,65 +119,23 @@ async fn page(
     scroll: &mut Scroll,
     keep_alive: Duration,
 ) -> Result<SearchOutcome, Vec<ShardFailure>> {
-    let began = service.core.env.now();
-    let asked = scroll.shards.iter().map(|shard| {
-        let request = SearchRequest { search_after: shard.after.clone(), ..scroll.request.clone() };
-        let ask = ShardSearch {
-            index: shard.asked.index.clone(),
-            shard: shard.asked.shard,
-            request: Arc::new(request),
-            now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
-            max_buckets: 0,
-            fresh: false,
-            fetch: scroll.shards.len() == 1,
-            scroll: Some(ShardScroll { context: Some(shard.context), keep_alive }),
-        };
-        let (asked, node) = (shard.asked.clone(), shard.node.clone());
-        service.core.env.spawn("scrolls through a shard", {
-            let service = service.clone();
-            async move { next_of_shard(&service, asked, node, ask).await }
-        })
-    });
-    let tasks: Vec<_> = asked.collect();
-    let (mut answers, mut failures) = (Vec::new(), scroll.failed.clone());
-    for (task, shard) in tasks.into_iter().zip(&scroll.shards) {
-        let ended = || failed(&shard.asked, &shard.node, unexpected());
-        match task.await.unwrap_or_else(|_| Err(ended())) {
-            Ok(answered) => answers.push(answered),
-            Err(failure) => failures.push(failure),
-        }
-    }
-    let shards = scroll.shards.len() + scroll.failed.len();
-    let gathered = Gathered { shards, answers, failures };
-    let (mut outcome, continued) = gathered.merge(service, &scroll.request, true, true).await?;
+    let search = Search {
+        request: &scroll.request,
+        holder: ViewHolder::Scroll,
+        keep_alive,
+        allow_partial: true,
+        failed: &scroll.failed,
+    };
+    let (mut outcome, continued) = search_views(service, &scroll.shards, search).await?;
     for Continued { asked, last, .. } in continued {
-        let same = |shard: &&mut ScrolledShard| shard.asked == asked;
+        let same = |shard: &&mut ViewOfShard| shard.asked == asked;
         if let (Some(shard), Some(last)) = (scroll.shards.iter_mut().find(same), last) {
             shard.after = Some(last.sort);
         }
     }
     (outcome.total, outcome.more, outcome.max_score) = (scroll.total, false, scroll.max_score);
     show(&scroll.asked, &mut outcome);
-    outcome.took = service.core.env.now() - began;
     Ok(outcome)
-}
-
-async fn next_of_shard(
-    service: &Rc<SearchService>,
-    asked: AskedShard,
-    node: String,
-    ask_it: ShardSearch,
-) -> Result<Answered, ShardFailure> {
-    match ask(service, &node, Request::Search(Box::new(ask_it))).await {
-        Ok(Response::Searched(searched)) => Ok(Answered { asked, node, searched: *searched }),
-        Ok(_) => Err(failed(&asked, &node, unexpected())),
-        Err(failure) => Err(failed(&asked, &node, failure)),
-    }
-}
-
-fn failed(asked: &AskedShard, node: &str, failure: Failure) -> ShardFailure {
-    let (index, shard) = (asked.index.clone(), asked.shard);
-    ShardFailure { index, shard, node: Some(node.to_owned()), failure }
 }
 
 /// Ends a scroll, or without an id all of the cluster; answers with how many views of shards were let go.

@@ -13,7 +13,7 @@ use super::open_scrolls::Scrolls;
 use super::thread_pool::ThreadPool;
 use crate::core::Core;
 use crate::shard::ShardKey;
-use crate::transport::{Failure, ShardScroll};
+use crate::transport::{Failure, HeldView, ViewHolder};
 use store::SearchView;
 
 /// What a node keeps for searches.
@@ -56,20 +56,19 @@ impl SearchService {
         })
     }
 
-    /// Holds the view of a scroll until its next page; answers with its number.
-    pub(super) fn hold_scroll(
+    /// Keeps a view for further searches, as far as the settings allow; answers with its number.
+    pub(super) fn keep(
         &self,
-        scroll: ShardScroll,
+        ask: HeldView,
         shard: ShardKey,
         view: SearchView,
     ) -> Result<u64, Failure> {
-        let until = self.core.env.now() + scroll.keep_alive;
-        if let Some(number) = scroll.context {
-            self.contexts.prolong(number, until);
-            return Ok(number);
-        }
-        let most = self.core.settings().search_max_open_scroll_context() as usize;
-        self.contexts.hold_scroll(until, shard, view, most)
+        let settings = self.core.settings();
+        let most = match ask.holder {
+            ViewHolder::Scroll => settings.search_max_open_scroll_context(),
+            ViewHolder::PointInTime => settings.search_max_open_pit_context(),
+        };
+        self.contexts.keep(self.core.env.now(), shard, view, (ask, most as usize))
     }
 
     /// In the virtual world a host may get other cores while it runs.

@@ -13,7 +13,7 @@ use super::service::SearchService;
 use crate::planted;
 use crate::replication::follow_mapping;
 use crate::shard::{LocalShard, ShardKey};
-use crate::transport::{Failure, Response, ShardSearch, ShardSearched};
+use crate::transport::{Failure, HeldView, Response, ShardSearch, ShardSearched};
 
 /// Elasticsearch's `index.search.idle.after`: a copy that nobody searched for so long is refreshed by the next
 /// search, not by time.
@@ -38,7 +38,7 @@ pub(crate) async fn query(
     let slot = service.pool.enter().await?;
     let now = service.core.env.now();
     let idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
-    let held = ask.scroll.and_then(|scroll| scroll.context);
+    let held = ask.held.and_then(|held| Some((held.context?, held.keep_alive)));
     if held.is_none() && (idle || ask.fresh) && store.has_unrefreshed() {
         store.refresh().await?;
     }
@@ -58,15 +58,16 @@ pub(crate) async fn query(
     let (hits, view) = match held {
         None => store.search(&ask.request, &limits).await?,
         Some(number) => {
-            let (_, view) = service.contexts.take(number)?;
+            let view = service.contexts.again(service.core.env.now(), &shard.key(), number)?;
             (store.search_view(&view, &ask.request, &limits).await?, view)
         }
     };
     drop(timer);
     let mut fetched = None;
-    let mut context = match ask.scroll {
+    let mut context = match ask.held {
         None => None,
-        Some(scroll) => Some(service.hold_scroll(scroll, shard.key(), view.clone())?),
+        Some(HeldView { context: Some(number), .. }) => Some(number),
+        Some(ask) => Some(service.keep(ask, shard.key(), view.clone())?),
     };
     if ask.fetch {
         let wanted = hits.hits.iter().skip(ask.request.from).map(|hit| (hit.segment, hit.doc));

@@ -321,6 +321,21 @@ impl Settings {
         count(&self.0.plain, "search.max_open_scroll_context")
     }
 
+    /// `search.default_search_timeout`; none for as long as it takes.
+    pub fn search_default_search_timeout(&self) -> Option<Duration> {
+        optional_duration(&self.0.plain, "search.default_search_timeout")
+    }
+
+    /// `search.max_open_pit_context`.
+    pub fn search_max_open_pit_context(&self) -> u32 {
+        count(&self.0.plain, "search.max_open_pit_context")
+    }
+
+    /// `point_in_time.max_keep_alive`.
+    pub fn point_in_time_max_keep_alive(&self) -> Duration {
+        duration(&self.0.plain, "point_in_time.max_keep_alive")
+    }
+
     /// `search.max_buckets`.
     pub fn search_max_buckets(&self) -> u32 {
         count(&self.0.plain, "search.max_buckets")

@@ -361,6 +361,12 @@ pub static TABLE: &[Setting] = &[
         "Which copy of a shard answers a search; field leaves it to the field's own setting.",
     ),
     cluster(
+        "point_in_time.max_keep_alive",
+        at_least_ms(1),
+        "24h",
+        "How long a point in time may be kept for its next search.",
+    ),
+    cluster(
         "search.default_allow_partial_results",
         Kind::Bool,
         "true",
@@ -373,10 +379,22 @@ pub static TABLE: &[Setting] = &[
         "How long a scroll is kept for its next page where a request for a page does not say.",
     ),
     cluster(
+        "search.default_search_timeout",
+        Kind::Duration { min: Duration::ZERO, may_be_off: true },
+        "-1",
+        "How long a shard may take for a search that does not say; what it has by then counts.",
+    ),
+    cluster(
         "search.max_keep_alive",
         at_least_ms(1),
         "24h",
         "How long a scroll may be kept for its next page.",
+    ),
+    cluster(
+        "search.max_open_pit_context",
+        count(0, 1_000_000),
+        "300",
+        "Views of shards that a node holds for points in time; more are refused.",
     ),
     cluster(
         "search.max_open_scroll_context",
@@ -420,6 +438,12 @@ pub static TABLE: &[Setting] = &[
         count(1, 100),
         "2",
         "Connections to each other node that carry recoveries.",
+    )),
+    fixed(index(
+        "index.codec",
+        Kind::Word(&["default", "best_compression"]),
+        "default",
+        "How stored documents are compressed in the field; here always as with default. It changes their size alone.",
     )),
     index(
         "index.mapping.total_fields.limit",

@@ -13,8 +13,8 @@ use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
 use super::searching::{hit_bytes, page_bytes, searched_bytes};
 use super::{
-    Changes, Failure, LeaseRequest, PrimaryContext, ReadChanges, RemoteIndex, ScrollPage,
-    SessionKind, SessionOpened, ShardSearch, ShardSearched, WireChunk,
+    Changes, Failure, LeaseRequest, OpenPointInTime, PrimaryContext, ReadChanges, RemoteIndex,
+    ScrollPage, SessionKind, SessionOpened, ShardSearch, ShardSearched, WireChunk,
 };
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 use policy::retention::Leases;
@@ -319,6 +319,17 @@ pub enum Request {
     ClearScroll(Option<u64>),
     /// How full is its search pool, and how long do searches take in such company?
     Probe,
+    /// These views are held for a point in time of this name.
+    NamePointInTime {
+        /// Numbers of the views.
+        contexts: Vec<u64>,
+        /// Id of the point in time.
+        id: String,
+        /// When it was made, in milliseconds since 1970.
+        created_ms: i64,
+    },
+    /// For which points in time are views held here?
+    PointsInTime,
 }
 
 /// What a node answers.
@@ -387,6 +398,8 @@ pub enum Response {
     Freed(u64),
     /// To a probe.
     Probed(ProbeAnswer),
+    /// Points in time that views are held for, one for each view.
+    PointsInTime(Vec<OpenPointInTime>),
 }
 
 impl Request {

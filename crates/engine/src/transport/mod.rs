@@ -37,5 +37,6 @@ pub(crate) use pool::serve;
 pub use pool::{CallError, Class, Pool};
 pub use recovery::{PrimaryContext, SessionKind, SessionOpened, SourcePhases, WireChunk};
 pub use searching::{
-    Hit, ScrollPage, SearchOutcome, ShardFailure, ShardScroll, ShardSearch, ShardSearched,
+    HeldView, Hit, OpenPointInTime, ScrollPage, SearchOutcome, ShardFailure, ShardSearch,
+    ShardSearched, ViewHolder,
 };

@@ -28,16 +28,38 @@ pub struct ShardSearch {
     pub fresh: bool,
     /// Whether hits come with their documents: the copy is the only one that is asked.
     pub fetch: bool,
-    /// Of a scroll: its view is held afterwards.
-    pub scroll: Option<ShardScroll>,
+    /// Whether the view is held afterwards.
+    pub held: Option<HeldView>,
 }
 
-/// A scroll, as the node that holds a shard's view knows it.
+/// What a view is held for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardScroll {
-    /// Number of the view that is searched; none for the first page, which sees what is there now.
+pub enum ViewHolder {
+    /// The pages of a scroll.
+    Scroll,
+    /// The searches of a point in time.
+    PointInTime,
+}
+
+/// A view of a shard that is held for further searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldView {
+    /// Its number; none where there is none yet, and what is there now is to be seen.
     pub context: Option<u64>,
-    /// How long the view is held for the next page.
+    /// How long it is held for the next search; at least as long as was said before.
+    pub keep_alive: Duration,
+    /// For what.
+    pub holder: ViewHolder,
+}
+
+/// A point in time that a node holds views for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OpenPointInTime {
+    /// Its id.
+    pub id: String,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: i64,
+    /// How long it is kept after each use.
     pub keep_alive: Duration,
 }
 

@@ -113,7 +113,7 @@ fn envelopes() -> Vec<Envelope> {
         max_buckets: 10,
         fresh: true,
         fetch: true,
-        scroll: None,
+        held: None,
     };
     let replicate = Request::Replicate {
         index_uuid: "uuid".to_owned(),

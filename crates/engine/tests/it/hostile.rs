@@ -46,7 +46,7 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
         max_buckets: 10,
         fresh: true,
         fetch: true,
-        scroll: None,
+        held: None,
     };
     let reads = || {
         let get = shard(ShardAction::Get { id: "7".to_owned() });

@@ -1,6 +1,7 @@
 //! `narrows compare`
 
 use std::path::PathBuf;
+use std::slice;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -9,7 +10,8 @@ use record::RunDir;
 use report::Style;
 
 use crate::exit::Usage;
-use crate::{runs, terminal};
+use crate::live::{ConnectArgs, checked_options};
+use crate::{runs, store, terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,6 +21,12 @@ pub(crate) struct Args {
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
+    /// Runs that are not here are read from this Elasticsearch or OpenSearch by their ids: those that narrows stored,
+    /// lap by lap, and those of Rally, which are one lap each.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    #[command(flatten)]
+    connect: ConnectArgs,
     /// The form of the comparison; html lays the curves of the runs over each other.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -53,19 +61,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         );
         return Err(Usage(text).into());
     }
-    let dirs: Vec<PathBuf> = (args.which.iter())
-        .map(|which| runs::find(&args.runs, which))
-        .collect::<anyhow::Result<_>>()?;
-    for (at, dir) in dirs.iter().enumerate() {
-        if let Some(earlier) = dirs[..at].iter().position(|earlier| same(earlier, dir)) {
+    let opened = opened(args)?;
+    for (at, run) in opened.iter().enumerate() {
+        let is_it = |earlier: &RunDir| earlier.manifest.run == run.manifest.run;
+        if let Some(earlier) = opened[..at].iter().position(is_it) {
             let (a, b) = (&args.which[earlier], &args.which[at]);
             let text =
                 format!("\"{a}\" and \"{b}\" are the same run; `narrows runs` lists the others");
             return Err(Usage(text).into());
         }
     }
-    let opened: Vec<RunDir> =
-        dirs.iter().map(|dir| RunDir::open(dir)).collect::<Result<_, record::Error>>()?;
     let compared = Runs::of(&opened.iter().collect::<Vec<&RunDir>>());
     let worse = args.fail_over.map(|percent| compared.worse_by(percent));
     if !compared.has_common_figures() && worse.as_ref().is_none_or(Vec::is_empty) {
@@ -100,11 +105,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-fn same(a: &std::path::Path, b: &std::path::Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
-    }
+/// The runs: from their directories, or from the store.
+fn opened(args: &Args) -> anyhow::Result<Vec<RunDir>> {
+    let Some(url) = &args.store else {
+        let open = |which: &String| Ok(RunDir::open(&runs::find(&args.runs, which)?)?);
+        return args.which.iter().map(open).collect();
+    };
+    let options = checked_options(slice::from_ref(url), &args.connect, args.connect.timeout())?;
+    let open = |which: &String| match runs::is_here(&args.runs, which) {
+        true => Ok(RunDir::open(&runs::find(&args.runs, which)?)?),
+        false => Ok(store::read(which, &options)?),
+    };
+    args.which.iter().map(open).collect()
 }
 
 /// Why there is nothing to compare, by what each run has.

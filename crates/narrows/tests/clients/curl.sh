@@ -66,6 +66,32 @@ seen=$((seen + $(printf %s "$page" | grep -o '"_id"' | wc -l)))
 holds "$(ask DELETE /_search/scroll "{\"scroll_id\": \"$id\"}")" '"succeeded":true'
 done_with scroll
 
+# Many documents in one request, templates, and searches of one moment.
+newer=
+newly() { newer="$newer${newer:+,}\"$1\""; }
+copy=$index-copy
+holds "$(ask PUT /_index_template/of-curl "{\"index_patterns\": [\"$index-*\"], \"template\": {\"mappings\":
+  {\"properties\": {\"n\": {\"type\": \"long\"}, \"word\": {\"type\": \"keyword\"}}}}}")" '"acknowledged":true'
+newly template
+ask POST /$index/_refresh >/dev/null
+holds "$(ask POST "/_reindex?refresh=true" \
+  "{\"source\": {\"index\": \"$index\", \"_source\": [\"n\", \"word\"]}, \"dest\": {\"index\": \"$copy\"}}")" '"created":100'
+newly reindex
+holds "$(ask GET "/$index*/_field_caps?fields=n*")" '"note"' '"aggregatable":true'
+newly "field capabilities"
+moment=$(ask POST "/$copy/_search/point_in_time?keep_alive=1m" | sed 's/.*"pit_id":"\([^"]*\)".*/\1/')
+holds "$(ask POST "/$copy/_delete_by_query?refresh=true" '{"query": {"range": {"n": {"gte": 90}}}}')" '"deleted":11'
+newly "delete by query"
+holds "$(ask POST /_search "{\"size\": 0, \"track_total_hits\": true, \"pit\": {\"id\": \"$moment\", \"keep_alive\": \"1m\"}}")" \
+  '"value":100'
+holds "$(ask DELETE /_search/point_in_time "{\"pit_id\": [\"$moment\"]}")" '"successful":true'
+newly "point in time"
+holds "$(ask POST "/$copy/_update_by_query?q=word:w1&refresh=true")" '"updated":18'
+holds "$(ask GET "/$copy/_count?q=*:*")" '"count":89'
+newly "update by query"
+holds "$(ask DELETE /$copy)" '"acknowledged":true'
+holds "$(ask DELETE /_index_template/of-curl)" '"acknowledged":true'
+
 holds "$(ask DELETE /$index/_doc/8)" '"result":"deleted"'
 done_with "delete by id"
 
@@ -78,4 +104,4 @@ done_with error
 
 holds "$(ask DELETE /$index)" '"acknowledged":true'
 done_with "delete index"
-printf '{"did":[%s]}\n' "$did"
+printf '{"did":[%s],"newer":[%s]}\n' "$did" "$newer"

@@ -68,6 +68,7 @@ async function main() {
   }
   assert.equal(scanned.size, 100);
   did.push('scroll');
+  const newer = await atOnce(client);
 
   assert.equal((await client.delete({ index, id: '8' })).body.result, 'deleted');
   assert.equal((await client.exists({ index, id: '8' })).body, false);
@@ -87,7 +88,64 @@ async function main() {
   assert.equal((await client.indices.exists({ index })).body, false);
   did.push('delete index');
   await client.close();
-  console.log(JSON.stringify({ version, did }));
+  console.log(JSON.stringify({ version, did, newer }));
+}
+
+// Many documents in one request, templates, and searches of one moment.
+async function atOnce(client) {
+  const copy = `${index}-copy`;
+  const did = [];
+  const mappings = { properties: { n: { type: 'long' }, word: { type: 'keyword' } } };
+  const template = { index_patterns: [`${index}-*`], template: { mappings } };
+  const put = await client.indices.putIndexTemplate({ name: 'of-js', body: template });
+  assert(put.body.acknowledged);
+  did.push('template');
+
+  await client.indices.refresh({ index });
+  const body = { source: { index, _source: ['n', 'word'] }, dest: { index: copy } };
+  const made = (await client.reindex({ refresh: true, body })).body;
+  assert.deepEqual([made.created, made.failures], [100, []]);
+  const shown = (await client.indices.getMapping({ index: copy })).body[copy].mappings;
+  assert.deepEqual(shown.properties, mappings.properties);
+  did.push('reindex');
+
+  const { fields } = (await client.fieldCaps({ index: `${index}*`, fields: 'n*' })).body;
+  assert.deepEqual([Object.keys(fields).sort(), fields.n.long.aggregatable], [['n', 'note'], true]);
+  did.push('field capabilities');
+
+  const isOpenSearch = name.includes('opensearch');
+  const moment = isOpenSearch
+    ? (await client.createPit({ index: copy, keep_alive: '1m' })).body.pit_id
+    : (await client.openPointInTime({ index: copy, keep_alive: '1m' })).body.id;
+  const query = { range: { n: { gte: 90 } } };
+  const gone = (await client.deleteByQuery({ index: copy, refresh: true, body: { query } })).body;
+  assert.equal(gone.deleted, 11);
+  did.push('delete by query');
+
+  const seen = [];
+  const page = { size: 33, sort: ['n'], pit: { id: moment, keep_alive: '1m' } };
+  for (;;) {
+    const { hits } = (await client.search({ body: page })).body.hits;
+    if (hits.length === 0) break;
+    seen.push(...hits.map((hit) => hit._source.n));
+    page.search_after = hits.at(-1).sort;
+  }
+  assert.deepEqual(seen, [...Array(100).keys()].filter((n) => n !== 7).concat(700));
+  if (isOpenSearch) {
+    const ended = (await client.deletePit({ body: { pit_id: [moment] } })).body.pits;
+    assert.deepEqual(ended, [{ successful: true, pit_id: moment }]);
+  } else {
+    assert((await client.closePointInTime({ body: { id: moment } })).body.succeeded);
+  }
+  did.push('point in time');
+
+  const updated = (await client.updateByQuery({ index: copy, q: 'word:w1', refresh: true })).body;
+  assert.deepEqual([updated.updated, (await client.count({ index: copy })).body.count], [18, 89]);
+  did.push('update by query');
+
+  assert((await client.indices.delete({ index: copy })).body.acknowledged);
+  assert((await client.indices.deleteIndexTemplate({ name: 'of-js' })).body.acknowledged);
+  return did;
 }
 
 main().catch((error) => {

@@ -69,6 +69,7 @@ def main(module, url):
     scanned = {hit["_id"] for hit in helpers.scan(client, query, index=INDEX, size=30)}
     assert scanned == {str(n) for n in range(100)}, scanned
     did.append("scroll")
+    newer = at_once(client, module)
 
     assert client.delete(index=INDEX, id=8)["result"] == "deleted"
     assert not client.exists(index=INDEX, id=8)
@@ -89,7 +90,57 @@ def main(module, url):
     assert client.indices.delete(index=INDEX)["acknowledged"]
     assert not client.indices.exists(index=INDEX)
     did.append("delete index")
-    print(json.dumps({"version": library.__versionstr__, "did": did}))
+    print(json.dumps({"version": library.__versionstr__, "did": did, "newer": newer}))
+
+
+def at_once(client, module):
+    """Many documents in one request, templates, and searches of one moment."""
+    copy, did = f"{INDEX}-copy", []
+    properties = {"n": {"type": "long"}, "word": {"type": "keyword"}}
+    body = {"index_patterns": [f"{INDEX}-*"], "template": {"mappings": {"properties": properties}}}
+    assert client.indices.put_index_template(name="of-python", body=body)["acknowledged"]
+    did.append("template")
+
+    client.indices.refresh(index=INDEX)
+    body = {"source": {"index": INDEX, "_source": ["n", "word"]}, "dest": {"index": copy}}
+    made = client.reindex(body=body, refresh=True)
+    assert (made["created"], made["failures"]) == (100, []), made
+    shown = client.indices.get_mapping(index=copy)[copy]["mappings"]["properties"]
+    assert shown == properties, shown
+    did.append("reindex")
+
+    fields = client.field_caps(index=f"{INDEX}*", fields="n*")["fields"]
+    assert sorted(fields) == ["n", "note"] and fields["n"]["long"]["aggregatable"], fields
+    did.append("field capabilities")
+
+    if module == "opensearchpy":
+        moment = client.create_pit(index=copy, params={"keep_alive": "1m"})["pit_id"]
+    else:
+        moment = client.open_point_in_time(index=copy, keep_alive="1m")["id"]
+    gone = client.delete_by_query(index=copy, body={"query": {"range": {"n": {"gte": 90}}}}, refresh=True)
+    assert gone["deleted"] == 11, gone
+    did.append("delete by query")
+
+    body = {"size": 33, "sort": ["n"], "pit": {"id": moment, "keep_alive": "1m"}}
+    seen = []
+    while hits := client.search(body=body)["hits"]["hits"]:
+        seen += [hit["_source"]["n"] for hit in hits]
+        body["search_after"] = hits[-1]["sort"]
+    assert sorted(seen) == sorted([*range(7), 700, *range(8, 100)]), seen
+    if module == "opensearchpy":
+        ended = client.delete_pit(body={"pit_id": [moment]})["pits"]
+        assert ended == [{"successful": True, "pit_id": moment}], ended
+    else:
+        assert client.close_point_in_time(body={"id": moment})["succeeded"]
+    did.append("point in time")
+
+    updated = client.update_by_query(index=copy, q="word:w1", refresh=True)
+    assert updated["updated"] == 18 and client.count(index=copy)["count"] == 89, updated
+    did.append("update by query")
+
+    assert client.indices.delete(index=copy)["acknowledged"]
+    assert client.indices.delete_index_template(name="of-python")["acknowledged"]
+    return did
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ async function main() {
   }
   assert.equal(scanned.size, 100);
   did.push('scroll');
+  const newer = await atOnce(client);
 
   assert.equal((await client.delete({ index, id: '8' })).result, 'deleted');
   assert.equal(await client.exists({ index, id: '8' }), false);
@@ -85,7 +86,54 @@ async function main() {
   assert.equal(await client.indices.exists({ index }), false);
   did.push('delete index');
   await client.close();
-  console.log(JSON.stringify({ version, did }));
+  console.log(JSON.stringify({ version, did, newer }));
+}
+
+// Many documents in one request, templates, and searches of one moment.
+async function atOnce(client) {
+  const copy = `${index}-copy`;
+  const did = [];
+  const mappings = { properties: { n: { type: 'long' }, word: { type: 'keyword' } } };
+  const pattern = { name: 'of-js', index_patterns: [`${index}-*`], template: { mappings } };
+  assert((await client.indices.putIndexTemplate(pattern)).acknowledged);
+  did.push('template');
+
+  await client.indices.refresh({ index });
+  const source = { index, _source: ['n', 'word'] };
+  const made = await client.reindex({ refresh: true, source, dest: { index: copy } });
+  assert.deepEqual([made.created, made.failures], [100, []]);
+  const shown = (await client.indices.getMapping({ index: copy }))[copy].mappings;
+  assert.deepEqual(shown.properties, mappings.properties);
+  did.push('reindex');
+
+  const { fields } = await client.fieldCaps({ index: `${index}*`, fields: 'n*' });
+  assert.deepEqual([Object.keys(fields).sort(), fields.n.long.aggregatable], [['n', 'note'], true]);
+  did.push('field capabilities');
+
+  const { id } = await client.openPointInTime({ index: copy, keep_alive: '1m' });
+  const query = { range: { n: { gte: 90 } } };
+  assert.equal((await client.deleteByQuery({ index: copy, refresh: true, query })).deleted, 11);
+  did.push('delete by query');
+
+  const seen = [];
+  const page = { size: 33, sort: ['n'], pit: { id, keep_alive: '1m' } };
+  for (;;) {
+    const { hits } = (await client.search(page)).hits;
+    if (hits.length === 0) break;
+    seen.push(...hits.map((hit) => hit._source.n));
+    page.search_after = hits.at(-1).sort;
+  }
+  assert.deepEqual(seen, [...Array(100).keys()].filter((n) => n !== 7).concat(700));
+  assert((await client.closePointInTime({ id })).succeeded);
+  did.push('point in time');
+
+  const updated = await client.updateByQuery({ index: copy, q: 'word:w1', refresh: true });
+  assert.deepEqual([updated.updated, (await client.count({ index: copy })).count], [18, 89]);
+  did.push('update by query');
+
+  assert((await client.indices.delete({ index: copy })).acknowledged);
+  assert((await client.indices.deleteIndexTemplate({ name: 'of-js' })).acknowledged);
+  return did;
 }
 
 main().catch((error) => {

@@ -70,6 +70,7 @@ def main(url):
     scanned = {hit["_id"] for hit in helpers.scan(client, query=query, index=INDEX, size=30)}
     assert scanned == {str(n) for n in range(100)}, scanned
     did.append("scroll")
+    newer = at_once(client)
 
     assert client.delete(index=INDEX, id="8")["result"] == "deleted"
     assert not client.exists(index=INDEX, id="8")
@@ -90,7 +91,54 @@ def main(url):
     assert client.indices.delete(index=INDEX)["acknowledged"]
     assert not client.indices.exists(index=INDEX)
     did.append("delete index")
-    print(json.dumps({"version": version, "did": did}))
+    print(json.dumps({"version": version, "did": did, "newer": newer}))
+
+
+def at_once(client):
+    """Many documents in one request, templates, and searches of one moment."""
+    copy, did = f"{INDEX}-copy", []
+    properties = {"n": {"type": "long"}, "word": {"type": "keyword"}}
+    template = {"mappings": {"properties": properties}}
+    made = client.indices.put_index_template(name="of-python", index_patterns=[f"{INDEX}-*"], template=template)
+    assert made["acknowledged"]
+    did.append("template")
+
+    client.indices.refresh(index=INDEX)
+    source = {"index": INDEX, "_source": ["n", "word"]}
+    made = client.reindex(source=source, dest={"index": copy}, refresh=True)
+    assert (made["created"], made["failures"]) == (100, []), made
+    shown = client.indices.get_mapping(index=copy)[copy]["mappings"]["properties"]
+    assert shown == properties, shown
+    did.append("reindex")
+
+    fields = client.field_caps(index=f"{INDEX}*", fields="n*")["fields"]
+    assert sorted(fields) == ["n", "note"] and fields["n"]["long"]["aggregatable"], fields
+    did.append("field capabilities")
+
+    moment = client.open_point_in_time(index=copy, keep_alive="1m")["id"]
+    gone = client.delete_by_query(index=copy, query={"range": {"n": {"gte": 90}}}, refresh=True)
+    assert gone["deleted"] == 11, gone
+    did.append("delete by query")
+
+    seen, after = [], None
+    while True:
+        pit = {"id": moment, "keep_alive": "1m"}
+        hits = client.search(size=33, sort=["n"], pit=pit, search_after=after)["hits"]["hits"]
+        if not hits:
+            break
+        seen += [hit["_source"]["n"] for hit in hits]
+        after = hits[-1]["sort"]
+    assert sorted(seen) == sorted([*range(7), 700, *range(8, 100)]), seen
+    assert client.close_point_in_time(id=moment)["succeeded"]
+    did.append("point in time")
+
+    updated = client.update_by_query(index=copy, q="word:w1", refresh=True)
+    assert updated["updated"] == 18 and client.count(index=copy)["count"] == 89, updated
+    did.append("update by query")
+
+    assert client.indices.delete(index=copy)["acknowledged"]
+    assert client.indices.delete_index_template(name="of-python")["acknowledged"]
+    return did
 
 
 if __name__ == "__main__":

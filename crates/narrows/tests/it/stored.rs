@@ -41,3 +41,60 @@ fn a_run_is_stored_as_rally_stores_its_races() {
     assert_eq!(after, before, "what is stored twice is there once");
     refused(&["store", "last", "--to", "ftp://x", "--runs", runs], &["http://"]);
 }
+
+#[test]
+fn runs_are_compared_that_only_the_store_has() {
+    let cluster = Cluster::start(1);
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().to_str().unwrap();
+    let run = |rtt: &str| {
+        let plan =
+            ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 5", "--laps", "4"];
+        let more = ["--rtt", rtt, "--json", "--runs", runs, "--store", cluster.url()];
+        let run = json(&narrows(&[&plan[..], &more].concat()));
+        run["run"].as_str().unwrap().to_owned()
+    };
+    let (a, b) = (run("100ms"), run("120ms"));
+    cluster.ask("POST", "/rally-races-*/_refresh", "");
+    let compare = |more: &[&str]| {
+        json(&narrows(&[&["compare", &a, &b, "--format", "json", "--runs", runs], more].concat()))
+    };
+    let here = compare(&[]);
+    std::fs::remove_dir_all(dir.path().join(&a)).unwrap();
+    let one_here = compare(&["--store", cluster.url()]);
+    std::fs::remove_dir_all(dir.path().join(&b)).unwrap();
+    let none_here = compare(&["--store", cluster.url()]);
+    assert_eq!(here["figures"], none_here["figures"], "lap by lap");
+    assert_eq!(one_here["figures"], none_here["figures"]);
+    assert!(here["figures"][0]["differences"][0]["p"].as_f64().unwrap() < 0.05, "{here}");
+    // A race of Rally is one lap.
+    let race = |id: &str, ms: f64| {
+        let times = format!("{{\"50_0\":{ms},\"99_0\":{ms},\"mean\":{ms}}}");
+        let task = format!(
+            "{{\"task\":\"term\",\"throughput\":{{\"median\":10}},\"latency\":{times},\"service_time\":{times},\"error_rate\":0}}"
+        );
+        let race = format!(
+            "{{\"race-id\":\"{id}\",\"track\":\"pmc\",\"results\":{{\"op_metrics\":[{task}]}}}}"
+        );
+        cluster.ask("PUT", &format!("/rally-races-2026-11/_doc/{id}?refresh"), &race);
+    };
+    race("6ebc6e53-ee20", 4.0);
+    race("7ebc6e53-ee20", 6.0);
+    let at =
+        ["compare", "6ebc6e53-ee20", "7ebc6e53-ee20", "--runs", runs, "--store", cluster.url()];
+    let worse = narrows(&[&at[..], &["--fail-over", "5%"]].concat());
+    assert_eq!(worse.status.code(), Some(1), "{}", said(&worse));
+    assert!(
+        said(&worse).contains("50th percentile latency of default, term is worse by 50.0 %"),
+        "{}",
+        said(&worse)
+    );
+    refused(
+        &["compare", &a, "none", "--runs", runs, "--store", cluster.url()],
+        &["nor in the store", "none"],
+    );
+    refused(
+        &["compare", &a, "a b", "--runs", runs, "--store", cluster.url()],
+        &["no id of a race"],
+    );
+}

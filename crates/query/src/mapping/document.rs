@@ -164,7 +164,7 @@ impl Field {
     /// Puts a value, or each of an array.
     fn read(&self, path: &str, json: &Value, sink: &mut impl Sink) -> Result<(), String> {
         let is_point = self.kind == FieldType::GeoPoint;
-        let is_text = matches!(self.kind, FieldType::Keyword | FieldType::Text);
+        let is_text = self.kind == FieldType::Keyword || self.kind.has_words();
         match json {
             Value::Null => return Ok(()),
             // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
@@ -224,7 +224,7 @@ impl Field {
                 let found = place(json).filter(|(lat, lon)| is_on_earth(*lat, *lon));
                 found.map(|(lat, lon)| Indexed::Point { lat, lon })
             }
-            FieldType::Keyword | FieldType::Text => None,
+            FieldType::Keyword | FieldType::Text | FieldType::MatchOnlyText => None,
         };
         match value {
             Some(value) => sink.put(self.number, value),

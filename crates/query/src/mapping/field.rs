@@ -27,13 +27,15 @@ pub enum FieldType {
     Keyword,
     /// -2^63 to 2^63 - 1
     Long,
+    /// a text by its words, each of which scores 1
+    MatchOnlyText,
     /// -2^15 to 2^15 - 1
     Short,
     /// a text by its words
     Text,
 }
 
-const TYPES: [(&str, FieldType); 12] = [
+const TYPES: [(&str, FieldType); 13] = [
     ("boolean", FieldType::Boolean),
     ("byte", FieldType::Byte),
     ("date", FieldType::Date),
@@ -44,6 +46,7 @@ const TYPES: [(&str, FieldType); 12] = [
     ("ip", FieldType::Ip),
     ("keyword", FieldType::Keyword),
     ("long", FieldType::Long),
+    ("match_only_text", FieldType::MatchOnlyText),
     ("short", FieldType::Short),
     ("text", FieldType::Text),
 ];
@@ -107,6 +110,11 @@ impl FieldType {
         OF_ALL.split(' ').chain(own).collect()
     }
 
+    /// Whether it is found by its words.
+    pub fn has_words(self) -> bool {
+        matches!(self, FieldType::Text | FieldType::MatchOnlyText)
+    }
+
     fn is_number(self) -> bool {
         use FieldType::{Byte, Double, Float, Integer, Long, Short};
         matches!(self, Byte | Double | Float | Integer | Long | Short)
@@ -122,7 +130,7 @@ impl FieldType {
                 "analyzer search_analyzer search_quote_analyzer norms index_options \
                  eager_global_ordinals"
             }
-            FieldType::Boolean => "",
+            FieldType::Boolean | FieldType::MatchOnlyText => "",
             _ => "coerce ignore_malformed",
         }
     }
@@ -187,12 +195,13 @@ impl Field {
             refused::said(refused::TYPES, &format!("type \"{name}\""), name, unknown)
         })?;
         if is_new {
-            known_keys(object, &format!("{OF_ALL} {}", kind.parameters()))?;
+            let of_all = if kind == FieldType::MatchOnlyText { "type meta fields" } else { OF_ALL };
+            known_keys(object, &format!("{of_all} {}", kind.parameters()))?;
         }
         let given = Parameters { object, is_new };
         given.check(kind)?;
         let indexed = given.flag("index", true)?;
-        let has_column = given.flag("doc_values", true)? && kind != FieldType::Text;
+        let has_column = given.flag("doc_values", true)? && !kind.has_words();
         given.flag("store", false)?;
         given.flag("eager_global_ordinals", false)?;
         let ignore_above = match object.get("ignore_above").map(|value| (value, value.as_u64())) {

@@ -217,7 +217,7 @@ fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
         let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
         return Err(refuse(path, why));
     }
-    if METADATA.contains(&path) {
+    if is_metadata(path) {
         let why = format!("[{path}] is a metadata field and cannot be added inside a document");
         return Err(refuse(path, why));
     }
@@ -229,6 +229,11 @@ pub const DEPTH_MAX: usize = 20;
 
 fn depth(path: &str) -> usize {
     1 + path.matches('.').count()
+}
+
+/// Whether a path is of what every document has beside its fields.
+pub fn is_metadata(path: &str) -> bool {
+    METADATA.contains(&path)
 }
 
 /// What every document has beside its fields.
@@ -261,7 +266,7 @@ mod tests {
         assert_eq!(
             said(json!({"properties": {"a": {"properties": {"b": {"type": "keywrd"}}}}})),
             "mapping of \"a.b\": unknown type \"keywrd\"; did you mean \"keyword\"? (known: boolean, byte, \
-             date, double, float, geo_point, integer, ip, keyword, long, short, text)"
+             date, double, float, geo_point, integer, ip, keyword, long, match_only_text, short, text)"
         );
         assert!(
             said(json!({"properties": {"a": {"type": "date", "fromat": "x"}}}))

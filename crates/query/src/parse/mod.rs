@@ -2,19 +2,23 @@
 
 mod aggregation;
 mod query;
+mod query_string;
 mod sort;
 
 pub use aggregation::aggregations;
 pub use query::QUERIES;
+pub use query_string::QueryString;
 
 use super::error::{SearchError, parsing};
 use super::json::{Node, Value, read};
-use super::request::{DeclaredCost, SearchRequest, SortKey, TrackTotalHits};
+use super::request::{
+    AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, SortKey, TrackTotalHits,
+};
 use super::{Query, SourceFilter};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-const KNOWN: &str = "_source aggregations aggs ext from min_score query search_after seq_no_primary_term size sort \
+const KNOWN: &str = "_source aggregations aggs ext from min_score pit query search_after seq_no_primary_term size sort \
                      stored_fields timeout track_scores track_total_hits version explain profile";
 
 /// Reads the body of `_search`; an empty one asks for everything.
@@ -43,8 +47,9 @@ fn search(node: &Node) -> Result<SearchRequest> {
             "_source" => request.source = source(value)?,
             "version" => request.version = value.bool(name)?,
             "seq_no_primary_term" => request.seq_no_primary_term = value.bool(name)?,
-            "timeout" => request.timeout_ms = timeout_ms(value)?,
+            "timeout" => request.timeout_ms = Some(timeout_ms(value)?),
             "ext" => request.cost = cost(value)?,
+            "pit" => request.point_in_time = Some(point_in_time(value)?),
             "stored_fields" => match texts(value, name)?.join(",").as_str() {
                 "_none_" => request.source.enabled = false,
                 // No field is stored. Without them `_source` is shown, beside them where it is asked for.
@@ -94,14 +99,20 @@ pub fn parse_track_total_hits(text: &str) -> Option<TrackTotalHits> {
     })
 }
 
-fn timeout_ms(node: &Node) -> Result<Option<u64>> {
+fn timeout_ms(node: &Node) -> Result<u64> {
     let text = node.text("timeout")?;
     if text == "-1" {
-        return Ok(None);
+        return Ok(NO_TIMEOUT_MS);
     }
     let time = record::units::parse_duration(&text)
         .map_err(|error| parsing(node.at, format!("failed to parse [timeout]: {error}")))?;
-    Ok(Some(time.as_millis() as u64))
+    Ok(time.as_millis() as u64)
+}
+
+fn point_in_time(node: &Node) -> Result<AskedPointInTime> {
+    let options = node.options("pit", "id keep_alive", 0)?;
+    let id = options.need("id")?.text("id")?;
+    Ok(AskedPointInTime { id, keep_alive: options.read("keep_alive", Node::text)? })
 }
 
 fn texts(node: &Node, what: &str) -> Result<Vec<String>> {
@@ -210,7 +221,7 @@ mod tests {
             (r#"{"query":{"term":{"a":1},"match":{}}}"#, "found [match]"),
             (
                 r#"{"query":{"fuzzy":{"a":"b"}}}"#,
-                "the query [fuzzy] is not supported by this engine; send [prefix]",
+                "the query [fuzzy] is not supported by this engine; send [wildcard]",
             ),
             (r#"{"query":{"term":{"a":{"valeu":1}}}}"#, "did you mean \"value\""),
             (r#"{"query":{"term":{"a":{}}}}"#, "[term] requires [value]"),

@@ -2,10 +2,13 @@
 
 use record::names::did_you_mean;
 
+use super::query_string::QueryString;
 use crate::error::{SearchError, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Options, Value};
-use crate::query::{BoolQuery, FieldQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd};
+use crate::query::{
+    BoolQuery, FieldQuery, FieldsQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd,
+};
 use crate::value::{Literal, is_point, point as point_of_text};
 use crate::{DateFormat, date, refused};
 
@@ -18,8 +21,8 @@ const MAX_CLAUSES: usize = 1024;
 const MAX_TERMS: usize = 65_536;
 
 /// The queries that there are.
-pub const QUERIES: &str = "bool constant_score exists geo_bounding_box geo_distance ids match match_all \
-                       match_none match_phrase prefix range term terms";
+pub const QUERIES: &str = "bool constant_score dis_max exists geo_bounding_box geo_distance ids match match_all \
+                       match_none match_phrase multi_match prefix query_string range regexp term terms wildcard";
 
 /// Reads a query.
 pub(crate) fn query(node: &Node) -> Result<Query> {
@@ -43,6 +46,12 @@ impl Reader {
             };
             return Err(parsing(members.get(1).map_or(node.at, |second| second.at), reason));
         };
+        if depth > MAX_BOOL_DEPTH {
+            return Err(illegal(format!(
+                "bool queries are nested deeper than {MAX_BOOL_DEPTH} \
+                 (indices.query.bool.max_nested_depth)"
+            )));
+        }
         self.clauses += 1;
         if self.clauses > MAX_CLAUSES {
             return Err(illegal(format!(
@@ -58,14 +67,28 @@ impl Reader {
                 let filter = Box::new(self.query(options.need("filter")?, depth)?);
                 boosted(&options, QueryKind::ConstantScore(filter))
             }
+            "dis_max" => {
+                let options = body.options("dis_max", "queries tie_breaker boost _name", 0)?;
+                let queries = options.need("queries")?.items().iter();
+                let queries = queries.map(|query| self.query(query, depth + 1));
+                let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
+                boosted(&options, QueryKind::DisMax(queries.collect::<Result<_>>()?, tie_breaker))
+            }
             "match_all" => boosted(&body.options("match_all", COMMON, 0)?, QueryKind::MatchAll),
             "match_none" => boosted(&body.options("match_none", COMMON, 0)?, QueryKind::MatchNone),
             "match" => match_words(body),
             "match_phrase" => match_phrase(body),
+            "multi_match" => multi_match(body),
+            "query_string" => query_string(body),
             "term" => term(body),
             "terms" => terms(body),
             "range" => range(body),
             "prefix" => prefix(body),
+            "wildcard" => pattern("wildcard", body, |pattern| FieldQuery::Wildcard {
+                pattern,
+                analyzed: false,
+            }),
+            "regexp" => pattern("regexp", body, FieldQuery::Regexp),
             "exists" => exists(body),
             "ids" => ids(body),
             "geo_distance" => geo_distance(body),
@@ -80,12 +103,6 @@ impl Reader {
     }
 
     fn bool(&mut self, node: &Node, depth: usize) -> Result<Query> {
-        if depth == MAX_BOOL_DEPTH {
-            return Err(illegal(format!(
-                "bool queries are nested deeper than {MAX_BOOL_DEPTH} \
-                 (indices.query.bool.max_nested_depth)"
-            )));
-        }
         const KNOWN: &str =
             "must filter should must_not minimum_should_match adjust_pure_negative boost _name";
         let options = node.options("bool", KNOWN, 0)?;
@@ -195,6 +212,98 @@ fn prefix(node: &Node) -> Result<Query> {
     const KNOWN: &str = "value case_insensitive rewrite boost _name";
     let (field, value, options) = valued("prefix", node, KNOWN)?;
     asked(&options, field, FieldQuery::Prefix(value.text()))
+}
+
+fn pattern(name: &str, node: &Node, of: fn(String) -> FieldQuery) -> Result<Query> {
+    const KNOWN: &str = "value wildcard flags case_insensitive rewrite boost _name";
+    let (field, body) = field(name, node)?;
+    let Value::Object(_) = body.value else {
+        return Ok(Query::of(QueryKind::Field(field.to_owned(), of(body.text(name)?))));
+    };
+    let options = body.options(name, KNOWN, 0)?;
+    options.one_of("case_insensitive", &["false"])?;
+    options.one_of("flags", &["all"])?;
+    let value = options.get("wildcard").map_or_else(|| options.need("value"), Ok)?;
+    asked(&options, field, of(value.text("value")?))
+}
+
+/// Fields with their boosts: `a^2`; none where they are not named.
+fn fields(options: &Options<'_>) -> Result<Option<Vec<(String, f32)>>> {
+    let Some(node) = options.get("fields") else { return Ok(None) };
+    let mut fields = Vec::new();
+    for node in node.items() {
+        let text = node.text("fields")?;
+        let (name, boost) = match text.split_once('^') {
+            Some((name, boost)) => (name, boost.parse().ok().filter(|boost: &f32| *boost >= 0.0)),
+            None => (text.as_str(), Some(1.0)),
+        };
+        let boost = boost.ok_or_else(|| node.wrong("fields", "a field, or field^2"))?;
+        fields.push((name.to_owned(), boost));
+    }
+    Ok(Some(fields).filter(|fields| !fields.is_empty()))
+}
+
+/// `lenient`: without fields, or of all of them, nobody can say that a text fits.
+fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<bool> {
+    let of_all = fields.iter().any(|(name, _)| name == "*");
+    Ok(options.read("lenient", Node::bool)?.unwrap_or(of_all))
+}
+
+fn all_fields() -> Vec<(String, f32)> {
+    vec![("*".to_owned(), 1.0)]
+}
+
+fn multi_match(node: &Node) -> Result<Query> {
+    const KNOWN: &str = "query fields type operator minimum_should_match tie_breaker lenient slop zero_terms_query boost \
+                         _name";
+    let options = node.options("multi_match", KNOWN, 0)?;
+    options.one_of("zero_terms_query", &["none"])?;
+    options.one_of("slop", &["0"])?;
+    let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
+    let fields = fields(&options)?.unwrap_or_else(all_fields);
+    let lenient = lenient(&options, &fields)?;
+    let value = options.need("query")?.literal("query")?;
+    let query = match kind {
+        "phrase" => FieldQuery::MatchPhrase(value),
+        _ => FieldQuery::Match {
+            value,
+            all: options.one_of("operator", &["or", "and"])? == "and",
+            minimum: options.read("minimum_should_match", minimum)?,
+            lenient,
+        },
+    };
+    let sums = kind == "most_fields";
+    let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
+    let query = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: false };
+    boosted(&options, QueryKind::Fields(Box::new(query)))
+}
+
+fn query_string(node: &Node) -> Result<Query> {
+    const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyzer analyze_wildcard \
+                         phrase_slop boost _name";
+    let options = node.options("query_string", KNOWN, 0)?;
+    options.one_of("type", &["best_fields"])?;
+    options.one_of("analyzer", &["standard"])?;
+    options.one_of("analyze_wildcard", &["false"])?;
+    options.one_of("phrase_slop", &["0"])?;
+    let fields = match (fields(&options)?, options.read("default_field", Node::text)?) {
+        (Some(fields), None) => fields,
+        (None, Some(field)) => vec![(field, 1.0)],
+        (None, None) => all_fields(),
+        (Some(_), Some(_)) => {
+            let reason =
+                "addition of [fields] to the query when [default_field] is set is not allowed";
+            return Err(parsing(node.at, reason.to_owned()));
+        }
+    };
+    let lenient = lenient(&options, &fields)?;
+    let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
+    let all = options.one_of("default_operator", &["or", "and"])? == "and";
+    let node = options.need("query")?;
+    let read = QueryString { fields, all, lenient, tie_breaker }.parse(&node.text("query")?);
+    let query = read.map_err(|error| SearchError { at: Some(node.at), ..error })?;
+    let boost = boosted(&options, QueryKind::MatchNone)?.boost;
+    Ok(Query { boost: query.boost * boost, ..query })
 }
 
 fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {

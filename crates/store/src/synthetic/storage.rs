@@ -17,7 +17,7 @@ use query::{
 use super::index::Index;
 use super::{Disk, SyntheticPin, open_disk, space};
 use crate::commit::{Commit, FileMeta, StoredCommit};
-use crate::contents::{Counts, Found, Parsed, Refusals};
+use crate::contents::{Counts, Found, Parsed, Refusals, Seen};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
 use crate::virtual_files::{Bulk, Document, FileContent, META};
@@ -219,6 +219,23 @@ impl SyntheticStorage {
         request: &SearchRequest,
         _limits: &SearchLimits,
     ) -> Result<(ShardHits, SearchView)> {
+        self.pay(request).await?;
+        let view = SearchView(Seen::Count(self.index.borrow().documents()));
+        Ok((counted(request, &view), view))
+    }
+
+    /// Counts what a view saw.
+    pub(crate) async fn count(
+        &self,
+        view: &SearchView,
+        request: &SearchRequest,
+    ) -> Result<ShardHits> {
+        self.pay(request).await?;
+        Ok(counted(request, view))
+    }
+
+    /// Takes the time that a search costs, if it is one that sizes can answer.
+    async fn pay(&self, request: &SearchRequest) -> Result<()> {
         if request.needs_content() {
             return Err(Error::Search(SearchError {
                 kind: SearchErrorKind::IllegalArgument,
@@ -230,9 +247,7 @@ impl SyntheticStorage {
         }
         let cost = request.cost.unwrap_or_default();
         self.pass(Work::Search { documents: cost.documents, bytes: cost.bytes }).await;
-        let documents = self.index.borrow().documents();
-        let (total, more) = request.track_total_hits.of(documents);
-        Ok((ShardHits { total, more, ..ShardHits::default() }, SearchView(None)))
+        Ok(())
     }
 
     /// Never called with hits: a search of the virtual world has none.
@@ -394,6 +409,13 @@ impl SyntheticStorage {
             source_bytes -= bytes;
         }
     }
+}
+
+/// The answer to a search of a view, which has no documents.
+fn counted(request: &SearchRequest, view: &SearchView) -> ShardHits {
+    let Seen::Count(documents) = view.0 else { return ShardHits::default() };
+    let (total, more) = request.track_total_hits.of(documents);
+    ShardHits { total, more, ..ShardHits::default() }
 }
 
 async fn check_file(

@@ -10,6 +10,12 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The name that schemas know it by.
 pub(crate) const STANDARD: &str = "standard";
 
+/// The same, of fields that keep no lengths: a text without words has a mark in place of one, so that it is known to be
+/// there.
+pub(crate) const MARKED: &str = "standard_marked";
+/// That mark. It comes before every word, and is none.
+pub(crate) const NO_WORDS: &str = "\0\0\0\0\0\0\0\0";
+
 /// Lucene's `StandardAnalyzer.DEFAULT_MAX_TOKEN_LENGTH`.
 const MAX_WORD_CHARS: usize = 255;
 
@@ -17,6 +23,14 @@ const MAX_WORD_CHARS: usize = 255;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StandardAnalyzer {
     token: Token,
+    marks: bool,
+}
+
+impl StandardAnalyzer {
+    /// The analyzer that schemas know as [`MARKED`].
+    pub(crate) fn marked() -> Self {
+        StandardAnalyzer { marks: true, ..StandardAnalyzer::default() }
+    }
 }
 
 /// The words of one text.
@@ -25,6 +39,8 @@ pub(crate) struct Words<'a> {
     /// Where the next word is looked for.
     at: usize,
     token: &'a mut Token,
+    /// Whether there is yet to be a word or a mark.
+    marks: bool,
 }
 
 impl Tokenizer for StandardAnalyzer {
@@ -32,7 +48,7 @@ impl Tokenizer for StandardAnalyzer {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
         self.token.reset();
-        Words { text, at: 0, token: &mut self.token }
+        Words { text, at: 0, token: &mut self.token, marks: self.marks }
     }
 }
 
@@ -70,7 +86,13 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
 
 impl TokenStream for Words<'_> {
     fn advance(&mut self) -> bool {
-        let Some((start, mut end)) = next_word(self.text, self.at) else { return false };
+        let marks = std::mem::take(&mut self.marks);
+        let Some((start, mut end)) = next_word(self.text, self.at) else {
+            self.token.position = self.token.position.wrapping_add(1);
+            self.token.text.clear();
+            self.token.text.push_str(NO_WORDS);
+            return marks;
+        };
         if end - start > MAX_WORD_CHARS
             && let Some((cut, _)) = self.text[start..end].char_indices().nth(MAX_WORD_CHARS)
         {
@@ -137,6 +159,17 @@ mod tests {
             words(&"a".repeat(600)).iter().map(String::len).collect::<Vec<_>>(),
             [255, 255, 90]
         );
+    }
+
+    #[test]
+    fn a_text_without_words_may_have_a_mark() {
+        let mut analyzer = StandardAnalyzer::marked();
+        for (text, expected) in [("", NO_WORDS), ("...", NO_WORDS), ("a. B", "a b")] {
+            let mut stream = analyzer.token_stream(text);
+            let mut words = Vec::new();
+            stream.process(&mut |token| words.push(token.text.clone()));
+            assert_eq!(words.join(" "), expected, "{text}");
+        }
     }
 
     proptest! {

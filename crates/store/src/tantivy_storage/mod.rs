@@ -57,7 +57,7 @@ use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
 use self::shared::Shared;
 use crate::commit::{Commit, FileMeta, StoredCommit};
-use crate::contents::{Counts, Found, Parsed, Refusals, SearchView};
+use crate::contents::{Counts, Found, Parsed, Refusals, SearchView, Seen};
 use crate::error::io;
 use crate::files;
 use crate::operation::RUNS_ARE_VIRTUAL;
@@ -271,7 +271,7 @@ impl TantivyStorage {
         // Of one moment: a mapping that comes later has readers of its own.
         let handles = self.shared.handles();
         let searcher = handles.searcher();
-        let view = SearchView(Some((searcher.clone(), handles.mapping.clone())));
+        let view = SearchView(Seen::Documents(searcher.clone(), handles.mapping.clone()));
         let key = request_cache::key(request);
         if let Some(key) = &key
             && let Some(hits) = self.cache.get(&handles, &searcher, key)
@@ -291,7 +291,9 @@ impl TantivyStorage {
         request: &Arc<SearchRequest>,
         limits: &SearchLimits,
     ) -> Result<ShardHits> {
-        let Some((searcher, mapping)) = view.0.clone() else { return Ok(ShardHits::default()) };
+        let Seen::Documents(searcher, mapping) = view.0.clone() else {
+            return Ok(ShardHits::default());
+        };
         let (request, limits) = (request.clone(), limits.clone());
         let search = move |shared: &Shared| shared.search((&searcher, &mapping), &request, &limits);
         self.work(self.search_work(), search).await
@@ -303,7 +305,7 @@ impl TantivyStorage {
         hits: Vec<(u32, u32)>,
         wants_source: bool,
     ) -> Result<Vec<FetchedHit>> {
-        let Some((searcher, _)) = view.0.clone() else { return Ok(Vec::new()) };
+        let Seen::Documents(searcher, _) = view.0.clone() else { return Ok(Vec::new()) };
         self.shared.still_sound()?;
         let mut found = self.documents.get(&searcher, &hits, wants_source);
         let is_missing = |(_, found): &(_, &Option<FetchedHit>)| found.is_none();

@@ -19,7 +19,7 @@ use tantivy::schema::{
 use query::mapping::document::{Indexed, Sink};
 use query::{FieldType, Mapping};
 
-use crate::tantivy_storage::analyzer::STANDARD;
+use crate::tantivy_storage::analyzer::{MARKED, STANDARD};
 
 pub(crate) const ID: &str = "_id";
 pub(crate) const SOURCE: &str = "_source";
@@ -139,10 +139,11 @@ fn add(
         FieldType::Keyword => {
             builder.add_text_field(path, whole.clone().set_fast("raw"));
         }
-        FieldType::Text => {
+        // The field reads phrases of `match_only_text` from `_source`; with positions they are found as of any text.
+        FieldType::Text | FieldType::MatchOnlyText => {
             let words = TextFieldIndexing::default()
-                .set_tokenizer(STANDARD)
-                .set_fieldnorms(norms == Norms::Kept)
+                .set_tokenizer(if kind == FieldType::Text { STANDARD } else { MARKED })
+                .set_fieldnorms(norms == Norms::Kept && kind == FieldType::Text)
                 .set_index_option(IndexRecordOption::WithFreqsAndPositions);
             builder.add_text_field(path, TextOptions::default().set_indexing_options(words));
         }
@@ -183,7 +184,7 @@ impl Fields {
         });
         let columns = mapping.fields().iter().filter_map(|(path, field)| match field.kind {
             _ if !field.is_kept() => None,
-            FieldType::Text => None,
+            FieldType::Text | FieldType::MatchOnlyText => None,
             FieldType::GeoPoint => Some((path.clone(), latitude(path))),
             _ => Some((path.clone(), path.clone())),
         });

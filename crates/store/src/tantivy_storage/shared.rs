@@ -22,7 +22,7 @@ use super::schema::{self, Fields};
 use crate::commit::{Commit, StoredCommit};
 use crate::contents::{Counts, Found};
 use crate::error::FirstFailure;
-use crate::tantivy_storage::analyzer::{STANDARD, StandardAnalyzer};
+use crate::tantivy_storage::analyzer::{MARKED, STANDARD, StandardAnalyzer};
 use crate::tantivy_storage::search::Findings;
 use crate::{Error, Operation, Result};
 
@@ -107,6 +107,7 @@ impl Handles {
         commits::extend_schema(dir, work_dir, mapping)?;
         let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
         index.tokenizers().register(STANDARD, TextAnalyzer::from(StandardAnalyzer::default()));
+        index.tokenizers().register(MARKED, TextAnalyzer::from(StandardAnalyzer::marked()));
         let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
             what: "open the index",
             path: dir.to_owned(),

@@ -251,7 +251,7 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         (&format!("{delete}?scroll_size=10001"), all(), "index.max_result_window"),
         (&format!("{delete}?scroll_size=0"), all(), "not [0]"),
         (&format!("{delete}?routing=x"), all(), "parameter [routing]"),
-        (&format!("{delete}?q=x"), all(), "parameter [q]"),
+        (&format!("{delete}?q=(x"), all(), "not closed"),
         (&format!("{delete}?refresh=wait_for"), all(), "wait_for"),
         ("/a/_update_by_query", script.clone(), "[script]"),
         ("/a/_update_by_query?pipeline=p", json!({}), "transform documents"),

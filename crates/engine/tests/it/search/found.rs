@@ -187,11 +187,11 @@ async fn what_is_wrong_is_said(env: Env) {
         (&json!(0), &Value::Null)
     );
     for path in [
-        "/a/_search?q=x",
+        "/a/_search?terminate_after=1",
         "/a/_search?scroll=1m&from=1",
         "/a/_search?search_type=dfs_query_then_fetch",
         "/a/_search?preference=_primary",
-        "/a/_count?q=x",
+        "/a/_count?terminate_after=1",
         "/a/_search?sise=1",
     ] {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, 400, "{path}");

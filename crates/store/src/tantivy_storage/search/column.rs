@@ -45,7 +45,7 @@ impl Column {
         let found = match kind {
             FieldType::Ip => columns.column_opt(path)?.map(Values::Ip),
             FieldType::Keyword => columns.str(path)?.map(Values::Text),
-            FieldType::Text | FieldType::GeoPoint => None,
+            FieldType::Text | FieldType::MatchOnlyText | FieldType::GeoPoint => None,
             _ => columns.u64_lenient(path)?.map(|(column, _)| Values::Raw(column)),
         };
         Ok(Column { kind, values: found.unwrap_or(Values::Absent) })

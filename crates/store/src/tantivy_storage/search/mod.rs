@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
-//! | `resolve.rs`, `value.rs` | queries, in the types of their fields |
+//! | `resolve.rs`, `value.rs`, `pattern.rs` | queries, in the types of their fields |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
@@ -23,6 +23,7 @@ mod by_segment;
 mod column;
 mod computed;
 mod failed;
+mod pattern;
 mod resolve;
 mod statistics;
 mod text;

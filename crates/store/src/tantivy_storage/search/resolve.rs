@@ -1,6 +1,6 @@
 //! From a query as plain data to one of the index library, by the mapping of the shard.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -8,24 +8,29 @@ use tantivy::query::doc_predicate_query::{
     DocPredicateBoxable, DocPredicateQuery, FunctionPredicate, SegmentDocPredicate,
 };
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, EmptyQuery, EnableScoring, ExistsQuery,
-    InvertedIndexRangeQuery, Occur, PhraseQuery, Query as Library, RangeQuery, Scorer, TermQuery,
-    TermSetQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
+    EnableScoring, ExistsQuery, InvertedIndexRangeQuery, Occur, PhraseQuery, Query as Library,
+    RangeQuery, RegexQuery, Scorer, TermQuery, TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::tokenizer::{TokenStream, Tokenizer};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
 use query::{
-    BoolQuery, FieldQuery, FieldType, Literal, Mapping, MinimumShouldMatch, Query, QueryKind,
-    RangeEnd, geo, mapping, unfit,
+    BoolQuery, FieldQuery, FieldType, FieldsQuery, Literal, Mapping, MinimumShouldMatch, Query,
+    QueryKind, RangeEnd, geo, mapping, unfit,
 };
+
+use record::names::matches;
 
 use super::between::Between;
 use super::bounds::Findings;
 use super::column::Column;
 use super::failed::{Failed, Result};
+use super::pattern;
 use super::statistics::Scored;
 use super::value::{DateReading, Value, exact, range};
+use crate::tantivy_storage::analyzer::{NO_WORDS, StandardAnalyzer};
 use crate::tantivy_storage::schema::ID;
 
 /// A resolved query.
@@ -49,7 +54,7 @@ struct IndexedField<'a> {
 
 impl IndexedField<'_> {
     fn is_text(&self) -> bool {
-        matches!(self.mapped.kind, FieldType::Text | FieldType::Keyword)
+        self.mapped.kind == FieldType::Keyword || self.mapped.kind.has_words()
     }
 }
 
@@ -92,6 +97,11 @@ impl Resolver<'_> {
                 let id = self.searcher.schema().get_field(ID)?;
                 (set(values.iter().map(|value| Term::from_field_text(id, value))), false)
             }
+            QueryKind::Fields(asked) => (self.fields(asked)?.unwrap_or_else(nothing), true),
+            QueryKind::DisMax(queries, tie_breaker) => {
+                let queries = queries.iter().map(|query| self.resolve(query));
+                (best_of(queries.collect::<Result<_>>()?, *tie_breaker), true)
+            }
             QueryKind::Field(path, query) => {
                 let scores = matches!(
                     query,
@@ -102,9 +112,65 @@ impl Resolver<'_> {
         };
         Ok(match scores {
             false => constant(found, boost),
-            true if boost == 1.0 => found,
-            true => Box::new(BoostQuery::new(found, boost)),
+            true => boosted(found, boost),
         })
+    }
+
+    /// A clause of others; none where it is to be left out.
+    fn clause(&self, query: &Query) -> Result<Option<Resolved>> {
+        match &query.kind {
+            QueryKind::Fields(asked) => {
+                Ok(self.fields(asked)?.map(|found| boosted(found, query.boost)))
+            }
+            _ => self.resolve(query).map(Some),
+        }
+    }
+
+    /// The same of each of several fields; none where it has no words to any of them, and is to be left out then.
+    fn fields(&self, asked: &FieldsQuery) -> Result<Option<Resolved>> {
+        let mut boosts: BTreeMap<&str, f32> = BTreeMap::new();
+        for (pattern, boost) in &asked.fields {
+            let mut add = |path| *boosts.entry(path).or_insert(1.0) *= boost;
+            if !pattern.contains('*') {
+                add(pattern);
+                continue;
+            }
+            let fields = self.mapping.fields().iter();
+            let fields =
+                fields.filter(|(_, field)| field.indexed && field.kind != FieldType::GeoPoint);
+            fields.filter(|(path, _)| matches(pattern, path)).for_each(|(path, _)| add(path));
+        }
+        if asked.drops
+            && !boosts.is_empty()
+            && boosts.keys().all(|path| self.has_no_word(path, asked))
+        {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        for (path, boost) in boosts {
+            let kind = QueryKind::Field(path.to_owned(), asked.query.clone());
+            match self.resolve(&Query { kind, boost }) {
+                Err(Failed::Search(_)) if asked.lenient => {}
+                query => found.push(query?),
+            }
+        }
+        Ok(Some(match asked.sums {
+            true => {
+                let clauses = found.into_iter().map(|query| (Occur::Should, query));
+                Box::new(BooleanQuery::new(clauses.collect()))
+            }
+            false => best_of(found, asked.tie_breaker),
+        }))
+    }
+
+    fn has_no_word(&self, path: &str, asked: &FieldsQuery) -> bool {
+        let (FieldQuery::Match { value, .. } | FieldQuery::MatchPhrase(value)) = &asked.query
+        else {
+            return false;
+        };
+        let indexed = self.indexed(path).filter(|indexed| indexed.mapped.kind.has_words());
+        let words = indexed.map(|indexed| self.words(&indexed, &value.text()));
+        words.is_some_and(|words| words.is_ok_and(|words| words.is_empty()))
     }
 
     fn field(&self, path: &str, query: &FieldQuery) -> Result<Resolved> {
@@ -124,6 +190,11 @@ impl Resolver<'_> {
                     format!("Field [{path}] is of unsupported type [{kind}] for [{name}] query");
                 return Err(unfit(reason).into());
             }
+        }
+        if self.mapping.field(path).is_none() && mapping::is_metadata(path) {
+            let reason =
+                format!("Field [{path}] cannot be searched here; [_id] can, with [ids] or [term]");
+            return Err(unfit(reason).into());
         }
         if self.mapping.field(path).is_some_and(|mapped| !mapped.indexed) {
             let reason = format!("Cannot search on field [{path}] since it is not indexed.");
@@ -145,6 +216,12 @@ impl Resolver<'_> {
                 self.range(&indexed, (lower.as_ref(), upper.as_ref()), dates)
             }
             FieldQuery::Prefix(value) => self.prefix(&indexed, value),
+            FieldQuery::Wildcard { pattern, analyzed } => {
+                self.wildcard(&indexed, pattern, *analyzed)
+            }
+            FieldQuery::Regexp(pattern) => {
+                self.regexp(&indexed, "regexp", &pattern::of_regexp(pattern)?)
+            }
             FieldQuery::GeoDistance { center, distance_m } => {
                 let (center, distance_m) = (*center, *distance_m);
                 let (south, north) = geo::latitudes_within(center, distance_m);
@@ -178,6 +255,9 @@ impl Resolver<'_> {
     }
 
     fn scored(&self, indexed: &IndexedField, query: Resolved) -> Result<Resolved> {
+        if indexed.mapped.kind == FieldType::MatchOnlyText {
+            return Ok(constant(query, 1.0));
+        }
         let counts = self.findings.counts.of(
             self.searcher,
             indexed.field,
@@ -192,7 +272,7 @@ impl Resolver<'_> {
         if indexed.mapped.kind == FieldType::Keyword {
             return Ok(vec![(0, Term::from_field_text(indexed.field, text))]);
         }
-        let mut tokenizer = self.searcher.index().tokenizer_for_field(indexed.field)?;
+        let mut tokenizer = StandardAnalyzer::default();
         let mut stream = tokenizer.token_stream(text);
         let mut words = Vec::new();
         stream.process(&mut |token| {
@@ -236,7 +316,7 @@ impl Resolver<'_> {
     }
 
     fn match_phrase(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
-        if indexed.mapped.kind != FieldType::Text {
+        if !indexed.mapped.kind.has_words() {
             return self.match_words(indexed, value, true, None);
         }
         let mut words = self.words(indexed, &value.text())?;
@@ -318,8 +398,13 @@ impl Resolver<'_> {
             Bound::Unbounded => Bound::Unbounded,
         };
         let library: Resolved = match kind {
-            FieldType::Text => {
-                return Box::new(InvertedIndexRangeQuery::new(term(low), term(high)));
+            FieldType::Text | FieldType::MatchOnlyText => {
+                let low = match term(low) {
+                    // Before the first word stands the mark of texts without any.
+                    Bound::Unbounded => Bound::Excluded(Term::from_field_text(field, NO_WORDS)),
+                    low => low,
+                };
+                return Box::new(InvertedIndexRangeQuery::new(low, term(high)));
             }
             FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint => {
                 return Box::new(RangeQuery::new(term(low), term(high)));
@@ -337,14 +422,38 @@ impl Resolver<'_> {
         Box::new(DocPredicateQuery::from(between))
     }
 
-    fn prefix(&self, indexed: &IndexedField, value: &str) -> Result<Resolved> {
-        if !indexed.is_text() {
-            let (path, kind) = (indexed.path, indexed.mapped.kind.name());
-            return Err(unfit(format!(
-                "Can only use prefix queries on keyword and text fields - not on [{path}] which is of type [{kind}]"
-            ))
-            .into());
+    fn only_texts(&self, indexed: &IndexedField, query: &str) -> Result<()> {
+        if indexed.is_text() {
+            return Ok(());
         }
+        let (path, kind) = (indexed.path, indexed.mapped.kind.name());
+        let reason = format!(
+            "Can only use {query} queries on keyword and text fields - not on [{path}] which is of type [{kind}]"
+        );
+        Err(unfit(reason).into())
+    }
+
+    fn wildcard(&self, indexed: &IndexedField, pattern: &str, analyzed: bool) -> Result<Resolved> {
+        self.only_texts(indexed, "wildcard")?;
+        // The words of a text are in lower case.
+        let lower = (analyzed && indexed.mapped.kind.has_words()).then(|| pattern.to_lowercase());
+        let pattern = lower.as_deref().unwrap_or(pattern);
+        match pattern.strip_suffix('*').filter(|start| !start.contains(['*', '?', '\\'])) {
+            Some(start) => self.prefix(indexed, start),
+            None => self.regexp(indexed, "wildcard", &pattern::of_wildcard(pattern)),
+        }
+    }
+
+    /// By a pattern of the index library.
+    fn regexp(&self, indexed: &IndexedField, query: &str, pattern: &str) -> Result<Resolved> {
+        self.only_texts(indexed, query)?;
+        let found = RegexQuery::from_pattern(pattern, indexed.field);
+        let found = found.map_err(|error| unfit(format!("[{query}] cannot be read: {error}")))?;
+        Ok(Box::new(found))
+    }
+
+    fn prefix(&self, indexed: &IndexedField, value: &str) -> Result<Resolved> {
+        self.only_texts(indexed, "prefix")?;
         if value.is_empty() {
             return self.exists(indexed.path);
         }
@@ -369,7 +478,7 @@ impl Resolver<'_> {
             // The lengths of texts are kept of those that were mapped from the beginning.
             let keeps_lengths = self.searcher.schema().get_field_entry(field).has_fieldnorms();
             let query: Resolved = match indexed.mapped.kind {
-                FieldType::Text if !keeps_lengths => {
+                FieldType::Text | FieldType::MatchOnlyText if !keeps_lengths => {
                     let first = Bound::Included(Term::from_field_text(field, ""));
                     Box::new(InvertedIndexRangeQuery::new(first, Bound::Unbounded))
                 }
@@ -393,7 +502,7 @@ impl Resolver<'_> {
         let needed = query.needed();
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         for clause in &query.must {
-            clauses.push((Occur::Must, self.resolve(clause)?));
+            clauses.extend(self.clause(clause)?.map(|clause| (Occur::Must, clause)));
         }
         for clause in &query.filter {
             clauses.push((Occur::Must, constant(self.resolve(clause)?, 0.0)));
@@ -405,10 +514,10 @@ impl Resolver<'_> {
                 .push((Occur::Must, constant(Box::new(AllQuery), if whole { 1.0 } else { 0.0 })));
         }
         for clause in &query.should {
-            clauses.push((Occur::Should, self.resolve(clause)?));
+            clauses.extend(self.clause(clause)?.map(|clause| (Occur::Should, clause)));
         }
         for clause in &query.must_not {
-            let clause = self.resolve(clause)?;
+            let Some(clause) = self.clause(clause)? else { continue };
             let excluded = predicate(move |segment| {
                 let weight =
                     clause.weight(EnableScoring::disabled_from_schema(segment.schema()))?;
@@ -417,6 +526,19 @@ impl Resolver<'_> {
             clauses.push((Occur::MustNot, excluded));
         }
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
+    }
+}
+
+fn boosted(query: Resolved, boost: f32) -> Resolved {
+    if boost == 1.0 { query } else { Box::new(BoostQuery::new(query, boost)) }
+}
+
+/// Scores by the best of some queries, and by a share of the others.
+fn best_of(mut queries: Vec<Resolved>, tie_breaker: f32) -> Resolved {
+    match queries.len() {
+        0 => nothing(),
+        1 => queries.remove(0),
+        _ => Box::new(DisjunctionMaxQuery::with_tie_breaker(queries, tie_breaker)),
     }
 }
 
@@ -444,7 +566,8 @@ fn points(path: &str, fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 's
 /// Bounds as the least and the greatest value, in the bits of columns; none where these are no such numbers, or where
 /// nothing lies between.
 fn ends_of(kind: FieldType, (low, high): &Bounds) -> Option<(u64, u64)> {
-    if matches!(kind, FieldType::Keyword | FieldType::Text | FieldType::Ip | FieldType::GeoPoint) {
+    let has_bits = !matches!(kind, FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint);
+    if kind.has_words() || !has_bits {
         return None;
     }
     let bits = |value: &Value| u64::try_from(value.bits()).ok();

@@ -47,7 +47,7 @@ fn count(
     path: &str,
     kind: FieldType,
 ) -> tantivy::Result<FieldCounts> {
-    if kind != FieldType::Text {
+    if !kind.has_words() {
         let column = Column::open(segment, path, kind)?;
         let (documents, words) = (column.documents(segment.max_doc()), column.values());
         return Ok(FieldCounts { documents: documents.into(), words: words.into() });

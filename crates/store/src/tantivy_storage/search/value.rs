@@ -56,7 +56,7 @@ impl Value {
 /// Texts have no columns, points no order.
 pub(super) fn check_sortable(path: &str, mapped: &Field) -> Result<(), SearchError> {
     match mapped.kind {
-        FieldType::Text => Err(illegal(format!(
+        FieldType::Text | FieldType::MatchOnlyText => Err(illegal(format!(
             "Text fields are not optimised for operations that require per-document field data like aggregations \
              and sorting, so these operations are disabled by default. Please use a keyword field instead of [{path}]."
         ))),
@@ -167,7 +167,9 @@ pub(super) fn exact(
         FieldType::GeoPoint => Err(unfit(format!(
             "Geometry fields do not support exact searching, use dedicated geometry queries instead: [{path}]"
         ))),
-        FieldType::Keyword | FieldType::Text => one(Value::Text(literal.text())),
+        FieldType::Keyword | FieldType::Text | FieldType::MatchOnlyText => {
+            one(Value::Text(literal.text()))
+        }
     }
 }
 

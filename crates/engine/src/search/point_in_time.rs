@@ -1,0 +1,76 @@
+//! A point in time, as its id has it: which node holds which view.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use crate::transport::Failure;
+
+/// Views of one point in time, at most: an id that somebody made up may name any number of them.
+const MAX_VIEWS: usize = 1 << 16;
+
+/// A point in time that a search is to be of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointInTime {
+    pub(super) views: Vec<View>,
+    /// How long it is kept from now on, at least; none for as long as was said before.
+    pub keep_alive: Option<Duration>,
+}
+
+/// The view of one shard, as the id has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct View {
+    pub(super) index: String,
+    pub(super) shard: u32,
+    pub(super) node: String,
+    pub(super) context: u64,
+}
+
+impl PointInTime {
+    /// Reads an id.
+    pub fn parse(id: &str, keep_alive: Option<Duration>) -> Result<Self, Failure> {
+        let bytes = URL_SAFE_NO_PAD.decode(id).ok();
+        let views = bytes.and_then(|bytes| postcard::from_bytes::<Vec<View>>(&bytes).ok());
+        let views = views.filter(|views| views.len() <= MAX_VIEWS);
+        let wrong =
+            || Failure::new(400, "illegal_argument_exception", format!("invalid id: [{id}]"));
+        Ok(PointInTime { views: views.ok_or_else(wrong)?, keep_alive })
+    }
+
+    /// The indices that it is of, sorted.
+    pub fn indices(&self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.views.iter().map(|view| &view.index).collect();
+        names.into_iter().cloned().collect()
+    }
+}
+
+/// The id of these views.
+pub(super) fn id_of(views: &[View]) -> String {
+    let bytes = postcard::to_stdvec(views).expect("plain values are bytes, and memory takes all");
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_the_views_of_the_shards() {
+        let view = |index: &str, shard| View {
+            index: index.to_owned(),
+            shard,
+            node: "c-1".to_owned(),
+            context: 7,
+        };
+        let views = vec![view("b", 0), view("a", 1), view("b", 1)];
+        let id = id_of(&views);
+        let read = PointInTime::parse(&id, None).unwrap();
+        assert_eq!((read.indices(), read.views), (vec!["a".to_owned(), "b".to_owned()], views));
+        for wrong in ["x", "DnF1ZXJ5", "!"] {
+            assert_eq!(PointInTime::parse(wrong, None).unwrap_err().status, 400, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Searches of views that nodes hold: by the pages of a scroll, and at a point in time.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use query::SearchRequest;
+
+use super::asked_shards::{AskedShard, ViewOfShard};
+use super::coordinator::{Answered, Continued, Gathered, SHARD_TIMEOUT, Views, left};
+use super::service::SearchService;
+use crate::transport::{
+    Class, Failure, HeldView, Request, Response, SearchOutcome, ShardFailure, ShardSearch,
+    ViewHolder, unexpected,
+};
+
+impl From<Continued> for ViewOfShard {
+    fn from(shard: Continued) -> Self {
+        let Continued { asked, node, context, last } = shard;
+        ViewOfShard { asked, node, context, after: last.map(|hit| hit.sort) }
+    }
+}
+
+/// How views are searched.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) request: &'a SearchRequest,
+    pub(super) holder: ViewHolder,
+    /// How long they are held from now on.
+    pub(super) keep_alive: Duration,
+    pub(super) allow_partial: bool,
+    /// Shards that have had no part in it from the beginning.
+    pub(super) failed: &'a [ShardFailure],
+}
+
+/// What views answer to a request, and where the next goes on. Fails as [`super::search`].
+pub(super) async fn search_views(
+    service: &Rc<SearchService>,
+    views: &[ViewOfShard],
+    search: Search<'_>,
+) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
+    let began = service.core.env.now();
+    let whole = Arc::new(search.request.clone());
+    let asked = views.iter().map(|view| {
+        let request = match &view.after {
+            None => whole.clone(),
+            after => {
+                Arc::new(SearchRequest { search_after: after.clone(), ..search.request.clone() })
+            }
+        };
+        let (context, keep_alive) = (Some(view.context), search.keep_alive);
+        let ask = ShardSearch {
+            index: view.asked.index.clone(),
+            shard: view.asked.shard,
+            request,
+            now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
+            max_buckets: service.core.settings().search_max_buckets(),
+            fresh: false,
+            fetch: views.len() == 1,
+            held: Some(HeldView { context, keep_alive, holder: search.holder }),
+        };
+        let (asked, node) = (view.asked.clone(), view.node.clone());
+        service.core.env.spawn("searches a view that is held", {
+            let service = service.clone();
+            async move { ask_view(&service, asked, node, ask).await }
+        })
+    });
+    let tasks: Vec<_> = asked.collect();
+    let (mut answers, mut failures) = (Vec::new(), search.failed.to_vec());
+    for (task, view) in tasks.into_iter().zip(views) {
+        let ended = || failed(&view.asked, &view.node, unexpected());
+        match task.await.unwrap_or_else(|_| Err(ended())) {
+            Ok(answered) => answers.push(answered),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let shards = views.len() + search.failed.len();
+    let gathered = Gathered { shards, answers, failures };
+    let (mut outcome, continued) =
+        gathered.merge(service, search.request, search.allow_partial, Views::Held).await?;
+    outcome.took = service.core.env.now() - began;
+    Ok((outcome, continued))
+}
+
+async fn ask_view(
+    service: &Rc<SearchService>,
+    asked: AskedShard,
+    node: String,
+    ask_it: ShardSearch,
+) -> Result<Answered, ShardFailure> {
+    match ask(service, &node, Request::Search(Box::new(ask_it))).await {
+        Ok(Response::Searched(searched)) => Ok(Answered { asked, node, searched: *searched }),
+        Ok(_) => Err(failed(&asked, &node, unexpected())),
+        Err(failure) => Err(failed(&asked, &node, failure)),
+    }
+}
+
+/// Asks a node about what it holds.
+pub(super) async fn ask(
+    service: &Rc<SearchService>,
+    node: &str,
+    request: Request,
+) -> Result<Response, Failure> {
+    let address = service.core.address_of(node).ok_or_else(|| left(node))?;
+    Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
+}
+
+fn failed(asked: &AskedShard, node: &str, failure: Failure) -> ShardFailure {
+    let (index, shard) = (asked.index.clone(), asked.shard);
+    ShardFailure { index, shard, node: Some(node.to_owned()), failure }
+}

@@ -1,0 +1,235 @@
+//! Queries of several fields and by patterns, as a parameter and in a body. What each finds is what OpenSearch 2.19.1
+//! finds of the same documents.
+
+use serde_json::{Value, json};
+use world::Env;
+
+use crate::common::Cluster;
+
+real_world!(
+    a_parameter_asks_as_a_body_does,
+    bodies_ask_several_fields,
+    words_that_score_alike_are_found_with_their_phrases,
+    what_cannot_be_asked_is_said,
+);
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+async fn filled(c: &Cluster) {
+    let text = json!({"type": "text"});
+    let properties = json!({
+        "t": text, "u": text, "k": {"type": "keyword"}, "n": {"type": "integer"}, "d": {"type": "date"},
+        "p": {"type": "geo_point"},
+        "m": {"type": "match_only_text", "fields": {"raw": {"type": "keyword", "ignore_above": 256}}},
+    });
+    let body = json!({
+        "settings": {"number_of_shards": 1, "number_of_replicas": 0, "index.codec": "best_compression"},
+        "mappings": {"properties": properties},
+    });
+    c.must("PUT", "/a", body).await;
+    c.green("a").await;
+    let documents = [
+        json!({"t": "the quick brown fox", "k": "Quick Fox", "n": 1, "d": "2020-01-01", "m": "GET /images/logo.gif HTTP/1.0"}),
+        json!({"t": "quick quick dog and brown cat", "k": "dog", "n": 2, "d": "2020-02-01", "m": "GET / HTTP/1.0"}),
+        json!({"t": "lazy dog", "k": "Lazy", "n": 30, "d": "2021-01-01", "u": "fox and dog", "m": "POST /form HTTP/1.1"}),
+        json!({"t": "brown brown brown", "k": "brown", "n": 404, "u": "quick", "m": "logo GET"}),
+        json!({"t": "fox", "k": "fo*x", "n": 5, "m": "..."}),
+        json!({"n": -7, "u": "lazy cat", "p": {"lat": 1, "lon": 2}}),
+    ];
+    for (id, document) in documents.into_iter().enumerate() {
+        c.must("PUT", &format!("/a/_doc/{id}?refresh"), document).await;
+    }
+}
+
+fn ids(found: &Value) -> String {
+    let hits = found["hits"]["hits"].as_array().unwrap();
+    let mut ids: Vec<&str> = hits.iter().map(|hit| hit["_id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.concat()
+}
+
+async fn a_parameter_asks_as_a_body_does(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c).await;
+    for (q, any, all) in [
+        ("fox", "024", "024"),
+        ("quick dog", "0123", "1"),
+        ("quick AND dog", "1", "1"),
+        ("+quick -dog", "03", "03"),
+        ("quick NOT dog", "03", "03"),
+        ("t:quick u:lazy", "015", ""),
+        ("n:>=30", "23", "23"),
+        ("n:[1 TO 5}", "01", "01"),
+        ("d:[2020-01-15 TO *]", "12", "12"),
+        ("404", "3", "3"),
+        ("\"quick brown\"", "0", "0"),
+        ("k:Qui* OR t:LA?Y", "02", "02"),
+        ("br*n", "013", "013"),
+        ("t:/d.g/", "12", "12"),
+        ("_exists_:u", "235", "235"),
+        ("u:*", "235", "235"),
+        ("*", "012345", "012345"),
+        ("!fox", "135", "135"),
+        ("_id:3", "3", "3"),
+        ("(quick OR lazy) AND dog", "12", "12"),
+        ("fox AND ...", "4", "4"),
+        ("t:fox AND t:...", "04", "04"),
+        ("k:fo\\*x", "4", "4"),
+        ("none:x", "", ""),
+    ] {
+        let path = format!("/a/_search?q={}", percent_encoded(q));
+        assert_eq!(ids(&c.must("GET", &path, Value::Null).await), any, "{q}");
+        // It stands above the query of a body, as in the field.
+        let body = json!({"query": {"match_none": {}}});
+        let path = format!("{path}&default_operator=and");
+        assert_eq!(ids(&c.must("POST", &path, body).await), all, "{q} with AND");
+        let body = json!({"query": {"query_string": {"query": q}}});
+        assert_eq!(ids(&c.must("POST", "/a/_search", body).await), any, "{q} in a body");
+        let count =
+            c.must("GET", &format!("/a/_count?q={}", percent_encoded(q)), Value::Null).await;
+        assert_eq!(count["count"], any.len(), "{q} counted");
+    }
+    assert_eq!(ids(&c.must("GET", "/a/_search?q=fox&df=u", Value::Null).await), "2");
+    let (status, said) = c.ask("GET", "/a/_search?q=fox&df=n", Value::Null).await;
+    assert_eq!(status, 400, "{said}");
+    assert_eq!(ids(&c.must("GET", "/a/_search?q=fox&df=n&lenient", Value::Null).await), "");
+    let gone = c.must("POST", "/a/_delete_by_query?q=t:lazy&refresh", Value::Null).await;
+    assert_eq!(gone["deleted"], 1, "{gone}");
+    c.must("POST", "/a/_update_by_query?q=k:dog&refresh", Value::Null).await;
+    assert_eq!(c.must("GET", "/a/_doc/1", Value::Null).await["_version"], 2);
+    c.stop().await;
+}
+
+async fn bodies_ask_several_fields(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c).await;
+    let asked = |more: Value| {
+        let mut body = json!({"query": "quick dog", "fields": ["t", "u"]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "multi_match": body })
+    };
+    for (query, found) in [
+        (asked(json!({})), "0123"),
+        (asked(json!({"operator": "and"})), "1"),
+        (asked(json!({"type": "most_fields"})), "0123"),
+        (asked(json!({"query": "lazy cat", "type": "phrase"})), "5"),
+        (asked(json!({"query": "..."})), ""),
+        (asked(json!({"query": "404", "fields": ["t", "n"]})), "3"),
+        (json!({"multi_match": {"query": "fox"}}), "024"),
+        (json!({"dis_max": {"queries": [{"match": {"t": "lazy"}}, {"term": {"k": "dog"}}]}}), "12"),
+        (json!({"wildcard": {"k": "*o*"}}), "0134"),
+        (json!({"wildcard": {"k": {"value": "fo\\*?"}}}), "4"),
+        (json!({"wildcard": {"t": "qui*"}}), "01"),
+        (json!({"wildcard": {"t": "QUI*"}}), ""),
+        (json!({"regexp": {"k": "[A-Z].*"}}), "02"),
+        (json!({"regexp": {"k": "ro"}}), ""),
+    ] {
+        let answer = c.must("POST", "/a/_search", json!({ "query": query })).await;
+        assert_eq!(ids(&answer), found, "{query}");
+    }
+    // The best field scores; the others add their share.
+    let score = async |query: Value| {
+        let body = json!({"query": {"bool": {"must": query, "filter": {"term": {"n": 2}}}}});
+        let answer = c.must("POST", "/a/_search", body).await;
+        answer["hits"]["max_score"].as_f64().unwrap()
+    };
+    let (one, other) = (json!({"match": {"t": "quick"}}), json!({"term": {"k": "dog"}}));
+    let (a, b) = (score(one.clone()).await, score(other.clone()).await);
+    for share in [0.0, 0.5, 1.0] {
+        let both = json!({"dis_max": {"queries": [one, other], "tie_breaker": share}});
+        let expected = a.max(b) + share * a.min(b);
+        assert!((score(both).await - expected).abs() < 1e-4, "{share}");
+    }
+    let boosted = json!({"multi_match": {"query": "quick", "fields": ["t^3"]}});
+    assert!((score(boosted).await - 3.0 * a).abs() < 1e-4);
+    c.stop().await;
+}
+
+async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c).await;
+    for (query, found, score) in [
+        (json!({"match": {"m": "GET"}}), "013", 1.0),
+        (json!({"match": {"m": "GET logo"}}), "013", 2.0),
+        (json!({"match": {"m": {"query": "get logo", "operator": "and"}}}), "3", 2.0),
+        (json!({"match_phrase": {"m": "GET logo"}}), "", 0.0),
+        (json!({"match_phrase": {"m": "logo get"}}), "3", 1.0),
+        (json!({"term": {"m": {"value": "post", "boost": 3}}}), "2", 3.0),
+        (json!({"prefix": {"m": "lo"}}), "03", 1.0),
+        (json!({"exists": {"field": "m"}}), "01234", 1.0),
+        (json!({"range": {"m": {"lt": "http"}}}), "0123", 1.0),
+        (json!({"match": {"m": "..."}}), "", 0.0),
+        (json!({"term": {"m.raw": "GET / HTTP/1.0"}}), "1", 0.0),
+    ] {
+        let answer = c.must("POST", "/a/_search", json!({ "query": query })).await;
+        assert_eq!(ids(&answer), found, "{query}");
+        if score > 0.0 {
+            assert_eq!(answer["hits"]["max_score"], score, "{query}");
+        }
+    }
+    let shown = c.must("GET", "/a/_mapping", Value::Null).await;
+    assert_eq!(shown["a"]["mappings"]["properties"]["m"]["type"], "match_only_text");
+    let body = json!({"properties": {"m": {"type": "text"}}});
+    assert_eq!(c.ask("PUT", "/a/_mapping", body).await.0, 400, "the type of a field stays");
+    for (parameter, value) in
+        [("norms", json!(true)), ("index", json!(false)), ("analyzer", json!("x"))]
+    {
+        let body = json!({"properties": {"z": {"type": "match_only_text", parameter: value}}});
+        let (status, said) = c.ask("PUT", "/a/_mapping", body).await;
+        assert!(status == 400 && said.to_string().contains(parameter), "{said}");
+    }
+    c.stop().await;
+}
+
+async fn what_cannot_be_asked_is_said(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c).await;
+    let limit = json!({"persistent": {"search.default_search_timeout": "0s"}});
+    c.must("PUT", "/_cluster/settings", limit).await;
+    for (path, body, ends) in [
+        ("/a/_search", json!({}), true),
+        ("/a/_search", json!({"timeout": "1m"}), false),
+        ("/a/_search", json!({"timeout": "-1"}), false),
+        ("/a/_search?timeout=-1", json!({}), false),
+    ] {
+        let found = c.must("POST", path, body.clone()).await;
+        assert!(!found["timed_out"].as_bool().unwrap() || ends, "{path} {body}: {found}");
+    }
+    let limit = json!({"persistent": {"search.default_search_timeout": "-1"}});
+    c.must("PUT", "/_cluster/settings", limit).await;
+    for (path, body, why) in [
+        ("/a/_search?q=(fox", json!({}), "a parenthesis is not closed"),
+        ("/a/_search?q=fox~1", json!({}), "[~] is not supported"),
+        ("/a/_search?q=x&analyzer=german", json!({}), "[analyzer]"),
+        ("/a/_search?q=x&analyze_wildcard=true", json!({}), "[analyze_wildcard]"),
+        ("/a/_search?q=x&default_operator=xor", json!({}), "[default_operator]"),
+        ("/a/_search?df=t", json!({}), "there is no [q]"),
+        ("/a/_search?q=n:abc", json!({"query": {"query_string": {"query": "x"}}}), "abc"),
+        ("/a/_search", json!({"query": {"query_string": {"query": "(x"}}}), "not closed"),
+        (
+            "/a/_search",
+            json!({"query": {"query_string": {"query": "x", "fuzziness": 1}}}),
+            "[fuzziness]",
+        ),
+        (
+            "/a/_search",
+            json!({"query": {"multi_match": {"query": "x", "type": "cross_fields"}}}),
+            "cross_fields",
+        ),
+        ("/a/_search", json!({"query": {"wildcard": {"n": "1*"}}}), "keyword and text"),
+        ("/a/_search", json!({"query": {"regexp": {"k": "a@"}}}), "[@] is not supported"),
+        ("/a/_search", json!({"query": {"regexp": {"k": "a("}}}), "cannot be read"),
+        ("/a/_search", json!({"query": {"term": {"_index": "a"}}}), "[_index] cannot be searched"),
+    ] {
+        // `lenient` is the default of all fields, not of one that is named.
+        let path = if path.contains("n:abc") { "/a/_search?q=n:abc&lenient=false" } else { path };
+        let (status, said) = c.ask("POST", path, body.clone()).await;
+        assert!(status == 400 && said.to_string().contains(why), "{path} {body}: {said}");
+    }
+    let body = json!({"settings": {"index.codec": "zstd"}});
+    let (status, said) = c.ask("PUT", "/z", body).await;
+    assert!(status == 400 && said.to_string().contains("best_compression"), "{said}");
+    c.stop().await;
+}

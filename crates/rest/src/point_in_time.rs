@@ -1,0 +1,127 @@
+//! Points in time: `_search/point_in_time` as OpenSearch has it, and `_pit` as Elasticsearch has it.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::Reply;
+use super::call::Call;
+use super::error::{bad_body, invalid};
+use super::keep_alive::point_in_time_keep_alive;
+use super::names::indices;
+use super::search::{failed, shards_json};
+use engine::search::{
+    Opened, PointInTime, Preference, close_point_in_time, open_point_in_time, points_in_time,
+};
+use engine::transport::Failure;
+
+/// Parameters of `POST /{index}/_search/point_in_time`.
+pub(super) const CREATE: &[&str] = &["allow_partial_pit_creation", "keep_alive", "preference"];
+/// Parameters of `POST /{index}/_pit`.
+pub(super) const OPEN: &[&str] = &["keep_alive", "preference"];
+
+async fn opened(call: &Call, allow_partial: bool) -> Result<Result<Opened, Reply>, Failure> {
+    let text = call.query.get("keep_alive");
+    let text = text.ok_or_else(|| invalid("keep alive not specified"))?;
+    let keep_alive = point_in_time_keep_alive(call, text)?;
+    let names = indices(&call.state(), call.indices(), &call.query)?;
+    let preference = Preference::parse(call.query.get("preference").unwrap_or_default())?;
+    let opening =
+        open_point_in_time(call.node.search(), (names, preference), keep_alive, allow_partial);
+    Ok(opening.await.map_err(|failures| failed(&failures)))
+}
+
+/// `POST /{index}/_search/point_in_time`.
+pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+    let allow_partial = call.query.flag("allow_partial_pit_creation", true)?;
+    Ok(match opened(&call, allow_partial).await? {
+        Err(failed) => failed,
+        Ok(Opened { id, created_ms, shards, failures }) => json!({
+            "pit_id": id,
+            "_shards": shards_json(shards, &failures),
+            "creation_time": created_ms,
+        })
+        .into(),
+    })
+}
+
+/// `POST /{index}/_pit`.
+pub(super) async fn open(call: Call) -> Result<Reply, Failure> {
+    Ok(match opened(&call, false).await? {
+        Err(failed) => failed,
+        Ok(opened) => json!({ "id": opened.id }).into(),
+    })
+}
+
+/// The one member of the body of a request that ends points in time.
+fn named(call: &Call, name: &str) -> Result<Value, Failure> {
+    let mut body: Map<String, Value> = match call.needed_json()? {
+        Value::Object(body) => body,
+        _ => return Err(bad_body(format!("the body is a JSON object: {{\"{name}\"}}"))),
+    };
+    let value = body.remove(name);
+    if let Some(key) = body.keys().next() {
+        return Err(bad_body(format!(
+            "unknown parameter [{key}] in request body; there is {name}"
+        )));
+    }
+    value.ok_or_else(|| invalid(&format!("{name} is missing")))
+}
+
+/// `DELETE /_pit`.
+pub(super) async fn close(call: Call) -> Result<Reply, Failure> {
+    let id = match named(&call, "id")? {
+        Value::String(id) => id,
+        other => return Err(bad_body(format!("[id] is a text, not {other}"))),
+    };
+    let point = PointInTime::parse(&id, None)?;
+    let freed = close_point_in_time(call.node.search(), &point).await;
+    let status = if freed > 0 { 200 } else { 404 };
+    Ok(Reply::with(status, json!({ "succeeded": true, "num_freed": freed })))
+}
+
+/// `DELETE /_search/point_in_time`: these end. One that has ended already is no error, as in the field.
+pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+    let ids: Vec<String> = match named(&call, "pit_id")? {
+        Value::String(id) => vec![id],
+        Value::Array(ids) => {
+            let texts = ids.into_iter().map(|id| match id {
+                Value::String(id) => Ok(id),
+                other => Err(bad_body(format!("pit_id [{other}] is no text"))),
+            });
+            texts.collect::<Result<_, _>>()?
+        }
+        other => return Err(bad_body(format!("[pit_id] is a list of texts, not {other}"))),
+    };
+    if ids.is_empty() {
+        return Err(invalid("no pit ids specified"));
+    }
+    ended(&call, ids).await
+}
+
+/// `DELETE /_search/point_in_time/_all`.
+pub(super) async fn delete_all(call: Call) -> Result<Reply, Failure> {
+    let open = points_in_time(call.node.search()).await;
+    ended(&call, open.into_iter().map(|open| open.id).collect()).await
+}
+
+async fn ended(call: &Call, ids: Vec<String>) -> Result<Reply, Failure> {
+    let points: Vec<PointInTime> =
+        ids.iter().map(|id| PointInTime::parse(id, None)).collect::<Result<_, _>>()?;
+    for point in &points {
+        close_point_in_time(call.node.search(), point).await;
+    }
+    let ended = ids.iter().map(|id| json!({ "successful": true, "pit_id": id }));
+    Ok(json!({ "pits": ended.collect::<Vec<_>>() }).into())
+}
+
+/// `GET /_search/point_in_time/_all`.
+pub(super) async fn list(call: Call) -> Result<Reply, Failure> {
+    let open = points_in_time(call.node.search()).await;
+    let shown = open.iter().map(|open| {
+        json!({
+            "pit_id": open.id,
+            "creation_time": open.created_ms,
+            "keep_alive": open.keep_alive.as_millis() as u64,
+        })
+    });
+    Ok(json!({ "pits": shown.collect::<Vec<_>>() }).into())
+}
