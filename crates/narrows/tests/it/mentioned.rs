@@ -52,11 +52,24 @@ fn mentions(text: &str) -> Vec<String> {
         }
     }
     let within = prose.split('`').skip(1).step_by(2);
-    found.extend(within.map(|code| code.split_whitespace().collect::<Vec<_>>().join(" ")));
+    // A long list goes on in the next line.
+    let whole =
+        |code: &str| code.replace(",\n", ",").split_whitespace().collect::<Vec<_>>().join(" ");
+    found.extend(within.map(whole));
     found
 }
 
-/// The words of a command: quotes hold them together, and `[ADDRESS]` may be left out.
+/// A value for what stands for one.
+fn value(word: &str) -> &str {
+    match word {
+        "URL" => "http://localhost:9200",
+        "A" | "B" => "127.0.0.1:9901",
+        "N" => "1",
+        word => word,
+    }
+}
+
+/// The words of a command: quotes hold them together, and `[ADDRESS]` and `...` may be left out.
 fn words(command: &str) -> Vec<String> {
     let command = command.split(['|', '#', '>']).next().unwrap_or_default();
     let (mut words, mut quoted) = (vec![String::new()], None);
@@ -68,7 +81,7 @@ fn words(command: &str) -> Vec<String> {
             _ => words.last_mut().unwrap().push(letter),
         }
     }
-    words.retain(|word| !word.is_empty() && !word.starts_with('['));
+    words.retain(|word| !word.is_empty() && !word.starts_with('[') && word != "...");
     words
 }
 
@@ -84,10 +97,13 @@ fn commands() -> BTreeSet<String> {
 
 /// Why the command line does not take a command; none where it does. Options are read before `--help` is obeyed.
 fn refusal(words: &[String]) -> Option<String> {
-    let mut arguments: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut arguments: Vec<&str> = words.iter().map(|word| value(word)).collect();
     arguments.push("--help");
     let output = narrows(&arguments);
-    (output.status.code() != Some(0)).then(|| said(&output))
+    let why = said(&output);
+    // An option that is named without its value.
+    let is_known = output.status.code() == Some(0) || why.contains("a value is required for");
+    (!is_known).then_some(why)
 }
 
 /// What cargo would look for and not find.
