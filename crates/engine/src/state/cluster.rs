@@ -1,11 +1,11 @@
 //! The state of a cluster: one value, which the manager changes and every node reads.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock, Weak};
 
 use serde::{Deserialize, Serialize};
 
-use super::changed_indices::SinceBefore;
+use super::changed_indices::{ChangedIndices, Places, ShardId};
 use super::on_disk_copies::{Holders, OnDiskCopies};
 use super::tombstones::Tombstones;
 use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy, Templates};
@@ -29,40 +29,6 @@ pub struct Node {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// Index and shard.
-pub(crate) type ShardId = (Arc<str>, u32);
-
-/// The shards that have a copy on each node, in order.
-#[derive(Debug)]
-pub(super) struct Places(HashMap<String, Vec<ShardId>>);
-
-impl Places {
-    /// Of indices with their shards.
-    pub fn of<'a>(
-        tables: impl Iterator<Item = (&'a String, &'a Arc<Vec<IndexShardRoutingTable>>)>,
-    ) -> Self {
-        let mut places: HashMap<String, Vec<ShardId>> = HashMap::new();
-        for (index, shards) in tables {
-            let index: Arc<str> = Arc::from(index.as_str());
-            for (number, shard) in (0..).zip(shards.iter()) {
-                for node in shard.assigned().filter_map(|copy| copy.node.as_ref()) {
-                    match places.get_mut(node) {
-                        Some(places) => places.push((index.clone(), number)),
-                        None => {
-                            places.insert(node.clone(), vec![(index.clone(), number)]);
-                        }
-                    }
-                }
-            }
-        }
-        Places(places)
-    }
-
-    pub fn on(&self, node: &str) -> &[ShardId] {
-        self.0.get(node).map(Vec::as_slice).unwrap_or_default()
-    }
-}
-
 /// The places of all copies: found once in a state, and asked for by every node.
 ///
 /// A clone begins without it, and [`super::apply`] forgets it, so that it never outlives a change.
@@ -84,6 +50,25 @@ impl PartialEq for ByNode {
 impl ByNode {
     fn of(&self, state: &ClusterState, node: &str) -> &[ShardId] {
         self.0.get_or_init(|| Places::of(state.routing.iter())).on(node)
+    }
+}
+
+/// What differs from the state before; known by its place in memory, which nothing else can take while this is here.
+///
+/// A clone begins without it, and whoever makes a state from another one forgets it, so that it never outlives a
+/// change.
+#[derive(Debug, Default)]
+pub(super) struct SinceBefore(pub(super) OnceLock<(Weak<ClusterState>, Arc<ChangedIndices>)>);
+
+impl Clone for SinceBefore {
+    fn clone(&self) -> Self {
+        SinceBefore::default()
+    }
+}
+
+impl PartialEq for SinceBefore {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::changed_indices::SinceBefore;
-use super::cluster::ByNode;
+use super::changed_indices::{ChangedIndices, Places};
+use super::cluster::{ByNode, SinceBefore};
 use super::differing::differing;
 use super::on_disk_copies::Holders;
 use super::tombstones::Tombstone;
@@ -242,6 +242,32 @@ impl ClusterState {
     }
 }
 
+fn changed_indices(old: &ClusterState, new: &ClusterState) -> ChangedIndices {
+    let names = new.changed_since(old);
+    let uuid = |state: &ClusterState, name: &String| Some(state.indices.get(name)?.uuid.clone());
+    let uuids = [old, new].into_iter().flat_map(|state| {
+        let uuids = names.iter().filter_map(move |name| uuid(state, name));
+        uuids.collect::<Vec<_>>()
+    });
+    let uuids = uuids.chain(new.buried_since(old)).collect();
+    let tables = names.iter().filter_map(|name| new.routing.get_key_value(name));
+    let places = Places::of(tables);
+    ChangedIndices { names, uuids, places }
+}
+
+impl ClusterState {
+    /// What differs from an older state. Costs a look at each index, but for the second node that asks for the same
+    /// two states.
+    pub(crate) fn changed_indices(&self, old: &Arc<ClusterState>) -> Arc<ChangedIndices> {
+        let between = || (Arc::downgrade(old), Arc::new(changed_indices(old, self)));
+        let (before, changed) = self.since_before.0.get_or_init(between);
+        match std::ptr::eq(before.as_ptr(), Arc::as_ptr(old)) {
+            true => changed.clone(),
+            false => between().1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::manager::tests::Lab;
@@ -294,5 +320,24 @@ mod tests {
         let bytes = postcard::to_stdvec(&diff).unwrap();
         let read: StateDiff = postcard::from_bytes(&bytes).unwrap();
         assert_eq!(read.apply(&old).as_ref(), Ok(&lab.state));
+    }
+
+    #[test]
+    fn two_other_states_are_compared_anew() {
+        let mut lab = Lab::new(2);
+        lab.create("a", 1, 1);
+        let first = Arc::new(lab.state.clone());
+        lab.create("b", 2, 1);
+        let second = Arc::new(lab.state.clone());
+        lab.create("c", 1, 0);
+        let third = lab.state.clone();
+        let names =
+            |old: &Arc<ClusterState>| Vec::from_iter(third.changed_indices(old).names.clone());
+        assert_eq!(names(&second), ["c"]);
+        assert_eq!(names(&first), ["b", "c"]);
+        assert_eq!(names(&second), ["c"]);
+        let changed = second.changed_indices(&first);
+        let on: Vec<(&str, u32)> = changed.on("n1").iter().map(|(i, n)| (&**i, *n)).collect();
+        assert_eq!(on, [("b", 1)], "the other primary is on n2, and replicas wait for theirs");
     }
 }

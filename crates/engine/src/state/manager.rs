@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::allocation::{promote, reroute};
 use super::applied::{Applied, NewIndex, find};
-use super::changed_indices::SinceBefore;
-use super::cluster::ByNode;
+use super::cluster::{ByNode, SinceBefore};
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Made,

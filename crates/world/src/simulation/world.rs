@@ -46,8 +46,8 @@ impl World {
     }
 
     /// Polls tasks and lets events happen, one after another, until `is_done` says so between two events; answers
-    /// whether that came before the last event. Takes no type of its caller's, so that it is compiled in this crate, with
-    /// its optimization.
+    /// whether that came before the last event. Takes no type of its caller's, so that it is compiled in this crate,
+    /// with its optimization.
     pub(crate) fn run_until(&self, is_done: &dyn Fn() -> bool) -> bool {
         loop {
             self.executor.run_ready();
