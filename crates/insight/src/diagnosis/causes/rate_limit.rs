@@ -19,6 +19,8 @@ use crate::words;
 const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
 /// Pauses alone are weaker evidence than a rate that is the limiter's.
 const PAUSED_STRENGTH: Threshold = at("strength of pauses alone, at most", 0.9);
+/// A restore that goes at the rate of its repository's limit.
+const REPOSITORY_STRENGTH: Threshold = at("strength of a repository's limit, at most", 0.95);
 /// The limit is raised up to the ceiling of latency where that is so much above it.
 const ROOM: Threshold = at("ceiling of latency over the limit, to raise it up to there", 1.05);
 /// Otherwise it is raised by what chunks pause, within these bounds.
@@ -45,6 +47,7 @@ pub(super) static CAUSE: Cause = Cause {
             LIMIT_PAUSED,
             PAUSED_ALONE,
             PAUSED_STRENGTH,
+            REPOSITORY_STRENGTH,
             VERDICT,
             NEAR_MS,
             ROOM,
@@ -166,7 +169,8 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
             Some(of_node) => format!("the limiter of {node} at {}", words::rate(of_node)),
             None => "the way to the repository, disks or cores".to_owned(),
         }),
-        ..Finding::of(&CAUSE.rule, node, VERDICT.value, sentence)
+        // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
+        ..Finding::of(&CAUSE.rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
 }
 

@@ -115,6 +115,10 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     let lift = of_repository.lift.unwrap();
     assert!(lift.setting.is_none() && lift.action.starts_with("PUT _snapshot/backup"), "{lift:?}");
     assert_eq!(of_repository.gain.unwrap().factor, 2.0);
+    // Beside other work that keeps the cores of the target busy: its rate is still that of the limit.
+    let mut beside = restored(10 * MB, Some("10mb"));
+    beside.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(100));
+    assert_eq!(judge(&beside).findings[0].class, Class::RateLimit);
     // Far below both: chunks and how many are in flight are no settings of a restore, and are not blamed.
     let unknown = only(&restored(5 * MB, Some("10mb")));
     assert_eq!(unknown.class, Class::Unknown);
