@@ -222,6 +222,9 @@ fn example(names: &str) -> (&'static str, u16) {
         }
         "cluster.put_component_template" => (r#"{"template":{}}"#, 200),
         "mget" => (r#"{"docs":[{"_index":"logs","_id":"1"}]}"#, 200),
+        // Of no index at all: that one has nothing to let go.
+        "delete_pit" => (r#"{"pit_id":["AA"]}"#, 200),
+        "close_point_in_time" => (r#"{"id":"AA"}"#, 404),
         _ => ("", 200),
     }
 }
@@ -257,7 +260,11 @@ fn what_is_offered_is_answered() {
                     }
                 }
                 let (body, expected) = example(route.names);
-                let (status, said) = ask(&node, method, &concrete(path), body).await;
+                // Points in time are kept for as long as their requests say, which have to.
+                let opens = matches!(route.names, "create_pit" | "open_point_in_time");
+                let more = if opens { "?keep_alive=1m" } else { "" };
+                let path = concrete(path) + more;
+                let (status, said) = ask(&node, method, &path, body).await;
                 let fits = status == expected || known(route.names, status);
                 if !fits {
                     wrong.push(format!("{method} {path}: {status}, not {expected}: {said}"));
