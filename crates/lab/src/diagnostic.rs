@@ -144,7 +144,11 @@ fn in_quotes(text: &str, span: Range<usize>) -> String {
     let before = text.get(..span.start).unwrap_or_default();
     let before = before.rsplit('\n').next().unwrap_or_default().trim_start();
     let key = if before.trim_end().ends_with('=') { before } else { "" };
-    format!("a text stands in quotes; write {key}\"{}\"", text.get(span).unwrap_or_default().trim())
+    match text.get(span).unwrap_or_default().trim() {
+        "" if key.is_empty() => "a value is missing".to_owned(),
+        "" => format!("{} has no value", key.trim_end_matches([' ', '=']).trim_end()),
+        value => format!("a text stands in quotes; write {key}\"{value}\""),
+    }
 }
 
 /// The part of a line around a column, and how many characters of the line its text no longer has on the left.

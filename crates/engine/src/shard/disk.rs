@@ -70,8 +70,8 @@ pub(crate) struct NodeDisk {
     turns: Turns,
 }
 
-/// The order in which small files are changed. Who asked for a change may be gone while a thread still makes it: it must
-/// not undo what was asked for later.
+/// The order in which small files are changed. Who asked for a change may be gone while a thread still makes it, and it
+/// must not undo what was asked for later.
 #[derive(Default)]
 struct Turns {
     last: Cell<u64>,

@@ -77,8 +77,8 @@ pub(crate) struct FileIncoming {
     hashed: Notify,
     journal: Arc<File>,
     journal_len: Cell<u64>,
-    /// Shared with what is being written: another reception must not begin before that has ended, also where this one was
-    /// dropped meanwhile.
+    /// Shared with what is being written: another reception must not begin before that has ended, also where this one
+    /// was dropped meanwhile.
     lock: RefCell<Option<Arc<File>>>,
 }
 

@@ -284,8 +284,8 @@ impl Shared {
         let committed = handles.write(IndexWriter::commit);
         committed.map_err(|e| self.index_error("refresh the index", e))?;
         handles.merges.forget_ended(&handles.index);
-        // The future of an earlier refresh may have been dropped, with the node that asked for it, while its thread goes
-        // on: it must not put its older view in the place of this one.
+        // The future of an earlier refresh may have been dropped, with the node that asked for it, while its thread
+        // goes on: it must not put its older view in the place of this one.
         let _one = lock(&self.reloading);
         handles.reader.reload().map_err(|e| self.index_error("read the index again", e))?;
         self.count()

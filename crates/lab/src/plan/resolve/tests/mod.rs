@@ -175,7 +175,7 @@ fn keys_are_checked() {
       |        ^^^
     "#);
     insta::assert_snapshot!(said("laps = 1", "laps ="), @r"
-    my.toml:8:7: string values must be quoted, expected literal string
+    my.toml:8:7: laps has no value
       |
     8 | laps =
       |       ^
