@@ -36,8 +36,12 @@ pub fn a_replica_crosses_the_link_and_both_copies_hold_the_same() -> Result<(), 
     assert_eq!(rows.len(), 2, "{found}");
     for row in rows {
         assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &100_000.into()), "{row}");
-        // Nothing is charged to a limit by a target that does not account for its time.
-        assert_eq!(row["limits"], Value::Array(Vec::new()), "{row}");
+        // The target does not account for its time; narrows does, from outside.
+        let limits = row["limits"].as_array().unwrap();
+        let share: f64 = limits.iter().map(|limit| limit["share"].as_f64().unwrap()).sum();
+        assert!((0.5..1.001).contains(&share), "{row}");
+        assert_eq!(row["held_by"], limits[0]["limit"], "{row}");
+        assert!(row["verdict"].as_str().unwrap().contains("seen from outside"), "{row}");
         assert!(row["bytes"].as_u64().unwrap() > 1_000_000, "{row}");
     }
     let record = only_run(&dir.path().join("runs"));
