@@ -362,6 +362,7 @@ mod tests {
     use record::LimitShare;
 
     use super::*;
+    use crate::bounds::ocean;
     use crate::verdict::Verdict;
 
     const RATE: &str = "indices.recovery.max_bytes_per_sec";
@@ -398,23 +399,14 @@ mod tests {
         Held { settings: &settings.collect(), figures, bounds, account: None }.lifted()
     }
 
-    fn ocean() -> Bounds {
-        Bounds {
-            chunk_bytes: Some(512 << 10),
-            chunks_in_flight: Some(2),
-            shards: Some(1),
-            throttle_bytes_per_s: Some(5 << 20),
-            throttled_nodes: 1,
-            rtt_ms: Some(100.0),
-            link_bytes_per_s: Some(125e6),
-            ..Bounds::default()
-        }
+    fn slow_ocean() -> Bounds {
+        Bounds { throttle_bytes_per_s: Some(5 << 20), ..ocean() }
     }
 
     #[test]
     fn a_limiter_is_raised_to_where_latency_holds() {
         let figures = figures(Some(Limit::Throttle), 0.8, 5e6);
-        let (lift, gain) = lifted(&[(RATE, "5mb")], &ocean(), &figures);
+        let (lift, gain) = lifted(&[(RATE, "5mb")], &slow_ocean(), &figures);
         let lift = lift.unwrap();
         assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(RATE), Some("10mb")));
         assert_eq!(lift.now.as_deref(), Some("5mb"));
@@ -427,12 +419,12 @@ mod tests {
     #[test]
     fn more_chunks_come_before_larger_ones_and_end_at_the_limiter() {
         let figures = figures(Some(Limit::Latency), 1.0, 4e6);
-        let (lift, gain) = lifted(&[], &ocean(), &figures);
+        let (lift, gain) = lifted(&[], &slow_ocean(), &figures);
         let lift = lift.unwrap();
         assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(CHUNKS), Some("5")));
         let gain = gain.unwrap();
         assert!((gain.factor - 5.24288 / 4.0).abs() < 1e-6 && gain.formula.ends_with("next limit"));
-        let most = Bounds { chunks_in_flight: Some(5), ..ocean() };
+        let most = Bounds { chunks_in_flight: Some(5), ..slow_ocean() };
         let lift = lifted(&[], &most, &figures).0.unwrap();
         assert_eq!(lift.setting.as_deref(), Some("indices.recovery.chunk_size"));
         assert_eq!(lift.to.as_deref(), Some("2mb"));
@@ -448,7 +440,7 @@ mod tests {
             ..Elapsed::default()
         };
         let lifted = |while_files| {
-            let (settings, bounds) = (BTreeMap::new(), ocean());
+            let (settings, bounds) = (BTreeMap::new(), slow_ocean());
             let account = Some(account(while_files));
             Held { settings: &settings, figures: &figures, bounds: &bounds, account }.lifted()
         };
@@ -468,13 +460,13 @@ mod tests {
 
     #[test]
     fn what_no_setting_lifts_has_an_action_and_a_bound() {
-        let (lift, gain) = lifted(&[], &ocean(), &figures(Some(Limit::Cpu), 0.5, 4e6));
+        let (lift, gain) = lifted(&[], &slow_ocean(), &figures(Some(Limit::Cpu), 0.5, 4e6));
         assert_eq!(lift.unwrap(), Lift::action("more cores, or less work on the node"));
         assert_eq!(gain.unwrap().factor, 2.0);
         let restored =
-            lifted(&[(REPOSITORY, "0b")], &ocean(), &figures(Some(Limit::Latency), 0.5, 4e6));
+            lifted(&[(REPOSITORY, "0b")], &slow_ocean(), &figures(Some(Limit::Latency), 0.5, 4e6));
         assert!(restored.0.unwrap().action.contains("restore more shards side by side"));
-        let unknown = lifted(&[], &ocean(), &figures(None, 0.0, 4e6));
+        let unknown = lifted(&[], &slow_ocean(), &figures(None, 0.0, 4e6));
         assert_eq!(unknown, (None, None));
     }
 }

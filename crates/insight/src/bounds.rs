@@ -169,6 +169,21 @@ fn throttled_nodes(manifest: &Manifest, shards: Option<u32>) -> u32 {
     shards.map_or(nodes, |shards| nodes.min(shards)).max(1)
 }
 
+/// Two chunks of 512 KiB over 100 ms: at most 10.5 MB/s. Throttle 41.9 MB/s, link 125 MB/s.
+#[cfg(test)]
+pub(crate) fn ocean() -> Bounds {
+    Bounds {
+        chunk_bytes: Some(512 << 10),
+        chunks_in_flight: Some(2),
+        shards: Some(1),
+        throttle_bytes_per_s: Some(40 << 20),
+        throttled_nodes: 1,
+        rtt_ms: Some(100.0),
+        link_bytes_per_s: Some(125e6),
+        ..Bounds::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

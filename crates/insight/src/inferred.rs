@@ -113,20 +113,7 @@ mod tests {
     use record::RecoverySample;
 
     use super::*;
-
-    /// Two chunks of 512 KiB over 100 ms: at most 10.5 MB/s. Throttle 41.9 MB/s, link 125 MB/s.
-    fn ocean() -> Bounds {
-        Bounds {
-            chunk_bytes: Some(512 << 10),
-            chunks_in_flight: Some(2),
-            shards: Some(1),
-            throttle_bytes_per_s: Some(40 << 20),
-            throttled_nodes: 1,
-            rtt_ms: Some(100.0),
-            link_bytes_per_s: Some(125e6),
-            ..Bounds::default()
-        }
-    }
+    use crate::bounds::ocean;
 
     fn at(bytes_per_s: f64, throttled: Option<f64>) -> Verdict {
         judge(&ocean(), Seen { bytes_per_s, throttled })

@@ -166,19 +166,7 @@ fn because(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ocean() -> Bounds {
-        Bounds {
-            chunk_bytes: Some(512 << 10),
-            chunks_in_flight: Some(2),
-            shards: Some(1),
-            throttle_bytes_per_s: Some(40 << 20),
-            throttled_nodes: 1,
-            rtt_ms: Some(100.0),
-            link_bytes_per_s: Some(125e6),
-            ..Bounds::default()
-        }
-    }
+    use crate::bounds::ocean;
 
     /// Ten seconds, of which files moved for six; by limit the seconds in all and while files moved.
     fn account(charged: &[(Limit, f64, f64)], unexplained_s: f64) -> Elapsed {

@@ -11,18 +11,18 @@
 //!
 //! Each of these ends with its checksum. In the virtual world the same paths name values on the host's virtual disk.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use world::{Env, Work};
 
+use super::turns::Turns;
 use crate::error::Error;
 use crate::state::{ClusterState, FoundCopy, StoredIndex};
 use policy::retention::Leases;
@@ -68,52 +68,6 @@ pub(crate) struct NodeDisk {
     /// Shared with what is being written: another node must not use the directory before that has ended.
     lock: RefCell<Option<Arc<File>>>,
     turns: Turns,
-}
-
-/// The order in which small files are changed. Who asked for a change may be gone while a thread still makes it, and it
-/// must not undo what was asked for later.
-#[derive(Default)]
-struct Turns {
-    last: Cell<u64>,
-    files: RefCell<BTreeMap<PathBuf, Arc<Mutex<u64>>>>,
-}
-
-/// A change's turn at a file.
-struct Turn {
-    number: u64,
-    /// The last change that was made.
-    made: Arc<Mutex<u64>>,
-}
-
-impl Turns {
-    fn next(&self, path: &Path) -> Turn {
-        let number = self.last.get() + 1;
-        self.last.set(number);
-        let made = self.files.borrow_mut().entry(path.to_owned()).or_default().clone();
-        Turn { number, made }
-    }
-
-    /// Forgets files that nobody changes now.
-    fn forget(&self, paths: &[PathBuf]) {
-        let mut files = self.files.borrow_mut();
-        for path in paths {
-            if files.get(path).is_some_and(|made| Arc::strong_count(made) == 1) {
-                files.remove(path);
-            }
-        }
-    }
-}
-
-impl Turn {
-    /// Waits for a change that is being made; none where a later one was made already.
-    fn take(&self) -> Option<MutexGuard<'_, u64>> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = *made < self.number;
-        is_due.then(|| {
-            *made = self.number;
-            made
-        })
-    }
 }
 
 impl NodeDisk {

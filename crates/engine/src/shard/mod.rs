@@ -6,6 +6,7 @@ mod hand_off;
 mod local;
 mod progress;
 mod stats_json;
+mod turns;
 
 pub(crate) use disk::{CopyMetadata, NodeDisk, StoredState};
 pub(crate) use hand_off::Blocked;
