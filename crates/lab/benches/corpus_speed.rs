@@ -1,6 +1,6 @@
 //! How fast each corpus is generated on one core, and how large its documents are.
 //!
-//! `cargo run --release -p lab --example corpus_speed`
+//! `cargo bench -p lab --bench corpus_speed`
 
 use std::time::Instant;
 

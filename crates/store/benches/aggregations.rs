@@ -1,7 +1,7 @@
 //! The aggregations of a copy beside those of the index library: the same documents, one segment each, lap by lap in
 //! turn.
 //!
-//! `cargo run --release -p store --example aggregations -- [documents]`
+//! `cargo bench -p store --bench aggregations -- [documents]`
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -108,7 +108,8 @@ fn by_library(searcher: &Searcher, query: &dyn Query, aggs: &Value) -> Duration 
 }
 
 fn main() {
-    let documents: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500_000);
+    let mut arguments = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
+    let documents: u64 = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(500_000);
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let dir = scratch.path().join("copy");
     let (searcher, queries) = library(documents);

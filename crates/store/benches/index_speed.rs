@@ -1,6 +1,6 @@
 //! How fast a copy indexes small documents, and what its files take.
 //!
-//! `cargo run --release -p store --example index_speed -- [documents] [directory]`
+//! `cargo bench -p store --bench index_speed -- [documents] [directory]`
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ fn id(n: u64) -> Arc<str> {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
     let documents: u64 = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let dir = arguments.next().map_or(scratch.path().join("copy"), Into::into);

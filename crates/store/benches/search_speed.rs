@@ -1,6 +1,6 @@
 //! How fast one copy answers searches, on one thread.
 //!
-//! `cargo run --release -p store --example search_speed -- [documents] [part of a name]`
+//! `cargo bench -p store --bench search_speed -- [documents] [part of a name]`
 
 use query::{Mapping, SearchLimits, SourceFilter, parse_search};
 
@@ -39,8 +39,9 @@ fn article(n: u64) -> Bytes {
 }
 
 fn main() {
-    let documents: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500_000);
-    let only = std::env::args().nth(2).unwrap_or_default();
+    let mut arguments = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
+    let documents: u64 = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(500_000);
+    let only = arguments.next().unwrap_or_default();
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let dir = scratch.path().join("copy");
     real_world::run(1, move |env| async move {

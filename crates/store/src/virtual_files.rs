@@ -104,7 +104,7 @@ pub(crate) struct SegmentState {
 const STORED_PERCENT: u64 = 41;
 
 /// Sizes of a segment's files, as they are on a real copy of 1 million documents of one point each with
-/// generated ids (`cargo run --release -p store --example index_speed`): bytes a document, and for the stored
+/// generated ids (`cargo bench -p store --bench index_speed`): bytes a document, and for the stored
 /// part the share that compression leaves.
 fn files(name: &str, documents: u64, source_bytes: u64, id_bytes: u64) -> Vec<(String, u64)> {
     let part = |extension: &str, bytes: u64| (format!("{name}.{extension}"), bytes);

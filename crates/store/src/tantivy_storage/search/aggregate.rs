@@ -6,7 +6,7 @@
 //! sketch), and the number of distinct values (of the least hashes; its sketch is off by 2 % where Lucene's is exact).
 //!
 //! Histograms with nothing within are counted here: blocks of documents that lie in one bucket are counted by their
-//! bounds alone. `cargo run --release -p store --example aggregations` measures that beside the library.
+//! bounds alone. `cargo bench -p store --bench aggregations` measures that beside the library.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
