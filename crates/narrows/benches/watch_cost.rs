@@ -43,6 +43,10 @@ const NODES: usize = 2;
 const WARM_LOOKS: u32 = 3000;
 /// Compilers of bytecode are at work for so long afterwards.
 const WARM_S: u64 = 20;
+/// Until everything was asked for at least twice.
+const SETTLED_S: u64 = 25;
+/// Until a page has all the frames that it keeps: one a look at first.
+const FULL_S: u64 = 480;
 /// Names of their threads begin so.
 const COMPILERS: [&str; 2] = ["C1 Compiler", "C2 Compiler"];
 
@@ -94,14 +98,15 @@ fn pages(seconds: u64) {
     OWN_TABLE.begin();
     let web = ["--web", "127.0.0.1:0"];
     let figures = ["--serve-metrics", "127.0.0.1:0"];
-    own("lines (`--plain`)", &url, &["--plain"], 0, seconds);
-    own("`--web`, no page open", &url, &web, 0, seconds);
-    own("`--web`, one page open", &url, &web, 1, seconds);
-    own("`--web`, five pages open", &url, &web, 5, seconds);
-    own("`--serve-metrics`, asked every second", &url, &figures, 1, seconds);
+    own("lines (`--plain`)", &url, &["--plain"], 0, SETTLED_S, seconds);
+    own("`--web`, no page open", &url, &web, 0, SETTLED_S, seconds);
+    own("`--web`, one page open", &url, &web, 1, SETTLED_S, seconds);
+    own("`--web`, five pages open", &url, &web, 5, SETTLED_S, seconds);
+    own("`--serve-metrics`, asked every second", &url, &figures, 1, SETTLED_S, seconds);
+    own("`--web`, one page open, with all its 450 frames", &url, &web, 1, FULL_S, seconds);
 }
 
-fn own(name: &str, url: &str, arguments: &[&str], pages: usize, seconds: u64) {
+fn own(name: &str, url: &str, arguments: &[&str], pages: usize, settles_s: u64, seconds: u64) {
     let servers = usize::from(arguments.len() > 1);
     let watched = Watched::start(&[&[url], arguments].concat(), servers);
     let pid = watched.child.id();
@@ -111,8 +116,7 @@ fn own(name: &str, url: &str, arguments: &[&str], pages: usize, seconds: u64) {
         let is_page = arguments[0] == "--web";
         std::thread::spawn(move || if is_page { page(&address, &sent) } else { scraped(&address) });
     }
-    // Until everything was asked for at least twice.
-    std::thread::sleep(Duration::from_secs(25));
+    std::thread::sleep(Duration::from_secs(settles_s));
     let (before, sent_before) = (threads(&[pid]), sent.load(Relaxed));
     std::thread::sleep(Duration::from_secs(seconds));
     let [used, _] = used_s(&before, &threads(&[pid]));

@@ -79,6 +79,8 @@ struct Served {
     clusters: RefCell<Vec<Shown>>,
     hub: Hub,
     document: Document,
+    /// Whether anybody may ask for the page.
+    shows_page: bool,
     /// Whether anybody may ask for figures.
     tells_figures: bool,
 }
@@ -128,6 +130,7 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
             clusters: RefCell::new(shown(&all)),
             hub: Hub::default(),
             document: document(),
+            shows_page: web.is_some(),
             tells_figures: metrics.is_some(),
         });
         let mut servers = Vec::new();
@@ -246,9 +249,14 @@ async fn watch(
     let mut looks = 0;
     loop {
         let seen = watching.look().await?;
-        let frame = Frame::of(env.epoch_ms(), &seen.view, &seen.diagnosis);
-        let look = served.clusters.borrow_mut()[at].history.push(&frame, seen.events);
         looks += 1;
+        if served.shows_page {
+            let frame = Frame::of(env.epoch_ms(), &seen.view, &seen.diagnosis);
+            let look = served.clusters.borrow_mut()[at].history.push(&frame, seen.events);
+            if served.hub.is_heard() {
+                served.hub.send(&event("look", &format!("{{\"cluster\":{at},{}", &look[1..])));
+            }
+        }
         if served.tells_figures {
             let last = seen.series.last();
             let health = last.and_then(|look| look.health.clone());
@@ -269,9 +277,6 @@ async fn watch(
                 requests: requests.into(),
                 answer_bytes,
             });
-        }
-        if served.hub.is_heard() {
-            served.hub.send(&event("look", &format!("{{\"cluster\":{at},{}", &look[1..])));
         }
         next = (next + args.interval).max(env.now() + args.interval / 4);
         env.sleep_until(ends.map_or(next, |ends| next.min(ends))).await;
