@@ -63,6 +63,28 @@ pub struct Query {
     pub boost: f32,
 }
 
+impl Query {
+    /// How many of its clauses are regular expressions.
+    pub fn regexps(&self) -> usize {
+        let all = |queries: &[Query]| queries.iter().map(Query::regexps).sum();
+        let of = |query: &FieldQuery| usize::from(matches!(query, FieldQuery::Regexp(_)));
+        match &self.kind {
+            QueryKind::MatchAll
+            | QueryKind::MatchNone
+            | QueryKind::Exists(_)
+            | QueryKind::Ids(_) => 0,
+            QueryKind::Bool(query) => {
+                let clauses = [&query.must, &query.filter, &query.should, &query.must_not];
+                clauses.into_iter().map(|clauses| all(clauses)).sum()
+            }
+            QueryKind::ConstantScore(query) => query.regexps(),
+            QueryKind::Field(_, query) => of(query),
+            QueryKind::Fields(asked) => of(&asked.query),
+            QueryKind::DisMax(queries, _) => all(queries),
+        }
+    }
+}
+
 /// The kinds of queries that this engine has.
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

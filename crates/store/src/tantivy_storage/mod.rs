@@ -69,6 +69,8 @@ pub(crate) use pin::FilePin;
 
 /// A document is read with the compressed block that it lies in, of so many bytes at least.
 const BLOCK_BYTES: u64 = 16 << 10;
+/// Compiling a regular expression takes some milliseconds at least, and a tenth of a second at most.
+const REGEXP_DOCUMENTS: u64 = 10_000;
 
 /// A copy on real files.
 pub(crate) struct TantivyStorage {
@@ -257,10 +259,12 @@ impl TantivyStorage {
         self.work(Work::DiskRead { bytes: 16 << 10 }, move |shared| shared.get(&id)).await
     }
 
-    /// Documents and bytes that a search may look at.
-    fn search_work(&self) -> Work {
+    /// Documents and bytes that a search may look at; a regular expression takes as long as many documents.
+    fn search_work(&self, request: &SearchRequest) -> Work {
         let counts = self.counts();
-        Work::Search { documents: counts.documents + counts.deleted, bytes: counts.store_bytes }
+        let compiled = REGEXP_DOCUMENTS * request.query.regexps() as u64;
+        let documents = counts.documents + counts.deleted + compiled;
+        Work::Search { documents, bytes: counts.store_bytes }
     }
 
     pub(crate) async fn search(
@@ -294,9 +298,10 @@ impl TantivyStorage {
         let Seen::Documents(searcher, mapping) = view.0.clone() else {
             return Ok(ShardHits::default());
         };
+        let work = self.search_work(request);
         let (request, limits) = (request.clone(), limits.clone());
         let search = move |shared: &Shared| shared.search((&searcher, &mapping), &request, &limits);
-        self.work(self.search_work(), search).await
+        self.work(work, search).await
     }
 
     pub(crate) async fn fetch(

@@ -129,6 +129,22 @@ async fn bodies_ask_several_fields(env: Env) {
         let answer = c.must("POST", "/a/_search", json!({ "query": query })).await;
         assert_eq!(ids(&answer), found, "{query}");
     }
+    // No pattern is compiled but regular expressions, and these are few: else one search stops a node for minutes.
+    let any = |clauses: Vec<Value>| json!({"query": {"bool": {"should": clauses}}, "sort": "n"});
+    let wildcards = (0..1000).map(|n| json!({"wildcard": {"k": "*?".repeat(500 - n % 7)}}));
+    assert_eq!(ids(&c.must("POST", "/a/_search", any(wildcards.collect())).await), "");
+    let same = (0..100).map(|_| json!({"regexp": {"k": "((a?){20}){30}b"}})).collect();
+    assert_eq!(ids(&c.must("POST", "/a/_search", any(same)).await), "");
+    let many = (0..17).map(|n| json!({"regexp": {"k": format!("a{{{n}}}")}})).collect();
+    let long = |kind: &str| json!({ kind: {"k": "a".repeat(1001)} });
+    for (clauses, why) in [
+        (many, "more than 16 regular expressions"),
+        (vec![long("regexp")], "index.max_regex_length"),
+        (vec![long("wildcard")], "more than 1000 signs"),
+    ] {
+        let (status, said) = c.ask("POST", "/a/_search", any(clauses)).await;
+        assert!(status == 400 && said.to_string().contains(why), "{said}");
+    }
     // The best field scores; the others add their share.
     let score = async |query: Value| {
         let body = json!({"query": {"bool": {"must": query, "filter": {"term": {"n": 2}}}}});

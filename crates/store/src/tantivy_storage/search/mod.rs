@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
-//! | `resolve.rs`, `value.rs`, `pattern.rs` | queries, in the types of their fields |
+//! | `resolve.rs`, `value.rs`, `pattern.rs`, `wildcard.rs` | queries, in the types of their fields |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
@@ -29,7 +29,9 @@ mod statistics;
 mod text;
 mod top;
 mod value;
+mod wildcard;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,7 +87,9 @@ impl Execution<'_> {
     /// Searches a view.
     pub(crate) fn run(&self, searcher: &Searcher) -> Result<ShardHits> {
         let Execution { request, mapping, findings, limits } = *self;
-        let resolver = Resolver { searcher, mapping, findings, now_ms: limits.now_ms };
+        let now_ms = limits.now_ms;
+        let regexps = RefCell::default();
+        let resolver = Resolver { searcher, mapping, findings, now_ms, regexps };
         let query = resolver.resolve(&request.query)?;
         let plain = request.aggregations.is_empty()
             && request.min_score.is_none()

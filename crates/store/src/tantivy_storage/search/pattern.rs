@@ -1,4 +1,4 @@
-//! Patterns of the field's language as regular expressions of the index library.
+//! Regular expressions of the field's language as those of the index library.
 
 use query::unfit;
 
@@ -12,21 +12,6 @@ fn literal(pattern: &mut String, char: char) {
         pattern.push('\\');
     }
     pattern.push(char);
-}
-
-/// Of `wildcard`: `*` is any text, `?` any character, and a backslash takes the sign behind it as it is.
-pub(super) fn of_wildcard(text: &str) -> String {
-    let mut pattern = String::from("(?s)");
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '*' => pattern.push_str(".*"),
-            '?' => pattern.push('.'),
-            '\\' => literal(&mut pattern, chars.next().unwrap_or('\\')),
-            char => literal(&mut pattern, char),
-        }
-    }
-    pattern
 }
 
 /// Of `regexp`: what Lucene and the library write alike; Lucene's own operators are refused.
@@ -82,18 +67,6 @@ pub(super) fn of_regexp(text: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wildcards() {
-        for (text, pattern) in [
-            ("a*b?", "(?s)a.*b."),
-            ("a.b", "(?s)a\\.b"),
-            ("a\\*b\\", "(?s)a\\*b\\\\"),
-            ("[x]^$", "(?s)\\[x\\]\\^\\$"),
-        ] {
-            assert_eq!(of_wildcard(text), pattern, "{text}");
-        }
-    }
 
     #[test]
     fn regular_expressions() {

@@ -1,5 +1,6 @@
 //! From a query as plain data to one of the index library, by the mapping of the shard.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::tokenizer::{TokenStream, Tokenizer};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
+use tantivy_fst::Regex;
 
 use query::{
     BoolQuery, FieldQuery, FieldType, FieldsQuery, Literal, Mapping, MinimumShouldMatch, Query,
@@ -30,6 +32,7 @@ use super::failed::{Failed, Result};
 use super::pattern;
 use super::statistics::Scored;
 use super::value::{DateReading, Value, exact, range};
+use super::wildcard::{self, MAX_SIGNS};
 use crate::tantivy_storage::analyzer::{NO_WORDS, StandardAnalyzer};
 use crate::tantivy_storage::schema::ID;
 
@@ -37,12 +40,17 @@ use crate::tantivy_storage::schema::ID;
 type Resolved = Box<dyn Library>;
 type Bounds = (Bound<Value>, Bound<Value>);
 
+/// Regular expressions in a search: each is compiled to as many as 1000 states of some kilobytes.
+const MAX_REGEXPS: usize = 16;
+
 /// Resolves queries against one view of a shard.
 pub(super) struct Resolver<'a> {
     pub(super) searcher: &'a Searcher,
     pub(super) mapping: &'a Mapping,
     pub(super) findings: &'a Arc<Findings>,
     pub(super) now_ms: i64,
+    /// Regular expressions so far, by their text: fields share them.
+    pub(super) regexps: RefCell<BTreeMap<String, Arc<Regex>>>,
 }
 
 /// A mapped field that this copy indexes.
@@ -219,9 +227,7 @@ impl Resolver<'_> {
             FieldQuery::Wildcard { pattern, analyzed } => {
                 self.wildcard(&indexed, pattern, *analyzed)
             }
-            FieldQuery::Regexp(pattern) => {
-                self.regexp(&indexed, "regexp", &pattern::of_regexp(pattern)?)
-            }
+            FieldQuery::Regexp(pattern) => self.regexp(&indexed, pattern),
             FieldQuery::GeoDistance { center, distance_m } => {
                 let (center, distance_m) = (*center, *distance_m);
                 let (south, north) = geo::latitudes_within(center, distance_m);
@@ -440,16 +446,36 @@ impl Resolver<'_> {
         let pattern = lower.as_deref().unwrap_or(pattern);
         match pattern.strip_suffix('*').filter(|start| !start.contains(['*', '?', '\\'])) {
             Some(start) => self.prefix(indexed, start),
-            None => self.regexp(indexed, "wildcard", &pattern::of_wildcard(pattern)),
+            None => wildcard::of(pattern, indexed.field),
         }
     }
 
-    /// By a pattern of the index library.
-    fn regexp(&self, indexed: &IndexedField, query: &str, pattern: &str) -> Result<Resolved> {
-        self.only_texts(indexed, query)?;
-        let found = RegexQuery::from_pattern(pattern, indexed.field);
-        let found = found.map_err(|error| unfit(format!("[{query}] cannot be read: {error}")))?;
-        Ok(Box::new(found))
+    fn regexp(&self, indexed: &IndexedField, pattern: &str) -> Result<Resolved> {
+        self.only_texts(indexed, "regexp")?;
+        if pattern.chars().count() > MAX_SIGNS {
+            let reason = format!(
+                "[regexp] has more than {MAX_SIGNS} signs (index.max_regex_length); send [wildcard] or [terms]"
+            );
+            return Err(unfit(reason).into());
+        }
+        let mut regexps = self.regexps.borrow_mut();
+        let regex = match regexps.get(pattern) {
+            Some(regex) => regex.clone(),
+            None if regexps.len() == MAX_REGEXPS => {
+                let reason = format!(
+                    "the search has more than {MAX_REGEXPS} regular expressions; join them by [|], or send [wildcard] or [terms]"
+                );
+                return Err(unfit(reason).into());
+            }
+            None => {
+                let regex = Regex::new(&pattern::of_regexp(pattern)?);
+                let refused = |error| unfit(format!("[regexp] cannot be read: {error}"));
+                let regex = Arc::new(regex.map_err(refused)?);
+                regexps.insert(pattern.to_owned(), regex.clone());
+                regex
+            }
+        };
+        Ok(Box::new(RegexQuery::from_regex(regex, indexed.field)))
     }
 
     fn prefix(&self, indexed: &IndexedField, value: &str) -> Result<Resolved> {
