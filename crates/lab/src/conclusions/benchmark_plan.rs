@@ -5,7 +5,7 @@ use record::Limit;
 use super::claim::{claim, figure, one, slower};
 use super::conclusion::Bound::{About, AtLeast, AtMost, Between, HalfTheEffect};
 use super::conclusion::Expected::{Fails, Holds, HoldsBut};
-use super::conclusion::{Conclusion, Document, Measure, Quantity};
+use super::conclusion::{Conclusion, Document, Measure, Quantity, When};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "benchmark-plan",
@@ -182,6 +182,13 @@ const CONCLUSIONS: &[Conclusion] = &[
     ),
     claim(
         EXPERIMENT_2,
+        "Without compression the first leader's CPU peaks at 2 % of 16 cores, 0.32 cores",
+        one(HTTP_LOGS, SIXTH, Quantity::PeakCores("leader-0")),
+        About(0.32),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_2,
         "With compression the first leader's CPU peaks at 22.3 % of 16 cores, 3.57 cores",
         one(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("leader-0")),
         About(3.568),
@@ -244,5 +251,89 @@ const CONCLUSIONS: &[Conclusion] = &[
         one(SMALL, "compressed", Quantity::PeakCores("follower-0")),
         About(0.74),
         Fails(NO_SAMPLES),
+    ),
+    claim(
+        EXPERIMENT_5,
+        "CPU of the leader during the last index, without compression: 5 % of 4 cores",
+        one(SMALL, "plain", Quantity::LastShardCores("leader-0")),
+        About(0.2),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "CPU of the follower during the last index, without compression: 5 % of 4 cores",
+        one(SMALL, "plain", Quantity::LastShardCores("follower-0")),
+        About(0.2),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "CPU of the leader during the last index, with compression: 19 % of 4 cores",
+        one(SMALL, "compressed", Quantity::LastShardCores("leader-0")),
+        About(0.76),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "CPU of the follower during the last index, with compression: 5 % of 4 cores",
+        one(SMALL, "compressed", Quantity::LastShardCores("follower-0")),
+        About(0.2),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Peak network out of the leader without compression: 91.6 MB/s",
+        one(SMALL, "plain", Quantity::Sent(When::Peak, "leader-0")),
+        About(91.6),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Network out of the leader during the last index, without compression: 32 MB/s",
+        one(SMALL, "plain", Quantity::Sent(When::LastShard, "leader-0")),
+        About(32.0),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Peak network into the follower without compression: 67.2 MB/s",
+        one(SMALL, "plain", Quantity::Received(When::Peak, "follower-0")),
+        About(67.2),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Network into the follower during the last index, without compression: 33 MB/s",
+        one(SMALL, "plain", Quantity::Received(When::LastShard, "follower-0")),
+        About(33.0),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Peak network out of the leader with compression: 48.5 MB/s",
+        one(SMALL, "compressed", Quantity::Sent(When::Peak, "leader-0")),
+        About(48.5),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Network out of the leader during the last index, with compression: 16 MB/s",
+        one(SMALL, "compressed", Quantity::Sent(When::LastShard, "leader-0")),
+        About(16.0),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Peak network into the follower with compression: 51.6 MB/s",
+        one(SMALL, "compressed", Quantity::Received(When::Peak, "follower-0")),
+        About(51.6),
+        Holds,
+    ),
+    claim(
+        EXPERIMENT_5,
+        "Network into the follower during the last index, with compression: 13 MB/s",
+        one(SMALL, "compressed", Quantity::Received(When::LastShard, "follower-0")),
+        About(13.0),
+        Holds,
     ),
 ];

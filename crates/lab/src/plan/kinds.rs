@@ -26,10 +26,15 @@ const LINK: &str =
     "12.5 GB over the link's rate, which holds all of them for over 80 % of the time";
 
 /// Every row that follows from something else.
-const FOLLOWS: [Follows; 4] = [
+const FOLLOWS: [Follows; 5] = [
     Follows { row: "remote-recovery-http-logs / 4: 5 MB x 5", from: HTTP_LOGS_7, why: LINK },
     Follows { row: "remote-recovery-http-logs / 5: 1 MB x 10", from: HTTP_LOGS_7, why: LINK },
     Follows { row: "remote-recovery-http-logs / 6: 5 MB x 8", from: HTTP_LOGS_7, why: LINK },
+    Follows {
+        row: "dcp-rebalance / data-copy, fast (measuring device)",
+        from: From::Row("dcp-rebalance / producer alone"),
+        why: "the fast consumer takes all that the producer sends",
+    },
     Follows {
         row: "shard-recovery / 20mb, the default",
         from: From::Setting("indices.recovery.max_bytes_per_sec"),
