@@ -49,15 +49,15 @@ pub(crate) fn run(
     theirs: impl Fn(Figure) -> Option<f64>,
 ) -> anyhow::Result<Tried> {
     let compared = || {
-        let all = DOCUMENTS.iter().flat_map(|d| d.conclusions.iter().map(|c| (d.id, c)));
-        all.filter(|(_, conclusion)| on.can_compare(&conclusion.measure))
+        let all = DOCUMENTS.iter().flat_map(|d| d.conclusions.iter().map(move |c| (d.id, c)));
+        all.filter(move |(_, conclusion)| on.can_compare(&conclusion.measure))
     };
-    let mapped = |figure: Figure| on.row(figure.row).map(|row| Figure { row, ..figure });
+    let mapped = move |figure: Figure| on.row(figure.row).map(|row| Figure { row, ..figure });
     let wanted = || compared().flat_map(|(_, c)| c.measure.figures()).filter_map(mapped);
     let mut values: Vec<(Figure, f64)> = Vec::new();
     let mut failed = Vec::new();
     for plan in on.plans() {
-        let of_plan = || wanted().filter(|figure| figure.row.plan == *plan);
+        let of_plan = || wanted().filter(move |figure| figure.row.plan == *plan);
         let mut variants: Vec<String> = Vec::new();
         for figure in of_plan() {
             if !variants.iter().any(|known| known == figure.row.variant) {
@@ -81,7 +81,7 @@ pub(crate) fn run(
     };
     let judged = |(document, conclusion): (&str, &Conclusion)| {
         let published = conclusion.measure.value(&theirs);
-        let judged = conclusion.judge(conclusion.measure.value(ours), published);
+        let judged = conclusion.judge(conclusion.measure.value(&ours), published);
         Found {
             document: document.to_owned(),
             claim: conclusion.claim.to_owned(),

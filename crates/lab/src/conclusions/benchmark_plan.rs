@@ -41,6 +41,14 @@ const NO_HEAP: &str = "The model has no heap and no collector: what eight chunks
 const NO_SAMPLES: &str = "The model's cores do less than theirs at the peak, when all three indices recover: only what the \
                           averages of the last index cost is in its parameters.";
 
+const SHORTER: &str = "Ours is the busiest half second; the document's charts have a point for each ten seconds, as far as is known.";
+const TOO_FAST: &str = "At the document's rates the last index would be copied in under 390 s, and it says 511: ours is what its \
+                        times allow (docs/published/model.md).";
+const TWO_PEAKS: &str =
+    "The document has 67.2 MB/s for the same bytes where they arrive, with which ours agrees.";
+const AT_MOST_63: &str = "Five chunks of 1 MB for each of three shards carry 63 MB/s here, with compression or without: that is \
+                          33 once they are compressed.";
+
 const CONCLUSIONS: &[Conclusion] = &[
     claim(
         "experiment 1, conclusions",
@@ -185,7 +193,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         "Without compression the first leader's CPU peaks at 2 % of 16 cores, 0.32 cores",
         one(HTTP_LOGS, SIXTH, Quantity::PeakCores("leader-0")),
         About(0.32),
-        Holds,
+        Fails(SHORTER),
     ),
     claim(
         EXPERIMENT_2,
@@ -257,14 +265,14 @@ const CONCLUSIONS: &[Conclusion] = &[
         "CPU of the leader during the last index, without compression: 5 % of 4 cores",
         one(SMALL, "plain", Quantity::LastShardCores("leader-0")),
         About(0.2),
-        Holds,
+        Fails(TOO_FAST),
     ),
     claim(
         EXPERIMENT_5,
         "CPU of the follower during the last index, without compression: 5 % of 4 cores",
         one(SMALL, "plain", Quantity::LastShardCores("follower-0")),
         About(0.2),
-        Holds,
+        Fails(TOO_FAST),
     ),
     claim(
         EXPERIMENT_5,
@@ -285,14 +293,14 @@ const CONCLUSIONS: &[Conclusion] = &[
         "Peak network out of the leader without compression: 91.6 MB/s",
         one(SMALL, "plain", Quantity::Sent(When::Peak, "leader-0")),
         About(91.6),
-        Holds,
+        Fails(TWO_PEAKS),
     ),
     claim(
         EXPERIMENT_5,
         "Network out of the leader during the last index, without compression: 32 MB/s",
         one(SMALL, "plain", Quantity::Sent(When::LastShard, "leader-0")),
         About(32.0),
-        Holds,
+        Fails(TOO_FAST),
     ),
     claim(
         EXPERIMENT_5,
@@ -306,34 +314,34 @@ const CONCLUSIONS: &[Conclusion] = &[
         "Network into the follower during the last index, without compression: 33 MB/s",
         one(SMALL, "plain", Quantity::Received(When::LastShard, "follower-0")),
         About(33.0),
-        Holds,
+        Fails(TOO_FAST),
     ),
     claim(
         EXPERIMENT_5,
         "Peak network out of the leader with compression: 48.5 MB/s",
         one(SMALL, "compressed", Quantity::Sent(When::Peak, "leader-0")),
         About(48.5),
-        Holds,
+        Fails(AT_MOST_63),
     ),
     claim(
         EXPERIMENT_5,
         "Network out of the leader during the last index, with compression: 16 MB/s",
         one(SMALL, "compressed", Quantity::Sent(When::LastShard, "leader-0")),
         About(16.0),
-        Holds,
+        Fails(TOO_FAST),
     ),
     claim(
         EXPERIMENT_5,
         "Peak network into the follower with compression: 51.6 MB/s",
         one(SMALL, "compressed", Quantity::Received(When::Peak, "follower-0")),
         About(51.6),
-        Holds,
+        Fails(AT_MOST_63),
     ),
     claim(
         EXPERIMENT_5,
         "Network into the follower during the last index, with compression: 13 MB/s",
         one(SMALL, "compressed", Quantity::Received(When::LastShard, "follower-0")),
         About(13.0),
-        Holds,
+        Fails(TOO_FAST),
     ),
 ];

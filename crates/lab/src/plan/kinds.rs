@@ -211,7 +211,9 @@ mod tests {
         assert_eq!(
             of(Kind::Calibrated),
             [
+                "dcp-rebalance / data-copy, fast (measuring device)",
                 "dcp-rebalance / data-copy, mainstream",
+                "dcp-rebalance / producer alone",
                 "dcp-rebalance / rebalance, mainstream",
                 "remote-recovery / 1 MB x 5",
                 "remote-recovery / 64 KB x 1",
@@ -220,7 +222,6 @@ mod tests {
                 "remote-recovery-http-logs / 5: 1 MB x 10",
                 "remote-recovery-http-logs / 6: 5 MB x 8",
                 "remote-recovery-http-logs / 7: 5 MB x 8, Java 11",
-                "remote-recovery-http-logs / compressed: 1 MB x 5",
                 "replica-selection / 1 replica, all nodes: none",
                 "replica-selection / 1 replica: none",
                 "replica-selection / 4 replicas: none",

@@ -95,7 +95,7 @@ fn cell(conclusion: &Conclusion, found: Option<(Option<bool>, Option<f64>)>) -> 
 
 impl Published {
     /// The conclusions of a document that were tried at any place.
-    fn tried(&self, document: &Document) -> Vec<&Conclusion> {
+    fn tried<'a>(&'a self, document: &'a Document) -> Vec<&'a Conclusion> {
         let mut conclusions = self.conclusions_of(document);
         conclusions
             .retain(|conclusion| self.elsewhere.iter().any(|on| on.of(conclusion).is_some()));

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use world::{Env, RateQueue, VirtualDisk, Work};
+use world::{Env, VirtualDisk, Work};
 
 use super::{Disk, Noted, open_disk, space};
 use crate::checkpoint::LocalCheckpointTracker;
@@ -25,8 +25,6 @@ struct Receiving {
     damaged: bool,
     noted: u64,
     finished: bool,
-    /// Chunks go into the file one after another.
-    line: RateQueue,
 }
 
 impl Receiving {
@@ -36,7 +34,7 @@ impl Receiving {
 
     fn kept(content: Rc<FileContent>, prefix: u64, finished: bool) -> Self {
         let bytes = LocalCheckpointTracker::new(prefix.checked_sub(1), None);
-        Receiving { bytes, content: Some(content), noted: prefix, finished, ..Receiving::default() }
+        Receiving { bytes, content: Some(content), damaged: false, noted: prefix, finished }
     }
 }
 
@@ -97,7 +95,6 @@ impl SyntheticIncoming {
         }
         let disk = self.env.virtual_disk().expect("this is the virtual world");
         space::take(&disk, &self.dir.join("incoming").join(&self.metas[file].name), chunk.len)?;
-        self.wait_in_line(file, chunk.len).await;
         self.env.work(Work::DiskWrite { bytes: chunk.len }, || ()).await;
         self.env.work(Work::Hash { bytes: chunk.len }, || ()).await;
         let meta = &self.metas[file];
@@ -111,15 +108,6 @@ impl SyntheticIncoming {
             self.note(meta, &state);
         }
         Ok(())
-    }
-
-    async fn wait_in_line(&self, file: usize, bytes: u64) {
-        let model = self.env.virtual_host_model().expect("this is the virtual world");
-        let taken_in = model.costs.fill_file(bytes);
-        if !taken_in.is_zero() {
-            let done = self.files[file].borrow_mut().line.reserve(self.env.now(), taken_in);
-            self.env.sleep_until(done).await;
-        }
     }
 
     fn note(&self, meta: &FileMeta, state: &Receiving) {

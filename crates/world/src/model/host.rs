@@ -40,9 +40,6 @@ pub struct CoreCosts {
     pub dispatch: Duration,
     /// How long a copy that recovers from another takes apart from its bytes. No core works meanwhile.
     pub open_copy: Duration,
-    /// Taking chunks into one file of a copy that recovers, one after another. No core works meanwhile. None is without
-    /// limit.
-    pub fill_file_bytes_per_s: Option<u64>,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
@@ -108,7 +105,6 @@ impl Default for CoreCosts {
             message: Duration::from_micros(5),
             dispatch: Duration::ZERO,
             open_copy: Duration::ZERO,
-            fill_file_bytes_per_s: None,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
             packets: PacketCosts::default(),
@@ -180,16 +176,10 @@ impl CoreCosts {
             message: self.message.mul_f64(factor),
             dispatch: self.dispatch.mul_f64(factor),
             open_copy: self.open_copy.mul_f64(factor),
-            fill_file_bytes_per_s: self.fill_file_bytes_per_s.map(rate),
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
             packets: self.packets.slowed(factor),
         }
-    }
-
-    /// How long a file of a copy that recovers takes a chunk in, before it takes the next one.
-    pub fn fill_file(&self, bytes: u64) -> Duration {
-        self.fill_file_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))
     }
 
     /// How long a core is occupied by sending a message of `bytes`.

@@ -49,7 +49,7 @@ macro_rules! row {
     };
 }
 
-static TABLE: [Parameter; 46] = [
+static TABLE: [Parameter; 45] = [
     row!(
         "link.tcp",
         "on or off",
@@ -330,14 +330,6 @@ static TABLE: [Parameter; 46] = [
         Time(host.costs.open_copy),
         "none: it is what the steps of a recovery take",
         "What a copy that recovers from another takes apart from its bytes: updates of the cluster state, opening, the next round of the allocator."
-    ),
-    row!(
-        "recovery.fill_file_bytes_per_s",
-        "bytes/s",
-        RATES,
-        MaybeRate(host.costs.fill_file_bytes_per_s),
-        "none: this engine writes the chunks of a file side by side",
-        "Taking chunks into one file of a copy that recovers, one after another, as Elasticsearch's MultiFileWriter does. No core works meanwhile."
     ),
     row!(
         "cores.send_bytes_per_s",
