@@ -163,9 +163,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         "Compression hurts at the defaults, 1 MB x 5, which do not fill the link",
         slower(HTTP_LOGS, COMPRESSED, THIRD),
         HalfTheEffect,
-        Fails(
-            "It hurts by 1.7 % where the document has 4.2 %: both rows are within 2 % of theirs, which is as near.",
-        ),
+        Holds,
     ),
     claim(
         EXPERIMENT_2,
@@ -200,7 +198,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         "With compression the first leader's CPU peaks at 22.3 % of 16 cores, 3.57 cores",
         one(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("leader-0")),
         About(3.568),
-        Fails(NO_SAMPLES),
+        Holds,
     ),
     claim(
         EXPERIMENT_5,
@@ -279,14 +277,16 @@ const CONCLUSIONS: &[Conclusion] = &[
         "CPU of the leader during the last index, with compression: 19 % of 4 cores",
         one(SMALL, "compressed", Quantity::LastShardCores("leader-0")),
         About(0.76),
-        Holds,
+        Fails(
+            "DEFLATE takes what elsewhere its makers measured, 20.5 MB/s a core; here theirs took 38.",
+        ),
     ),
     claim(
         EXPERIMENT_5,
         "CPU of the follower during the last index, with compression: 5 % of 4 cores",
         one(SMALL, "compressed", Quantity::LastShardCores("follower-0")),
         About(0.2),
-        Holds,
+        Fails(TOO_FAST),
     ),
     claim(
         EXPERIMENT_5,

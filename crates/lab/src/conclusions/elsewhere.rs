@@ -96,7 +96,63 @@ struct Known {
     why: &'static str,
 }
 
-const KNOWN: &[Known] = &[];
+const fn known(
+    on: Elsewhere,
+    document: &'static str,
+    claim: &'static str,
+    why: &'static str,
+) -> Known {
+    Known { on, document, claim, why }
+}
+
+const PLAN: &str = "benchmark-plan";
+const ARTICLE: &str = "article";
+const SELECTION: &str = "replica-selection";
+const DCP: &str = "dcp-rebalance";
+const SMALL: &str = "The index has some MB in place of 4.9 GB: what comes before its first chunk and after its last one is most of \
+                     the time that is left.";
+const ZSTD: &str = "This engine compresses with zstd, which takes a thirtieth of what DEFLATE takes, so that compression no longer \
+                    costs what it saves.";
+const SHARED: &str = "All nodes share two cores: what one is spared the others get, and nothing is gained where none is slow by \
+                      itself.";
+const NO_TRADE: &str = "On shared cores the loaded node slows every search that meets it, the median one too: with selection it falls.";
+const WAITING: &str = "The servers share two cores with all else on the machine: no thread is busy for most of the time, so none is \
+                       the bottleneck.";
+
+const KNOWN: &[Known] = &[
+    known(Elsewhere::Embedded, PLAN, "Parallel recovery is essential", SMALL),
+    known(Elsewhere::Embedded, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
+    known(Elsewhere::Embedded, PLAN, "More chunks in flight", SMALL),
+    known(Elsewhere::Embedded, PLAN, "Compression ends up slower", ZSTD),
+    known(Elsewhere::Embedded, ARTICLE, "Fetching chunks of different files", SMALL),
+    known(Elsewhere::Embedded, ARTICLE, "Without settings that saturate", ZSTD),
+    known(Elsewhere::Embedded, ARTICLE, "... due to increased CPU usage", ZSTD),
+    known(Elsewhere::Embedded, SELECTION, "Not a huge difference: throughput", SHARED),
+    known(Elsewhere::Embedded, SELECTION, "Not a huge difference: 50th", SHARED),
+    known(Elsewhere::Embedded, SELECTION, "Not a huge difference: 90th", SHARED),
+    known(Elsewhere::Embedded, SELECTION, "With more copies it improves throughput", SHARED),
+    known(Elsewhere::Embedded, SELECTION, "... and latency: 50th percentile", SHARED),
+    known(Elsewhere::Embedded, SELECTION, "... 90th percentile", SHARED),
+    known(Elsewhere::Embedded, SELECTION, "... 99th percentile", SHARED),
+    known(
+        Elsewhere::Embedded,
+        SELECTION,
+        "An improvement where all nodes are asked: throughput",
+        SHARED,
+    ),
+    known(Elsewhere::Embedded, SELECTION, "Trades the 50th percentile", NO_TRADE),
+    known(Elsewhere::Embedded, DCP, "Rebalance: the consumer's thread", WAITING),
+    known(Elsewhere::Embedded, DCP, "DataCopy: the consumer's thread", WAITING),
+    known(Elsewhere::Embedded, DCP, "Rebalance: the fast consumer's thread", WAITING),
+    known(Elsewhere::Embedded, DCP, "DataCopy: the fast consumer's thread", WAITING),
+    known(Elsewhere::Embedded, DCP, "The consumer is the first bottleneck", WAITING),
+    known(Elsewhere::Embedded, DCP, "... and DataCopy by much more", WAITING),
+    known(Elsewhere::Embedded, DCP, "The producer carries more", WAITING),
+    known(Elsewhere::OpenSearch, PLAN, "Parallel recovery is essential", SMALL),
+    known(Elsewhere::OpenSearch, PLAN, "Chunks of 1 MB in place of 64 KB", SMALL),
+    known(Elsewhere::OpenSearch, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
+    known(Elsewhere::OpenSearch, ARTICLE, "Fetching chunks of different files", SMALL),
+];
 
 #[cfg(test)]
 mod tests {
