@@ -100,7 +100,11 @@ pub(crate) fn run(
         cores: crate::seeds::cores(),
         scale: asked.scale,
         laps: asked.laps.unwrap_or(1),
-        command: format!("narrows published --on {} --write docs/published", on.id()),
+        command: format!(
+            "narrows published --on {} --scale {} --write docs/published",
+            on.id(),
+            asked.scale
+        ),
         conclusions: compared().map(judged).collect(),
     };
     Ok(Tried { found, failed })

@@ -119,6 +119,11 @@ const NO_TRADE: &str = "On shared cores the loaded node slows every search that 
 const WAITING: &str = "The servers share two cores with all else on the machine: no thread is busy for most of the time, so none is \
                        the bottleneck.";
 
+const COLD: &str = "The case without selection is the first, on nodes that have just started and whose JVMs still compile.";
+const HEAVIER: &str = "More than that: 32 processes slow a node on two cores far more than they did one of 16, and selection avoids it \
+                       for nine requests of ten.";
+const UNEVEN: &str = "Which node is slow for a while changes with what else the machine does, and selection follows.";
+
 const KNOWN: &[Known] = &[
     known(Elsewhere::Embedded, PLAN, "Parallel recovery is essential", SMALL),
     known(Elsewhere::Embedded, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
@@ -140,6 +145,7 @@ const KNOWN: &[Known] = &[
         "An improvement where all nodes are asked: throughput",
         SHARED,
     ),
+    known(Elsewhere::Embedded, SELECTION, "... for a large reduction", SHARED),
     known(Elsewhere::Embedded, SELECTION, "Trades the 50th percentile", NO_TRADE),
     known(Elsewhere::Embedded, DCP, "Rebalance: the consumer's thread", WAITING),
     known(Elsewhere::Embedded, DCP, "DataCopy: the consumer's thread", WAITING),
@@ -152,6 +158,33 @@ const KNOWN: &[Known] = &[
     known(Elsewhere::OpenSearch, PLAN, "Chunks of 1 MB in place of 64 KB", SMALL),
     known(Elsewhere::OpenSearch, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
     known(Elsewhere::OpenSearch, ARTICLE, "Fetching chunks of different files", SMALL),
+    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: throughput", COLD),
+    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 50th", COLD),
+    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 90th", COLD),
+    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 99th", COLD),
+    known(Elsewhere::OpenSearch, SELECTION, "Doubles the median throughput", HEAVIER),
+    known(Elsewhere::OpenSearch, SELECTION, "Trades the 50th percentile", NO_TRADE),
+    known(Elsewhere::OpenSearch, SELECTION, "... and latency: 50th percentile", SHARED),
+    known(Elsewhere::OpenSearch, SELECTION, "Increases the median throughput", HEAVIER),
+    known(
+        Elsewhere::OpenSearch,
+        SELECTION,
+        "An improvement where all nodes are asked: throughput",
+        SHARED,
+    ),
+    known(
+        Elsewhere::OpenSearch,
+        SELECTION,
+        "An improvement where all nodes are asked: 50th",
+        SHARED,
+    ),
+    known(
+        Elsewhere::OpenSearch,
+        SELECTION,
+        "An improvement where all nodes are asked: 90th",
+        SHARED,
+    ),
+    known(Elsewhere::OpenSearch, SELECTION, "Requests are routed roughly evenly", UNEVEN),
 ];
 
 #[cfg(test)]
