@@ -187,7 +187,7 @@ impl Published {
 
     /// A line for each place, for the top of the page.
     pub(super) fn elsewhere_lines(&self) -> Markup {
-        html! { @for on in &self.elsewhere { p.hint { (on.line()) "." } } }
+        html! { div.places { @for on in &self.elsewhere { p.hint { (on.line()) "." } } } }
     }
 }
 
