@@ -13,6 +13,7 @@ mod gaps;
 mod headline;
 mod inferred;
 pub mod load;
+pub mod node_use;
 mod outside;
 pub mod published;
 mod ranks;

@@ -3,6 +3,7 @@
 mod commands;
 mod diagnose;
 mod doctor;
+mod elsewhere;
 mod exit;
 mod interrupt;
 mod live;

@@ -10,9 +10,10 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
+use insight::node_use::{self, Used, node_use};
 use insight::published::{Comparison, comparisons, shards_done};
 use insight::{Curves, Summary, curves, load};
-use lab::conclusions::{Figure, Quantity, conclusions};
+use lab::conclusions::{Figure, Quantity, When, conclusions};
 use lab::plan::Plan;
 use lab::{Options, Place, Quiet};
 use record::RunDir;
@@ -198,21 +199,28 @@ fn outcome(work: &Work, job: &Job, runs: &Path) -> anyhow::Result<Outcome> {
     let summary = Summary::of(&done.run);
     Ok(Outcome {
         rows: comparisons(&summary),
-        figures: figures(&work.plan, &done.run, &summary),
+        figures: figures(wanted(&work.plan), &done.run, &summary),
         seconds: began.elapsed().as_secs_f64(),
     })
 }
 
 /// The figures of a plan that conclusions speak of.
-fn figures(plan: &str, run: &RunDir, summary: &Summary<'_>) -> Vec<(Figure, f64)> {
+fn wanted(plan: &str) -> impl Iterator<Item = Figure> {
+    let all = conclusions().flat_map(|conclusion| conclusion.measure.figures());
+    all.filter(move |figure| figure.row.plan == plan)
+}
+
+/// Figures of a run, each once; without those that it does not have.
+pub(crate) fn figures(
+    wanted: impl Iterator<Item = Figure>,
+    run: &RunDir,
+    summary: &Summary<'_>,
+) -> Vec<(Figure, f64)> {
     let curves = curves(run, summary);
     let mut found: Vec<(Figure, f64)> = Vec::new();
-    for figure in conclusions().flat_map(|conclusion| conclusion.measure.figures()) {
+    for figure in wanted {
         let known = found.iter().any(|(other, _)| *other == figure);
-        if figure.row.plan == plan
-            && !known
-            && let Some(value) = value(figure, run, summary, &curves)
-        {
+        if !known && let Some(value) = value(figure, run, summary, &curves) {
             found.push((figure, value));
         }
     }
@@ -245,6 +253,15 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
             let curve = curves.iter().find(|curve| curve.variant == name)?;
             Some(curve.nodes.iter().find(|curve| curve.node == node)?.max_cores)
         }
+        Quantity::LastShardCores(node) => {
+            node_use(run, name, node, Used::Cores, node_use::When::LastShard)
+        }
+        Quantity::Sent(when, node) => {
+            Some(node_use(run, name, node, Used::Sent, part(when))? / 1e6)
+        }
+        Quantity::Received(when, node) => {
+            Some(node_use(run, name, node, Used::Received, part(when))? / 1e6)
+        }
         Quantity::DoneAfter(seconds) => shards_done(run, name, seconds).map(f64::from),
         Quantity::SearchesOf(node) => {
             let (mut those, others): (Vec<_>, Vec<_>) =
@@ -256,6 +273,13 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
             let counts = || searches(summary, name).into_values();
             Some(counts().reduce(f64::max)? / counts().reduce(f64::min)?)
         }
+    }
+}
+
+fn part(when: When) -> node_use::When {
+    match when {
+        When::Peak => node_use::When::Peak,
+        When::LastShard => node_use::When::LastShard,
     }
 }
 

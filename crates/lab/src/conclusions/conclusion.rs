@@ -1,5 +1,7 @@
 //! What a conclusion is: where it stands, what it claims, which numbers speak of it, and what they have to be.
 
+use std::collections::BTreeMap;
+
 use record::Limit;
 
 use crate::plan::Published;
@@ -43,12 +45,27 @@ pub enum Quantity {
     HeldBy(Limit),
     /// The most cores that a node used in one sample.
     PeakCores(&'static str),
+    /// Mean cores that a node used while one shard alone was left.
+    LastShardCores(&'static str),
+    /// MB/s that a node sent.
+    Sent(When, &'static str),
+    /// MB/s that a node received.
+    Received(When, &'static str),
     /// Shards that were recovered after so many seconds.
     DoneAfter(f64),
     /// Searches of shards that the node ran, over what each other node ran that ran any, in the mean.
     SearchesOf(&'static str),
     /// Searches of shards of the node that ran most, over those of the node that ran least of all that ran any.
     SearchesSpread,
+}
+
+/// In which part of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The ten seconds with the most.
+    Peak,
+    /// While one shard alone was left, in the mean.
+    LastShard,
 }
 
 /// A number: what is measured of a row.
@@ -140,6 +157,20 @@ impl Measure {
             Measure::RatioOfRatios(a, b) => [a, b].concat(),
             Measure::NotMeasured => Vec::new(),
         }
+    }
+
+    /// Its rows, each once: `remote-recovery: 1 MB x 1; 1 MB x 5`.
+    pub fn rows(&self) -> String {
+        let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for figure in self.figures() {
+            let variants = plans.entry(figure.row.plan).or_default();
+            if !variants.contains(&figure.row.variant) {
+                variants.push(figure.row.variant);
+            }
+        }
+        let one =
+            |(plan, variants): (&&str, &Vec<&str>)| format!("{plan}: {}", variants.join("; "));
+        plans.iter().map(one).collect::<Vec<_>>().join(". ")
     }
 }
 

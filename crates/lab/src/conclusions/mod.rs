@@ -9,11 +9,15 @@ mod benchmark_plan;
 mod claim;
 mod conclusion;
 mod dcp_rebalance;
+mod elsewhere;
 mod judge;
 mod life_after_ec2;
 mod replica_selection;
 
-pub use conclusion::{Bound, Conclusion, Document, Expected, Figure, Measure, Quantity, RowName};
+pub use conclusion::{
+    Bound, Conclusion, Document, Expected, Figure, Measure, Quantity, RowName, When,
+};
+pub use elsewhere::Elsewhere;
 pub use judge::Judged;
 
 /// The documents, in the order of the page.

@@ -17,7 +17,9 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 20] = [
+const BUNDLED: [Bundled; 22] = [
+    plan!("chunks-over-link"),
+    plan!("chunks-over-link-compressed"),
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
     plan!("drain-node"),

@@ -26,10 +26,15 @@ const LINK: &str =
     "12.5 GB over the link's rate, which holds all of them for over 80 % of the time";
 
 /// Every row that follows from something else.
-const FOLLOWS: [Follows; 4] = [
+const FOLLOWS: [Follows; 5] = [
     Follows { row: "remote-recovery-http-logs / 4: 5 MB x 5", from: HTTP_LOGS_7, why: LINK },
     Follows { row: "remote-recovery-http-logs / 5: 1 MB x 10", from: HTTP_LOGS_7, why: LINK },
     Follows { row: "remote-recovery-http-logs / 6: 5 MB x 8", from: HTTP_LOGS_7, why: LINK },
+    Follows {
+        row: "dcp-rebalance / data-copy, fast (measuring device)",
+        from: From::Row("dcp-rebalance / producer alone"),
+        why: "the fast consumer takes all that the producer sends",
+    },
     Follows {
         row: "shard-recovery / 20mb, the default",
         from: From::Setting("indices.recovery.max_bytes_per_sec"),
@@ -206,7 +211,9 @@ mod tests {
         assert_eq!(
             of(Kind::Calibrated),
             [
+                "dcp-rebalance / data-copy, fast (measuring device)",
                 "dcp-rebalance / data-copy, mainstream",
+                "dcp-rebalance / producer alone",
                 "dcp-rebalance / rebalance, mainstream",
                 "remote-recovery / 1 MB x 5",
                 "remote-recovery / 64 KB x 1",
@@ -215,7 +222,6 @@ mod tests {
                 "remote-recovery-http-logs / 5: 1 MB x 10",
                 "remote-recovery-http-logs / 6: 5 MB x 8",
                 "remote-recovery-http-logs / 7: 5 MB x 8, Java 11",
-                "remote-recovery-http-logs / compressed: 1 MB x 5",
                 "replica-selection / 1 replica, all nodes: none",
                 "replica-selection / 1 replica: none",
                 "replica-selection / 4 replicas: none",

@@ -1,36 +1,54 @@
 //! `narrows published`
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use insight::published::over_seeds;
 use insight::stats::{Interval, median};
-use lab::conclusions::{DOCUMENTS, Figure, Measure, Quantity, conclusions};
+use lab::conclusions::{DOCUMENTS, Elsewhere, Figure, Measure, Quantity, conclusions};
 use lab::plan::{Plan, Resolved, bundled};
+use lab::{Options, Place};
 use report::published::{Conclusion, Document, Published, Unit, Wall};
 
+use crate::elsewhere::{self, Tried};
 use crate::exit::Usage;
+use crate::on::On;
+use crate::opensearch_args::OpenSearchArgs;
+use crate::progress::Progress;
 use crate::seeds::{Outcome, Work, cores, run_all};
-use crate::{runs, terminal};
+use crate::{interrupt, own_mounts, runs, terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these plans; every one that has published rows without any.
     #[arg(value_name = "PLAN")]
     plans: Vec<String>,
-    /// Draws all that is random so often: hosts, where rotations begin, the network's order. A figure is the median
-    /// over seeds.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    seeds: u64,
+    /// Where the experiments are repeated: virtual (at the published size), or on this machine at the plans' small size:
+    /// embedded or opensearch, for what fits one machine and for the conclusions alone.
+    #[arg(long, value_name = "WHERE", default_value_t = On::Virtual, value_parser = On::parse)]
+    on: On,
+    #[command(flatten)]
+    opensearch: OpenSearchArgs,
+    /// Draws all that is random so often in virtual time: hosts, where rotations begin, the network's order. A figure is
+    /// the median over seeds. 5 without it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// Repetitions of every variant with --on embedded and --on opensearch; 1 without it.
+    #[arg(long, value_name = "N")]
+    laps: Option<u32>,
+    /// Also shows what --on embedded and --on opensearch have written into this folder.
+    #[arg(long, value_name = "DIR")]
+    also: Option<PathBuf>,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
     /// Writes one page for a browser.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "published.html")]
     html: Option<PathBuf>,
-    /// Writes Markdown into this folder: an index, and a file for each document.
+    /// Writes Markdown into this folder: an index, and a file for each document, with what --also shows of the same
+    /// folder. With --on embedded and --on opensearch a JSON file for --also.
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Size of the indices; 1 is the published one.
@@ -45,15 +63,84 @@ pub(crate) struct Args {
 type PublishedFigure<'a> = &'a dyn Fn(Figure) -> Option<f64>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let on = match args.on {
+        On::Virtual => return in_virtual_time(args),
+        On::Embedded => Elsewhere::Embedded,
+        On::OpenSearch => Elsewhere::OpenSearch,
+        On::Url(_) => {
+            let why = "the conclusions are tried on clusters that are started for them: --on embedded or --on opensearch";
+            return Err(Usage(why.to_owned()).into());
+        }
+    };
+    for (given, flag) in [
+        (args.seeds.is_some(), "--seeds is for virtual time; --laps repeats what is measured"),
+        (
+            args.html.is_some(),
+            "--html is for virtual time; what is written with --write is shown there with --also",
+        ),
+        (
+            args.also.is_some(),
+            "--also is for virtual time, which shows beside it what this writes with --write",
+        ),
+        (!args.plans.is_empty(), "every plan that fits is run there; name none, or --on virtual"),
+    ] {
+        if given {
+            return Err(Usage(flag.to_owned()).into());
+        }
+    }
+    let known = plans(&[])?;
+    let place = match on {
+        Elsewhere::Embedded => Place::Embedded {
+            program: std::env::current_exe()?,
+            own_mounts: || own_mounts::ensure().map_err(|error| format!("{error:#}")),
+        },
+        Elsewhere::OpenSearch => Place::OpenSearch(args.opensearch.nodes()?),
+    };
+    let options = |variants| Options {
+        scale: args.scale,
+        laps: Some(args.laps.unwrap_or(1)),
+        variants,
+        watch: Rc::new(Progress::new()),
+        interrupt: || Box::pin(interrupt::told()),
+        ..Options::new(&args.runs)
+    };
+    let Tried { found, failed } =
+        elsewhere::run(on, &place, options, |figure| theirs(&known, figure))?;
+    let json = serde_json::to_string_pretty(&found)? + "\n";
+    if let Some(folder) = &args.write {
+        std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+        let path = folder.join(elsewhere::file_name(on));
+        std::fs::write(&path, &json).with_context(|| format!("write {}", path.display()))?;
+    }
+    let shown = if args.json { json } else { found.text() };
+    write!(terminal::out(), "{shown}")?;
+    if !failed.is_empty() {
+        bail!("{}", failed.join("; "));
+    }
+    Ok(())
+}
+
+/// What the documents have of a figure.
+fn theirs(plans: &[Resolved], figure: Figure) -> Option<f64> {
+    let plan = plans.iter().find(|plan| plan.name == figure.row.plan)?;
+    let variant = plan.variants.iter().find(|variant| variant.name == figure.row.variant)?;
+    figure.of.published(variant.published.as_ref()?)
+}
+
+fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
+    if args.laps.is_some() {
+        let why = "--laps is for --on embedded and --on opensearch; virtual time draws --seeds";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let seeds = args.seeds.unwrap_or(5);
+    // Before minutes are spent.
+    let elsewhere = args.also.iter().chain(&args.write).next();
+    let elsewhere = elsewhere.map(|folder| elsewhere::read(folder)).transpose()?;
     let plans = plans(&args.plans)?;
     let began = Instant::now();
     let works: Vec<Work> = plans.iter().map(work).collect();
-    let outcomes = run_all(&works, args.seeds, args.scale, &args.runs)?;
-    let theirs = |figure: Figure| {
-        let plan = plans.iter().find(|plan| plan.name == figure.row.plan)?;
-        let variant = plan.variants.iter().find(|variant| variant.name == figure.row.variant)?;
-        figure.of.published(variant.published.as_ref()?)
-    };
+    let outcomes = run_all(&works, seeds, args.scale, &args.runs)?;
+    let theirs = |figure: Figure| theirs(&plans, figure);
     let mut published = Published {
         documents: DOCUMENTS.iter().map(document).collect(),
         conclusions: DOCUMENTS
@@ -62,8 +149,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             .map(|(document, c)| conclusion(document, c, &works, &outcomes, &theirs))
             .collect(),
         cores: cores(),
-        seeds: args.seeds,
+        seeds,
         scale: args.scale,
+        elsewhere: elsewhere.unwrap_or_default(),
         ..Published::default()
     };
     for (work, seeds) in works.iter().zip(&outcomes) {
@@ -197,7 +285,7 @@ fn conclusion(
         document: document.to_owned(),
         place: conclusion.place.to_owned(),
         claim: conclusion.claim.to_owned(),
-        rows: rows(&figures),
+        rows: conclusion.measure.rows(),
         unit: unit(&conclusion.measure),
         published: judged.published,
         within: judged.within,
@@ -209,26 +297,13 @@ fn conclusion(
     }
 }
 
-/// The rows, each once: `remote-recovery: 1 MB x 1, 1 MB x 5`.
-fn rows(figures: &[Figure]) -> String {
-    let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for figure in figures {
-        let variants = plans.entry(figure.row.plan).or_default();
-        if !variants.contains(&figure.row.variant) {
-            variants.push(figure.row.variant);
-        }
-    }
-    let one = |(plan, variants): (&&str, &Vec<&str>)| format!("{plan}: {}", variants.join("; "));
-    plans.iter().map(one).collect::<Vec<_>>().join(". ")
-}
-
 fn unit(measure: &Measure) -> Unit {
     match measure {
         Measure::One(figure) | Measure::Difference(figure, _) => match figure.of {
             Quantity::Seconds | Quantity::Load(_) => Unit::Seconds,
-            Quantity::NodeRate => Unit::Rate,
+            Quantity::NodeRate | Quantity::Sent(..) | Quantity::Received(..) => Unit::Rate,
             Quantity::Busy(_) | Quantity::HeldBy(_) => Unit::Share,
-            Quantity::PeakCores(_) => Unit::Cores,
+            Quantity::PeakCores(_) | Quantity::LastShardCores(_) => Unit::Cores,
             Quantity::DoneAfter(_) => Unit::Shards,
             Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },

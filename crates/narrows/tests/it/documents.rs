@@ -178,6 +178,11 @@ fn the_commands_of_one_node_ruins_my_searches_run() {
 }
 
 #[test]
+fn the_commands_of_benchmark_replication_here_run() {
+    run_page("benchmark-replication.md");
+}
+
+#[test]
 fn the_commands_of_what_if_run() {
     run_page("what-if.md");
 }

@@ -2,6 +2,7 @@
 
 use insight::published::Comparison;
 
+use super::elsewhere::WHERE_TIME_IS_REAL;
 use super::{Conclusion, Document, Published, grid, new_table};
 
 impl Published {
@@ -64,6 +65,9 @@ impl Published {
             wrapped(&line, "  ")
         };
         parts.push(self.documents.iter().map(line).collect::<Vec<_>>().join("\n"));
+        parts.extend(self.elsewhere_index().map(|lines| {
+            format!("## Where time is real\n\n{}\n\n{lines}", wrapped(WHERE_TIME_IS_REAL, ""))
+        }));
         parts.push(wrapped(&self.wall_line(), ""));
         parts.join("\n\n") + "\n"
     }
@@ -92,6 +96,7 @@ impl Published {
             parts.push("## What is to be known of them".to_owned());
             parts.push(explained.join("\n"));
         }
+        parts.extend(self.elsewhere_markdown(document));
         let verdicts = verdicts(&rows);
         if !verdicts.is_empty() {
             parts.push("## Why each was as fast as it was".to_owned());
@@ -131,7 +136,7 @@ fn verdicts(rows: &[&Comparison]) -> String {
 }
 
 /// Lines of at most 120 characters; all but the first begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(super) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("never empty");

@@ -1,10 +1,12 @@
 //! Published figures beside ours: for terminals, as Markdown, as JSON, and as one page.
 
+mod elsewhere;
 mod markdown;
 mod page;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
+pub use elsewhere::{Found, Place};
 use insight::published::{Comparison, Figure, Standing, standing};
 use insight::stats::Interval;
 use insight::words;
@@ -101,11 +103,16 @@ impl Conclusion {
     }
 
     fn holds(&self) -> &'static str {
-        match self.holds {
-            Some(true) => "holds",
-            Some(false) => "does not hold",
-            None => "not measured",
-        }
+        verdict(self.holds)
+    }
+}
+
+/// In words.
+fn verdict(holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(true) => "holds",
+        Some(false) => "does not hold",
+        None => "not measured",
     }
 }
 
@@ -129,6 +136,8 @@ pub struct Published {
     pub rows: Vec<Comparison>,
     /// The conclusions.
     pub conclusions: Vec<Conclusion>,
+    /// What was found of them where time is real.
+    pub elsewhere: Vec<Place>,
     /// What each plan took.
     pub walls: Vec<Wall>,
     /// What all of it took, from beginning to end.
@@ -250,6 +259,7 @@ impl Published {
             "seeds": self.seeds,
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "conclusions": self.conclusions.iter().map(conclusion).collect::<Vec<_>>(),
+            "elsewhere": self.elsewhere,
             "medians": self.groups().iter().map(group).collect::<Vec<_>>(),
             "wall_s": self.wall_s,
             "core_s": self.walls.iter().map(|w| (w.plan.clone(), json!(w.seconds))).collect::<serde_json::Map<_, _>>(),
@@ -495,6 +505,7 @@ mod tests {
                     why: "Bytes bind.".to_owned(),
                 },
             ],
+            elsewhere: Vec::new(),
             walls: vec![Wall { plan: "remote-recovery".to_owned(), seeds: 20, seconds: 4.0 }],
             wall_s: 2.5,
             cores: 2,

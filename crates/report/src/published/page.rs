@@ -5,7 +5,9 @@ use insight::words;
 use maud::{Markup, html};
 use record::{Kind, units};
 
-use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
+use super::{
+    Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published, verdict,
+};
 use crate::page::{STANDS_ALONE, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
@@ -76,6 +78,7 @@ impl Published {
                     "The experiments of five documents, repeated with the same engine code on a model of their machines: "
                     "each published figure beside ours, and every sentence that claims something beside what we find."
                 }
+                (self.elsewhere_lines())
                 @if self.scale != 1.0 {
                     p.path { "Not at the published size: scale " (self.scale) "." }
                 }
@@ -210,6 +213,7 @@ impl Published {
                 }
                 @if !rows.is_empty() { (figures_table(&rows)) }
                 @if !conclusions.is_empty() { (conclusions_table(&conclusions)) }
+                (self.elsewhere_table(document))
             }
         }
     }
@@ -331,7 +335,7 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
             } }
             tbody { @for conclusion in conclusions { tr {
                 th scope="row" {
-                    (sign(conclusion))
+                    (sign(conclusion.holds))
                     div {
                         (conclusion.claim)
                         small {
@@ -348,13 +352,13 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
     }
 }
 
-fn sign(conclusion: &Conclusion) -> Markup {
-    let (class, shown) = match conclusion.holds {
+pub(super) fn sign(holds: Option<bool>) -> Markup {
+    let (class, shown) = match holds {
         Some(true) => ("yes", "✓"),
         Some(false) => ("no", "✗"),
         None => ("none", "–"),
     };
-    html! { span class={ "mark " (class) } role="img" aria-label=(conclusion.holds()) { (shown) } }
+    html! { span class={ "mark " (class) } role="img" aria-label=(verdict(holds)) { (shown) } }
 }
 
 #[cfg(test)]

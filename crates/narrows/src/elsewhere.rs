@@ -1,0 +1,111 @@
+//! The conclusions of the documents where time is real: on processes of the embedded engine, and on OpenSearch.
+
+use std::path::Path;
+
+use anyhow::Context;
+use insight::Summary;
+use lab::conclusions::{Conclusion, DOCUMENTS, Elsewhere, Figure};
+use lab::plan::Plan;
+use lab::{Ended, Options, Place};
+use report::published::{Found, Place as Shown};
+
+use crate::seeds::figures;
+use crate::terminal::say;
+
+/// The name of its file in a folder of published figures.
+pub(crate) fn file_name(on: Elsewhere) -> String {
+    format!("{}.json", on.id())
+}
+
+/// What was written into a folder; a place that was never tried is left out.
+pub(crate) fn read(folder: &Path) -> anyhow::Result<Vec<Shown>> {
+    let mut found = Vec::new();
+    for on in Elsewhere::ALL {
+        let path = folder.join(file_name(on));
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let shown = serde_json::from_str(&text);
+                found.push(shown.with_context(|| format!("read {}", path.display()))?);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+        }
+    }
+    Ok(found)
+}
+
+/// What was found at a place, and what went wrong there: the conclusions of a plan that failed have no figure.
+pub(crate) struct Tried {
+    pub(crate) found: Shown,
+    pub(crate) failed: Vec<String>,
+}
+
+/// Runs every plan of a place, with `options` for each, and judges what can be compared. `theirs` are the documents'
+/// figures.
+pub(crate) fn run(
+    on: Elsewhere,
+    place: &Place,
+    options: impl Fn(Vec<String>) -> Options,
+    theirs: impl Fn(Figure) -> Option<f64>,
+) -> anyhow::Result<Tried> {
+    let compared = || {
+        let all = DOCUMENTS.iter().flat_map(|d| d.conclusions.iter().map(move |c| (d.id, c)));
+        all.filter(move |(_, conclusion)| on.can_compare(&conclusion.measure))
+    };
+    let mapped = move |figure: Figure| on.row(figure.row).map(|row| Figure { row, ..figure });
+    let wanted = || compared().flat_map(|(_, c)| c.measure.figures()).filter_map(mapped);
+    let mut values: Vec<(Figure, f64)> = Vec::new();
+    let mut failed = Vec::new();
+    for plan in on.plans() {
+        let of_plan = || wanted().filter(move |figure| figure.row.plan == *plan);
+        let mut variants: Vec<String> = Vec::new();
+        for figure in of_plan() {
+            if !variants.iter().any(|known| known == figure.row.variant) {
+                variants.push(figure.row.variant.to_owned());
+            }
+        }
+        let done = lab::execute(&Plan::open(plan)?, place, &options(variants))?;
+        match done.ended {
+            Ok(Ended::Complete) => {}
+            Ok(Ended::Interrupted) => anyhow::bail!("interrupted in {plan}"),
+            Err(error) => {
+                say!("{plan} failed: {error}");
+                failed.push(format!("{plan}: {error}; its record is in {}", done.dir.display()));
+            }
+        }
+        values.extend(figures(of_plan(), &done.run, &Summary::of(&done.run)));
+    }
+    let ours = |figure: Figure| {
+        let figure = mapped(figure)?;
+        values.iter().find(|(other, _)| *other == figure).map(|(_, value)| *value)
+    };
+    let judged = |(document, conclusion): (&str, &Conclusion)| {
+        let published = conclusion.measure.value(&theirs);
+        let judged = conclusion.judge(conclusion.measure.value(&ours), published);
+        Found {
+            document: document.to_owned(),
+            claim: conclusion.claim.to_owned(),
+            ours: judged.value,
+            holds: judged.holds,
+            why: on.why(document, conclusion.claim).to_owned(),
+        }
+    };
+    let asked = options(Vec::new());
+    let found = Shown {
+        on: match place {
+            Place::OpenSearch(nodes) => format!("OpenSearch {}", nodes.release.name),
+            _ => "processes".to_owned(),
+        },
+        date: lab::now()[..10].to_owned(),
+        cores: crate::seeds::cores(),
+        scale: asked.scale,
+        laps: asked.laps.unwrap_or(1),
+        command: format!(
+            "narrows published --on {} --scale {} --write docs/published",
+            on.id(),
+            asked.scale
+        ),
+        conclusions: compared().map(judged).collect(),
+    };
+    Ok(Tried { found, failed })
+}

@@ -1,0 +1,268 @@
+//! The same conclusions where time is real, beside those of virtual time.
+
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+
+use super::markdown::wrapped;
+use super::page::sign;
+use super::{Conclusion, Document, Published, new_table, verdict};
+
+/// What was found at a place where time is real.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its name: `processes`, `OpenSearch 2.19.1`.
+    pub on: String,
+    /// The day, as 2026-11-25.
+    pub date: String,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Size of the plans' indices; 1 is their own.
+    pub scale: f64,
+    /// Repetitions of each variant.
+    pub laps: u32,
+    /// What made it.
+    pub command: String,
+    /// Every conclusion that says the same there.
+    pub conclusions: Vec<Found>,
+}
+
+/// What was found of a conclusion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The document's id.
+    pub document: String,
+    /// What is claimed.
+    pub claim: String,
+    /// The number; none where what it speaks of failed.
+    pub ours: Option<f64>,
+    /// Whether it holds; none where there is no number.
+    pub holds: Option<bool>,
+    /// Why it does not hold, or what is to be known of it; may be empty.
+    pub why: String,
+}
+
+impl Place {
+    fn of(&self, conclusion: &Conclusion) -> Option<&Found> {
+        let same = |found: &&Found| {
+            found.document == conclusion.document && found.claim == conclusion.claim
+        };
+        self.conclusions.iter().find(same)
+    }
+
+    fn count(&self, holds: bool) -> usize {
+        self.conclusions.iter().filter(|found| found.holds == Some(holds)).count()
+    }
+
+    /// `OpenSearch 2.19.1, 2026-11-25, 2 cores: 12 of 17 conclusions hold.`
+    fn line(&self) -> String {
+        let laps = if self.laps == 1 { "1 lap".to_owned() } else { format!("{} laps", self.laps) };
+        let scale =
+            if self.scale == 1.0 { String::new() } else { format!(", scale {}", self.scale) };
+        let (holding, failing) = (self.count(true), self.count(false));
+        format!(
+            "{}, {}, {} cores, {laps}{scale}: {holding} of {} conclusions hold",
+            capital(&self.on),
+            self.date,
+            self.cores,
+            holding + failing
+        )
+    }
+
+    /// For a terminal. Ends with a line break.
+    pub fn text(&self) -> String {
+        let one = |found: &Found| {
+            let ours = found.ours.map_or_else(String::new, |ours| format!(": {ours:.2}"));
+            format!("{:14} {} ({}){ours}\n", verdict(found.holds), found.claim, found.document)
+        };
+        let all: String = self.conclusions.iter().map(one).collect();
+        format!("{all}\n{}.\n", self.line())
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The number and whether it holds.
+fn cell(conclusion: &Conclusion, found: Option<(Option<bool>, Option<f64>)>) -> String {
+    match found {
+        Some((holds, Some(ours))) => format!("{}, {}", verdict(holds), conclusion.unit.show(ours)),
+        Some((holds, None)) => verdict(holds).to_owned(),
+        None => super::dash(),
+    }
+}
+
+impl Published {
+    /// The conclusions of a document that were tried at any place.
+    fn tried<'a>(&'a self, document: &'a Document) -> Vec<&'a Conclusion> {
+        let mut conclusions = self.conclusions_of(document);
+        conclusions
+            .retain(|conclusion| self.elsewhere.iter().any(|on| on.of(conclusion).is_some()));
+        conclusions
+    }
+
+    /// The section of a document's file; none where nothing was tried elsewhere.
+    pub(super) fn elsewhere_markdown(&self, document: &Document) -> Vec<String> {
+        let conclusions = self.tried(document);
+        if conclusions.is_empty() {
+            return Vec::new();
+        }
+        let mut table = new_table(true);
+        let names = self.elsewhere.iter().map(|on| on.on.clone());
+        let head = ["claim", "asked", "virtual time"].map(str::to_owned);
+        table.set_header(head.into_iter().chain(names));
+        for conclusion in &conclusions {
+            let mut row = vec![
+                conclusion.claim.clone(),
+                conclusion.asked(),
+                cell(conclusion, Some((conclusion.holds, conclusion.ours))),
+            ];
+            let of = |on: &Place| {
+                cell(conclusion, on.of(conclusion).map(|found| (found.holds, found.ours)))
+            };
+            row.extend(self.elsewhere.iter().map(of));
+            table.add_row(row);
+        }
+        let mut parts = vec![
+            "## Where time is real".to_owned(),
+            wrapped(WHERE_TIME_IS_REAL, ""),
+            table.to_string(),
+        ];
+        let mut known = Vec::new();
+        for conclusion in &conclusions {
+            for on in &self.elsewhere {
+                let Some(found) = on.of(conclusion).filter(|found| !found.why.is_empty()) else {
+                    continue;
+                };
+                let line = format!("- {}, on {}: {}", conclusion.claim, on.on, found.why);
+                known.push(wrapped(&line, "  "));
+            }
+        }
+        if !known.is_empty() {
+            parts.push(known.join("\n"));
+        }
+        parts
+    }
+
+    /// A line for each place.
+    pub(super) fn elsewhere_index(&self) -> Option<String> {
+        let one =
+            |on: &Place| wrapped(&format!("- {}. Made by `{}`.", on.line(), on.command), "  ");
+        let lines: Vec<String> = self.elsewhere.iter().map(one).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// The table of a document's section; nothing where nothing was tried elsewhere.
+    pub(super) fn elsewhere_table(&self, document: &Document) -> Markup {
+        let conclusions = self.tried(document);
+        html! {
+            @if !conclusions.is_empty() {
+                h3 { "Where time is real" }
+                p.hint { (WHERE_TIME_IS_REAL) }
+                div.scroll { table.conclusions {
+                    thead { tr {
+                        th scope="col" { "It concludes" } th.n scope="col" { "Asked" } th.n scope="col" { "Virtual time" }
+                        @for on in &self.elsewhere { th.n scope="col" { (capital(&on.on)) } }
+                    } }
+                    tbody { @for conclusion in conclusions { tr {
+                        th scope="row" { div {
+                            (conclusion.claim)
+                            @for on in &self.elsewhere {
+                                @if let Some(found) = on.of(conclusion).filter(|found| !found.why.is_empty()) {
+                                    small { "On " (on.on) ": " (found.why) }
+                                }
+                            }
+                        } }
+                        td.n.theirs { (conclusion.asked()) }
+                        td.n { (marked(conclusion, Some((conclusion.holds, conclusion.ours)))) }
+                        @for on in &self.elsewhere {
+                            td.n { (marked(conclusion, on.of(conclusion).map(|found| (found.holds, found.ours)))) }
+                        }
+                    } } }
+                } }
+            }
+        }
+    }
+
+    /// A line for each place, for the top of the page.
+    pub(super) fn elsewhere_lines(&self) -> Markup {
+        html! { div.places { @for on in &self.elsewhere { p.hint { (on.line()) "." } } } }
+    }
+}
+
+/// How places where time is real differ.
+pub(super) const WHERE_TIME_IS_REAL: &str = "The same inequalities on one machine, with the plans' small indices: processes of this \
+    engine, and OpenSearch, where a copy that is added across the link stands for a recovery from remote. Only ratios and \
+    shares are asked there: seconds are those of the machine.";
+
+fn marked(conclusion: &Conclusion, found: Option<(Option<bool>, Option<f64>)>) -> Markup {
+    let Some((holds, ours)) = found else { return html! { "-" } };
+    html! {
+        (sign(holds))
+        @if let Some(ours) = ours { " " (conclusion.unit.show(ours)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    fn tried() -> Published {
+        let found = |claim: &str, holds, ours, why: &str| Found {
+            document: "benchmark-plan".to_owned(),
+            claim: claim.to_owned(),
+            ours,
+            holds,
+            why: why.to_owned(),
+        };
+        let place = |on: &str, conclusions| Place {
+            on: on.to_owned(),
+            date: "2026-11-25".to_owned(),
+            cores: 2,
+            scale: 1.0,
+            laps: 1,
+            command: "narrows published --on it".to_owned(),
+            conclusions,
+        };
+        let help = "larger chunks <help>";
+        Published {
+            elsewhere: vec![
+                place("processes", vec![found(help, Some(true), Some(12.0), "")]),
+                place("OpenSearch", vec![found(help, Some(false), Some(1.1), "It compresses.")]),
+            ],
+            ..sample()
+        }
+    }
+
+    #[test]
+    fn a_document_has_what_was_found_of_its_conclusions_elsewhere() {
+        let files = tried().markdown();
+        let (index, page) = (&files[0].1, &files[1].1);
+        assert!(
+            index.contains("- OpenSearch, 2026-11-25, 2 cores, 1 lap: 0 of 1 conclusions hold")
+        );
+        let row = page.lines().find(|line| line.contains("holds, 12.0×")).unwrap();
+        assert!(row.contains("does not hold, 1.10×") && row.contains("holds, 15.1×"), "{row}");
+        assert!(page.contains("- larger chunks <help>, on OpenSearch: It compresses."), "{page}");
+        // What was not tried there is not in that table.
+        let table = page.split("## Where time is real").nth(1).unwrap();
+        assert!(!table.contains("40 seconds faster"), "{table}");
+        assert!(!sample().markdown()[1].1.contains("Where time is real"));
+    }
+
+    #[test]
+    fn the_page_has_it_too_and_json_reads_back() {
+        let published = tried();
+        let page = published.html();
+        assert!(page.contains("<th class=\"n\" scope=\"col\">Processes</th>"), "{page}");
+        assert!(page.contains("On OpenSearch: It compresses."));
+        assert!(!sample().html().contains("Where time is real"));
+        let read: Vec<Place> =
+            serde_json::from_value(published.json()["elsewhere"].clone()).unwrap();
+        assert_eq!(read, published.elsewhere);
+        let text = published.elsewhere[1].text();
+        assert!(text.starts_with("does not hold  larger chunks"), "{text}");
+    }
+}
