@@ -187,7 +187,7 @@ pub(crate) async fn read_chunk(
     let mut phases = SourcePhases::default();
     let asked = env.now();
     // A chunk larger than all of the read-ahead goes alone.
-    let kib = (len / 1024 + 1).min(read_ahead_kib(&service.core.settings()));
+    let kib = len.div_ceil(1024).max(1).min(read_ahead_kib(&service.core.settings()));
     let permit = service.read_ahead.clone().acquire_many_owned(kib).await;
     let hold = permit.expect("the semaphore is never closed");
     phases.memory = env.now() - asked;

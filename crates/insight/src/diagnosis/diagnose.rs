@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::answers::Answers;
 use super::cause::Judge;
 use super::causes::{judges, replica_routing, unknown};
+use super::ceilings;
 use super::class::Class;
+use super::copying::Copying;
 use super::finding::{Finding, Lift};
 use super::following::followings;
 use super::probe::result::ProbeResult;
@@ -105,7 +107,16 @@ fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
             _ => None,
         })
     };
-    waiting(series, held_by).into_iter().filter_map(first).collect()
+    let mut findings: Vec<Finding> =
+        waiting(series, held_by).into_iter().filter_map(first).collect();
+    if findings.iter().any(|finding| finding.gain.is_some()) {
+        let transfers = series.transfers();
+        let files = transfers.iter().filter(|transfer| transfer.last().copies_files());
+        let recoveries: Vec<Copying<'_, '_>> =
+            files.filter_map(|one| Copying::of(series, one, &transfers)).collect();
+        findings.iter_mut().for_each(|finding| ceilings::cap(finding, &recoveries));
+    }
+    findings
 }
 
 fn of_followers(series: &Series<'_>) -> Vec<Finding> {

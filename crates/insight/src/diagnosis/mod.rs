@@ -8,6 +8,7 @@
 //! | `series` | looks in order of time, and what changed between them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following` | what judges look at |
 //! | `answers` | what judges of rival causes say, and what speaks against each |
+//! | `ceilings` | which limits are near besides, so that a gain is promised up to there |
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
@@ -28,6 +29,7 @@ mod busiest;
 mod busy;
 mod cause;
 mod causes;
+mod ceilings;
 mod changes;
 mod class;
 mod copying;

@@ -11,7 +11,7 @@ use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Step};
 use crate::diagnosis::threshold::{
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, PAUSED_ALONE, Threshold, VERDICT, at,
+    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -56,6 +56,8 @@ pub(super) static CAUSE: Cause = Cause {
             THROUGH_MS,
             THROUGH_MS_MAX,
             LOOKS_SINCE,
+            NEAR_USE,
+            NEAR_PATH,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
