@@ -11,8 +11,9 @@ mod inventory;
 mod node_times;
 mod nodes;
 mod recovery;
+mod snapshots;
 
-pub(crate) use allocation::{Waiting, explain_into};
+pub(crate) use allocation::{Unsettled, allocation_filters, explain_into, lack};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{
     ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
@@ -21,7 +22,8 @@ pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
-pub(crate) use recovery::{recoveries, restore_limit};
+pub(crate) use recovery::recoveries;
+pub(crate) use snapshots::{repository_setting, snapshots};
 
 use serde_json::{Map, Value};
 
