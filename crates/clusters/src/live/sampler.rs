@@ -20,8 +20,8 @@ use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    CCR, CCR_INFO, CORES, FILTERS_FILTER, HEALTH, LEASES_FILTER, RECOVERY_FILTER,
-    REPLICATED_FILTER, REPLICATION, SHARD_COLUMNS, SNAPSHOTS, escape, lost_without,
+    CCR, CCR_INFO, CORES, HEALTH, RECOVERY_FILTER, REPLICATED_FILTER, REPLICATION, SNAPSHOTS,
+    escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;

@@ -10,7 +10,7 @@ use super::class::Class;
 use super::copying::{Copying, End};
 use super::finding::Finding;
 use super::series::MS_PER_S;
-use super::threshold::{NEAR_PATH, NEAR_USE};
+use super::threshold::{CPU_OWN, DISK_OWN, NEAR_PATH, NEAR_USE, Threshold};
 use crate::words;
 
 /// A limit after the one that holds.
@@ -48,26 +48,23 @@ fn ceilings(recovery: &Copying<'_, '_>, lifted: Class, setting: Option<&str>) ->
     if knob.is_none() || knob != setting {
         all.extend(limiter(recovery));
     }
+    // Elsewhere chunks in flight are what holds, or nodes that do not run take of their time, too.
     if lifted == Class::RateLimit {
-        all.extend(in_flight(recovery));
-    }
-    // Where there are too few slots, chunks of small shards do not follow one another closely enough to tell.
-    if lifted != Class::AllocationSlots {
-        all.extend(path(recovery));
+        all.extend(in_flight(recovery).into_iter().chain(path(recovery)));
     }
     all
 }
 
 /// What a resource carries once it is busy all the time, where it is busy for a share of it and `own` of that with the
-/// recoveries.
-fn at_full_use(share: f64, own: f64) -> Option<f64> {
-    let (own, other) = (share * own, share * (1.0 - own));
-    (own > 0.0 && share >= NEAR_USE.value).then(|| (1.0 - other).max(own) / own)
+/// recoveries. Of one that is busy mostly with something else, the recoveries may get more than what is left.
+fn at_full_use(share: f64, own: f64, least: Threshold) -> Option<f64> {
+    let is_near = share >= NEAR_USE.value && own >= least.value;
+    is_near.then(|| (1.0 - share * (1.0 - own)) / (share * own))
 }
 
 fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Ceiling> {
     let disk = BusyDisk::seen(recovery, end)?;
-    let factor = at_full_use(disk.share, disk.own.unwrap_or(1.0))?;
+    let factor = at_full_use(disk.share, disk.own.unwrap_or(1.0), DISK_OWN)?;
     let text = format!(
         "the disk of {} ({}), busy {} of the time already",
         end.node(),
@@ -79,7 +76,7 @@ fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Ceiling> {
 
 fn cores(end: &End<'_>) -> Option<Ceiling> {
     let cores = BusyCores::seen(end)?;
-    let factor = at_full_use(cores.share, cores.own? / cores.share)?;
+    let factor = at_full_use(cores.share, cores.own? / cores.share, CPU_OWN)?;
     let text = format!(
         "the cores of {} ({}), busy {} of the time already",
         end.node(),
@@ -98,9 +95,10 @@ pub(crate) fn limiter(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     Some(Ceiling { factor, text })
 }
 
-/// What chunks in flight carry without their pauses.
+/// What chunks in flight carry without their pauses. Pauses are told of chunks that came, and time of those that wait,
+/// so that nearly nothing or less may be left of it: that says nothing.
 fn in_flight(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
-    let chunks = recovery.chunk_times()?;
+    let chunks = recovery.chunk_times().filter(|chunks| chunks.unpaused_ms() > 0.0)?;
     let factor = chunks.each_ms / chunks.unpaused_ms();
     let text = format!(
         "what {} carry, each of which takes {} without its pauses",

@@ -9,7 +9,7 @@ use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
 use super::rule::Rule;
 use super::series::{MS_PER_S, NodeSpan, Series, Step, Transfer};
-use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, SAME_RATE};
+use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, ROUNDS, SAME_RATE};
 use crate::words;
 
 /// A recovery that copies files.
@@ -171,8 +171,8 @@ impl<'s, 'a> Copying<'s, 'a> {
         Some(self.transfer.paused_ms()? as f64 / self.transfer.wall_ms())
     }
 
-    /// How long chunks take; none where a scheduler chooses how many there are, nothing came, or not all of them are on
-    /// their way because the embedded engine's source keeps no room for more.
+    /// How long chunks take; none where a scheduler chooses how many there are, too few came to tell, or not all of
+    /// them are on their way because the embedded engine's source keeps no room for more.
     pub(crate) fn chunk_times(&self) -> Option<ChunkTimes> {
         let bytes = self.knobs.chunk_bytes(self.series)?;
         let in_flight = self.knobs.chunk_count(self.series)?;
@@ -182,8 +182,11 @@ impl<'s, 'a> Copying<'s, 'a> {
         if room.is_some_and(|room| bytes * in_flight * beside as f64 > room as f64) {
             return None;
         }
-        let copied = self.transfer.copied().filter(|copied| copied.bytes > 0)?;
+        let copied = self.transfer.copied()?;
         let count = copied.bytes as f64 / bytes;
+        if count < in_flight * ROUNDS.value {
+            return None;
+        }
         Some(ChunkTimes {
             bytes,
             each_ms: in_flight * copied.wall_ms / count,

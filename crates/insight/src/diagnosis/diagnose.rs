@@ -51,7 +51,7 @@ pub fn recorded(run: &RunDir) -> Series<'_> {
 /// Judges everything that a series of looks shows.
 pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     let (recovering, mut healthy) = of_recoveries(series);
-    healthy.extend(goes_on(series));
+    healthy.extend(goes_on_beside(series));
     healthy.extend(replica_routing::avoided(series));
     let mut findings = merged(recovering);
     // More slots help only where the recoveries that have one leave room.
@@ -85,7 +85,7 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
 
 /// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and
 /// snapshots.
-fn goes_on(series: &Series<'_>) -> Vec<String> {
+fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
     let waits = series.last().and_then(waits_for_nodes);
     let snapshots = written(series).into_iter().map(|one| one.sentence());
     waits.into_iter().chain(moves(series)).chain(snapshots).collect()
@@ -233,7 +233,7 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     let status = last
         .and_then(|look| look.health.as_ref())
         .map_or("unknown", |health| health.status.as_str());
-    match (recovering, goes_on(series).first()) {
+    match (recovering, goes_on_beside(series).first()) {
         (0, Some(first)) => format!("healthy: {first} (health {status})"),
         (0, None) if diagnosis.healthy.is_empty() => {
             format!("healthy: nothing recovers or waits (health {status})")

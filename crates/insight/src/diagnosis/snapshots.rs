@@ -1,10 +1,9 @@
 //! Snapshots that are being taken: how far they are, and how fast.
 
 use record::observation::Snapshot;
-use record::units::{parse_throttle, show_seconds};
+use record::units::{parse_throttle, show_bytes, show_seconds};
 
 use super::series::{MS_PER_S, Series};
-use crate::words;
 
 /// What bounds each node that writes, by default.
 const LIMIT: &str = "40mb";
@@ -43,23 +42,23 @@ impl Written<'_> {
         format!("snapshot {} to {}", self.snapshot.name, self.snapshot.repository)
     }
 
-    /// How far it is and how long it takes at this rate, in a sentence.
+    /// How far it is, and how long it takes at least, in a sentence. A file counts once it is whole.
     pub(crate) fn sentence(&self) -> String {
         let Snapshot { shards_done, shards, bytes, written_bytes, .. } = self.snapshot;
-        let done = match (shards_done, shards) {
-            (Some(done), Some(all)) => format!(", {done} of {all} shards done"),
-            _ => String::new(),
-        };
-        let left = bytes.zip(*written_bytes).filter(|_| self.bytes_per_s > 0.0);
-        let left = left.map_or_else(String::new, |(all, written)| {
-            let s = all.saturating_sub(written) as f64 / self.bytes_per_s;
-            format!(", {} left at this rate", show_seconds(s.ceil()))
-        });
-        format!(
-            "{} goes at {} on {} nodes{done}{left}",
-            self.name(),
-            words::rate(self.bytes_per_s),
-            self.nodes
-        )
+        let mut parts = vec![format!("{} goes on", self.name())];
+        parts.extend(bytes.zip(*written_bytes).map(|(all, written)| {
+            let (written, all) = (show_bytes(written), show_bytes(all));
+            format!("{written} of {all} are in whole files there")
+        }));
+        parts.extend(
+            shards_done.zip(*shards).map(|(done, all)| format!("{done} of {all} shards done")),
+        );
+        let left = bytes.zip(*written_bytes).filter(|_| self.limit.1.is_finite());
+        parts.extend(left.map(|(all, written)| {
+            let s = all.saturating_sub(written) as f64 / (self.limit.1 * self.nodes);
+            let (text, nodes, left) = (self.limit.0, self.nodes, show_seconds(s.ceil()));
+            format!("the rest takes {left} at max_snapshot_bytes_per_sec = {text} on each of {nodes} nodes")
+        }));
+        parts.join(", ")
     }
 }

@@ -95,8 +95,8 @@ impl Row<'_> {
         }
     }
 
-    /// A copy that moves has both nodes in one column: the one that it leaves, an arrow, and address, id and name of the
-    /// one that it goes to.
+    /// A copy that moves has both nodes in one column: the one that it leaves, an arrow, and address, id and name of
+    /// the one that it goes to.
     fn moves(self) -> Option<Move> {
         let (from, to) = self.node.0.split_once(" -> ")?;
         Some(Move {

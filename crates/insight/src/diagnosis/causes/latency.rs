@@ -10,7 +10,9 @@ use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
-use crate::diagnosis::threshold::{IDLE, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_OWN, DISK_OWN, IDLE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold, at,
+};
 use crate::words;
 
 /// Where cores or disks are busy besides, only a rate that the round trip explains speaks for latency.
@@ -44,7 +46,8 @@ pub(super) static CAUSE: Cause = Cause {
             RAISE_CHUNK,
             RAISE_SHARDS,
             NEAR_USE,
-            NEAR_PATH,
+            CPU_OWN,
+            DISK_OWN,
         ],
         lift: "max_concurrent_file_chunks, then chunk_size",
         default: "2 and 512kb; from remote 5 and 1mb",

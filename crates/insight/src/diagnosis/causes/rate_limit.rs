@@ -12,7 +12,8 @@ use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Step};
 use crate::diagnosis::snapshots::written;
 use crate::diagnosis::threshold::{
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE, Threshold, VERDICT, at,
+    CPU_OWN, DISK_OWN, LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE,
+    ROUNDS, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -58,7 +59,10 @@ pub(super) static CAUSE: Cause = Cause {
             THROUGH_MS_MAX,
             LOOKS_SINCE,
             NEAR_USE,
+            CPU_OWN,
+            DISK_OWN,
             NEAR_PATH,
+            ROUNDS,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",

@@ -55,6 +55,8 @@ fn a_disk_that_is_busy_for_two_thirds_of_the_time_carries_half_as_much_again() {
     promises(&busy(667, 80 << 10), 1.5, "the disk of b (target), busy 67 % of the time already");
     // Half of what it moves is somebody else's, who goes on: of 0.6 the recovery has 0.3, and 0.7 is there for it.
     promises(&busy(600, 160 << 10), 0.7 / 0.3, "the disk of b");
+    // What is busy mostly for somebody else may have more room for the recovery than what is left.
+    promises(&busy(950, 400 << 10), 8.0, "latency");
     // What is hardly used says nothing of where it ends.
     promises(&busy(90, 80 << 10), 8.0, "latency");
 }
@@ -74,6 +76,8 @@ fn a_path_that_chunks_take_two_thirds_of_their_turn_for_carries_half_as_much_aga
     let unpaused_ms = 15 + 2 + 33;
     let finding = throttled(400 - unpaused_ms, 2.0, |_, _| ());
     promises(&finding, 50.0 / 33.0, "the path at about 127 MB/s");
+    // Pauses that take more than all of their time tell nothing.
+    promises(&throttled(410, 2.0, |_, _| ()), 8.0, "latency");
     // Where they take longer than their turn, they do not go there one after another.
     let finding = throttled(300, 2.0, |_, _| ());
     promises(&finding, 4.0, "each of which takes 100 ms without its pauses");
