@@ -259,7 +259,9 @@ pub(crate) fn lack(copy: &WaitingCopy, node: &str, answer: &Value) -> Option<Lac
     let lease = elements(Some(leases)).find(|lease| lease.get("id") == Some(&id.as_str().into()));
     let retains = lease.map(|lease| lease.get("retaining_seq_no").and_then(Value::as_i64));
     Some(match retains {
-        Some(from) => Lack::Operations(u64::try_from(max + 1 - from?).unwrap_or(0)),
+        Some(from) => Lack::Operations(
+            u64::try_from(max.saturating_add(1).saturating_sub(from?)).unwrap_or(0),
+        ),
         None => Lack::Files,
     })
 }
@@ -289,20 +291,15 @@ mod tests {
         assert_eq!(allocation_filters(&settings)["logs-1"], expected.into());
     }
 
-    /// As the documentation of both shows the statistics of shards.
+    /// Of the shape that OpenSearch 2.19.1 answers with.
     #[test]
     fn a_lease_of_the_primary_says_what_a_copy_lacks() {
         let copy = WaitingCopy { index: "logs".into(), ..WaitingCopy::default() };
-        let lease =
-            |id: &str| json!({"id": id, "retaining_seq_no": 900, "source": "peer recovery"});
-        let stats = json!({"indices": {"logs": {"shards": {"0": [
-            {"routing": {"primary": false}, "seq_no": {"max_seq_no": 7}, "retention_leases": {"leases": []}},
-            {"routing": {"primary": true}, "seq_no": {"max_seq_no": 999},
-             "retention_leases": {"leases": [lease("peer_recovery/a"), lease("peer_recovery/b")]}},
-        ]}}}});
-        assert_eq!(lack(&copy, "b", &stats), Some(Lack::Operations(100)));
-        assert_eq!(lack(&copy, "c", &stats), Some(Lack::Files));
-        assert_eq!(lack(&WaitingCopy { shard: 1, ..copy }, "b", &stats), None);
+        let stats = serde_json::from_str(include_str!("samples/leases.json")).unwrap();
+        assert_eq!(lack(&copy, "node-a", &stats), Some(Lack::Operations(0)));
+        assert_eq!(lack(&copy, "node-b", &stats), Some(Lack::Operations(100)));
+        assert_eq!(lack(&copy, "node-c", &stats), Some(Lack::Files));
+        assert_eq!(lack(&WaitingCopy { shard: 1, ..copy }, "node-b", &stats), None);
     }
 
     #[test]

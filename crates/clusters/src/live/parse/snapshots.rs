@@ -54,7 +54,8 @@ mod tests {
         assert_eq!((limit("free"), limit("none")), (None, None));
     }
 
-    /// Made after the documentation of both: two nodes write, and one shard is done.
+    /// Made after the documentation of both, and of the shape that OpenSearch 2.19.1 answers with: two nodes write, and
+    /// one shard is done.
     #[test]
     fn a_snapshot_says_how_far_it_is_and_who_writes() {
         let answer = serde_json::from_str(include_str!("samples/snapshot_status.json")).unwrap();
