@@ -348,7 +348,7 @@ pub struct Snapshot {
     pub name: String,
     /// The repository that it is written to.
     pub repository: String,
-    /// Shards that are written, and of how many.
+    /// Shards that are done.
     pub shards_done: Option<u64>,
     /// Shards of the snapshot.
     pub shards: Option<u64>,
