@@ -31,6 +31,10 @@ pub struct Observation {
     /// Copies that are on no node or coming up. Of a large cluster they are many, and one look after another has the
     /// same until they are asked for again.
     pub waiting: Arc<[WaitingCopy]>,
+    /// Copies that move from one node to another; one look after another has the same until they are asked for again.
+    pub moves: Arc<[Move]>,
+    /// Snapshots that are being taken, as the last look that asked found them.
+    pub snapshots: Vec<Snapshot>,
     /// Shards that follow another cluster.
     pub followers: Vec<Follower>,
     /// Other clusters that this one knows.
@@ -294,12 +298,70 @@ pub struct WaitingCopy {
     pub node: Option<String>,
     /// `no`, `throttled`, `yes`, `awaiting_info`, ...; none where nobody asked for an explanation.
     pub can_allocate: Option<String>,
-    /// How long it still waits for its node to come back before it is placed elsewhere.
+    /// How long it waits for its node to come back before it is placed elsewhere.
+    pub delay_ms: Option<u64>,
+    /// What is left of that.
     pub delay_left_ms: Option<u64>,
+    /// The id of the node that left with it, where the cluster says so.
+    pub left: Option<String>,
+    /// What it lacks if that node comes back; none where nobody asked.
+    pub lacks: Option<Lack>,
     /// The cluster's own sentence.
     pub explanation: Option<String>,
     /// Every decider that answers no or throttle, with the node that it answers for.
     pub decisions: Vec<Decision>,
+}
+
+/// What a copy lacks once its node is back, by what its primary keeps for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// So many operations: the primary holds a retention lease for it.
+    Operations(u64),
+    /// Every file that differs: there is no lease for it any more.
+    Files,
+}
+
+/// A copy that moves: it stays in use where it is until it is whole where it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Move {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Whether it is the primary.
+    pub primary: bool,
+    /// Name of the node that it leaves.
+    pub from: String,
+    /// Name of the node that it goes to.
+    pub to: String,
+    /// Allocation filters of its index by their flat names, as far as they were asked for.
+    pub filters: BTreeMap<String, String>,
+}
+
+/// A snapshot that is being taken, as `_snapshot/_status` tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Snapshot {
+    /// Its name.
+    pub name: String,
+    /// The repository that it is written to.
+    pub repository: String,
+    /// Shards that are done.
+    pub shards_done: Option<u64>,
+    /// Shards of the snapshot.
+    pub shards: Option<u64>,
+    /// Nodes that write now.
+    pub nodes: Option<u64>,
+    /// Bytes of files that the repository does not have yet.
+    pub bytes: Option<u64>,
+    /// Those of them that were written.
+    pub written_bytes: Option<u64>,
+    /// How long it has taken.
+    pub time_ms: Option<u64>,
+    /// `max_snapshot_bytes_per_sec` of its repository, where it is set.
+    pub limit: Option<String>,
 }
 
 /// What one decider says of one node.

@@ -17,6 +17,12 @@ pub(super) const CCR_INFO: &str = "/_all/_ccr/info?filter_path=follower_indices.
 /// The flat name of a setting has dots, which a filter would take for levels.
 pub(super) const REPLICATED_FILTER: &str = "*.settings.*leader_index";
 pub(super) const REPLICATION: &str = "/_plugins/_replication/follower_stats";
+/// As above: the allocation filters of indices, by the ends of their flat names.
+pub(super) const FILTERS_FILTER: &str = "*.settings.*_name,*.settings.*_ip,*.settings.*_host";
+pub(super) const LEASES_FILTER: &str = "indices.*.shards.*.routing.primary,indices.*.shards.*.seq_no.max_seq_no,\
+    indices.*.shards.*.retention_leases.leases";
+pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.snapshot,snapshots.repository,\
+    snapshots.shards_stats,snapshots.stats,snapshots.indices.*.shards.*.stage,snapshots.indices.*.shards.*.node";
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.

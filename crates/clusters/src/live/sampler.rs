@@ -5,20 +5,22 @@
 //! question that fails leaves a gap in the observation; only where no host answers or the credentials are wrong does
 //! the observation fail.
 
+mod unsettled;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use record::observation::{
-    Cost, Follower, Gap, Health, Identity, Node, Observation, Recovery, Remote, RoundTrip, Scope,
-    Setting, WaitingCopy,
+    Cost, Follower, Gap, Health, Identity, Move, Node, Observation, Recovery, Remote, RoundTrip,
+    Scope, Setting, Snapshot, WaitingCopy,
 };
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    CCR, CCR_INFO, CORES, HEALTH, RECOVERY_FILTER, REPLICATED_FILTER, REPLICATION, SHARD_COLUMNS,
+    CCR, CCR_INFO, CORES, HEALTH, RECOVERY_FILTER, REPLICATED_FILTER, REPLICATION, SNAPSHOTS,
     escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
@@ -63,16 +65,20 @@ pub struct Sampler {
     /// Recoveries that were active in the last observation.
     active: Vec<Recovery>,
     waiting: Arc<[WaitingCopy]>,
-    /// The counts of waiting copies for which `waiting` was asked.
-    counted: Option<(Option<u64>, Option<u64>)>,
+    moves: Arc<[Move]>,
+    /// The counts of copies that wait, come up or move for which these were asked.
+    counted: Option<[Option<u64>; 3]>,
+    /// Snapshots that were being taken when last asked.
+    snapshots: Vec<Snapshot>,
+    has_snapshots: bool,
     has_remotes: bool,
     remotes: Vec<Remote>,
     follows: bool,
     has_followers: bool,
     /// Followers that do not run, as they were last asked, and how many there were.
     stopped: (u64, Vec<Follower>),
-    /// The limits of the repositories that were asked for them; none of one that sets none.
-    restore_limits: BTreeMap<String, Option<String>>,
+    /// What `_snapshot` answered of the repositories that were asked for; none of one that it does not tell.
+    repositories: BTreeMap<String, Option<Value>>,
     gaps: BTreeMap<String, Gap>,
 }
 
@@ -95,7 +101,7 @@ impl Sampler {
             follows: true,
             has_followers: false,
             stopped: (0, Vec::new()),
-            restore_limits: BTreeMap::new(),
+            repositories: BTreeMap::new(),
             has_remotes: true,
             remotes: Vec::new(),
             identity,
@@ -110,7 +116,10 @@ impl Sampler {
             measured: BTreeSet::new(),
             active: Vec::new(),
             waiting: Arc::default(),
+            moves: Arc::default(),
             counted: None,
+            snapshots: Vec::new(),
+            has_snapshots: true,
             gaps,
         })
     }
@@ -151,13 +160,15 @@ impl Sampler {
         seen.gone = self.gone.clone();
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
-        seen.waiting = self.waiting(seen.health.as_ref(), slow, began).await?;
+        self.unsettled(seen.health.as_ref(), slow, began).await?;
+        (seen.waiting, seen.moves) = (self.waiting.clone(), self.moves.clone());
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {
             self.settings(depth, began).await?;
             seen.settings = self.settings.clone();
         }
+        seen.snapshots = self.snapshots.clone();
         // Where no other cluster is known, nobody follows one and nobody is asked who paused.
         seen.followers = self.followers(slow).await?;
         seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
@@ -266,6 +277,7 @@ impl Sampler {
                 node.cores = self.cores.get(&node.id).copied();
             }
         }
+        self.snapshots().await?;
         if self.has_remotes {
             let remotes = self.try_ask("/_remote/info").await?;
             self.remotes = remotes.as_ref().map(parse::remotes).unwrap_or_default();
@@ -345,24 +357,48 @@ impl Sampler {
         Ok(found)
     }
 
-    /// The limits of the repositories that are restored from. Each is asked once.
+    /// The limits of the repositories that are restored from.
     async fn restore_limits(
         &mut self,
         recoveries: &[Recovery],
     ) -> Result<BTreeMap<String, String>, Error> {
         let mut limits = BTreeMap::new();
         for name in recoveries.iter().filter_map(Recovery::restored_from) {
-            if !self.restore_limits.contains_key(name) {
-                let path = format!("/_snapshot/{}?filter_path=*.settings", escape(name));
-                let answer = self.try_ask(&path).await?;
-                let limit = answer.and_then(|answer| parse::restore_limit(name, &answer));
-                self.restore_limits.insert(name.to_owned(), limit);
-            }
-            if let Some(Some(limit)) = self.restore_limits.get(name) {
-                limits.insert(name.to_owned(), limit.clone());
-            }
+            let limit = self.repository_setting(name, "max_restore_bytes_per_sec").await?;
+            limits.extend(limit.map(|limit| (name.to_owned(), limit)));
         }
         Ok(limits)
+    }
+
+    /// A setting of a repository. Each is asked once.
+    async fn repository_setting(
+        &mut self,
+        repository: &str,
+        name: &str,
+    ) -> Result<Option<String>, Error> {
+        if !self.repositories.contains_key(repository) {
+            let path = format!("/_snapshot/{}?filter_path=*.settings", escape(repository));
+            let answer = self.try_ask(&path).await?;
+            self.repositories.insert(repository.to_owned(), answer);
+        }
+        let answer = self.repositories.get(repository).and_then(Option::as_ref);
+        Ok(answer.and_then(|answer| parse::repository_setting(repository, name, answer)))
+    }
+
+    /// The snapshots that are being taken, with the limits of their repositories.
+    async fn snapshots(&mut self) -> Result<(), Error> {
+        if !self.has_snapshots {
+            return Ok(());
+        }
+        let answer = self.try_ask(SNAPSHOTS).await?;
+        self.has_snapshots = answer.is_some();
+        let mut found = answer.as_ref().map(parse::snapshots).unwrap_or_default();
+        for one in &mut found {
+            one.limit =
+                self.repository_setting(&one.repository, "max_snapshot_bytes_per_sec").await?;
+        }
+        self.snapshots = found;
+        Ok(())
     }
 
     /// The final state of recoveries that are no longer active: of a short one only its first moments were observed.
@@ -382,51 +418,6 @@ impl Sampler {
             recovery.ended = true;
         }
         Ok(ended)
-    }
-
-    async fn waiting(
-        &mut self,
-        health: Option<&Health>,
-        slow: bool,
-        now: Time,
-    ) -> Result<Arc<[WaitingCopy]>, Error> {
-        let Some(health) = health else { return Ok(Arc::default()) };
-        let counts = (health.unassigned, health.initializing);
-        if counts == (Some(0), Some(0)) {
-            self.waiting = Arc::default();
-            self.counted = None;
-            return Ok(Arc::default());
-        }
-        let is_changed = self.counted.is_none()
-            || (self.counted != Some(counts) && self.pacing.is_due(Question::Waiting, now));
-        if slow || is_changed {
-            self.pacing.ask(Question::Waiting, now);
-            let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
-            let answer: Option<parse::Waiting> = self.read("/_cat/shards", &path).await?;
-            let mut waiting = answer.unwrap_or_default().0;
-            self.counted = Some(counts);
-            let mut unassigned: Vec<&mut WaitingCopy> =
-                waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
-            // Primaries first: replicas mostly wait for theirs.
-            unassigned.sort_by_key(|copy| !copy.primary);
-            for copy in unassigned.into_iter().take(EXPLAINED_MAX) {
-                self.explain(copy).await?;
-            }
-            self.waiting = waiting.into();
-        }
-        Ok(self.waiting.clone())
-    }
-
-    async fn explain(&mut self, copy: &mut WaitingCopy) -> Result<(), Error> {
-        let body = json!({"index": copy.index, "shard": copy.shard, "primary": copy.primary});
-        let path = "/_cluster/allocation/explain";
-        match self.client.ask("POST", path, &body).await {
-            Ok(answer) => parse::explain_into(copy, &answer),
-            // It was assigned in the meantime.
-            Err(Error::Refused { status: 400 | 404, .. }) => {}
-            Err(error) => self.lose(path, error)?,
-        }
-        Ok(())
     }
 
     /// Followers, in every observation once there are some; until then from time to time.

@@ -187,7 +187,7 @@ pub(crate) async fn read_chunk(
     let mut phases = SourcePhases::default();
     let asked = env.now();
     // A chunk larger than all of the read-ahead goes alone.
-    let kib = (len / 1024 + 1).min(read_ahead_kib(&service.core.settings()));
+    let kib = taken_kib(len, read_ahead_kib(&service.core.settings()));
     let permit = service.read_ahead.clone().acquire_many_owned(kib).await;
     let hold = permit.expect("the semaphore is never closed");
     phases.memory = env.now() - asked;
@@ -215,6 +215,11 @@ pub(crate) async fn read_chunk(
     let pressure = service.core.pressure();
     let chunk = WireChunk { chunk, crc32c, plain_len, wire_len, phases, pressure };
     Ok(Reply { response: Response::Chunk(Box::new(chunk)), hold: Some(hold) })
+}
+
+/// What a chunk takes of the room for those that were read. Eight of 4 MB fit into 32 MB.
+fn taken_kib(len: u32, room_kib: u32) -> u32 {
+    len.div_ceil(1024).clamp(1, room_kib.max(1))
 }
 
 /// Hashes a whole file at the source, to find out whether the damage that the target found is here.
@@ -318,5 +323,17 @@ pub(crate) async fn expire_sessions(service: Rc<RecoveryService>) {
         for id in expired {
             close_session(&service, id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_take_their_size_of_the_room_and_no_more_than_all_of_it() {
+        assert_eq!(8 * taken_kib(4 << 20, 32 << 10), 32 << 10);
+        assert_eq!((taken_kib(1, 32 << 10), taken_kib(1025, 32 << 10)), (1, 2));
+        assert_eq!((taken_kib(64 << 20, 32 << 10), taken_kib(0, 32 << 10)), (32 << 10, 1));
     }
 }

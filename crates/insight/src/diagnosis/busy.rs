@@ -19,12 +19,18 @@ impl BusyCores {
     pub(crate) fn of(end: &End<'_>) -> Result<BusyCores, Against> {
         let name = end.node();
         let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
-        let (share, field) = end.span.cpu().ok_or_else(untold)?;
-        if share < CPU_BUSY.value {
+        let cores = BusyCores::seen(end).ok_or_else(untold)?;
+        if cores.share < CPU_BUSY.value {
             let what = format!("the cores of {name} are busy");
-            return Err(Against::below(&what, share, CPU_BUSY));
+            return Err(Against::below(&what, cores.share, CPU_BUSY));
         }
-        Ok(BusyCores { share, own: end.span.process_cpu(), field })
+        Ok(cores)
+    }
+
+    /// However busy they are; none where that is not told.
+    pub(crate) fn seen(end: &End<'_>) -> Option<BusyCores> {
+        let (share, field) = end.span.cpu()?;
+        Some(BusyCores { share, own: end.span.process_cpu(), field })
     }
 
     /// Whether it is the node's own process that is busy; its machine may be busy with something else altogether.
@@ -69,17 +75,23 @@ impl BusyDisk {
     pub(crate) fn of(recovery: &Copying<'_, '_>, end: &End<'_>) -> Result<BusyDisk, Against> {
         let name = end.node();
         let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
-        let share = end.span.share(|node| node.io_time_ms).ok_or_else(untold)?;
-        if share < DISK_BUSY.value {
+        let disk = BusyDisk::seen(recovery, end).ok_or_else(untold)?;
+        if disk.share < DISK_BUSY.value {
             let what = format!("the disk of {name} is busy");
-            return Err(Against::below(&what, share, DISK_BUSY));
+            return Err(Against::below(&what, disk.share, DISK_BUSY));
         }
+        Ok(disk)
+    }
+
+    /// However busy it is; none where that is not told.
+    pub(crate) fn seen(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<BusyDisk> {
+        let share = end.span.share(|node| node.io_time_ms)?;
         let read = end.span.bytes_per_s(|node| node.read_kib);
         let written = end.span.bytes_per_s(|node| node.write_kib);
         let is_told = read.is_some() || written.is_some();
         let device = read.unwrap_or(0.0) + written.unwrap_or(0.0);
         let moved = if device > 0.0 { (recovery.node_bytes_per_s / device).min(1.0) } else { 1.0 };
-        Ok(BusyDisk { share, own: is_told.then_some(moved) })
+        Some(BusyDisk { share, own: is_told.then_some(moved) })
     }
 
     /// Whether it is busy with the recoveries.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use record::observation::Recovery;
-use record::units::{parse_throttle, show_seconds, show_size_setting};
+use record::units::{parse_size, parse_throttle, show_seconds, show_size_setting};
 
 use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
 use super::rule::Rule;
 use super::series::{MS_PER_S, NodeSpan, Series, Step, Transfer};
-use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, SAME_RATE};
+use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, ROUNDS, SAME_RATE};
 use crate::words;
 
 /// A recovery that copies files.
@@ -28,6 +28,23 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) ends: Vec<End<'a>>,
     /// What all recoveries between the same two nodes moved from one look to the next.
     pub(crate) path_steps: Vec<Step>,
+}
+
+/// The chunks of a recovery and their time, from their request to their last byte on disk.
+pub(crate) struct ChunkTimes {
+    /// Size of one.
+    pub(crate) bytes: f64,
+    /// Time of one.
+    pub(crate) each_ms: f64,
+    /// The part of it in which it paused for limiters.
+    pub(crate) paused_ms: f64,
+}
+
+impl ChunkTimes {
+    /// Time of one without its pauses.
+    pub(crate) fn unpaused_ms(&self) -> f64 {
+        self.each_ms - self.paused_ms
+    }
 }
 
 /// A node that stands still for a part of the time.
@@ -152,6 +169,38 @@ impl<'s, 'a> Copying<'s, 'a> {
             return None;
         }
         Some(self.transfer.paused_ms()? as f64 / self.transfer.wall_ms())
+    }
+
+    /// How long chunks take; none where a scheduler chooses how many there are, too few came to tell, or not all of
+    /// them are on their way because the embedded engine's source keeps no room for more.
+    pub(crate) fn chunk_times(&self) -> Option<ChunkTimes> {
+        let bytes = self.knobs.chunk_bytes(self.series)?;
+        let in_flight = self.knobs.chunk_count(self.series)?;
+        let beside = self.path_steps.iter().map(|step| step.shards).max().unwrap_or(1);
+        let room = self.series.setting("narrows.recovery.read_ahead");
+        let room = room.and_then(|room| parse_size(&room.value).ok());
+        if room.is_some_and(|room| bytes * in_flight * beside as f64 > room as f64) {
+            return None;
+        }
+        let copied = self.transfer.copied()?;
+        let count = copied.bytes as f64 / bytes;
+        if count < in_flight * ROUNDS.value {
+            return None;
+        }
+        Some(ChunkTimes {
+            bytes,
+            each_ms: in_flight * copied.wall_ms / count,
+            paused_ms: copied.paused_ms as f64 / count,
+        })
+    }
+
+    /// Bytes a second of all recoveries between the same two nodes.
+    pub(crate) fn path_bytes_per_s(&self) -> f64 {
+        let (bytes, wall_ms) = self
+            .path_steps
+            .iter()
+            .fold((0, 0.0), |(bytes, wall_ms), step| (bytes + step.bytes, wall_ms + step.wall_ms));
+        bytes as f64 / (wall_ms / MS_PER_S)
     }
 
     /// The rate that chunks in flight allow over the round trip (Little's law); none where the round trip is not

@@ -9,12 +9,16 @@ use serde::Serialize;
 use super::answers::Answers;
 use super::cause::Judge;
 use super::causes::{judges, replica_routing, unknown};
+use super::ceilings;
 use super::class::Class;
+use super::copying::Copying;
 use super::finding::{Finding, Lift};
 use super::following::followings;
+use super::moving::moves;
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::Series;
+use super::snapshots::written;
 use super::waiting::{waiting, waits_for_nodes};
 
 /// What was found.
@@ -26,7 +30,7 @@ pub struct Diagnosis {
     pub looks: usize,
     /// Everything that holds something, strongest first; unknown causes come last.
     pub findings: Vec<Finding>,
-    /// Recoveries that nothing holds, a sentence each.
+    /// What goes on and nothing holds, a sentence each: recoveries, copies that move, nodes that are waited for.
     pub healthy: Vec<String>,
     /// What could not be asked, and what is lost without it.
     pub gaps: Vec<String>,
@@ -47,7 +51,7 @@ pub fn recorded(run: &RunDir) -> Series<'_> {
 /// Judges everything that a series of looks shows.
 pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     let (recovering, mut healthy) = of_recoveries(series);
-    healthy.extend(series.last().and_then(waits_for_nodes));
+    healthy.extend(goes_on_beside(series));
     healthy.extend(replica_routing::avoided(series));
     let mut findings = merged(recovering);
     // More slots help only where the recoveries that have one leave room.
@@ -79,6 +83,14 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     diagnosis
 }
 
+/// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and
+/// snapshots.
+fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
+    let waits = series.last().and_then(waits_for_nodes);
+    let snapshots = written(series).into_iter().map(|one| one.sentence());
+    waits.into_iter().chain(moves(series)).chain(snapshots).collect()
+}
+
 /// What holds recoveries, and sentences on those that nothing holds.
 fn of_recoveries(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
     let transfers = series.transfers();
@@ -105,7 +117,16 @@ fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
             _ => None,
         })
     };
-    waiting(series, held_by).into_iter().filter_map(first).collect()
+    let mut findings: Vec<Finding> =
+        waiting(series, held_by).into_iter().filter_map(first).collect();
+    if findings.iter().any(|finding| finding.gain.is_some()) {
+        let transfers = series.transfers();
+        let files = transfers.iter().filter(|transfer| transfer.last().copies_files());
+        let recoveries: Vec<Copying<'_, '_>> =
+            files.filter_map(|one| Copying::of(series, one, &transfers)).collect();
+        findings.iter_mut().for_each(|finding| ceilings::cap(finding, &recoveries));
+    }
+    findings
 }
 
 fn of_followers(series: &Series<'_>) -> Vec<Finding> {
@@ -212,16 +233,13 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     let status = last
         .and_then(|look| look.health.as_ref())
         .map_or("unknown", |health| health.status.as_str());
-    let waits = last.and_then(waits_for_nodes);
-    match recovering {
-        0 if waits.is_some() => {
-            format!("healthy: {} (health {status})", waits.unwrap_or_default())
-        }
-        0 if diagnosis.healthy.is_empty() => {
+    match (recovering, goes_on_beside(series).first()) {
+        (0, Some(first)) => format!("healthy: {first} (health {status})"),
+        (0, None) if diagnosis.healthy.is_empty() => {
             format!("healthy: nothing recovers or waits (health {status})")
         }
-        0 => format!("healthy: what recovered is done (health {status})"),
-        1 => "healthy: 1 recovery goes on and nothing holds it".to_owned(),
-        n => format!("healthy: {n} recoveries go on and nothing holds them"),
+        (0, None) => format!("healthy: what recovered is done (health {status})"),
+        (1, _) => "healthy: 1 recovery goes on and nothing holds it".to_owned(),
+        (n, _) => format!("healthy: {n} recoveries go on and nothing holds them"),
     }
 }

@@ -7,7 +7,9 @@
 //! | `cause`, `rule`, `threshold` | what such a file declares |
 //! | `series` | looks in order of time, and what changed between them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following` | what judges look at |
+//! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `answers` | what judges of rival causes say, and what speaks against each |
+//! | `ceilings` | which limits are near besides, so that a gain is promised up to there |
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
@@ -28,6 +30,7 @@ mod busiest;
 mod busy;
 mod cause;
 mod causes;
+mod ceilings;
 mod changes;
 mod class;
 mod copying;
@@ -38,6 +41,7 @@ mod flow;
 mod following;
 mod green;
 mod knobs;
+mod moving;
 mod node_pace;
 mod pace;
 pub mod probe;
@@ -46,6 +50,7 @@ mod replaying;
 mod rule;
 pub mod score;
 mod series;
+mod snapshots;
 mod steering;
 mod table;
 mod threshold;

@@ -5,6 +5,7 @@ use record::units::show_seconds;
 use super::answers::Answers;
 use super::cause::Judge;
 use super::causes::{judges, unknown};
+use super::ceilings;
 use super::class::Class;
 use super::copying::{Copying, Standstill};
 use super::finding::{Against, Finding};
@@ -63,6 +64,7 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
                 .filter(|second| second.class != first.class)
                 .map(|second| format!("{} ({})", second.class.label(), second.sentence));
         }
+        ceilings::cap(&mut first, [copying]);
         first.evidence.extend(copying.own_accounting());
         first.ruled_out = answers.ruled_out(first.class);
         return Judged::Held(Box::new(first));

@@ -209,6 +209,15 @@ impl Step {
     }
 }
 
+/// What a recovery did while it copied files.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Copied {
+    pub bytes: u64,
+    pub wall_ms: f64,
+    /// Summed over chunks in flight, at the source and at the target.
+    pub paused_ms: u64,
+}
+
 /// One recovery over several looks; where there is but one, from its beginning to that look.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer<'a> {
@@ -306,6 +315,26 @@ impl<'a> Transfer<'a> {
             self.steps.iter().map(|(_, r)| *r).filter(|r| !r.ended).collect();
         let within = active.iter().filter(|recovery| recovery.stage == stage).count();
         if active.is_empty() { 0.0 } else { within as f64 / active.len() as f64 }
+    }
+
+    /// What came while files were copied, and how long chunks paused for it; none where pauses are not told.
+    pub fn copied(&self) -> Option<Copied> {
+        let is_copying = |pair: &&[(f64, &'a Recovery)]| {
+            pair.iter().all(|(_, one)| one.stage == "INDEX" && !one.ended)
+        };
+        let between = |pair: &[(f64, &'a Recovery)]| Transfer { steps: pair.to_vec() };
+        let parts = self.steps.windows(2).filter(is_copying).map(between);
+        parts.map(|part| Some((part.bytes()?, part.wall_ms(), part.paused_ms()?))).try_fold(
+            Copied::default(),
+            |sum, part| {
+                let (bytes, wall_ms, paused_ms) = part?;
+                Some(Copied {
+                    bytes: sum.bytes + bytes,
+                    wall_ms: sum.wall_ms + wall_ms,
+                    paused_ms: sum.paused_ms + paused_ms,
+                })
+            },
+        )
     }
 
     /// What came between successive looks, while files are copied.

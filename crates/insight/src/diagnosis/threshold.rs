@@ -75,6 +75,15 @@ pub(crate) const DISK_OWN: Threshold = at("recovery bytes over device bytes", 0.
 /// A node that is held for a share of the time is reckoned to be held for no more than this, so that a gain is finite.
 pub(crate) const GIVEN_BACK: Threshold = at("share of the time that a gain counts at most", 0.9);
 
+/// Cores or a disk count as the next limit where they are busy for this share of the time already.
+pub(crate) const NEAR_USE: Threshold = at("use of cores or a disk that caps a gain", 0.1);
+/// The path does where it is reckoned to be used for this share of the time, and for no more than all of it.
+pub(crate) const NEAR_PATH: Threshold = at("use of the path that caps a gain", 0.2);
+/// How long chunks take is told by as many as are in flight at once, this many times over: one more or less at either
+/// end of what was seen counts little then.
+pub(crate) const ROUNDS: Threshold =
+    at("chunks that came over those in flight, to tell how long one takes", 8.0);
+
 /// Operations that a follower may lack without being called slow.
 pub(crate) const LAG_OPS: Threshold = at("operations behind the leader", 1000.0);
 /// A follower whose lag fell below this share of what it was catches up, and needs no help.

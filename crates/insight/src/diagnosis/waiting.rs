@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use record::observation::{Observation, WaitingCopy};
+use record::observation::{Lack, Observation, WaitingCopy};
 use record::units::show_seconds;
 
 use super::finding::{Evidence, LINES_SHOWN};
@@ -223,9 +223,46 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
         let left = show_seconds((ms as f64 / MS_PER_S).ceil());
         format!(": {left} left, then another node takes over")
     });
-    Some(format!(
-        "{who} {wait} for a node to come back (index.unassigned.node_left.delayed_timeout){left}"
-    ))
+    let lacks = lacks(&copies).map_or_else(String::new, |lacks| format!("; {lacks}"));
+    Some(format!("{who} {wait} for a node to come back ({DELAY}{}){left}{lacks}", timeout(&copies)))
+}
+
+const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
+
+/// The value of the setting, where the cluster tells it of a copy.
+fn timeout(copies: &[&WaitingCopy]) -> String {
+    let ms = copies.iter().find_map(|copy| copy.delay_ms);
+    ms.map_or_else(String::new, |ms| format!(" = {}", show_seconds(ms as f64 / MS_PER_S)))
+}
+
+/// What the copies that were explained lack once their node is back, and what to set where it needs longer.
+fn lacks(copies: &[&WaitingCopy]) -> Option<String> {
+    let (mut ops, mut by_ops, mut by_files) = (0, 0, 0);
+    for lack in copies.iter().filter_map(|copy| copy.lacks) {
+        match lack {
+            Lack::Operations(count) => (ops, by_ops) = (ops + count, by_ops + 1),
+            Lack::Files => by_files += 1,
+        }
+    }
+    let told = by_ops + by_files;
+    let back = match (by_ops, by_files) {
+        (0, 0) => return None,
+        (_, 0) => format!("{ops} operations bring it up to date"),
+        (0, _) => {
+            "what differs of its files is copied, as no primary keeps operations for it".into()
+        }
+        _ => format!(
+            "{ops} operations bring {by_ops} of {told} copies up to date, and files the others, for which no primary \
+             keeps operations"
+        ),
+    };
+    let whole = match by_ops {
+        0 => String::new(),
+        _ => format!(
+            "; where it needs longer, PUT _all/_settings a longer {DELAY} saves whole copies"
+        ),
+    };
+    Some(format!("once it is back, {back}{whole}"))
 }
 
 /// `replica of logs[3]` for each copy.

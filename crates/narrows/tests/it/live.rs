@@ -264,6 +264,43 @@ async fn a_block_and_then_health(lab: &Lab) {
     assert!(found["headline"].as_str().unwrap().starts_with("healthy"));
 }
 
+/// Shards of one copy each that leave a node for a filter, at the pace of the limiter.
+async fn copies_that_move(lab: &Lab) {
+    let filter = "cluster.routing.allocation.exclude._name";
+    let limit = "indices.recovery.max_bytes_per_sec";
+    lab.set("leader", json!({ limit: "1mb", filter: "leader-1" })).await;
+    lab.until_active("leader", "s").await;
+    let found = lab.explain("leader", "3s");
+    assert_eq!(classes(&found), ["rate_limit"], "{found:#}");
+    let moves = found["healthy"].to_string();
+    assert!(moves.contains("from leader-1 (s["), "{found:#}");
+    assert!(
+        moves.contains(&format!("to leader-0): {filter} = leader-1 wants it away")),
+        "{found:#}"
+    );
+    lab.set("leader", json!({ limit: "-1" })).await;
+    let path = "/_cluster/health?wait_for_no_relocating_shards=true&timeout=60s";
+    assert_eq!(lab.ask("leader", "GET", path, Value::Null).await["timed_out"], false);
+    let found = lab.explain("leader", "1s");
+    assert!(!found["healthy"].to_string().contains("leader-1 (s["), "{found:#}");
+    lab.set("leader", json!({ filter: null })).await;
+}
+
+/// The node of a replica is gone, which holds nothing else, and the replica waits for it.
+async fn a_node_that_may_come_back(lab: &mut Lab) {
+    let delay = json!({ "index.unassigned.node_left.delayed_timeout": "10m" });
+    lab.ask("leader", "PUT", "/a/_settings", delay).await;
+    lab.target.begin("leader-1", FaultKind::Kill).await.unwrap();
+    let health = "/_cluster/health?wait_for_nodes=1&timeout=30s";
+    lab.ask("leader", "GET", health, Value::Null).await;
+    let found = lab.explain("leader", "2s");
+    let said = found["healthy"].to_string();
+    assert!(said.contains("replica of a[0] waits for a node to come back"), "{found:#}");
+    assert!(said.contains("delayed_timeout = 10:00): 9:"), "{found:#}");
+    lab.target.end("leader-1", FaultKind::Kill).await.unwrap();
+    lab.until_green("a").await;
+}
+
 async fn a_long_way(lab: &Lab) {
     let seeds = lab.target.seeds_through_link("leader").join(",");
     lab.set(
@@ -319,6 +356,8 @@ fn each_cause_gets_its_verdict() {
         lab.index("s", 8, 2400).await;
         a_throttle(&lab).await;
         a_block_and_then_health(&lab).await;
+        copies_that_move(&lab).await;
+        a_node_that_may_come_back(&mut lab).await;
         a_long_way(&lab).await;
         lab.target.stop().await;
     });

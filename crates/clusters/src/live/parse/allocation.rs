@@ -1,43 +1,53 @@
 //! `_cat/shards` and `_cluster/allocation/explain`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
-use record::observation::{Decision, WaitingCopy};
+use record::observation::{Decision, Lack, Move, WaitingCopy};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{elements, text_at};
+use super::{elements, entries, text_at};
 
-/// The copies of `_cat/shards?format=json` that are not started. Rows are read one by one, for a large cluster has
-/// hundreds of thousands, nearly all of which are started.
+/// The copies of `_cat/shards?format=json` that are not started, and those that move. Rows are read one by one, for a
+/// large cluster has hundreds of thousands, nearly all of which are started and stay.
 #[derive(Default)]
-pub(crate) struct Waiting(pub(crate) Vec<WaitingCopy>);
+pub(crate) struct Unsettled {
+    pub(crate) waiting: Vec<WaitingCopy>,
+    pub(crate) moves: Vec<Move>,
+}
 
-impl<'de> Deserialize<'de> for Waiting {
+impl<'de> Deserialize<'de> for Unsettled {
     fn deserialize<D: Deserializer<'de>>(answer: D) -> Result<Self, D::Error> {
         let mut all = answer.deserialize_seq(Rows)?;
-        all.sort_by(|a, b| (&a.index, a.shard, !a.primary).cmp(&(&b.index, b.shard, !b.primary)));
-        Ok(Waiting(all))
+        all.waiting
+            .sort_by(|a, b| (&a.index, a.shard, !a.primary).cmp(&(&b.index, b.shard, !b.primary)));
+        all.moves.sort_by(|a, b| (&a.from, &a.index, a.shard).cmp(&(&b.from, &b.index, b.shard)));
+        Ok(all)
     }
 }
 
 struct Rows;
 
 impl<'de> Visitor<'de> for Rows {
-    type Value = Vec<WaitingCopy>;
+    type Value = Unsettled;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array of copies")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Self::Value, A::Error> {
-        let mut waiting = Vec::new();
+        let mut all = Unsettled::default();
         while let Some(row) = rows.next_element::<Row<'de>>()? {
-            waiting.extend(row.waiting());
+            match row.state() {
+                State::Moves => all.moves.extend(row.moves()),
+                State::Waits => all.waiting.extend(row.waiting()),
+                State::Stays | State::Untold => {}
+            }
         }
-        Ok(waiting)
+        Ok(all)
     }
 }
 
@@ -66,16 +76,40 @@ enum Column {
     Other,
 }
 
+#[derive(PartialEq)]
+enum State {
+    /// Not read yet.
+    Untold,
+    Waits,
+    Moves,
+    Stays,
+}
+
 impl Row<'_> {
-    /// Whether its state is known, and is none that waits.
-    fn has_started(&self) -> bool {
-        !matches!(&*self.state.0, "" | "UNASSIGNED" | "INITIALIZING")
+    fn state(&self) -> State {
+        match &*self.state.0 {
+            "" => State::Untold,
+            "UNASSIGNED" | "INITIALIZING" => State::Waits,
+            "RELOCATING" => State::Moves,
+            _ => State::Stays,
+        }
+    }
+
+    /// A copy that moves has both nodes in one column: the one that it leaves, an arrow, and address, id and name of
+    /// the one that it goes to.
+    fn moves(self) -> Option<Move> {
+        let (from, to) = self.node.0.split_once(" -> ")?;
+        Some(Move {
+            index: self.index.0.into_owned(),
+            shard: self.shard.0.parse().ok()?,
+            primary: self.prirep.0.starts_with('p'),
+            from: from.to_owned(),
+            to: to.splitn(3, ' ').nth(2)?.to_owned(),
+            filters: BTreeMap::new(),
+        })
     }
 
     fn waiting(self) -> Option<WaitingCopy> {
-        if self.state.0.is_empty() || self.has_started() {
-            return None;
-        }
         Some(WaitingCopy {
             index: self.index.text()?,
             shard: self.shard.0.parse().ok()?,
@@ -119,7 +153,7 @@ impl<'de> Visitor<'de> for Columns {
                 }
             };
             *cell = columns.next_value()?;
-            if row.has_started() {
+            if row.state() == State::Stays {
                 // Nearly every row: what follows is passed over.
                 while columns.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             }
@@ -174,7 +208,11 @@ impl<'de> Visitor<'de> for CellVisitor {
 pub(crate) fn explain_into(copy: &mut WaitingCopy, answer: &Value) {
     copy.can_allocate = text_at(answer, "/can_allocate");
     copy.explanation = text_at(answer, "/allocate_explanation");
+    copy.delay_ms = answer.get("configured_delay_in_millis").and_then(Value::as_u64);
     copy.delay_left_ms = answer.get("remaining_delay_in_millis").and_then(Value::as_u64);
+    let details = text_at(answer, "/unassigned_info/details").unwrap_or_default();
+    let left = details.split_once("node_left").and_then(|(_, id)| id.split_once('['));
+    copy.left = left.and_then(|(_, id)| Some(id.split_once(']')?.0.to_owned()));
     if copy.reason.is_none() {
         copy.reason = text_at(answer, "/unassigned_info/reason");
     }
@@ -196,11 +234,73 @@ pub(crate) fn explain_into(copy: &mut WaitingCopy, answer: &Value) {
     }
 }
 
+/// The allocation filters of indices, out of their flat settings.
+pub(crate) fn allocation_filters(answer: &Value) -> BTreeMap<String, BTreeMap<String, String>> {
+    let filters = |settings: Option<&Value>| -> BTreeMap<String, String> {
+        let ours = entries(settings).filter(|(name, _)| name.starts_with(FILTER_OF_INDEX));
+        ours.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    };
+    let of = |(index, value): (&String, &Value)| (index.clone(), filters(value.get("settings")));
+    entries(Some(answer)).map(of).collect()
+}
+
+const FILTER_OF_INDEX: &str = "index.routing.allocation.";
+
+/// What the copy of a shard that was on a node lacks, out of `_stats?level=shards` of its index: by the retention lease
+/// that the shard's primary holds for the copy, where it does.
+pub(crate) fn lack(copy: &WaitingCopy, node: &str, answer: &Value) -> Option<Lack> {
+    let copies = answer.get("indices")?.get(&copy.index)?.get("shards")?;
+    let copies = elements(copies.get(copy.shard.to_string()));
+    let mut primaries = copies.filter(|of| of.pointer("/routing/primary") == Some(&true.into()));
+    let primary = primaries.next()?;
+    let max = primary.pointer("/seq_no/max_seq_no")?.as_i64()?;
+    let leases = primary.pointer("/retention_leases/leases")?;
+    let id = format!("peer_recovery/{node}");
+    let lease = elements(Some(leases)).find(|lease| lease.get("id") == Some(&id.as_str().into()));
+    let retains = lease.map(|lease| lease.get("retaining_seq_no").and_then(Value::as_i64));
+    Some(match retains {
+        Some(from) => Lack::Operations(
+            u64::try_from(max.saturating_add(1).saturating_sub(from?)).unwrap_or(0),
+        ),
+        None => Lack::Files,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_copy_that_moves_says_from_where_to_where() {
+        // As the sources of Elasticsearch write the column of nodes.
+        let rows = json!([
+            {"index": "logs-1", "node": "es 1 -> 10.0.0.3 J6lvYxTaQqy es 3", "prirep": "p", "shard": "2",
+             "state": "RELOCATING", "unassigned.reason": null},
+            {"index": "logs-1", "node": "es 2", "prirep": "r", "shard": "2", "state": "STARTED"},
+        ]);
+        let found: Unsettled = serde_json::from_str(&rows.to_string()).unwrap();
+        let [one] = &found.moves[..] else { panic!("{:?}", found.moves) };
+        assert_eq!((one.from.as_str(), one.to.as_str()), ("es 1", "es 3"));
+        assert!((one.shard, one.primary) == (2, true) && found.waiting.is_empty());
+        let settings = json!({"logs-1": {"settings": {
+            "index.routing.allocation.exclude._name": "es 1", "index.provided_name": "logs-1",
+        }}});
+        let expected = [("index.routing.allocation.exclude._name".to_owned(), "es 1".to_owned())];
+        assert_eq!(allocation_filters(&settings)["logs-1"], expected.into());
+    }
+
+    /// Of the shape that OpenSearch 2.19.1 answers with.
+    #[test]
+    fn a_lease_of_the_primary_says_what_a_copy_lacks() {
+        let copy = WaitingCopy { index: "logs".into(), ..WaitingCopy::default() };
+        let stats = serde_json::from_str(include_str!("samples/leases.json")).unwrap();
+        assert_eq!(lack(&copy, "node-a", &stats), Some(Lack::Operations(0)));
+        assert_eq!(lack(&copy, "node-b", &stats), Some(Lack::Operations(100)));
+        assert_eq!(lack(&copy, "node-c", &stats), Some(Lack::Files));
+        assert_eq!(lack(&WaitingCopy { shard: 1, ..copy }, "node-b", &stats), None);
+    }
 
     #[test]
     fn keeps_what_is_not_started_and_why() {
@@ -210,7 +310,7 @@ mod tests {
              "unassigned.reason": "REPLICA_ADDED", "node": null},
             {"index": "b\"A", "shard": "3", "prirep": "p", "state": "INITIALIZING", "node": "m"},
         ]);
-        let Waiting(mut found) = serde_json::from_str(&rows.to_string()).unwrap();
+        let Unsettled { waiting: mut found, .. } = serde_json::from_str(&rows.to_string()).unwrap();
         let known: Vec<(&str, u32, bool)> =
             found.iter().map(|copy| (copy.index.as_str(), copy.shard, copy.primary)).collect();
         assert_eq!(known, [("b\"A", 3, true), ("logs-1", 0, false)]);
@@ -224,9 +324,11 @@ mod tests {
         assert_eq!((found[0].can_allocate.as_deref(), found[0].delay_left_ms), (Some("no"), None));
         // As the sources of Elasticsearch and OpenSearch write it.
         let delayed = json!({"can_allocate": "allocation_delayed", "configured_delay_in_millis": 60_000,
-                             "remaining_delay_in_millis": 42_300});
+                             "remaining_delay_in_millis": 42_300,
+                             "unassigned_info": {"reason": "NODE_LEFT", "details": "node_left [J6lvYxTaQqy]"}});
         explain_into(&mut found[0], &delayed);
         assert_eq!(found[0].can_allocate.as_deref(), Some("allocation_delayed"));
-        assert_eq!(found[0].delay_left_ms, Some(42_300));
+        assert_eq!((found[0].delay_ms, found[0].delay_left_ms), (Some(60_000), Some(42_300)));
+        assert_eq!(found[0].left.as_deref(), Some("J6lvYxTaQqy"));
     }
 }

@@ -11,8 +11,9 @@ mod inventory;
 mod node_times;
 mod nodes;
 mod recovery;
+mod snapshots;
 
-pub(crate) use allocation::{Waiting, explain_into};
+pub(crate) use allocation::{Unsettled, allocation_filters, explain_into, lack};
 pub(crate) use cluster::{SETTINGS_FILTER, health, identity, remotes, settings};
 pub(crate) use followers::{
     ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
@@ -21,7 +22,8 @@ pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
-pub(crate) use recovery::{recoveries, restore_limit};
+pub(crate) use recovery::recoveries;
+pub(crate) use snapshots::{repository_setting, snapshots};
 
 use serde_json::{Map, Value};
 
@@ -99,6 +101,8 @@ mod tests {
             include_str!("samples/ccr_stats.json"),
             include_str!("samples/inventory_nodes.json"),
             include_str!("samples/inventory_shards.json"),
+            include_str!("samples/snapshot_status.json"),
+            include_str!("samples/leases.json"),
         ]
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
@@ -109,7 +113,10 @@ mod tests {
         let mut copy = record::observation::WaitingCopy::default();
         explain_into(&mut copy, value);
         let _ = (identity(value), health(value), settings(value), remotes(value));
-        let _ = serde_json::from_value::<Waiting>(value.clone());
+        copy.index = "logs".to_owned();
+        let _ = (lack(&copy, "node-b", value), allocation_filters(value));
+        let _ = (snapshots(value), repository_setting("backups", "type", value));
+        let _ = serde_json::from_value::<Unsettled>(value.clone());
         let _ = serde_json::from_value::<Nodes>(value.clone());
         let _ = (ccr(value), replication(value), cores(value), names(value));
         let _ = (
@@ -176,7 +183,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn nothing_panics_on_mangled_answers(sample in 0usize..6, at in 0usize..120, with in any_json()) {
+        fn nothing_panics_on_mangled_answers(sample in 0usize..8, at in 0usize..120, with in any_json()) {
             let mut value = samples().swap_remove(sample);
             let mut at = at;
             mangle(&mut value, &mut at, &with);

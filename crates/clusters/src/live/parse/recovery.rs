@@ -45,11 +45,6 @@ fn recovery(index: &str, shard: &Value) -> Option<Recovery> {
     })
 }
 
-/// The rate that a repository lets restores read at, out of `GET _snapshot/{repository}`; none where it sets none.
-pub(crate) fn restore_limit(repository: &str, answer: &Value) -> Option<String> {
-    text_at(answer.get(repository)?, "/settings/max_restore_bytes_per_sec")
-}
-
 /// What the embedded engine adds; a limit that this build does not know is left out.
 fn charged(shard: &Value) -> BTreeMap<Limit, u64> {
     let limit = |name: &String| serde_json::from_value(Value::String(name.clone())).ok();
@@ -61,16 +56,6 @@ fn charged(shard: &Value) -> BTreeMap<Limit, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_repository_says_its_limit_or_has_none() {
-        let answer = serde_json::json!({
-            "slow": { "type": "fs", "settings": { "max_restore_bytes_per_sec": "10mb" } },
-            "free": { "type": "fs", "settings": { "location": "/snapshots" } },
-        });
-        assert_eq!(restore_limit("slow", &answer).as_deref(), Some("10mb"));
-        assert_eq!((restore_limit("free", &answer), restore_limit("none", &answer)), (None, None));
-    }
 
     #[test]
     fn reads_both_kinds() {

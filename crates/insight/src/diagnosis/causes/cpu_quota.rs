@@ -6,7 +6,7 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{GIVEN_BACK, Threshold, at};
+use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, at};
 use crate::words;
 
 /// The control group keeps the node from running for this share of the time.
@@ -19,7 +19,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "CPU quota",
         signature: "the control group keeps the node from running",
         reads: "_nodes/stats os.cgroup.cpu.stat.time_throttled_nanos",
-        thresholds: &[THROTTLED, STRENGTH, GIVEN_BACK],
+        thresholds: &[THROTTLED, STRENGTH, GIVEN_BACK, NEAR_USE, CPU_OWN, DISK_OWN],
         lift: "the quota (cpu.max, limits.cpu)",
         default: "",
         probe: "raise the quota",

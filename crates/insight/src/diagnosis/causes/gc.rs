@@ -6,7 +6,9 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{GIVEN_BACK, Threshold, VERDICT, at};
+use crate::diagnosis::threshold::{
+    CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, VERDICT, at,
+};
 use crate::words;
 
 /// Collections take this share of the time.
@@ -18,7 +20,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "garbage collection",
         signature: "collections take much of the time",
         reads: "_nodes/stats jvm.gc.collectors.*.collection_time_in_millis",
-        thresholds: &[COLLECTING, VERDICT, GIVEN_BACK],
+        thresholds: &[COLLECTING, VERDICT, GIVEN_BACK, NEAR_USE, CPU_OWN, DISK_OWN],
         lift: "heap; smaller chunks x fewer of them",
         default: "",
         probe: "dips align with pauses",

@@ -4,12 +4,15 @@ use record::units::show_size_setting;
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
+use crate::diagnosis::ceilings::limiter;
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
-use crate::diagnosis::threshold::{IDLE, LITTLE_USED, NEAR_MS, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_OWN, DISK_OWN, IDLE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold, at,
+};
 use crate::words;
 
 /// Where cores or disks are busy besides, only a rate that the round trip explains speaks for latency.
@@ -42,6 +45,9 @@ pub(super) static CAUSE: Cause = Cause {
             GUESS_STRENGTH,
             RAISE_CHUNK,
             RAISE_SHARDS,
+            NEAR_USE,
+            CPU_OWN,
+            DISK_OWN,
         ],
         lift: "max_concurrent_file_chunks, then chunk_size",
         default: "2 and 512kb; from remote 5 and 1mb",
@@ -59,7 +65,6 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let implied_ms = in_flight_bytes / recovery.rate_bytes_per_s * MS_PER_S;
     let (strength, doubt) = strength(recovery, implied_ms)?;
     let (lift, factor, formula) = more_in_flight(recovery).ok_or_else(chosen)?;
-    let (next, reachable) = after_latency(recovery, factor);
     let between = between(recovery);
     let sentence = format!(
         "the round trip between {between} holds: {} in flight, of which each takes {}, give {} (Little's law); {}",
@@ -76,15 +81,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery),
         lift: Some(lift),
-        gain: Some(Gain {
-            factor: reachable,
-            formula: if reachable < factor {
-                format!("{formula}, up to the next limit")
-            } else {
-                formula
-            },
-        }),
-        next: Some(next),
+        gain: Some(Gain { factor, formula }),
+        next: Some(after_latency(recovery)),
         doubt,
         ..Finding::of(&CAUSE.rule, format!("between {between}"), strength, sentence)
     })
@@ -182,13 +180,10 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
     Some((lift, RAISE_CHUNK.value, formula))
 }
 
-/// What binds once latency does not, and the factor up to there.
-fn after_latency(recovery: &Copying<'_, '_>, factor: f64) -> (String, f64) {
-    let Some(limit) = recovery.limit_bytes_per_s else {
-        return ("the link, then disks and cores".to_owned(), factor);
-    };
-    let room = (limit / recovery.node_bytes_per_s).max(1.0);
-    let name = recovery.knobs.rate.map_or("", |(name, _)| name);
-    let text = format!("the limiter at {} a node ({name})", words::rate(limit));
-    (text, factor.min(room))
+/// What binds once latency does not.
+fn after_latency(recovery: &Copying<'_, '_>) -> String {
+    match limiter(recovery) {
+        Some(limiter) => limiter.text,
+        None => "the link, then disks and cores".to_owned(),
+    }
 }

@@ -9,9 +9,11 @@ use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::{MS_PER_S, Step};
+use crate::diagnosis::series::{MS_PER_S, Series, Step};
+use crate::diagnosis::snapshots::written;
 use crate::diagnosis::threshold::{
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, PAUSED_ALONE, Threshold, VERDICT, at,
+    CPU_OWN, DISK_OWN, LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE,
+    ROUNDS, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -40,7 +42,7 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "pauses rise, and the node moves as much as its limiter lets through",
         reads: "_recovery index.{source,target}_throttle_time_in_millis; _nodes/stats \
                 indices.recovery.throttle_time_in_millis; _cluster/settings; _snapshot/{repository} \
-                max_restore_bytes_per_sec",
+                max_restore_bytes_per_sec, max_snapshot_bytes_per_sec; _snapshot/_status",
         thresholds: &[
             LIMIT_USED,
             USED_ALONE,
@@ -56,12 +58,17 @@ pub(super) static CAUSE: Cause = Cause {
             THROUGH_MS,
             THROUGH_MS_MAX,
             LOOKS_SINCE,
+            NEAR_USE,
+            CPU_OWN,
+            DISK_OWN,
+            NEAR_PATH,
+            ROUNDS,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
         probe: "limit -20 %: rate -20 %",
     },
-    judges: &[Judge::Copying(judge)],
+    judges: &[Judge::Copying(judge), Judge::Cluster(snapshot)],
 };
 
 fn judge(recovery: &Copying<'_, '_>) -> Answer {
@@ -171,6 +178,46 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
         }),
         // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
         ..Finding::of(&CAUSE.rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
+    })
+}
+
+/// A snapshot whose nodes write as fast as the limiter of its repository lets each of them.
+fn snapshot(series: &Series<'_>) -> Option<Finding> {
+    let all = written(series).into_iter().map(|one| {
+        let used = one.bytes_per_s / (one.limit.1 * one.nodes);
+        (one, used)
+    });
+    let (one, used) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if used < USED_ALONE.value {
+        return None;
+    }
+    let (repository, (text, limit)) = (&one.snapshot.repository, one.limit);
+    let sentence = format!(
+        "the repository {repository} holds: its max_snapshot_bytes_per_sec = {text} lets each of {} nodes write {}; {}",
+        one.nodes,
+        words::rate(limit),
+        one.sentence()
+    );
+    let api = format!("_snapshot/{repository}");
+    let action = format!(
+        "nothing, if it is in time; otherwise PUT {api} again with its settings and a higher max_snapshot_bytes_per_sec"
+    );
+    let to = show_whole_mib(limit * RAISE_MIN.value);
+    let formula = format!("{to} / {}; if nothing else binds first", words::rate(limit));
+    Some(Finding {
+        subjects: vec![one.name()],
+        evidence: vec![
+            Evidence::new(
+                "_snapshot/_status",
+                "stats.processed.size_in_bytes / time_in_millis",
+                words::rate(one.bytes_per_s),
+            ),
+            Evidence::new(&api, "settings.max_snapshot_bytes_per_sec", text),
+        ],
+        lift: Some(Lift::action(&action)),
+        gain: Some(Gain { factor: RAISE_MIN.value, formula }),
+        next: Some("the way to the repository, disks or cores".to_owned()),
+        ..Finding::of(&CAUSE.rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
 }
 

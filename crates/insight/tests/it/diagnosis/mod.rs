@@ -6,10 +6,14 @@
 //! | `changes` | what is other than in an earlier diagnosis |
 //! | `copies` | copies that wait for a place, followers, proxies and routing |
 //! | `evidence` | what is enough for a verdict, and what is not |
+//! | `gains` | what lifting a limit is promised to bring |
+//! | `goes_on` | copies that move, snapshots, nodes that may come back |
 
 mod changes;
 mod copies;
 mod evidence;
+mod gains;
+mod goes_on;
 mod transfers;
 
 use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};

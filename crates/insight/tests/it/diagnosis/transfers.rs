@@ -14,7 +14,7 @@ fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
         let mut look = case(s, LIMIT / 2);
         look.recoveries.push(recovery("j", s, LIMIT / 2));
         for recovery in &mut look.recoveries {
-            recovery.target_throttle_ms = Some(s * 900);
+            recovery.target_throttle_ms = Some(s * 1500);
             recovery.source_throttle_ms = Some(s * 300);
         }
         look.round_trips = rtt(5.0);

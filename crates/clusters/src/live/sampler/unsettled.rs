@@ -1,0 +1,92 @@
+//! Copies that are on no node, come up or move: which they are, and why.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use record::observation::{Health, Lack, Move, WaitingCopy};
+use serde_json::json;
+use world::Time;
+
+use super::{ENDED_MAX, EXPLAINED_MAX, Sampler};
+use crate::Error;
+use crate::live::pacing::Question;
+use crate::live::parse;
+use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
+
+impl Sampler {
+    /// Copies that wait, and copies that move.
+    pub(super) async fn unsettled(
+        &mut self,
+        health: Option<&Health>,
+        slow: bool,
+        now: Time,
+    ) -> Result<(), Error> {
+        let counts = health.map(|it| [it.unassigned, it.initializing, it.relocating]);
+        if counts.is_none_or(|counts| counts == [Some(0); 3]) {
+            (self.waiting, self.moves, self.counted) = (Arc::default(), Arc::default(), None);
+            return Ok(());
+        }
+        let is_changed = self.counted.is_none()
+            || (self.counted != counts && self.pacing.is_due(Question::Waiting, now));
+        if slow || is_changed {
+            self.pacing.ask(Question::Waiting, now);
+            let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
+            let answer: Option<parse::Unsettled> = self.read("/_cat/shards", &path).await?;
+            let parse::Unsettled { mut waiting, mut moves } = answer.unwrap_or_default();
+            self.counted = counts;
+            let mut unassigned: Vec<&mut WaitingCopy> =
+                waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
+            // Primaries first: replicas mostly wait for theirs.
+            unassigned.sort_by_key(|copy| !copy.primary);
+            for copy in unassigned.into_iter().take(EXPLAINED_MAX) {
+                self.explain(copy).await?;
+                copy.lacks = self.lack(copy).await?;
+            }
+            self.filters(&mut moves).await?;
+            (self.waiting, self.moves) = (waiting.into(), moves.into());
+        }
+        Ok(())
+    }
+
+    /// What a copy lacks that waits for its node to come back.
+    async fn lack(&self, copy: &WaitingCopy) -> Result<Option<Lack>, Error> {
+        let Some(node) = &copy.left else { return Ok(None) };
+        if copy.delay_left_ms.is_none() {
+            return Ok(None);
+        }
+        let path =
+            format!("/{}/_stats?level=shards&filter_path={LEASES_FILTER}", escape(&copy.index));
+        let answer = self.try_ask(&path).await?;
+        Ok(answer.and_then(|answer| parse::lack(copy, node, &answer)))
+    }
+
+    /// The allocation filters of indices whose copies move.
+    async fn filters(&self, moves: &mut [Move]) -> Result<(), Error> {
+        let indices: BTreeSet<&str> =
+            moves.iter().map(|one| one.index.as_str()).take(ENDED_MAX).collect();
+        if indices.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = indices.into_iter().map(escape).collect();
+        let names = names.join(",");
+        let path = format!("/{names}/_settings?flat_settings=true&filter_path={FILTERS_FILTER}");
+        let answer = self.try_ask(&path).await?;
+        let all = answer.as_ref().map(parse::allocation_filters).unwrap_or_default();
+        for one in moves {
+            one.filters = all.get(&one.index).cloned().unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    async fn explain(&mut self, copy: &mut WaitingCopy) -> Result<(), Error> {
+        let body = json!({"index": copy.index, "shard": copy.shard, "primary": copy.primary});
+        let path = "/_cluster/allocation/explain";
+        match self.client.ask("POST", path, &body).await {
+            Ok(answer) => parse::explain_into(copy, &answer),
+            // It was assigned in the meantime.
+            Err(Error::Refused { status: 400 | 404, .. }) => {}
+            Err(error) => self.lose(path, error)?,
+        }
+        Ok(())
+    }
+}

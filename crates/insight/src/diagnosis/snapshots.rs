@@ -1,0 +1,64 @@
+//! Snapshots that are being taken: how far they are, and how fast.
+
+use record::observation::Snapshot;
+use record::units::{parse_throttle, show_bytes, show_seconds};
+
+use super::series::{MS_PER_S, Series};
+
+/// What bounds each node that writes, by default.
+const LIMIT: &str = "40mb";
+
+/// How fast a snapshot is written.
+pub(crate) struct Written<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    /// Since it began, over all nodes.
+    pub(crate) bytes_per_s: f64,
+    /// Nodes that write.
+    pub(crate) nodes: f64,
+    /// `max_snapshot_bytes_per_sec` as it is set or by default, and in bytes a second.
+    pub(crate) limit: (&'a str, f64),
+}
+
+/// The snapshots that are being taken and tell how fast.
+pub(crate) fn written<'a>(series: &Series<'a>) -> Vec<Written<'a>> {
+    let last = series.last().map(|look| &look.snapshots[..]).unwrap_or_default();
+    let one = |snapshot: &'a Snapshot| {
+        let took_s = snapshot.time_ms.filter(|ms| *ms > 0)? as f64 / MS_PER_S;
+        let text = snapshot.limit.as_deref().unwrap_or(LIMIT);
+        let limit = parse_throttle(text).ok().flatten().map_or(f64::INFINITY, |rate| rate as f64);
+        Some(Written {
+            snapshot,
+            bytes_per_s: snapshot.written_bytes? as f64 / took_s,
+            nodes: snapshot.nodes? as f64,
+            limit: (text, limit),
+        })
+    };
+    last.iter().filter_map(one).collect()
+}
+
+impl Written<'_> {
+    /// `snapshot nightly-1 to backups`
+    pub(crate) fn name(&self) -> String {
+        format!("snapshot {} to {}", self.snapshot.name, self.snapshot.repository)
+    }
+
+    /// How far it is, and how long it takes at least, in a sentence. A file counts once it is whole.
+    pub(crate) fn sentence(&self) -> String {
+        let Snapshot { shards_done, shards, bytes, written_bytes, .. } = self.snapshot;
+        let mut parts = vec![format!("{} goes on", self.name())];
+        parts.extend(bytes.zip(*written_bytes).map(|(all, written)| {
+            let (written, all) = (show_bytes(written), show_bytes(all));
+            format!("{written} of {all} are in whole files there")
+        }));
+        parts.extend(
+            shards_done.zip(*shards).map(|(done, all)| format!("{done} of {all} shards done")),
+        );
+        let left = bytes.zip(*written_bytes).filter(|_| self.limit.1.is_finite());
+        parts.extend(left.map(|(all, written)| {
+            let s = all.saturating_sub(written) as f64 / (self.limit.1 * self.nodes);
+            let (text, nodes, left) = (self.limit.0, self.nodes, show_seconds(s.ceil()));
+            format!("the rest takes {left} at max_snapshot_bytes_per_sec = {text} on each of {nodes} nodes")
+        }));
+        parts.join(", ")
+    }
+}

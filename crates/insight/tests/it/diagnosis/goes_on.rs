@@ -1,0 +1,129 @@
+//! What goes on beside recoveries and needs nobody's help: copies that move, snapshots, nodes that may come back.
+
+use insight::diagnosis::Class;
+use record::observation::{Lack, Move, Observation, Snapshot, WaitingCopy};
+
+use super::{judge, looks, only};
+use crate::common::{case, settings};
+
+const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+const OF_INDEX: &str = "index.routing.allocation.require._name";
+
+fn at_rest(s: u64, change: impl Fn(&mut Observation)) -> Observation {
+    let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+    change(&mut look);
+    look
+}
+
+/// What is said of two copies that leave node a, and changes to each look.
+#[track_caller]
+fn moves(change: impl Fn(&mut Observation)) -> String {
+    let one = |shard: u32| Move {
+        index: "logs".into(),
+        shard,
+        from: "a".into(),
+        to: "b".into(),
+        ..Move::default()
+    };
+    let diagnosis = judge(&looks(|s| {
+        at_rest(s, |look| {
+            look.moves = [one(0), one(3)].into();
+            change(look);
+        })
+    }));
+    assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
+    let [sentence] = &diagnosis.healthy[..] else { panic!("{diagnosis:?}") };
+    assert!(diagnosis.headline.contains(sentence), "{}", diagnosis.headline);
+    assert!(sentence.starts_with("2 copies move from a (logs[0] to b, logs[3] to b): "));
+    sentence.clone()
+}
+
+#[test]
+fn copies_that_move_say_from_where_to_where_and_why() {
+    let by_command = moves(|_| ());
+    assert!(by_command.contains("no API tells which"), "{by_command}");
+    assert!(by_command.contains("cluster_concurrent_rebalance = 2"), "{by_command}");
+    let by_filter = moves(|look| look.settings = settings(&[(EXCLUDE, "x, a*")]));
+    assert!(by_filter.contains(&format!("{EXCLUDE} = x, a* wants it away")), "{by_filter}");
+    assert!(by_filter.contains("node_concurrent_recoveries = 2"), "{by_filter}");
+    let by_another = moves(|look| look.settings = settings(&[(EXCLUDE, "b"), (EXCLUDE, "")]));
+    assert!(by_another.contains("no API tells which"), "{by_another}");
+    let of_index = moves(|look| {
+        let filters = [(OF_INDEX.to_owned(), "b".to_owned())];
+        let one = |one: &Move| Move { filters: filters.clone().into(), ..one.clone() };
+        look.moves = look.moves.iter().map(one).collect();
+    });
+    assert!(of_index.contains(&format!("{OF_INDEX} = b wants it away")), "{of_index}");
+    let full = |available: u64| {
+        moves(|look| {
+            look.nodes[0].disk_total_bytes = Some(1000);
+            look.nodes[0].disk_available_bytes = Some(available);
+        })
+    };
+    assert!(full(80).contains("the disk of a is 92 % full, past"), "{}", full(80));
+    assert!(full(200).contains("no API tells which"), "{}", full(200));
+}
+
+#[test]
+fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
+    let taken = |written_bytes: u64, limit: Option<&str>| {
+        looks(|s| {
+            at_rest(s, |look| {
+                look.snapshots = vec![Snapshot {
+                    name: "nightly".into(),
+                    repository: "backups".into(),
+                    shards_done: Some(1),
+                    shards: Some(4),
+                    nodes: Some(2),
+                    bytes: Some(4_000_000_000),
+                    written_bytes: Some(written_bytes),
+                    time_ms: Some(10_000),
+                    limit: limit.map(str::to_owned),
+                }];
+            })
+        })
+    };
+    // 80 MB/s of two nodes, each of which the default lets write 41.9 MB/s.
+    let finding = only(&taken(800_000_000, None));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "backups"));
+    assert!(finding.sentence.contains("max_snapshot_bytes_per_sec = 40mb lets each of 2 nodes"));
+    assert!(finding.lift.unwrap().action.contains("_snapshot/backups"));
+    assert!((finding.gain.unwrap().factor - 2.0).abs() < 1e-9);
+    for (written, limit) in
+        [(400_000_000, None), (800_000_000, Some("80mb")), (800_000_000, Some("0"))]
+    {
+        let diagnosis = judge(&taken(written, limit));
+        assert!(diagnosis.findings.is_empty(), "{limit:?} {diagnosis:?}");
+    }
+    let said = judge(&taken(400_000_000, None)).healthy.remove(0);
+    let expected = "snapshot nightly to backups goes on, 400 MB of 4.00 GB are in whole files there, 1 of 4 shards done, the rest takes 43.0 s at max_snapshot_bytes_per_sec = 40mb on each of 2 nodes";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn copies_that_wait_for_their_node_say_what_they_lack() {
+    let said = |lacks: &[Lack]| {
+        let copy = |(shard, lacks): (usize, &Lack)| WaitingCopy {
+            index: "w".into(),
+            shard: shard as u32,
+            state: "UNASSIGNED".into(),
+            can_allocate: Some("allocation_delayed".into()),
+            delay_ms: Some(60_000),
+            delay_left_ms: Some(42_300),
+            lacks: Some(*lacks),
+            ..WaitingCopy::default()
+        };
+        let copies: Vec<WaitingCopy> = lacks.iter().enumerate().map(copy).collect();
+        let looks = looks(|s| at_rest(s, |look| look.waiting = copies.clone().into()));
+        judge(&looks).healthy.remove(0)
+    };
+    let by_ops = said(&[Lack::Operations(700), Lack::Operations(50)]);
+    assert!(by_ops.contains("delayed_timeout = 60.0 s): 43.0 s left"), "{by_ops}");
+    assert!(by_ops.contains("once it is back, 750 operations bring"), "{by_ops}");
+    assert!(by_ops.contains("where it needs longer, PUT _all/_settings"), "{by_ops}");
+    let by_files = said(&[Lack::Files]);
+    assert!(by_files.contains("no primary keeps operations for it"), "{by_files}");
+    assert!(!by_files.contains("where it needs longer"), "{by_files}");
+    let both = said(&[Lack::Operations(7), Lack::Files]);
+    assert!(both.contains("7 operations bring 1 of 2 copies up to date"), "{both}");
+}
