@@ -18,6 +18,11 @@ pub(crate) const NO_WORDS: &str = "\0\0\0\0\0\0\0\0";
 
 /// Lucene's `StandardAnalyzer.DEFAULT_MAX_TOKEN_LENGTH`.
 const MAX_WORD_CHARS: usize = 255;
+const MAX_WORD_BYTES: usize = 4 * MAX_WORD_CHARS;
+/// So much of a text is looked at for the next word, and more where that does not show its end.
+const WINDOW_BYTES: usize = 2048;
+/// What follows a word decides whether it goes on: so much of it is seen then.
+const AHEAD_BYTES: usize = 64;
 
 /// The standard analyzer.
 #[derive(Clone, Debug, Default)]
@@ -69,19 +74,32 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     {
         start += 1;
     }
-    let plain = bytes[start..].iter().take_while(|byte| is_plain(**byte)).count();
+    // Of a longer word the first piece is taken, and the rest is looked at again: never all of it for each piece.
+    let run = bytes[start..].iter().take(MAX_WORD_CHARS + 1);
+    let plain = run.take_while(|byte| is_plain(**byte)).count();
     let end = start + plain;
     // A run of letters and digits that ends at a space, or at the end of the text, is a word whatever the rules.
-    if plain > 0
-        && (end == bytes.len()
-            || matches!(bytes[end], b' ' | b'\n' | b'\t' | b'-' | b'/' | b'(' | b')'))
-    {
+    let ends = || {
+        end == bytes.len() || matches!(bytes[end], b' ' | b'\n' | b'\t' | b'-' | b'/' | b'(' | b')')
+    };
+    if plain > MAX_WORD_CHARS || plain > 0 && ends() {
         return Some((start, end));
     }
-    let found = text[start..]
-        .split_word_bound_indices()
-        .find(|(_, part)| part.chars().any(char::is_alphanumeric));
-    found.map(|(offset, part)| (start + offset, start + offset + part.len()))
+    let mut window = WINDOW_BYTES;
+    loop {
+        let rest = &text[start..];
+        let looked_at = &rest[..rest.floor_char_boundary(window)];
+        let found = looked_at
+            .split_word_bound_indices()
+            .find(|(_, part)| part.chars().any(char::is_alphanumeric));
+        let is_sure = |(offset, part): &(usize, &str)| {
+            offset + part.len() + AHEAD_BYTES <= looked_at.len() || part.len() > MAX_WORD_BYTES
+        };
+        if looked_at.len() == rest.len() || found.as_ref().is_some_and(is_sure) {
+            return found.map(|(offset, part)| (start + offset, start + offset + part.len()));
+        }
+        window *= 2;
+    }
 }
 
 impl TokenStream for Words<'_> {
@@ -162,6 +180,22 @@ mod tests {
     }
 
     #[test]
+    fn every_byte_of_a_long_text_is_looked_at_a_few_times_only() {
+        // All of the rest for each piece would be 10^11 bytes.
+        let parts = [("a", 15_687), ("é", 15_687), ("a'", 31_250), ("_", 0), ("漢", 4_000_000)];
+        for (part, pieces) in parts {
+            let text = part.repeat(4_000_000);
+            let mut analyzer = StandardAnalyzer::default();
+            let mut stream = analyzer.token_stream(&text);
+            let mut found = 0;
+            while stream.advance() {
+                found += 1;
+            }
+            assert_eq!(found, pieces, "{part}");
+        }
+    }
+
+    #[test]
     fn a_text_without_words_may_have_a_mark() {
         let mut analyzer = StandardAnalyzer::marked();
         for (text, expected) in [("", NO_WORDS), ("...", NO_WORDS), ("a. B", "a b")] {
@@ -180,6 +214,16 @@ mod tests {
             let ours = words(&text);
             // An underscore alone is no word to the rules of unicode_words either.
             prop_assert_eq!(ours, plain, "{}", text);
+        }
+
+        /// And so do long texts, of which a part is looked at.
+        #[test]
+        fn the_window_changes_nothing(parts in proptest::collection::vec("([a-c]{0,90}|[_.,' ]{0,90}|[éè.]{0,90}|漢{0,3})", 0..80)) {
+            let text = parts.concat();
+            let short = |word: &&str| word.chars().count() <= MAX_WORD_CHARS;
+            prop_assume!(text.unicode_words().all(|word| short(&word)));
+            let plain: Vec<String> = text.unicode_words().map(str::to_lowercase).collect();
+            prop_assert_eq!(words(&text), plain);
         }
     }
 }
