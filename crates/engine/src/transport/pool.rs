@@ -14,6 +14,7 @@ use super::Failure;
 use super::envelope::Envelope;
 use super::message::{Request, Response};
 use super::network_partition::NetworkPartition;
+use super::round::{Round, at_once};
 
 /// What a connection is for, so that bulk does not delay what is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,13 +85,40 @@ impl From<CallError> for Failure {
     }
 }
 
-type Waiting = RefCell<BTreeMap<u64, oneshot::Sender<Result<Response, CallError>>>>;
+/// What a call gave.
+pub(super) type Answer = Result<Response, CallError>;
 
-struct Channel {
-    sender: Sender<Envelope>,
+/// Who waits for an answer.
+pub(super) enum Waiter {
+    Caller(oneshot::Sender<Answer>),
+    OneOfMany(Rc<Round>, usize),
+}
+
+impl Waiter {
+    fn give(self, answer: Answer) {
+        match self {
+            // Who asked may have gone meanwhile.
+            Waiter::Caller(caller) => drop(caller.send(answer)),
+            Waiter::OneOfMany(round, at) => round.answered(at, answer),
+        }
+    }
+}
+
+type Waiting = RefCell<BTreeMap<u64, Waiter>>;
+
+pub(super) struct Channel {
+    pub(super) sender: Sender<Envelope>,
     waiting: Rc<Waiting>,
     open: Rc<Cell<bool>>,
     _reader: Task<()>,
+}
+
+impl Channel {
+    /// Has the answer to a request given to `waiter`, until what it returns is dropped.
+    pub(super) fn wait(&self, id: u64, waiter: Waiter) -> (u64, Forget) {
+        self.waiting.borrow_mut().insert(id, waiter);
+        (id, Forget { waiting: self.waiting.clone(), id })
+    }
 }
 
 /// Connections to other nodes, made when they are first needed.
@@ -105,7 +133,7 @@ struct Inner {
     env: Env,
     partition: NetworkPartition,
     next_id: Cell<u64>,
-    channels: RefCell<BTreeMap<(String, Class), Slot>>,
+    channels: RefCell<BTreeMap<String, BTreeMap<Class, Slot>>>,
 }
 
 impl Pool {
@@ -135,7 +163,27 @@ impl Pool {
         }
     }
 
-    async fn call_without_limit(
+    pub(super) fn env(&self) -> &Env {
+        &self.inner.env
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.inner.next_id.set(self.inner.next_id.get() + 1);
+        self.inner.next_id.get()
+    }
+
+    /// A connection that is open.
+    pub(super) fn open_channel(&self, address: &str, class: Class) -> Option<Rc<Channel>> {
+        let slot = self.slot(address, class)?;
+        let channel = slot.try_lock().ok()?;
+        channel.as_ref().filter(|channel| channel.open.get()).cloned()
+    }
+
+    fn slot(&self, address: &str, class: Class) -> Option<Slot> {
+        self.inner.channels.borrow().get(address)?.get(&class).cloned()
+    }
+
+    pub(super) async fn call_without_limit(
         &self,
         address: &str,
         class: Class,
@@ -143,11 +191,8 @@ impl Pool {
     ) -> Result<Response, CallError> {
         let broken = |reason: String| CallError::Broken { address: address.to_owned(), reason };
         let channel = self.channel(address, class).await?;
-        let id = self.inner.next_id.get() + 1;
-        self.inner.next_id.set(id);
         let (answer, answered) = oneshot::channel();
-        channel.waiting.borrow_mut().insert(id, answer);
-        let forget = Forget { waiting: channel.waiting.clone(), id };
+        let (id, forget) = channel.wait(self.next_id(), Waiter::Caller(answer));
         self.inner.partition.passes().await;
         let sent = channel.sender.send(Envelope::Request(id, request)).await;
         if let Err(error) = sent {
@@ -160,8 +205,10 @@ impl Pool {
     }
 
     async fn channel(&self, address: &str, class: Class) -> Result<Rc<Channel>, CallError> {
-        let key = (address.to_owned(), class);
-        let slot = self.inner.channels.borrow_mut().entry(key).or_default().clone();
+        let slot = self.slot(address, class).unwrap_or_else(|| {
+            let mut channels = self.inner.channels.borrow_mut();
+            channels.entry(address.to_owned()).or_default().entry(class).or_default().clone()
+        });
         let mut slot = slot.lock().await;
         if let Some(channel) = slot.as_ref().filter(|channel| channel.open.get()) {
             return Ok(channel.clone());
@@ -185,8 +232,7 @@ impl Pool {
 
     /// Closes a connection, unless somebody waits for an answer on it.
     pub(crate) fn close_unused(&self, address: &str, class: Class) {
-        let slot = self.inner.channels.borrow().get(&(address.to_owned(), class)).cloned();
-        let Some(slot) = slot else { return };
+        let Some(slot) = self.slot(address, class) else { return };
         // Whoever holds it connects just now.
         let Ok(mut channel) = slot.try_lock() else { return };
         if channel.as_ref().is_some_and(|channel| channel.waiting.borrow().is_empty()) {
@@ -202,7 +248,7 @@ impl Pool {
 }
 
 /// Forgets a request when its caller is gone.
-struct Forget {
+pub(super) struct Forget {
     waiting: Rc<Waiting>,
     id: u64,
 }
@@ -228,8 +274,7 @@ async fn read_answers(
             Ok(Some(Envelope::Response(id, answer))) => {
                 let waiter = waiting.borrow_mut().remove(&id);
                 if let Some(waiter) = waiter {
-                    // Who asked may have gone meanwhile.
-                    let _ = waiter.send(answer.map_err(CallError::Failed));
+                    waiter.give(answer.map_err(CallError::Failed));
                 }
             }
             Ok(Some(Envelope::Request(..))) => break "it asked where it should answer".to_owned(),
@@ -240,8 +285,7 @@ async fn read_answers(
     open.set(false);
     let left = std::mem::take(&mut *waiting.borrow_mut());
     for waiter in left.into_values() {
-        let error = CallError::Broken { address: address.clone(), reason: reason.clone() };
-        let _ = waiter.send(Err(error));
+        waiter.give(Err(CallError::Broken { address: address.clone(), reason: reason.clone() }));
     }
 }
 
@@ -257,16 +301,28 @@ impl From<Response> for Reply {
     }
 }
 
-/// Serves connections until the task is ended. Each question runs in a task of its own; those of a
+/// What a node does with the questions of others.
+pub(crate) struct Handlers<Now, Later> {
+    /// Answers what needs no time; none where the other does it.
+    pub(crate) at_once: Now,
+    /// Answers anything.
+    pub(crate) in_time: Later,
+}
+
+/// Serves connections until the task is ended. Each question that takes time runs in a task of its own; those of a
 /// connection that closes are ended.
 pub(crate) async fn serve<F>(
     env: Env,
     partition: NetworkPartition,
     mut listener: Listener<Envelope>,
-    handle: impl Fn(Request) -> F + Clone + 'static,
+    handlers: Handlers<
+        impl Fn(&Request) -> Option<Response> + 'static,
+        impl Fn(Request) -> F + 'static,
+    >,
 ) where
     F: Future<Output = Result<Reply, Failure>> + 'static,
 {
+    let handlers = Rc::new(handlers);
     let mut connections: Vec<Task<()>> = Vec::new();
     loop {
         let Ok(connection) = listener.accept().await else {
@@ -275,7 +331,8 @@ pub(crate) async fn serve<F>(
             continue;
         };
         connections.retain(|task| !task.is_finished());
-        let serving = serve_connection(env.clone(), partition.clone(), connection, handle.clone());
+        let serving =
+            serve_connection(env.clone(), partition.clone(), connection, handlers.clone());
         connections.push(env.spawn("serves a connection", serving));
     }
 }
@@ -284,7 +341,7 @@ async fn serve_connection<F>(
     env: Env,
     partition: NetworkPartition,
     connection: Connection<Envelope>,
-    handle: impl Fn(Request) -> F + 'static,
+    handlers: Rc<Handlers<impl Fn(&Request) -> Option<Response>, impl Fn(Request) -> F>>,
 ) where
     F: Future<Output = Result<Reply, Failure>> + 'static,
 {
@@ -293,7 +350,15 @@ async fn serve_connection<F>(
     let mut sweep_at = 64;
     while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
         partition.passes().await;
-        let (work, sender, partition) = (handle(request), sender.clone(), partition.clone());
+        if let Some(response) = (handlers.at_once)(&request) {
+            let answer = Envelope::Response(id, Ok(response));
+            // One that has no room for it is asked to wait below.
+            if at_once(sender.send(answer)).is_some() {
+                continue;
+            }
+        }
+        let work = (handlers.in_time)(request);
+        let (sender, partition) = (sender.clone(), partition.clone());
         let task = env.spawn("answers a question", async move {
             let (answer, hold) = match work.await {
                 Ok(reply) => (Ok(reply.response), reply.hold),
