@@ -86,12 +86,12 @@ impl From<CallError> for Failure {
 }
 
 /// What a call gave.
-pub(super) type Answer = Result<Response, CallError>;
+type Answer = Result<Response, CallError>;
 
 /// Who waits for an answer.
-pub(super) enum Waiter {
+enum Waiter {
     Caller(oneshot::Sender<Answer>),
-    OneOfMany(Rc<Round>, usize),
+    OneOfMany(Rc<Round<Answer>>, usize),
 }
 
 impl Waiter {
@@ -106,8 +106,8 @@ impl Waiter {
 
 type Waiting = RefCell<BTreeMap<u64, Waiter>>;
 
-pub(super) struct Channel {
-    pub(super) sender: Sender<Envelope>,
+struct Channel {
+    sender: Sender<Envelope>,
     waiting: Rc<Waiting>,
     open: Rc<Cell<bool>>,
     _reader: Task<()>,
@@ -115,7 +115,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Has the answer to a request given to `waiter`, until what it returns is dropped.
-    pub(super) fn wait(&self, id: u64, waiter: Waiter) -> (u64, Forget) {
+    fn wait(&self, id: u64, waiter: Waiter) -> (u64, Forget) {
         self.waiting.borrow_mut().insert(id, waiter);
         (id, Forget { waiting: self.waiting.clone(), id })
     }
@@ -163,17 +163,62 @@ impl Pool {
         }
     }
 
-    pub(super) fn env(&self) -> &Env {
-        &self.inner.env
+    /// Asks all of these the same, and waits for the answers, no longer than `limit`. Answers are in the order of the
+    /// addresses.
+    pub(crate) async fn call_each(
+        &self,
+        addresses: &[String],
+        class: Class,
+        request: &Request,
+        limit: Duration,
+    ) -> Vec<Answer> {
+        let round = Round::of(addresses.len());
+        let (mut asked, mut connecting) = (Vec::new(), Vec::new());
+        for (at, address) in addresses.iter().enumerate() {
+            match self.ask_at_once(address, class, request, (&round, at)) {
+                Some(forget) => asked.push(forget),
+                None => {
+                    let (pool, round) = (self.clone(), round.clone());
+                    let (address, request) = (address.clone(), request.clone());
+                    connecting.push(self.inner.env.spawn("asks one of many", async move {
+                        let answer = pool.call_without_limit(&address, class, request).await;
+                        round.answered(at, answer);
+                    }));
+                }
+            }
+        }
+        // What is missing then is told below.
+        let _ = self.inner.env.timeout(limit, round.completed()).await;
+        drop((asked, connecting));
+        let answers = round.take();
+        let late = |address: &String| CallError::Timeout { address: address.clone(), limit };
+        let with_address = answers.into_iter().zip(addresses);
+        with_address.map(|(answer, address)| answer.unwrap_or_else(|| Err(late(address)))).collect()
     }
 
-    pub(super) fn next_id(&self) -> u64 {
+    /// Asks over a connection that is open and has room; none where there is no such connection.
+    fn ask_at_once(
+        &self,
+        address: &str,
+        class: Class,
+        request: &Request,
+        (round, at): (&Rc<Round<Answer>>, usize),
+    ) -> Option<Forget> {
+        at_once(self.inner.partition.passes())?;
+        let channel = self.open_channel(address, class)?;
+        let (id, forget) = channel.wait(self.next_id(), Waiter::OneOfMany(round.clone(), at));
+        // Where it fails, the slow way finds out why.
+        let sent = at_once(channel.sender.send(Envelope::Request(id, request.clone())))?;
+        sent.is_ok().then_some(forget)
+    }
+
+    fn next_id(&self) -> u64 {
         self.inner.next_id.set(self.inner.next_id.get() + 1);
         self.inner.next_id.get()
     }
 
     /// A connection that is open.
-    pub(super) fn open_channel(&self, address: &str, class: Class) -> Option<Rc<Channel>> {
+    fn open_channel(&self, address: &str, class: Class) -> Option<Rc<Channel>> {
         let slot = self.slot(address, class)?;
         let channel = slot.try_lock().ok()?;
         channel.as_ref().filter(|channel| channel.open.get()).cloned()
@@ -183,7 +228,7 @@ impl Pool {
         self.inner.channels.borrow().get(address)?.get(&class).cloned()
     }
 
-    pub(super) async fn call_without_limit(
+    async fn call_without_limit(
         &self,
         address: &str,
         class: Class,
@@ -248,7 +293,7 @@ impl Pool {
 }
 
 /// Forgets a request when its caller is gone.
-pub(super) struct Forget {
+struct Forget {
     waiting: Rc<Waiting>,
     id: u64,
 }
