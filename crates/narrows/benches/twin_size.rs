@@ -23,7 +23,7 @@ const TABLE: Table = Table {
     name: "size",
     columns: &[
         "nodes x shards",
-        "copies made",
+        "copied, GB",
         "green after, virtual s",
         "wall s",
         "core s",
@@ -98,11 +98,12 @@ fn ask(size: &str, nodes: usize, shards: usize) -> Vec<String> {
     let wall_s = began.elapsed().as_secs_f64();
     let output = child.wait_with_output().expect("it has ended");
     let found: Value = serde_json::from_slice(&output.stdout).expect("an answer");
-    let answer = &found["answers"][0];
+    let row = &found["rows"][0];
+    let number = |name: &str| row[name].as_f64().unwrap_or(f64::NAN);
     vec![
         size.to_owned(),
-        answer["copies"].to_string(),
-        format!("{:.1}", answer["green_s"].as_f64().unwrap_or(f64::NAN)),
+        format!("{:.0}", number("bytes") / 1e9),
+        format!("{:.1}", number("seconds")),
         format!("{wall_s:.1}"),
         format!("{core_s:.1}"),
         peak_mb.to_string(),
