@@ -67,7 +67,7 @@ fn main() {
         let merged = shard.flush().await.expect("flushed");
         assert_eq!(shard.digest().await.expect("read"), digest);
         println!("{:?}", shard.stats());
-        for file in &merged.files {
+        for file in merged.files.iter() {
             let each = file.len as f64 / documents as f64;
             println!("{:>60} {:>12} bytes, {each:6.2} a document", file.name, file.len);
         }

@@ -1,10 +1,8 @@
 //! A chunk of a segment file as it is sent: bytes, or in the virtual world their number.
 
-use std::rc::Rc;
-
 use bytes::Bytes;
 
-use crate::virtual_files::FileContent;
+use crate::virtual_files::SegmentList;
 
 /// What [`crate::Snapshot::read_chunk`] returns and [`crate::Incoming::write_chunk`] takes.
 #[derive(Clone, Debug)]
@@ -15,10 +13,13 @@ pub enum Chunk {
     Synthetic(SyntheticChunk),
 }
 
-/// A range of a virtual file, with a reference to what the whole file holds.
+/// A range of a virtual file, with what the whole file holds.
 #[derive(Clone, Debug)]
 pub struct SyntheticChunk {
-    pub(crate) content: Rc<FileContent>,
+    /// The hash that reading all of the file would give.
+    pub(crate) xxh3: u64,
+    /// Of the list of segments alone: what it says.
+    pub(crate) segments: Option<SegmentList>,
     pub(crate) offset: u64,
     pub(crate) len: u64,
     pub(crate) damaged: bool,
@@ -40,7 +41,7 @@ impl Chunk {
             Chunk::Bytes(bytes) => crc32c::crc32c(bytes),
             Chunk::Synthetic(chunk) => {
                 let mut identity = [0; 25];
-                identity[..8].copy_from_slice(&chunk.content.xxh3().to_le_bytes());
+                identity[..8].copy_from_slice(&chunk.xxh3.to_le_bytes());
                 identity[8..16].copy_from_slice(&chunk.offset.to_le_bytes());
                 identity[16..24].copy_from_slice(&chunk.len.to_le_bytes());
                 identity[24] = u8::from(chunk.damaged);

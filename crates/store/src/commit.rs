@@ -1,6 +1,7 @@
 //! A commit: the files of one moment and what of the history they hold.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ pub(crate) const FORMAT_WITHOUT_LOG_CHECKPOINT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMeta {
     /// Name, without a directory.
-    pub name: String,
+    pub name: Arc<str>,
     /// Length in bytes.
     pub len: u64,
     /// XXH3 (64 bits) of the whole file.
@@ -25,8 +26,8 @@ pub struct FileMeta {
 pub struct Commit {
     /// Number of the commit, increasing within a copy.
     pub generation: u64,
-    /// Every file, by name.
-    pub files: Vec<FileMeta>,
+    /// Every file, in the order of their names. Shared by all who hold the commit.
+    pub files: Arc<[FileMeta]>,
     /// Highest sequence number in the files; none if there is none.
     pub max_seq_no: Option<u64>,
     /// Everything up to here is in the files; none if operation 0 is missing.

@@ -51,7 +51,7 @@ impl Incoming {
     /// was closed; then it fails with [`Error::InUse`].
     pub async fn begin(env: &Env, dir: &Path, commit: Commit) -> Result<Incoming> {
         if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {
-            return Err(Error::UnsafeName { name: file.name.clone() });
+            return Err(Error::UnsafeName { name: file.name.to_string() });
         }
         let begin = async || match env.virtual_disk() {
             Some(disk) => {
@@ -123,7 +123,7 @@ impl Incoming {
         if let Some(file) = missing {
             let meta = &self.inner.commit.files[file];
             let have = either!(self, storage => storage.have(file));
-            return Err(Error::Incomplete { file: meta.name.clone(), have, len: meta.len });
+            return Err(Error::Incomplete { file: meta.name.to_string(), have, len: meta.len });
         }
         either!(self, storage => storage.install(&self.inner.commit).await)?;
         let inner = &self.inner;

@@ -72,6 +72,6 @@ impl Snapshot {
         if found == meta.xxh3 {
             return Ok(());
         }
-        Err(Error::SourceDamaged { file: meta.name.clone(), expected: meta.xxh3, found })
+        Err(Error::SourceDamaged { file: meta.name.to_string(), expected: meta.xxh3, found })
     }
 }

@@ -1,58 +1,59 @@
 //! Segment files of the virtual world: sizes and hashes, no bytes.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::commit::FileMeta;
 use crate::operation::GENERATED_ID_BYTES;
 
 /// The list of segments of a commit, as the index library names it.
 pub(crate) const META: &str = "meta.json";
 
-/// A file of the virtual world.
-#[derive(Debug)]
-pub(crate) struct FileContent {
-    pub(crate) len: u64,
-    pub(crate) xxh3: u64,
-    pub(crate) damaged: Cell<bool>,
-    /// Of [`META`] alone: what the commit holds.
-    pub(crate) segments: Option<Rc<Vec<SegmentState>>>,
+/// What a commit holds: the content of its [`META`].
+pub(crate) type SegmentList = Rc<[SegmentState]>;
+
+/// A file whose content follows from its name.
+pub(crate) fn named(name: &str, len: u64) -> FileMeta {
+    FileMeta { name: name.into(), len, xxh3: xxh3_64(format!("{name} {len}").as_bytes()) }
 }
 
-impl FileContent {
-    /// A file whose content follows from its name.
-    pub(crate) fn named(name: &str, len: u64) -> Self {
-        let xxh3 = xxh3_64(format!("{name} {len}").as_bytes());
-        FileContent { len, xxh3, damaged: Cell::new(false), segments: None }
+/// [`META`] of a commit of this generation.
+pub(crate) fn meta(generation: u64, segments: &[SegmentState]) -> FileMeta {
+    let mut text = format!("{META} {generation}");
+    for state in segments {
+        text.push_str(&format!(" {} {}", state.segment.name, state.deleted.len()));
     }
+    // About what the real file takes: the schema, and a line a segment.
+    let len = 900 + 120 * segments.len() as u64;
+    FileMeta { name: META.into(), len, xxh3: xxh3_64(text.as_bytes()) }
+}
 
-    pub(crate) fn meta(generation: u64, segments: Vec<SegmentState>) -> Self {
-        let mut text = format!("{META} {generation}");
-        for state in &segments {
-            text.push_str(&format!(" {} {}", state.segment.name, state.deleted.len()));
+/// Names of the files of one disk's copy that are damaged.
+#[derive(Debug, Default)]
+pub(crate) struct Damaged(RefCell<BTreeSet<Arc<str>>>);
+
+impl Damaged {
+    /// Damages a file, or mends it if it was damaged.
+    pub(crate) fn toggle(&self, name: &str) {
+        let mut names = self.0.borrow_mut();
+        if !names.remove(name) {
+            names.insert(name.into());
         }
-        let xxh3 = xxh3_64(text.as_bytes());
-        // About what the real file takes: the schema, and a line a segment.
-        let len = 900 + 120 * segments.len() as u64;
-        FileContent { len, xxh3, damaged: Cell::new(false), segments: Some(Rc::new(segments)) }
     }
 
-    /// A copy on another disk: sound now, and damaged by itself if ever.
-    pub(crate) fn copied(&self) -> Rc<Self> {
-        Rc::new(FileContent {
-            len: self.len,
-            xxh3: self.xxh3,
-            damaged: Cell::new(false),
-            segments: self.segments.clone(),
-        })
+    /// This file, or any if none is named, was written anew.
+    pub(crate) fn forget(&self, name: Option<&str>) {
+        let mut names = self.0.borrow_mut();
+        names.retain(|known| name.is_some_and(|name| **known != *name));
     }
 
-    /// The hash that reading the file now would give.
-    pub(crate) fn xxh3(&self) -> u64 {
-        if self.damaged.get() { !self.xxh3 } else { self.xxh3 }
+    /// The hash that reading a file now would give.
+    pub(crate) fn xxh3(&self, file: &FileMeta) -> u64 {
+        if self.0.borrow().contains(&file.name) { !file.xxh3 } else { file.xxh3 }
     }
 }
 
@@ -89,8 +90,9 @@ pub(crate) struct Segment {
     pub(crate) documents: Vec<(Arc<str>, Document)>,
     pub(crate) bulk: Bulk,
     pub(crate) source_bytes: u64,
-    /// Names and lengths of its files.
-    pub(crate) files: Vec<(String, u64)>,
+    id_bytes: u64,
+    /// Of its files.
+    bytes: u64,
 }
 
 /// A segment and which of its documents are gone.
@@ -143,8 +145,14 @@ impl Segment {
         let ids = documents.iter().map(|(id, _)| id.len() as u64).sum::<u64>();
         let source_bytes = sources + bulk.source_bytes;
         let id_bytes = ids + bulk.documents * GENERATED_ID_BYTES;
-        let files = files(&name, count, source_bytes, id_bytes);
-        Segment { name, documents, bulk, source_bytes, files }
+        let bytes = files(&name, count, source_bytes, id_bytes).iter().map(|(_, len)| len).sum();
+        Segment { name, documents, bulk, source_bytes, id_bytes, bytes }
+    }
+
+    /// Names and lengths of its files. Worked out when they are asked for: of a large cluster, the names of all files
+    /// would be most of what there is to remember.
+    pub(crate) fn files(&self) -> Vec<(String, u64)> {
+        files(&self.name, self.count(), self.source_bytes, self.id_bytes)
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<&(Arc<str>, Document)> {
@@ -158,7 +166,7 @@ impl Segment {
 
     /// Bytes of its files.
     pub(crate) fn bytes(&self) -> u64 {
-        self.files.iter().map(|(_, len)| len).sum()
+        self.bytes
     }
 }
 

@@ -12,6 +12,10 @@ use crate::http::{Answer, RestClient, is_idempotent};
 use crate::topology::NodeHandle;
 use crate::{Asker, Error};
 
+/// So many nodes are asked in turn: whoever is asked has connections to all others from then on, so that all of a
+/// thousand would have a million.
+const IN_TURN: usize = 8;
+
 /// What runs a node.
 pub(crate) trait RunningNode: Sized {
     /// Ends it in order, and waits for that.
@@ -135,7 +139,7 @@ impl<P, C> Nodes<P, C> {
         }
     }
 
-    /// Asks the next node in turn; the others where it does not answer.
+    /// Asks the next of the first nodes in turn; the others where it does not answer.
     pub(crate) async fn ask(
         &self,
         cluster: &str,
@@ -144,11 +148,12 @@ impl<P, C> Nodes<P, C> {
         body: Bytes,
     ) -> Result<Answer, Error> {
         let nodes = self.running(cluster);
-        let first = self.next.get();
-        self.next.set(first.wrapping_add(1));
+        let turn = self.next.get();
+        self.next.set(turn.wrapping_add(1));
+        let first = turn % nodes.len().clamp(1, IN_TURN);
         let mut failure = Error::NoNode { cluster: cluster.to_owned() };
         for n in 0..nodes.len() {
-            let node = &nodes[first.wrapping_add(n) % nodes.len()];
+            let node = &nodes[(first + n) % nodes.len()];
             match self.client.send(&node.http, method, path, body.clone()).await {
                 Err(error @ Error::Connection { .. }) => failure = error,
                 // Another node may be asked the same only if doing it twice does no harm: a bulk request

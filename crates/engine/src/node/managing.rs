@@ -128,24 +128,18 @@ pub(super) async fn watch_nodes(node: Node) {
         core.env.sleep(core.settings().follower_check_interval()).await;
         let (state, version) = (manager.state(), manager.published.get());
         let others = state.present_nodes().filter(|other| other.name != core.name());
-        let checks: Vec<_> = others
-            .map(|other| {
-                let (from, address) = (core.clone(), other.transport_address.clone());
-                let check = core.env.spawn("checks a node", async move {
-                    let request = Request::FollowerCheck(version);
-                    from.pool.call(&address, Class::Control, request, CHECK_TIMEOUT).await
-                });
-                (other.name.clone(), check)
-            })
-            .collect();
+        let (names, addresses): (Vec<&String>, Vec<String>) =
+            others.map(|other| (&other.name, other.transport_address.clone())).unzip();
+        let check = Request::FollowerCheck(version);
+        let checks = core.pool.call_each(&addresses, Class::Control, &check, CHECK_TIMEOUT).await;
         let mut gone = Vec::new();
-        for (name, check) in checks {
-            let is_gone = match check.await {
-                Ok(Ok(Response::Done)) => {
-                    lost.remove(&name);
+        for (name, check) in names.into_iter().zip(checks) {
+            let is_gone = match check {
+                Ok(Response::Done) => {
+                    lost.remove(name);
                     false
                 }
-                Ok(Err(CallError::Broken { .. })) => true,
+                Err(CallError::Broken { .. }) => true,
                 _ => {
                     let count = lost.entry(name.clone()).or_default();
                     *count += 1;
@@ -153,8 +147,8 @@ pub(super) async fn watch_nodes(node: Node) {
                 }
             };
             if is_gone {
-                lost.remove(&name);
-                gone.push(Event::NodeLeft { node: name });
+                lost.remove(name);
+                gone.push(Event::NodeLeft { node: name.clone() });
             }
         }
         let waits =

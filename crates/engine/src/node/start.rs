@@ -45,12 +45,17 @@ impl Node {
         let rotation_seed = config.rotation_seed.unwrap_or_else(|| env.random_u64());
         let core = Core::new(env, config, row, disk, state);
         let node = Node::of_parts(core, manager, rotation_seed);
-        let (core, handler) = (node.core().clone(), node.clone());
+        let core = node.core().clone();
         let partition = core.pool.partition().clone();
-        let serving = transport::serve(env.clone(), partition, transport, move |request| {
-            let node = handler.clone();
-            async move { dispatch::handle(&node, request).await }
-        });
+        let (now, later) = (node.clone(), node.clone());
+        let handlers = transport::Handlers {
+            at_once: move |request: &_| dispatch::at_once(&now, request),
+            in_time: move |request| {
+                let node = later.clone();
+                async move { dispatch::handle(&node, request).await }
+            },
+        };
+        let serving = transport::serve(env.clone(), partition, transport, handlers);
         core.keep("transport", serving);
         serve(&node);
         core.keep("reconciles", reconcile::run(node.clone()));

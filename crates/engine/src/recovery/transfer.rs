@@ -189,9 +189,9 @@ fn list_files(progress: &Progress, commit: &Commit, spans: &[FileSpan]) {
         .iter()
         .zip(spans)
         .map(|(file, span)| {
-            let reused = before.get(&file.name).copied().unwrap_or(span.have).min(span.have);
+            let reused = before.get(&*file.name).copied().unwrap_or(span.have).min(span.have);
             let recovered = span.have - reused;
-            FileProgress { name: file.name.clone(), len: file.len, reused, recovered }
+            FileProgress { name: file.name.to_string(), len: file.len, reused, recovered }
         })
         .collect();
 }

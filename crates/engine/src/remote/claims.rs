@@ -103,7 +103,7 @@ pub(crate) fn session(opened: &SessionOpened) -> Result<(), Failure> {
 
 fn commit(commit: &Commit) -> Result<(), Failure> {
     checkpoints(commit.local_checkpoint, commit.max_seq_no)?;
-    let names: BTreeSet<&str> = commit.files.iter().map(|file| file.name.as_str()).collect();
+    let names: BTreeSet<&str> = commit.files.iter().map(|file| &*file.name).collect();
     if names.len() < commit.files.len() {
         return Err(refused("it lists a file twice".to_owned()));
     }
@@ -179,8 +179,9 @@ mod tests {
         for (checkpoint, max) in [(Some(4), Some(3)), (Some(0), None), (None, Some(u64::MAX))] {
             assert!(checkpoints(checkpoint, max).is_err(), "{checkpoint:?} {max:?}");
         }
-        let file = |name: &str, len| FileMeta { name: name.to_owned(), len, xxh3: 0 };
-        let of = |files| commit(&Commit { files, ..Commit::default() });
+        let file = |name: &str, len| FileMeta { name: name.into(), len, xxh3: 0 };
+        let of =
+            |files: Vec<FileMeta>| commit(&Commit { files: files.into(), ..Commit::default() });
         assert_eq!(of(vec![file("a", 3), file("b", 5)]), Ok(()));
         assert!(why(of(vec![file("a", 3), file("a", 3)])).contains("twice"));
         assert!(why(of(vec![file("a", u64::MAX), file("b", u64::MAX)])).contains("files of"));

@@ -8,7 +8,8 @@
 //! | `words` | the settings that are one word of a few |
 //! | `update` | a change of settings: from JSON, checked against the table, applied to a map |
 //! | `render` | a map of settings as JSON, nested or flat, with the defaults |
-//! | `snapshot` | the typed values that the engine reads |
+//! | `values` | typed values, above the defaults |
+//! | `snapshot` | what the engine reads of them |
 //!
 //! The one rule: a map of settings holds canonical text that was checked, and nothing else.
 
@@ -18,6 +19,7 @@ mod render;
 mod snapshot;
 mod table;
 mod update;
+mod values;
 mod words;
 
 use std::collections::BTreeMap;

@@ -1,18 +1,21 @@
 //! The typed values that the engine reads.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use policy::balancing::Balance;
 
+use super::SettingsMap;
 use super::kind::Typed;
-use super::table::{SettingScope, TABLE, find};
+use super::table::{SettingScope, find};
+use super::values::{
+    TypedValues, count, decimal, duration, flag, names, optional_duration, size, throttle, word,
+};
 use super::words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
     FollowPace, RebalanceEnable, Scheduler, Selection,
 };
-use super::{Setting, SettingsMap};
 
 /// What a filter asks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +66,7 @@ pub struct Remote {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Values {
-    plain: BTreeMap<&'static str, Typed>,
+    plain: TypedValues,
     remotes: BTreeMap<String, Remote>,
     /// Values of attributes, by the names of these.
     forced: BTreeMap<String, Vec<String>>,
@@ -105,7 +108,7 @@ impl Settings {
         }
         remotes.retain(|_, remote| !remote.seeds.is_empty());
         Settings(Arc::new(Values {
-            plain: resolve(SettingScope::Cluster, layers),
+            plain: TypedValues::resolve(SettingScope::Cluster, layers),
             remotes,
             forced,
         }))
@@ -227,7 +230,7 @@ impl Settings {
             let patterns = names(&self.0.plain, name).to_vec();
             Some(NodeFilter { setting: name, kind, attribute, patterns })
         };
-        let filters = self.0.plain.keys().filter_map(|name| of_name(name));
+        let filters = self.0.plain.names_of_settings().filter_map(of_name);
         filters.filter(|filter| !filter.patterns.is_empty()).collect()
     }
 
@@ -371,40 +374,24 @@ impl Settings {
 
 /// The settings of one index at one moment. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexSettings(Arc<BTreeMap<&'static str, Typed>>);
+pub struct IndexSettings(Arc<TypedValues>);
 
 impl IndexSettings {
     /// Each setting from `given`, else its default.
     pub fn resolve(given: &SettingsMap) -> Self {
-        IndexSettings(Arc::new(resolve(SettingScope::Index, &[given])))
+        IndexSettings(Arc::new(TypedValues::resolve(SettingScope::Index, &[given])))
     }
 
     /// `index.priority` of an index with the settings `given`, without the others.
     pub fn priority_of(given: &SettingsMap) -> u32 {
         const NAME: &str = "index.priority";
-        let of = |layers: &[&SettingsMap]| {
-            let setting = find(NAME).expect("it is in the table");
-            count(&BTreeMap::from([(NAME, value(setting, layers))]), NAME)
-        };
-        static DEFAULT: OnceLock<u32> = OnceLock::new();
-        match given.contains_key(NAME) {
-            true => of(&[given]),
-            false => *DEFAULT.get_or_init(|| of(&[])),
-        }
+        count(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
     }
 
     /// `index.unassigned.node_left.delayed_timeout` of an index with the settings `given`, without the others.
     pub fn delayed_timeout_of(given: &SettingsMap) -> Duration {
         const NAME: &str = "index.unassigned.node_left.delayed_timeout";
-        let of = |layers: &[&SettingsMap]| {
-            let setting = find(NAME).expect("it is in the table");
-            duration(&BTreeMap::from([(NAME, value(setting, layers))]), NAME)
-        };
-        static DEFAULT: OnceLock<Duration> = OnceLock::new();
-        match given.contains_key(NAME) {
-            true => of(&[given]),
-            false => *DEFAULT.get_or_init(|| of(&[])),
-        }
+        duration(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
     }
 
     /// `index.routing.allocation.exclude.*`, `include.*` and `require.*` of an index with the settings `given`, without
@@ -475,68 +462,6 @@ impl IndexSettings {
     pub fn translog_flush_threshold_size(&self) -> u64 {
         size(&self.0, "index.translog.flush_threshold_size")
     }
-}
-
-fn resolve(scope: SettingScope, layers: &[&SettingsMap]) -> BTreeMap<&'static str, Typed> {
-    let plain = TABLE.iter().filter(|setting| setting.scope == scope && !setting.is_pattern());
-    plain.map(|setting| (setting.name, value(setting, layers))).collect()
-}
-
-/// A setting's value: from the first layer that has a good one, else its default.
-fn value(setting: &Setting, layers: &[&SettingsMap]) -> Typed {
-    let mut texts = layers.iter().filter_map(|layer| layer.get(setting.name));
-    let given = texts.find_map(|text| setting.kind.read(text).ok());
-    given.unwrap_or_else(|| setting.kind.read(setting.default).expect("defaults are accepted"))
-}
-
-type Plain = BTreeMap<&'static str, Typed>;
-
-fn size(values: &Plain, name: &str) -> u64 {
-    let Some(Typed::Size(bytes)) = values.get(name) else { wrong(name) };
-    *bytes
-}
-
-fn throttle(values: &Plain, name: &str) -> Option<u64> {
-    let Some(Typed::Throttle(rate)) = values.get(name) else { wrong(name) };
-    *rate
-}
-
-fn count(values: &Plain, name: &str) -> u32 {
-    let Some(Typed::Count(count)) = values.get(name) else { wrong(name) };
-    u32::try_from(*count).expect("the table bounds counts below 2^32")
-}
-
-fn decimal(values: &Plain, name: &str) -> f64 {
-    let Some(Typed::Decimal(millionths)) = values.get(name) else { wrong(name) };
-    *millionths as f64 / 1e6
-}
-
-fn flag(values: &Plain, name: &str) -> bool {
-    let Some(Typed::Bool(yes)) = values.get(name) else { wrong(name) };
-    *yes
-}
-
-fn names<'a>(values: &'a Plain, name: &str) -> &'a [String] {
-    let Some(Typed::Names(list)) = values.get(name) else { wrong(name) };
-    list
-}
-
-fn duration(values: &Plain, name: &str) -> Duration {
-    optional_duration(values, name).unwrap_or_else(|| wrong(name))
-}
-
-fn optional_duration(values: &Plain, name: &str) -> Option<Duration> {
-    let Some(Typed::Duration(time)) = values.get(name) else { wrong(name) };
-    *time
-}
-
-fn word<T>(values: &Plain, name: &str, of: impl Fn(&str) -> Option<T>) -> T {
-    let Some(Typed::Word(word)) = values.get(name) else { wrong(name) };
-    of(word).unwrap_or_else(|| wrong(name))
-}
-
-fn wrong(name: &str) -> ! {
-    panic!("the table has no {name} of the kind that the accessor reads")
 }
 
 #[cfg(test)]

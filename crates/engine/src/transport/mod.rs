@@ -8,6 +8,7 @@
 //! | `follow_stats` | how a shard follows, in the field's numbers |
 //! | `operations`, `compress` | operations on their way, packed where that is asked for |
 //! | `envelope`, `pool` | frames and connections |
+//! | `round` | a question that is asked of many at once |
 //! | `network_partition` | what passes between a node and others while it is cut off |
 
 mod compress;
@@ -20,6 +21,7 @@ mod network_partition;
 mod operations;
 mod pool;
 mod recovery;
+mod round;
 mod searching;
 
 pub use compress::{decompress, maybe_compress};
@@ -33,8 +35,8 @@ pub use message::{
 };
 pub use operations::Operations;
 pub use pool::Reply;
-pub(crate) use pool::serve;
 pub use pool::{CallError, Class, Pool};
+pub(crate) use pool::{Handlers, serve};
 pub use recovery::{PrimaryContext, SessionKind, SessionOpened, SourcePhases, WireChunk};
 pub use searching::{
     HeldView, Hit, OpenPointInTime, ScrollPage, SearchOutcome, ShardFailure, ShardSearch,

@@ -14,6 +14,7 @@ use super::Failure;
 use super::envelope::Envelope;
 use super::message::{Request, Response};
 use super::network_partition::NetworkPartition;
+use super::round::{Round, at_once};
 
 /// What a connection is for, so that bulk does not delay what is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,13 +85,40 @@ impl From<CallError> for Failure {
     }
 }
 
-type Waiting = RefCell<BTreeMap<u64, oneshot::Sender<Result<Response, CallError>>>>;
+/// What a call gave.
+type Answer = Result<Response, CallError>;
+
+/// Who waits for an answer.
+enum Waiter {
+    Caller(oneshot::Sender<Answer>),
+    OneOfMany(Rc<Round<Answer>>, usize),
+}
+
+impl Waiter {
+    fn give(self, answer: Answer) {
+        match self {
+            // Who asked may have gone meanwhile.
+            Waiter::Caller(caller) => drop(caller.send(answer)),
+            Waiter::OneOfMany(round, at) => round.answered(at, answer),
+        }
+    }
+}
+
+type Waiting = RefCell<BTreeMap<u64, Waiter>>;
 
 struct Channel {
     sender: Sender<Envelope>,
     waiting: Rc<Waiting>,
     open: Rc<Cell<bool>>,
     _reader: Task<()>,
+}
+
+impl Channel {
+    /// Has the answer to a request given to `waiter`, until what it returns is dropped.
+    fn wait(&self, id: u64, waiter: Waiter) -> (u64, Forget) {
+        self.waiting.borrow_mut().insert(id, waiter);
+        (id, Forget { waiting: self.waiting.clone(), id })
+    }
 }
 
 /// Connections to other nodes, made when they are first needed.
@@ -105,7 +133,7 @@ struct Inner {
     env: Env,
     partition: NetworkPartition,
     next_id: Cell<u64>,
-    channels: RefCell<BTreeMap<(String, Class), Slot>>,
+    channels: RefCell<BTreeMap<String, BTreeMap<Class, Slot>>>,
 }
 
 impl Pool {
@@ -135,6 +163,71 @@ impl Pool {
         }
     }
 
+    /// Asks all of these the same, and waits for the answers, no longer than `limit`. Answers are in the order of the
+    /// addresses.
+    pub(crate) async fn call_each(
+        &self,
+        addresses: &[String],
+        class: Class,
+        request: &Request,
+        limit: Duration,
+    ) -> Vec<Answer> {
+        let round = Round::of(addresses.len());
+        let (mut asked, mut connecting) = (Vec::new(), Vec::new());
+        for (at, address) in addresses.iter().enumerate() {
+            match self.ask_at_once(address, class, request, (&round, at)) {
+                Some(forget) => asked.push(forget),
+                None => {
+                    let (pool, round) = (self.clone(), round.clone());
+                    let (address, request) = (address.clone(), request.clone());
+                    connecting.push(self.inner.env.spawn("asks one of many", async move {
+                        let answer = pool.call_without_limit(&address, class, request).await;
+                        round.answered(at, answer);
+                    }));
+                }
+            }
+        }
+        // What is missing then is told below.
+        let _ = self.inner.env.timeout(limit, round.completed()).await;
+        drop((asked, connecting));
+        let answers = round.take();
+        let late = |address: &String| CallError::Timeout { address: address.clone(), limit };
+        let with_address = answers.into_iter().zip(addresses);
+        with_address.map(|(answer, address)| answer.unwrap_or_else(|| Err(late(address)))).collect()
+    }
+
+    /// Asks over a connection that is open and has room; none where there is no such connection.
+    fn ask_at_once(
+        &self,
+        address: &str,
+        class: Class,
+        request: &Request,
+        (round, at): (&Rc<Round<Answer>>, usize),
+    ) -> Option<Forget> {
+        at_once(self.inner.partition.passes())?;
+        let channel = self.open_channel(address, class)?;
+        let (id, forget) = channel.wait(self.next_id(), Waiter::OneOfMany(round.clone(), at));
+        // Where it fails, the slow way finds out why.
+        let sent = at_once(channel.sender.send(Envelope::Request(id, request.clone())))?;
+        sent.is_ok().then_some(forget)
+    }
+
+    fn next_id(&self) -> u64 {
+        self.inner.next_id.set(self.inner.next_id.get() + 1);
+        self.inner.next_id.get()
+    }
+
+    /// A connection that is open.
+    fn open_channel(&self, address: &str, class: Class) -> Option<Rc<Channel>> {
+        let slot = self.slot(address, class)?;
+        let channel = slot.try_lock().ok()?;
+        channel.as_ref().filter(|channel| channel.open.get()).cloned()
+    }
+
+    fn slot(&self, address: &str, class: Class) -> Option<Slot> {
+        self.inner.channels.borrow().get(address)?.get(&class).cloned()
+    }
+
     async fn call_without_limit(
         &self,
         address: &str,
@@ -143,11 +236,8 @@ impl Pool {
     ) -> Result<Response, CallError> {
         let broken = |reason: String| CallError::Broken { address: address.to_owned(), reason };
         let channel = self.channel(address, class).await?;
-        let id = self.inner.next_id.get() + 1;
-        self.inner.next_id.set(id);
         let (answer, answered) = oneshot::channel();
-        channel.waiting.borrow_mut().insert(id, answer);
-        let forget = Forget { waiting: channel.waiting.clone(), id };
+        let (id, forget) = channel.wait(self.next_id(), Waiter::Caller(answer));
         self.inner.partition.passes().await;
         let sent = channel.sender.send(Envelope::Request(id, request)).await;
         if let Err(error) = sent {
@@ -160,8 +250,10 @@ impl Pool {
     }
 
     async fn channel(&self, address: &str, class: Class) -> Result<Rc<Channel>, CallError> {
-        let key = (address.to_owned(), class);
-        let slot = self.inner.channels.borrow_mut().entry(key).or_default().clone();
+        let slot = self.slot(address, class).unwrap_or_else(|| {
+            let mut channels = self.inner.channels.borrow_mut();
+            channels.entry(address.to_owned()).or_default().entry(class).or_default().clone()
+        });
         let mut slot = slot.lock().await;
         if let Some(channel) = slot.as_ref().filter(|channel| channel.open.get()) {
             return Ok(channel.clone());
@@ -185,8 +277,7 @@ impl Pool {
 
     /// Closes a connection, unless somebody waits for an answer on it.
     pub(crate) fn close_unused(&self, address: &str, class: Class) {
-        let slot = self.inner.channels.borrow().get(&(address.to_owned(), class)).cloned();
-        let Some(slot) = slot else { return };
+        let Some(slot) = self.slot(address, class) else { return };
         // Whoever holds it connects just now.
         let Ok(mut channel) = slot.try_lock() else { return };
         if channel.as_ref().is_some_and(|channel| channel.waiting.borrow().is_empty()) {
@@ -228,8 +319,7 @@ async fn read_answers(
             Ok(Some(Envelope::Response(id, answer))) => {
                 let waiter = waiting.borrow_mut().remove(&id);
                 if let Some(waiter) = waiter {
-                    // Who asked may have gone meanwhile.
-                    let _ = waiter.send(answer.map_err(CallError::Failed));
+                    waiter.give(answer.map_err(CallError::Failed));
                 }
             }
             Ok(Some(Envelope::Request(..))) => break "it asked where it should answer".to_owned(),
@@ -240,8 +330,7 @@ async fn read_answers(
     open.set(false);
     let left = std::mem::take(&mut *waiting.borrow_mut());
     for waiter in left.into_values() {
-        let error = CallError::Broken { address: address.clone(), reason: reason.clone() };
-        let _ = waiter.send(Err(error));
+        waiter.give(Err(CallError::Broken { address: address.clone(), reason: reason.clone() }));
     }
 }
 
@@ -257,16 +346,28 @@ impl From<Response> for Reply {
     }
 }
 
-/// Serves connections until the task is ended. Each question runs in a task of its own; those of a
+/// What a node does with the questions of others.
+pub(crate) struct Handlers<Now, Later> {
+    /// Answers what needs no time; none where the other does it.
+    pub(crate) at_once: Now,
+    /// Answers anything.
+    pub(crate) in_time: Later,
+}
+
+/// Serves connections until the task is ended. Each question that takes time runs in a task of its own; those of a
 /// connection that closes are ended.
 pub(crate) async fn serve<F>(
     env: Env,
     partition: NetworkPartition,
     mut listener: Listener<Envelope>,
-    handle: impl Fn(Request) -> F + Clone + 'static,
+    handlers: Handlers<
+        impl Fn(&Request) -> Option<Response> + 'static,
+        impl Fn(Request) -> F + 'static,
+    >,
 ) where
     F: Future<Output = Result<Reply, Failure>> + 'static,
 {
+    let handlers = Rc::new(handlers);
     let mut connections: Vec<Task<()>> = Vec::new();
     loop {
         let Ok(connection) = listener.accept().await else {
@@ -275,7 +376,8 @@ pub(crate) async fn serve<F>(
             continue;
         };
         connections.retain(|task| !task.is_finished());
-        let serving = serve_connection(env.clone(), partition.clone(), connection, handle.clone());
+        let serving =
+            serve_connection(env.clone(), partition.clone(), connection, handlers.clone());
         connections.push(env.spawn("serves a connection", serving));
     }
 }
@@ -284,7 +386,7 @@ async fn serve_connection<F>(
     env: Env,
     partition: NetworkPartition,
     connection: Connection<Envelope>,
-    handle: impl Fn(Request) -> F + 'static,
+    handlers: Rc<Handlers<impl Fn(&Request) -> Option<Response>, impl Fn(Request) -> F>>,
 ) where
     F: Future<Output = Result<Reply, Failure>> + 'static,
 {
@@ -293,7 +395,15 @@ async fn serve_connection<F>(
     let mut sweep_at = 64;
     while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
         partition.passes().await;
-        let (work, sender, partition) = (handle(request), sender.clone(), partition.clone());
+        if let Some(response) = (handlers.at_once)(&request) {
+            let answer = Envelope::Response(id, Ok(response));
+            // One that has no room for it is asked to wait below.
+            if at_once(sender.send(answer)).is_some() {
+                continue;
+            }
+        }
+        let work = (handlers.in_time)(request);
+        let (sender, partition) = (sender.clone(), partition.clone());
         let task = env.spawn("answers a question", async move {
             let (answer, hold) = match work.await {
                 Ok(reply) => (Ok(reply.response), reply.hold),

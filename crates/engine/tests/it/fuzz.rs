@@ -94,10 +94,14 @@ fn envelopes() -> Vec<Envelope> {
         waited: Duration::ZERO,
         pressure: false,
     };
-    let file = FileMeta { name: "segment.store".to_owned(), len: 1 << 20, xxh3: 7 };
+    let file = FileMeta { name: "segment.store".into(), len: 1 << 20, xxh3: 7 };
     let opened = SessionOpened {
         session: 5,
-        commit: Some(Commit { files: vec![file; 3], max_seq_no: Some(6), ..Commit::default() }),
+        commit: Some(Commit {
+            files: vec![file; 3].into(),
+            max_seq_no: Some(6),
+            ..Commit::default()
+        }),
         from_seq_no: 7,
         max_seq_no: Some(9),
         history_uuid: "history".to_owned(),

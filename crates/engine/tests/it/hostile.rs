@@ -10,7 +10,7 @@ use engine::transport::{
     ShardAction, ShardSearch, WireChunk,
 };
 use serde_json::{Value, json};
-use store::{Chunk, Operation};
+use store::{Chunk, FileMeta, Operation};
 use world::Env;
 
 use crate::common::between::{Answer, Between, cluster_behind};
@@ -140,6 +140,10 @@ fn in_session(response: Response, lie: impl FnOnce(&mut SessionOpened)) -> Respo
         }
         other => other,
     }
+}
+
+fn files_of(session: &mut SessionOpened) -> impl Iterator<Item = &mut FileMeta> {
+    session.commit.iter_mut().flat_map(|commit| Arc::make_mut(&mut commit.files))
 }
 
 fn in_chunk(response: Response, lie: impl FnOnce(&mut WireChunk)) -> Response {
@@ -284,8 +288,8 @@ const LIES: &[(&str, Lie, &str)] = &[
         "a file outside of the copy",
         |_, response| {
             in_session(response, |session| {
-                session.commit.iter_mut().flat_map(|commit| &mut commit.files).for_each(|file| {
-                    file.name = format!("../../../outside-{}", file.name);
+                files_of(session).for_each(|file| {
+                    file.name = format!("../../../outside-{}", file.name).into();
                 })
             })
         },
@@ -294,11 +298,7 @@ const LIES: &[(&str, Lie, &str)] = &[
     (
         "files without end",
         |_, response| {
-            in_session(response, |session| {
-                session.commit.iter_mut().flat_map(|commit| &mut commit.files).for_each(|file| {
-                    file.len = u64::MAX;
-                })
-            })
+            in_session(response, |session| files_of(session).for_each(|file| file.len = u64::MAX))
         },
         "it lists files of",
     ),

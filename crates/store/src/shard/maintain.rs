@@ -1,5 +1,7 @@
 //! Keeping a copy: durable, searchable, committed, merged.
 
+use std::sync::Arc;
+
 use query::Mapping;
 
 use crate::commit::{Commit, FORMAT, StoredCommit};
@@ -266,7 +268,7 @@ impl Inner {
             format: FORMAT,
             commit: Commit {
                 generation: seq_nos.commit.generation + 1,
-                files: Vec::new(),
+                files: Arc::default(),
                 max_seq_no: seq_nos.tracker.max_seq_no(),
                 local_checkpoint,
                 above_checkpoint: seq_nos.tracker.above(),

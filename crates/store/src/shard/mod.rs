@@ -174,7 +174,7 @@ pub async fn damage_largest_file(env: &Env, dir: &Path) -> Result<String> {
     let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
     let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
     storage::damage(env, dir, &commit, file).await?;
-    Ok(file.name.clone())
+    Ok(file.name.to_string())
 }
 
 fn uuid(env: &Env) -> String {

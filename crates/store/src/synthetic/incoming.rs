@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use world::{Env, VirtualDisk, Work};
 
@@ -10,7 +11,7 @@ use super::{Disk, Noted, open_disk, space};
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::FirstFailure;
-use crate::virtual_files::FileContent;
+use crate::virtual_files::{META, SegmentList};
 use crate::{Chunk, Error, Result};
 
 /// As on real files: progress is noted each time this much was added, and a kill goes back to the last note.
@@ -21,7 +22,8 @@ const NOTE_BYTES: u64 = 8 << 20;
 struct Receiving {
     /// Which bytes are here, as a checkpoint over bytes.
     bytes: LocalCheckpointTracker,
-    content: Option<Rc<FileContent>>,
+    /// Of the list of segments alone: what it says.
+    segments: Option<SegmentList>,
     damaged: bool,
     noted: u64,
     finished: bool,
@@ -32,9 +34,9 @@ impl Receiving {
         self.bytes.checkpoint().map_or(0, |last| last + 1)
     }
 
-    fn kept(content: Rc<FileContent>, prefix: u64, finished: bool) -> Self {
+    fn kept(segments: Option<SegmentList>, prefix: u64, finished: bool) -> Self {
         let bytes = LocalCheckpointTracker::new(prefix.checked_sub(1), None);
-        Receiving { bytes, content: Some(content), damaged: false, noted: prefix, finished }
+        Receiving { bytes, segments, damaged: false, noted: prefix, finished }
     }
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct SyntheticIncoming {
     env: Env,
     dir: PathBuf,
     disk: Rc<RefCell<Disk>>,
-    metas: Vec<FileMeta>,
+    metas: Arc<[FileMeta]>,
     files: Vec<RefCell<Receiving>>,
     holder: RefCell<Option<Rc<()>>>,
 }
@@ -59,7 +61,7 @@ impl SyntheticIncoming {
         let holder = disk.borrow_mut().hold(dir)?;
         disk.borrow_mut().incoming.retain(|_, noted| commit.files.contains(&noted.meta));
         let mut files = Vec::new();
-        for meta in &commit.files {
+        for meta in commit.files.iter() {
             let kept = keep(&disk.borrow(), meta);
             let bytes = kept.prefix();
             env.work(Work::DiskRead { bytes }, || ()).await;
@@ -94,15 +96,14 @@ impl SyntheticIncoming {
             return Ok(());
         }
         let disk = self.env.virtual_disk().expect("this is the virtual world");
-        space::take(&disk, &self.dir.join("incoming").join(&self.metas[file].name), chunk.len)?;
+        space::take(&disk, &self.dir.join("incoming").join(&*self.metas[file].name), chunk.len)?;
         self.env.work(Work::DiskWrite { bytes: chunk.len }, || ()).await;
         self.env.work(Work::Hash { bytes: chunk.len }, || ()).await;
         let meta = &self.metas[file];
         let mut state = self.files[file].borrow_mut();
-        state.damaged |=
-            chunk.damaged || chunk.content.xxh3() != meta.xxh3 || chunk.offset != offset;
+        state.damaged |= chunk.damaged || chunk.xxh3 != meta.xxh3 || chunk.offset != offset;
         state.bytes.mark_range(offset..end);
-        state.content.get_or_insert(chunk.content);
+        state.segments = state.segments.take().or(chunk.segments);
         if !state.damaged && state.prefix() >= state.noted + NOTE_BYTES {
             state.noted = state.prefix();
             self.note(meta, &state);
@@ -111,10 +112,9 @@ impl SyntheticIncoming {
     }
 
     fn note(&self, meta: &FileMeta, state: &Receiving) {
-        if let Some(content) = state.content.clone() {
-            let noted = Noted { meta: meta.clone(), prefix: state.prefix(), content };
-            self.disk.borrow_mut().incoming.insert(meta.name.clone(), noted);
-        }
+        let (prefix, segments) = (state.prefix(), state.segments.clone());
+        let noted = Noted { meta: meta.clone(), prefix, segments };
+        self.disk.borrow_mut().incoming.insert(meta.name.clone(), noted);
     }
 
     /// False: a sync of the virtual disk costs the same whatever it writes, so that one at the end suffices.
@@ -136,12 +136,13 @@ impl SyntheticIncoming {
         let mut state = self.files[file].borrow_mut();
         let have = state.prefix();
         if have < meta.len {
-            return Err(Error::Incomplete { file: meta.name.clone(), have, len: meta.len });
+            let file = meta.name.to_string();
+            return Err(Error::Incomplete { file, have, len: meta.len });
         }
         if state.damaged {
             *state = Receiving::default();
             self.disk.borrow_mut().incoming.remove(&meta.name);
-            let (file, expected) = (meta.name.clone(), meta.xxh3);
+            let (file, expected) = (meta.name.to_string(), meta.xxh3);
             return Err(Error::ReceivedDamaged { file, expected, found: !expected });
         }
         state.finished = true;
@@ -152,15 +153,9 @@ impl SyntheticIncoming {
     pub(crate) async fn install(&self, commit: &Commit) -> Result<()> {
         self.env.work(Work::DiskSync, || ()).await;
         let mut disk = self.disk.borrow_mut();
-        disk.files = self
-            .metas
-            .iter()
-            .zip(&self.files)
-            .filter_map(|(meta, state)| {
-                let content = state.borrow().content.as_ref()?.copied();
-                Some((meta.name.clone(), content))
-            })
-            .collect();
+        disk.segments =
+            self.files.iter().find_map(|file| file.borrow().segments.clone()).unwrap_or_default();
+        disk.damaged.forget(None);
         let older = disk.stored.as_ref().map_or(0, |stored| stored.commit.generation + 1);
         let generation = commit.generation.max(older);
         disk.stored = Some(StoredCommit {
@@ -181,13 +176,12 @@ impl SyntheticIncoming {
 /// What of one file can be kept: what was noted of it, or else the same file of an older copy.
 fn keep(disk: &Disk, meta: &FileMeta) -> Receiving {
     if let Some(noted) = disk.incoming.get(&meta.name) {
-        return Receiving::kept(noted.content.clone(), noted.prefix, noted.prefix == meta.len);
+        return Receiving::kept(noted.segments.clone(), noted.prefix, noted.prefix == meta.len);
     }
     let older = disk.stored.as_ref().is_some_and(|stored| stored.commit.files.contains(meta));
-    match disk.files.get(&meta.name) {
-        Some(content) if older && content.xxh3() == meta.xxh3 => {
-            Receiving::kept(content.clone(), meta.len, true)
-        }
-        _ => Receiving::default(),
+    if !older || disk.damaged.xxh3(meta) != meta.xxh3 {
+        return Receiving::default();
     }
+    let segments = (*meta.name == *META).then(|| disk.segments.clone());
+    Receiving::kept(segments, meta.len, true)
 }

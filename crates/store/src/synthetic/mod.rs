@@ -22,13 +22,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use world::{Env, VirtualDisk};
 
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
-use crate::virtual_files::{FileContent, META};
+use crate::virtual_files::{Damaged, SegmentList, meta};
 
 pub(crate) use incoming::SyntheticIncoming;
 pub(crate) use pin::SyntheticPin;
@@ -40,14 +41,16 @@ pub(crate) use storage::SyntheticStorage;
 struct Noted {
     meta: FileMeta,
     prefix: u64,
-    content: Rc<FileContent>,
+    segments: Option<SegmentList>,
 }
 
 /// What the virtual disk keeps of one copy.
 #[derive(Default)]
 struct Disk {
     stored: Option<StoredCommit>,
-    files: BTreeMap<String, Rc<FileContent>>,
+    /// What the committed files hold. Their names, lengths and hashes are in `stored`.
+    segments: SegmentList,
+    damaged: Rc<Damaged>,
     log: BTreeMap<u64, Operation>,
     log_bytes: u64,
     /// Whether an open finds that records of the log have changed since they were synced, as checksums would say.
@@ -55,7 +58,7 @@ struct Disk {
     /// Sequence numbers in `log` that were not synced, in the order of their appends, which are counted.
     unsynced: VecDeque<(u64, u64)>,
     appends: u64,
-    incoming: BTreeMap<String, Noted>,
+    incoming: BTreeMap<Arc<str>, Noted>,
     /// Whoever has the copy open.
     holder: Weak<()>,
 }
@@ -151,15 +154,12 @@ pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Resu
     if disk.stored.is_some() {
         return Err(Error::AlreadyThere { dir: dir.to_owned() });
     }
-    let meta = FileContent::meta(1, Vec::new());
-    let file = FileMeta { name: META.to_owned(), len: meta.len, xxh3: meta.xxh3 };
     let commit = Commit {
         generation: 1,
-        files: vec![file],
+        files: [meta(1, &[])].into(),
         history_uuid: history_uuid.to_owned(),
         ..Commit::default()
     };
-    disk.files.insert(META.to_owned(), Rc::new(meta));
     disk.stored = Some(StoredCommit {
         format: FORMAT,
         commit,
@@ -190,7 +190,5 @@ pub fn damage_log(env: &Env, dir: &Path) -> bool {
 
 /// Damages a committed file.
 pub(crate) fn damage(disk: &VirtualDisk, dir: &Path, name: &str) {
-    if let Some(content) = open_disk(disk, dir).borrow().files.get(name) {
-        content.damaged.set(!content.damaged.get());
-    }
+    open_disk(disk, dir).borrow().damaged.toggle(name);
 }

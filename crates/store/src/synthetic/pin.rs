@@ -1,6 +1,5 @@
 //! A commit of the virtual world, held for a recovery.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use world::{Env, Work};
@@ -8,20 +7,17 @@ use world::{Env, Work};
 use crate::chunk::{Chunk, SyntheticChunk};
 use crate::commit::FileMeta;
 use crate::error::Result;
-use crate::virtual_files::FileContent;
+use crate::virtual_files::{Damaged, META, SegmentList};
 
 /// Held files.
 pub(crate) struct SyntheticPin {
-    files: BTreeMap<String, Rc<FileContent>>,
+    segments: SegmentList,
+    damaged: Rc<Damaged>,
 }
 
 impl SyntheticPin {
-    pub(super) fn new(files: BTreeMap<String, Rc<FileContent>>) -> Self {
-        SyntheticPin { files }
-    }
-
-    fn content(&self, meta: &FileMeta) -> Rc<FileContent> {
-        self.files[&meta.name].clone()
+    pub(super) fn new(segments: SegmentList, damaged: Rc<Damaged>) -> Self {
+        SyntheticPin { segments, damaged }
     }
 
     pub(crate) async fn read(
@@ -32,13 +28,14 @@ impl SyntheticPin {
         len: u64,
     ) -> Result<Chunk> {
         env.work(Work::DiskRead { bytes: len }, || ()).await;
-        let content = self.content(meta);
-        Ok(Chunk::Synthetic(SyntheticChunk { content, offset, len, damaged: false }))
+        let (xxh3, is_list) = (self.damaged.xxh3(meta), &*meta.name == META);
+        let segments = is_list.then(|| self.segments.clone());
+        Ok(Chunk::Synthetic(SyntheticChunk { xxh3, segments, offset, len, damaged: false }))
     }
 
     pub(crate) async fn hash(&self, env: &Env, meta: &FileMeta) -> Result<u64> {
         env.work(Work::DiskRead { bytes: meta.len }, || ()).await;
         env.work(Work::Hash { bytes: meta.len }, || ()).await;
-        Ok(self.content(meta).xxh3())
+        Ok(self.damaged.xxh3(meta))
     }
 }

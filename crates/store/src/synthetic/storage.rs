@@ -1,7 +1,6 @@
 //! A copy's storage in the virtual world.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -20,11 +19,21 @@ use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, Seen};
 use crate::digest::document_hash;
 use crate::plan::{Change, Located};
-use crate::virtual_files::{Bulk, Document, FileContent, META};
+use crate::virtual_files::{self, Bulk, Damaged, Document, META, SegmentState};
 use crate::{
     Digest, Error, GetResult, ListedDocument, OpKind, Operation, Result, SearchView, Segments,
     WriteRequest, planted,
 };
+
+/// What a commit that is being made consists of.
+#[derive(Default)]
+struct Linked {
+    /// Its files, by name.
+    files: Vec<FileMeta>,
+    segments: Vec<SegmentState>,
+    /// How many appends there were when it began: its log is synced with it.
+    appends: u64,
+}
 
 /// A copy of the virtual world that is open.
 pub(crate) struct SyntheticStorage {
@@ -33,8 +42,7 @@ pub(crate) struct SyntheticStorage {
     disk: Rc<RefCell<Disk>>,
     index: RefCell<Index>,
     mapping: RefCell<Mapping>,
-    /// The files of the commit being made, and how many appends there were when it began: its log is synced with it.
-    linked: RefCell<(BTreeMap<String, Rc<FileContent>>, u64)>,
+    linked: RefCell<Linked>,
     /// Held by each merge that goes on.
     merging: Rc<()>,
     _holder: Rc<()>,
@@ -52,7 +60,7 @@ impl SyntheticStorage {
             return Err(Error::NoCommit { dir: dir.to_owned() });
         }
         let disk = open_disk(disk, dir);
-        let (holder, stored, files) = {
+        let (holder, stored, segments, damaged) = {
             let mut disk = disk.borrow_mut();
             let stored = disk.stored.clone();
             let stored = stored.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
@@ -60,13 +68,12 @@ impl SyntheticStorage {
                 let reason = "a record no longer has its checksum".to_owned();
                 return Err(Error::LogDamaged { path: dir.join("oplog"), offset: 0, reason });
             }
-            (disk.hold(dir)?, stored, disk.files.clone())
+            (disk.hold(dir)?, stored, disk.segments.to_vec(), disk.damaged.clone())
         };
-        for file in &stored.commit.files {
-            check_file(env, dir, file, files.get(&file.name), verify).await?;
+        for file in stored.commit.files.iter().filter(|_| verify) {
+            check_file(env, dir, file, &damaged).await?;
         }
-        let segments = files.get(META).and_then(|meta| meta.segments.as_ref());
-        let index = Index::of(segments.map(|s| (**s).clone()).unwrap_or_default());
+        let index = Index::of(segments);
         disk.borrow_mut().lose_unsynced();
         let arm = SyntheticStorage {
             env: env.clone(),
@@ -335,20 +342,20 @@ impl SyntheticStorage {
     }
 
     pub(crate) async fn begin_commit(&self, generation: u64) -> Result<()> {
-        let index = self.index.borrow();
-        let mut linked = BTreeMap::new();
+        let segments = self.index.borrow().segments.clone();
         let disk = self.disk.borrow();
-        for state in &index.segments {
-            let deletes = state.deletes_file();
-            for (name, len) in state.segment.files.iter().chain(deletes.as_ref()) {
-                let known = disk.files.get(name).cloned();
-                let content = known.unwrap_or_else(|| Rc::new(FileContent::named(name, *len)));
-                linked.insert(name.clone(), content);
-            }
+        let known = disk.stored.as_ref().map(|stored| stored.commit.files.clone());
+        let known = known.unwrap_or_default();
+        let mut files = vec![virtual_files::meta(generation, &segments)];
+        for state in &segments {
+            let named = state.segment.files().into_iter().chain(state.deletes_file());
+            files.extend(named.map(|(name, len)| match find(&known, &name) {
+                Some(file) => file.clone(),
+                None => virtual_files::named(&name, len),
+            }));
         }
-        let meta = FileContent::meta(generation, index.segments.clone());
-        linked.insert(META.to_owned(), Rc::new(meta));
-        self.linked.replace((linked, disk.appends));
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        self.linked.replace(Linked { files, segments, appends: disk.appends });
         Ok(())
     }
 
@@ -357,21 +364,17 @@ impl SyntheticStorage {
         mut stored: StoredCommit,
         before: &Commit,
     ) -> Result<Commit> {
-        let (linked, appends) = self.linked.take();
-        for (name, content) in &linked {
-            let known = before.files.iter().find(|file| file.name == *name && name != META);
-            let xxh3 = match known {
-                Some(known) => known.xxh3,
-                None => {
-                    self.pass(Work::Hash { bytes: content.len }).await;
-                    content.xxh3()
-                }
-            };
-            stored.commit.files.push(FileMeta { name: name.clone(), len: content.len, xxh3 });
+        let Linked { files, segments, appends } = self.linked.take();
+        for file in &files {
+            if *file.name == *META || find(&before.files, &file.name).is_none() {
+                self.pass(Work::Hash { bytes: file.len }).await;
+            }
         }
+        stored.commit.files = files.into();
         self.pass(Work::DiskSync).await;
         let mut disk = self.disk.borrow_mut();
-        disk.files = linked;
+        disk.segments = segments.into();
+        disk.damaged.forget(Some(META));
         disk.synced(appends);
         disk.stored = Some(stored.clone());
         Ok(stored.commit)
@@ -384,7 +387,8 @@ impl SyntheticStorage {
 
     pub(crate) async fn pin(&self) -> SyntheticPin {
         self.pass(Work::DiskWrite { bytes: 4096 }).await;
-        SyntheticPin::new(self.disk.borrow().files.clone())
+        let disk = self.disk.borrow();
+        SyntheticPin::new(disk.segments.clone(), disk.damaged.clone())
     }
 
     /// Adds documents as sums, in segments of the given sizes.
@@ -418,25 +422,18 @@ fn counted(request: &SearchRequest, view: &SearchView) -> ShardHits {
     ShardHits { total, more, ..ShardHits::default() }
 }
 
-async fn check_file(
-    env: &Env,
-    dir: &Path,
-    file: &FileMeta,
-    content: Option<&Rc<FileContent>>,
-    verify: bool,
-) -> Result<()> {
-    let path = || dir.join(&file.name);
-    let content = content.filter(|content| content.len == file.len).ok_or_else(|| {
-        let found = content.map(|content| content.len);
-        Error::FileLength { path: path(), expected: file.len, found }
-    })?;
-    if verify {
-        env.work(Work::DiskRead { bytes: file.len }, || ()).await;
-        env.work(Work::Hash { bytes: file.len }, || ()).await;
-        let found = content.xxh3();
-        if found != file.xxh3 {
-            return Err(Error::FileDamaged { path: path(), expected: file.xxh3, found });
-        }
+/// A file of a commit, whose files are in the order of their names.
+fn find<'f>(files: &'f [FileMeta], name: &str) -> Option<&'f FileMeta> {
+    let at = files.binary_search_by(|file| (*file.name).cmp(name)).ok()?;
+    Some(&files[at])
+}
+
+async fn check_file(env: &Env, dir: &Path, file: &FileMeta, damaged: &Damaged) -> Result<()> {
+    env.work(Work::DiskRead { bytes: file.len }, || ()).await;
+    env.work(Work::Hash { bytes: file.len }, || ()).await;
+    let found = damaged.xxh3(file);
+    if found != file.xxh3 {
+        return Err(Error::FileDamaged { path: dir.join(&*file.name), expected: file.xxh3, found });
     }
     Ok(())
 }

@@ -84,10 +84,11 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
     link_index(copy, &index, 1)?;
     let mut commit =
         Commit { generation: 1, history_uuid: history_uuid.to_owned(), ..Commit::default() };
-    for mut file in list(copy, 1, &Commit::default())? {
-        file.xxh3 = files::hash_file(&dir(copy, 1).join(&file.name))?;
-        commit.files.push(file);
+    let mut listed = list(copy, 1, &Commit::default())?;
+    for file in &mut listed {
+        file.xxh3 = files::hash_file(&dir(copy, 1).join(&*file.name))?;
     }
+    commit.files = listed.into();
     // The log of an earlier copy in this directory is of another history.
     let log_generation =
         files::numbered(copy, "oplog-", ".log")?.last().map_or(1, |newest| newest + 1);
@@ -134,12 +135,12 @@ pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
     let work_dir = work_dir(copy);
     files::fresh_dir(&work_dir)?;
     let commit_dir = dir(copy, stored.commit.generation);
-    for file in stored.commit.files.iter().filter(|file| file.name != META) {
-        files::link(&commit_dir.join(&file.name), &work_dir.join(&file.name))?;
+    for file in stored.commit.files.iter().filter(|file| *file.name != *META) {
+        files::link(&commit_dir.join(&*file.name), &work_dir.join(&*file.name))?;
     }
     let (from, to) = (commit_dir.join(META), work_dir.join(META));
     fs::copy(&from, &to).map_err(io("copy", &from))?;
-    let names: Vec<&str> = stored.commit.files.iter().map(|file| file.name.as_str()).collect();
+    let names: Vec<&str> = stored.commit.files.iter().map(|file| &*file.name).collect();
     let managed = serde_json::to_vec(&names).expect("names are plain data");
     // The directory is scratch: it is rebuilt at the next open.
     let path = work_dir.join(MANAGED);
@@ -204,7 +205,7 @@ pub(super) fn link_index(copy: &Path, index: &Index, generation: u64) -> Result<
 /// library never writes a file twice.
 pub(super) fn list(copy: &Path, generation: u64, before: &Commit) -> Result<Vec<FileMeta>> {
     let known: BTreeMap<&str, &FileMeta> =
-        before.files.iter().map(|file| (file.name.as_str(), file)).collect();
+        before.files.iter().map(|file| (&*file.name, file)).collect();
     let (now_dir, before_dir) = (dir(copy, generation), dir(copy, before.generation));
     let mut listed = Vec::new();
     for name in files::names(&now_dir)? {
@@ -214,7 +215,7 @@ pub(super) fn list(copy: &Path, generation: u64, before: &Commit) -> Result<Vec<
             .get(name.as_str())
             .filter(|old| old.len == len && files::same_file(&path, &before_dir.join(&name)));
         let xxh3 = same.map_or(NOT_HASHED, |old| old.xxh3);
-        listed.push(FileMeta { name, len, xxh3 });
+        listed.push(FileMeta { name: name.into(), len, xxh3 });
     }
     Ok(listed)
 }

@@ -68,7 +68,7 @@ pub(crate) struct FileIncoming {
     env: Env,
     copy: PathBuf,
     dir: PathBuf,
-    metas: Vec<FileMeta>,
+    metas: Arc<[FileMeta]>,
     files: Vec<RefCell<Receiving>>,
     /// Held while a chunk is written into a file. The kernel lets one writer in at a time, and the others would spin on
     /// a core that the transfer needs.
@@ -93,13 +93,13 @@ impl FileIncoming {
         })
         .await?;
         let mut received = Vec::new();
-        for meta in &commit.files {
+        for meta in commit.files.iter() {
             let prefix = notes.get(&meta.name).map_or(0, |note| note.prefix);
             let reused = older.as_ref().filter(|older| older.commit.files.contains(meta));
             let bytes = prefix.max(reused.map_or(0, |_| meta.len));
-            let (path, note) = (dir.join(&meta.name), notes.get(&meta.name).cloned());
+            let (path, note) = (dir.join(&*meta.name), notes.get(&meta.name).cloned());
             let reuse =
-                reused.map(|older| commits::dir(copy, older.commit.generation).join(&meta.name));
+                reused.map(|older| commits::dir(copy, older.commit.generation).join(&*meta.name));
             let meta = meta.clone();
             let keep = move || keep(&path, &meta, note.as_ref(), reuse.as_deref());
             received.push(env.work(Work::Hash { bytes }, keep).await?);
@@ -149,7 +149,7 @@ impl FileIncoming {
 
     pub(crate) async fn write(&self, file: usize, offset: u64, chunk: Chunk) -> Result<()> {
         let Chunk::Bytes(bytes) = chunk else {
-            let file = self.metas[file].name.clone();
+            let file = self.metas[file].name.to_string();
             return Err(Error::Incomplete { file, have: 0, len: chunk.len() });
         };
         // Bytes that are in the hash must not be written again: they could differ.
@@ -163,7 +163,7 @@ impl FileIncoming {
             return Ok(());
         }
         let open = self.files[file].borrow().handle.clone();
-        let path = self.dir.join(&self.metas[file].name);
+        let path = self.dir.join(&*self.metas[file].name);
         let written = bytes.clone();
         let turn = self.turns[file].lock().await;
         let write = move || {
@@ -237,14 +237,14 @@ impl FileIncoming {
         let found = {
             let state = self.files[file].borrow();
             if state.hashed < meta.len {
-                let (file, have) = (meta.name.clone(), state.hashed);
+                let (file, have) = (meta.name.to_string(), state.hashed);
                 return Err(Error::Incomplete { file, have, len: meta.len });
             }
             state.hasher.as_ref().map_or(0, Xxh3::digest)
         };
         if found != meta.xxh3 {
             self.forget(file).await?;
-            let (file, expected) = (meta.name.clone(), meta.xxh3);
+            let (file, expected) = (meta.name.to_string(), meta.xxh3);
             return Err(Error::ReceivedDamaged { file, expected, found });
         }
         if let Err(error) = self.make_durable(file).await {
@@ -262,7 +262,7 @@ impl FileIncoming {
 
     /// Drops what was received of a file.
     async fn forget(&self, file: usize) -> Result<()> {
-        let path = self.dir.join(&self.metas[file].name);
+        let path = self.dir.join(&*self.metas[file].name);
         self.files[file].replace(Receiving::nothing());
         self.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
     }
@@ -284,7 +284,7 @@ impl FileIncoming {
             return Err(error);
         }
         if !durable {
-            let path = self.dir.join(&self.metas[file].name);
+            let path = self.dir.join(&*self.metas[file].name);
             let sync = move || {
                 let handle = match handle {
                     Some(handle) => handle,
@@ -312,7 +312,7 @@ impl FileIncoming {
             (state.syncing, state.synced) = (true, state.hashed);
             handle
         };
-        let path = self.dir.join(&self.metas[file].name);
+        let path = self.dir.join(&*self.metas[file].name);
         let sync = move || handle.sync_data().map_err(io("sync", &path));
         let synced = self.work(Work::DiskSync, sync).await;
         {
@@ -401,14 +401,14 @@ fn prepare(
     copy: &Path,
     dir: &Path,
     commit: &Commit,
-) -> Result<(File, Option<StoredCommit>, BTreeMap<String, Note>)> {
+) -> Result<(File, Option<StoredCommit>, BTreeMap<Arc<str>, Note>)> {
     fs::create_dir_all(dir).map_err(io("create directory", dir))?;
     let lock = files::lock_dir(copy)?;
     // A damaged older commit cannot be reused, and must not stop its own replacement.
     let older = commits::newest(copy).unwrap_or(None);
     let notes = read_journal(&dir.join(JOURNAL), commit)?;
     for name in files::names(dir)? {
-        if name != JOURNAL && !commit.files.iter().any(|file| file.name == name) {
+        if name != JOURNAL && !commit.files.iter().any(|file| *file.name == *name) {
             files::remove_file(&dir.join(&name))?;
         }
     }
@@ -416,7 +416,7 @@ fn prepare(
 }
 
 /// The newest note of each file that the commit still lists in the same form.
-fn read_journal(path: &Path, commit: &Commit) -> Result<BTreeMap<String, Note>> {
+fn read_journal(path: &Path, commit: &Commit) -> Result<BTreeMap<Arc<str>, Note>> {
     let mut notes = BTreeMap::new();
     if files::len_of(path)?.is_none() {
         return Ok(notes);
@@ -504,8 +504,8 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
     let generation = commit.generation.max(older.map_or(0, |older| older + 1));
     let to = commits::dir(copy, generation);
     files::fresh_dir(&to)?;
-    for file in &commit.files {
-        files::link(&dir.join(&file.name), &to.join(&file.name))?;
+    for file in commit.files.iter() {
+        files::link(&dir.join(&*file.name), &to.join(&*file.name))?;
     }
     let newest_log = files::numbered(copy, "oplog-", ".log")?.last().copied();
     let stored = StoredCommit {

@@ -124,7 +124,7 @@ pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
 /// Flips a bit in the middle of a committed file.
 pub(crate) async fn damage(env: &Env, dir: &Path, generation: u64, file: &FileMeta) -> Result<()> {
     use std::os::unix::fs::FileExt;
-    let path = commits::dir(dir, generation).join(&file.name);
+    let path = commits::dir(dir, generation).join(&*file.name);
     let middle = file.len / 2;
     env.work(Work::DiskWrite { bytes: 1 }, move || {
         let open = std::fs::OpenOptions::new().read(true).write(true).open(&path);
@@ -155,7 +155,7 @@ impl TantivyStorage {
             })
             .await?;
         let commit_dir = commits::dir(&dir, stored.commit.generation);
-        for file in &stored.commit.files {
+        for file in stored.commit.files.iter() {
             check_file(env, &commit_dir, file, verify).await?;
         }
         let mapping = mapping.clone();
@@ -406,20 +406,20 @@ impl TantivyStorage {
     ) -> Result<Commit> {
         let generation = stored.commit.generation;
         let before = before.clone();
-        let listed = self
+        let mut listed = self
             .work(Work::DiskRead { bytes: 4096 }, move |shared| {
                 commits::list(&shared.dir, generation, &before)
             })
             .await?;
         let dir = commits::dir(&self.shared.dir, generation);
-        for mut file in listed {
+        for file in &mut listed {
             if file.xxh3 == commits::NOT_HASHED {
-                let path = dir.join(&file.name);
+                let path = dir.join(&*file.name);
                 let work = Work::Hash { bytes: file.len };
                 file.xxh3 = self.work(work, move |_| files::hash_file(&path)).await?;
             }
-            stored.commit.files.push(file);
         }
+        stored.commit.files = listed.into();
         self.work(Work::DiskSync, move |shared| shared.finish_commit(stored)).await
     }
 
@@ -436,7 +436,7 @@ impl TantivyStorage {
 
 /// Compares a committed file with its commit: always its length, and its hash if `verify`.
 async fn check_file(env: &Env, dir: &Path, file: &FileMeta, verify: bool) -> Result<()> {
-    let (path, file) = (dir.join(&file.name), file.clone());
+    let (path, file) = (dir.join(&*file.name), file.clone());
     let work = Work::Hash { bytes: if verify { file.len } else { 0 } };
     env.work(work, move || {
         let found = files::len_of(&path)?;

@@ -18,7 +18,7 @@ use crate::{Chunk, Result};
 /// Held files; the hard links are removed on drop.
 pub(crate) struct FilePin {
     dir: PathBuf,
-    open: RefCell<BTreeMap<String, Arc<File>>>,
+    open: RefCell<BTreeMap<Arc<str>, Arc<File>>>,
 }
 
 impl FilePin {
@@ -26,8 +26,8 @@ impl FilePin {
         let dir = copy.join(commits::SNAPSHOTS).join(session);
         files::fresh_dir(&dir)?;
         let from = commits::dir(copy, commit.generation);
-        for file in &commit.files {
-            files::link(&from.join(&file.name), &dir.join(&file.name))?;
+        for file in commit.files.iter() {
+            files::link(&from.join(&*file.name), &dir.join(&*file.name))?;
         }
         Ok(FilePin { dir, open: RefCell::default() })
     }
@@ -39,7 +39,7 @@ impl FilePin {
         offset: u64,
         len: u64,
     ) -> Result<Chunk> {
-        let path = self.dir.join(&meta.name);
+        let path = self.dir.join(&*meta.name);
         let open = self.open.borrow().get(&meta.name).cloned();
         let (file, bytes) = env
             .work(Work::DiskRead { bytes: len }, move || {
@@ -57,7 +57,7 @@ impl FilePin {
     }
 
     pub(crate) async fn hash(&self, env: &Env, meta: &FileMeta) -> Result<u64> {
-        let path = self.dir.join(&meta.name);
+        let path = self.dir.join(&*meta.name);
         env.work(Work::Hash { bytes: meta.len }, move || files::hash_file(&path)).await
     }
 }

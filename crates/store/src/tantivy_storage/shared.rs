@@ -390,7 +390,7 @@ mod tests {
         shared.begin_commit(2).unwrap();
         let mut stored = found.stored;
         stored.commit.generation = 2;
-        stored.commit.files = commits::list(&copy, 2, &Commit::default()).unwrap();
+        stored.commit.files = commits::list(&copy, 2, &Commit::default()).unwrap().into();
         shared.finish_commit(stored).unwrap();
         drop(shared);
 

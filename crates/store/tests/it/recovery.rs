@@ -191,8 +191,8 @@ async fn refusals(env: Env, dir: PathBuf) {
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
     for name in ["../x", "", ".lock", "a/b", "a\\b"] {
-        let file = FileMeta { name: name.to_owned(), len: 1, xxh3: 1 };
-        let commit = Commit { files: vec![file], ..commit.clone() };
+        let file = FileMeta { name: name.into(), len: 1, xxh3: 1 };
+        let commit = Commit { files: [file].into(), ..commit.clone() };
         let error = Incoming::begin(&env, &target_dir, commit).await.err().unwrap();
         assert!(matches!(error, Error::UnsafeName { .. }), "{error}");
     }
