@@ -25,14 +25,14 @@ pub(crate) struct Args {
     /// Only these plans; every one that has published rows without any.
     #[arg(value_name = "PLAN")]
     plans: Vec<String>,
-    /// Where the experiments are repeated: virtual (at the published size), or on this machine at the plans' small size:
-    /// embedded or opensearch, for what fits one machine and for the conclusions alone.
+    /// Where the experiments are repeated: virtual (at the published size), or on this machine at the plans' small
+    /// size: embedded or opensearch, for what fits one machine and for the conclusions alone.
     #[arg(long, value_name = "WHERE", default_value_t = On::Virtual, value_parser = On::parse)]
     on: On,
     #[command(flatten)]
     opensearch: OpenSearchArgs,
-    /// Draws all that is random so often in virtual time: hosts, where rotations begin, the network's order. A figure is
-    /// the median over seeds. 5 without it.
+    /// Draws all that is random so often in virtual time: hosts, where rotations begin, the network's order. A figure
+    /// is the median over seeds. 5 without it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Repetitions of every variant with --on embedded and --on opensearch; 1 without it.

@@ -1,45 +1,11 @@
 //! The same conclusions where time is real, beside those of virtual time.
 
 use maud::{Markup, html};
-use serde::{Deserialize, Serialize};
 
 use super::markdown::wrapped;
 use super::page::sign;
-use super::{Conclusion, Document, Published, new_table, verdict};
-
-/// What was found at a place where time is real.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Place {
-    /// Its name: `processes`, `OpenSearch 2.19.1`.
-    pub on: String,
-    /// The day, as 2026-11-25.
-    pub date: String,
-    /// Cores of the machine.
-    pub cores: usize,
-    /// Size of the plans' indices; 1 is their own.
-    pub scale: f64,
-    /// Repetitions of each variant.
-    pub laps: u32,
-    /// What made it.
-    pub command: String,
-    /// Every conclusion that says the same there.
-    pub conclusions: Vec<Found>,
-}
-
-/// What was found of a conclusion.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Found {
-    /// The document's id.
-    pub document: String,
-    /// What is claimed.
-    pub claim: String,
-    /// The number; none where what it speaks of failed.
-    pub ours: Option<f64>,
-    /// Whether it holds; none where there is no number.
-    pub holds: Option<bool>,
-    /// Why it does not hold, or what is to be known of it; may be empty.
-    pub why: String,
-}
+use super::place::{Found, Place, WHERE_TIME_IS_REAL, capital, verdict};
+use super::{Conclusion, Document, Published, new_table};
 
 impl Place {
     fn of(&self, conclusion: &Conclusion) -> Option<&Found> {
@@ -48,40 +14,6 @@ impl Place {
         };
         self.conclusions.iter().find(same)
     }
-
-    fn count(&self, holds: bool) -> usize {
-        self.conclusions.iter().filter(|found| found.holds == Some(holds)).count()
-    }
-
-    /// `OpenSearch 2.19.1, 2026-11-25, 2 cores: 12 of 17 conclusions hold.`
-    fn line(&self) -> String {
-        let laps = if self.laps == 1 { "1 lap".to_owned() } else { format!("{} laps", self.laps) };
-        let scale =
-            if self.scale == 1.0 { String::new() } else { format!(", scale {}", self.scale) };
-        let (holding, failing) = (self.count(true), self.count(false));
-        format!(
-            "{}, {}, {} cores, {laps}{scale}: {holding} of {} conclusions hold",
-            capital(&self.on),
-            self.date,
-            self.cores,
-            holding + failing
-        )
-    }
-
-    /// For a terminal. Ends with a line break.
-    pub fn text(&self) -> String {
-        let one = |found: &Found| {
-            let ours = found.ours.map_or_else(String::new, |ours| format!(": {ours:.2}"));
-            format!("{:14} {} ({}){ours}\n", verdict(found.holds), found.claim, found.document)
-        };
-        let all: String = self.conclusions.iter().map(one).collect();
-        format!("{all}\n{}.\n", self.line())
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The number and whether it holds.
@@ -190,11 +122,6 @@ impl Published {
         html! { div.places { @for on in &self.elsewhere { p.hint { (on.line()) "." } } } }
     }
 }
-
-/// How places where time is real differ.
-pub(super) const WHERE_TIME_IS_REAL: &str = "The same inequalities on one machine, with the plans' small indices: processes of this \
-    engine, and OpenSearch, where a copy that is added across the link stands for a recovery from remote. Only ratios and \
-    shares are asked there: seconds are those of the machine.";
 
 fn marked(conclusion: &Conclusion, found: Option<(Option<bool>, Option<f64>)>) -> Markup {
     let Some((holds, ours)) = found else { return html! { "-" } };

@@ -2,7 +2,7 @@
 
 use insight::published::Comparison;
 
-use super::elsewhere::WHERE_TIME_IS_REAL;
+use super::place::WHERE_TIME_IS_REAL;
 use super::{Conclusion, Document, Published, grid, new_table};
 
 impl Published {

@@ -3,13 +3,14 @@
 mod elsewhere;
 mod markdown;
 mod page;
+mod place;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
-pub use elsewhere::{Found, Place};
 use insight::published::{Comparison, Figure, Standing, standing};
 use insight::stats::Interval;
 use insight::words;
+pub use place::{Found, Place};
 use record::{Kind, units};
 use serde_json::{Value, json};
 
@@ -103,16 +104,7 @@ impl Conclusion {
     }
 
     fn holds(&self) -> &'static str {
-        verdict(self.holds)
-    }
-}
-
-/// In words.
-fn verdict(holds: Option<bool>) -> &'static str {
-    match holds {
-        Some(true) => "holds",
-        Some(false) => "does not hold",
-        None => "not measured",
+        place::verdict(self.holds)
     }
 }
 

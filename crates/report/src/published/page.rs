@@ -5,9 +5,8 @@ use insight::words;
 use maud::{Markup, html};
 use record::{Kind, units};
 
-use super::{
-    Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published, verdict,
-};
+use super::place::verdict;
+use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
 use crate::page::{STANDS_ALONE, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
