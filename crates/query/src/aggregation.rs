@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::date::CalendarUnit;
-use super::{DateFormat, Literal};
+use super::date::{CalendarUnit, DAY_MS};
+use super::{DateFormat, Literal, Query, Zone};
 
 /// `search.max_buckets` where nothing else is said.
 pub const DEFAULT_MAX_BUCKETS: usize = 65_536;
@@ -31,6 +31,23 @@ pub struct Aggregation {
     pub meta: Option<String>,
 }
 
+impl Aggregation {
+    /// One of a kind, with nothing else said of it.
+    pub fn of(kind: AggregationKind) -> Self {
+        Aggregation {
+            name: String::new(),
+            kind,
+            field: String::new(),
+            missing: None,
+            min_doc_count: 1,
+            order: Vec::new(),
+            keyed: false,
+            subs: Vec::new(),
+            meta: None,
+        }
+    }
+}
+
 /// What an aggregation does.
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +61,11 @@ pub enum AggregationKind {
     Histogram(Histogram),
     /// In the order in which they are shown, by `from`, then by `to`.
     Range(Vec<RangeBucket>),
+    DateRange(DateRanges),
+    /// `filter`, `filters` and `missing`
+    Filters(Filters),
+    /// `composite` and `multi_terms`
+    Tuples(Tuples),
     Stats(Statistic),
     /// `precision_threshold`: exact up to so many values, and about so beyond.
     Cardinality {
@@ -113,8 +135,8 @@ pub struct Histogram {
     pub interval: Interval,
     /// By how much buckets begin later.
     pub offset: f64,
-    /// Offset of the time zone whose calendar it is, in milliseconds.
-    pub zone_ms: i64,
+    /// The time zone whose calendar it is.
+    pub zone: Zone,
     /// Whether it is a `date_histogram`.
     pub of_dates: bool,
     /// How dates are written; else as the mapping says.
@@ -124,29 +146,96 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    fn shift(&self) -> f64 {
-        self.zone_ms as f64 - self.offset
+    /// Whether its buckets begin where clocks of the zone show it, and not by the clocks' offset at the moment: those
+    /// of hours go on while clocks show an hour twice.
+    fn is_by_days(&self) -> bool {
+        match self.interval {
+            Interval::Fixed(width) => width >= DAY_MS as f64,
+            Interval::Calendar(unit) => !unit.is_within_days(),
+        }
+    }
+
+    fn local(&self, value: f64) -> f64 {
+        match self.zone.is_utc() {
+            true => value - self.offset,
+            false => value - self.offset + self.zone.offset_ms((value - self.offset) as i64) as f64,
+        }
+    }
+
+    /// The moment of a bucket that begins at `local`; `near` lies in it, or at its start.
+    fn moment(&self, local: f64, near: f64) -> f64 {
+        if self.zone.is_utc() {
+            return local + self.offset;
+        }
+        let moment = match self.is_by_days() {
+            true => self.zone.moment(local as i64) as f64,
+            false => local - self.zone.offset_ms((near - self.offset) as i64) as f64,
+        };
+        moment + self.offset
     }
 
     /// The start of the bucket of a value.
     pub fn start(&self, value: f64) -> f64 {
-        let local = value + self.shift();
+        let local = self.local(value);
         let start = match self.interval {
             Interval::Fixed(width) => (local / width).floor() * width,
             Interval::Calendar(unit) => unit.floor(local as i64) as f64,
         };
-        start - self.shift()
+        self.moment(start, value)
     }
 
     /// The start of the bucket after the one that begins at `start`.
     pub fn next(&self, start: f64) -> f64 {
-        let local = start + self.shift();
+        let local = self.local(start);
         let next = match self.interval {
             Interval::Fixed(width) => ((local / width).round() + 1.0) * width,
             Interval::Calendar(unit) => unit.add(local as i64, 1) as f64,
         };
-        next - self.shift()
+        self.moment(next, start)
     }
+}
+
+/// Ranges of dates, whose ends are read where the field's format is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DateRanges {
+    /// Name, start and end of each.
+    pub ranges: Vec<(Option<String>, Option<Literal>, Option<Literal>)>,
+    /// How dates are read and written; else as the mapping says.
+    pub format: Option<DateFormat>,
+    /// Of ends that bring no zone.
+    pub zone: Zone,
+}
+
+/// Buckets of documents that match queries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Filters {
+    /// By name.
+    pub filters: Vec<(String, Query)>,
+    /// `other_bucket_key`: the bucket of those that match none.
+    pub other: Option<String>,
+    /// How the answer is written.
+    pub shape: FiltersShape,
+}
+
+/// How an answer with buckets of queries is written.
+#[expect(missing_docs, reason = "the names say it")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FiltersShape {
+    /// The one bucket is the answer.
+    One,
+    List,
+    ByName,
+}
+
+/// Buckets of documents that have the same values in several fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tuples {
+    /// `terms` and histograms, each with its order.
+    pub sources: Vec<Aggregation>,
+    /// Buckets that are shown.
+    pub size: usize,
+    /// Of `composite`: buckets are in the order of their values, and those behind these are shown.
+    pub paged: Option<Option<Vec<Literal>>>,
 }
 
 /// A bucket of `range`.
@@ -161,6 +250,13 @@ pub struct RangeBucket {
 }
 
 impl RangeBucket {
+    /// The order in which ranges are shown: by their start, then by their end.
+    pub fn order(&self, other: &Self) -> std::cmp::Ordering {
+        let from = |range: &RangeBucket| range.from.unwrap_or(f64::NEG_INFINITY);
+        let to = |range: &RangeBucket| range.to.unwrap_or(f64::INFINITY);
+        from(self).total_cmp(&from(other)).then(to(self).total_cmp(&to(other)))
+    }
+
     /// Whether a value is in it.
     pub fn holds(&self, value: f64) -> bool {
         self.from.is_none_or(|from| value >= from) && self.to.is_none_or(|to| value < to)

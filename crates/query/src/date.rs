@@ -3,6 +3,7 @@
 //! Everything is milliseconds since 1970, UTC, in the proleptic Gregorian calendar.
 
 use crate::value::{Moment, civil_date, days_to_month, iso};
+use crate::zone::Zone;
 
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
@@ -52,6 +53,11 @@ impl CalendarUnit {
     /// Milliseconds of a unit whose length never changes.
     fn fixed_ms(self) -> Option<i64> {
         Some(UNITS[self as usize].4).filter(|ms| *ms > 0)
+    }
+
+    /// Whether days have several of it.
+    pub fn is_within_days(self) -> bool {
+        self.fixed_ms().is_some_and(|ms| ms < DAY_MS)
     }
 
     fn months(self) -> i64 {
@@ -108,26 +114,6 @@ pub fn fixed_interval_ms(text: &str) -> Option<i64> {
         _ => return None,
     };
     count.checked_mul(unit).filter(|ms| *ms > 0)
-}
-
-/// Milliseconds of a time zone that is a fixed offset: `Z`, `UTC`, `+02:00`.
-pub fn zone_offset_ms(text: &str) -> Option<i64> {
-    if matches!(text, "Z" | "UTC" | "GMT" | "Etc/UTC" | "utc") {
-        return Some(0);
-    }
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return None,
-    };
-    let (hours, minutes) = match rest.split_once(':') {
-        Some((hours, minutes)) => (hours, minutes),
-        None if rest.len() == 4 && rest.is_ascii() => rest.split_at(2),
-        None => (rest, "0"),
-    };
-    let number = |text: &str| text.parse::<u8>().ok().map(i64::from);
-    let (hours, minutes) = (number(hours)?, number(minutes)?);
-    (hours <= 18 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60_000)
 }
 
 /// How a date is written: what was given as `format`, as `a||b`. The first one writes.
@@ -189,14 +175,15 @@ impl DateFormat {
     }
 
     /// Writes a moment as a clock of a zone shows it, with the zone's offset.
-    pub fn show_in_zone(&self, ms: i64, zone_ms: i64) -> String {
-        if zone_ms == 0 || matches!(self.0.first(), Some(Form::Millis | Form::Seconds)) {
+    pub fn show_in_zone(&self, ms: i64, zone: &Zone) -> String {
+        if zone.is_utc() || matches!(self.0.first(), Some(Form::Millis | Form::Seconds)) {
             return self.show(ms);
         }
-        let text = self.show(ms.saturating_add(zone_ms));
+        let text = self.show(zone.local(ms));
         match (self.0.first(), text.strip_suffix('Z')) {
             (Some(Form::Iso), Some(local)) => {
-                let (sign, minutes) = (if zone_ms < 0 { '-' } else { '+' }, zone_ms.abs() / 60_000);
+                let offset = zone.offset_ms(ms);
+                let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60_000);
                 format!("{local}{sign}{:02}:{:02}", minutes / 60, minutes % 60)
             }
             _ => text,
@@ -344,7 +331,7 @@ pub struct DateContext<'a> {
     /// What `now` means, in milliseconds since 1970.
     pub now_ms: i64,
     /// Of dates that bring none.
-    pub zone_ms: i64,
+    pub zone: &'a Zone,
 }
 
 impl DateContext<'_> {
@@ -357,7 +344,7 @@ impl DateContext<'_> {
         let (date, math) = text.split_once("||").unwrap_or((text, ""));
         let Moment { ms, open_ms, is_zoned } =
             self.format.read(date).ok_or_else(|| format!("failed to parse date field [{text}]"))?;
-        let ms = if is_zoned { ms } else { ms.saturating_sub(self.zone_ms) };
+        let ms = if is_zoned { ms } else { self.zone.moment(ms) };
         // Math begins at the start of what was written.
         let ms = if round_up && math.is_empty() { ms.saturating_add(open_ms) } else { ms };
         self.math(ms, math, round_up, text)
@@ -381,9 +368,11 @@ impl DateContext<'_> {
                 b'+' => unit.add(ms, count),
                 b'-' => unit.add(ms, -count),
                 b'/' if digits == 0 => {
-                    let start = unit.floor(ms.saturating_add(self.zone_ms));
-                    let start = if round_up { unit.add(start, 1) - 1 } else { start };
-                    start.saturating_sub(self.zone_ms)
+                    let start = unit.floor(self.zone.local(ms));
+                    match round_up {
+                        true => self.zone.moment(unit.add(start, 1)) - 1,
+                        false => self.zone.moment(start),
+                    }
                 }
                 _ => return Err(wrong()),
             };
@@ -429,8 +418,8 @@ mod tests {
 
     #[test]
     fn reads_dates_of_queries() {
-        let iso = DateFormat::default();
-        let context = DateContext { format: &iso, now_ms: at("2024-02-29T12:00:00Z"), zone_ms: 0 };
+        let (iso, utc) = (DateFormat::default(), Zone::default());
+        let context = DateContext { format: &iso, now_ms: at("2024-02-29T12:00:00Z"), zone: &utc };
         for (text, down, up) in [
             ("2015-01-01", "2015-01-01", "2015-01-01T23:59:59.999Z"),
             ("2015-01", "2015-01-01", "2015-01-01T23:59:59.999Z"),
@@ -447,7 +436,8 @@ mod tests {
         for bad in ["yesterday", "now-", "now-1", "now/2d", "2015-01-01||+1x", "now-1d/"] {
             assert!(context.resolve(bad, false).is_err(), "{bad}");
         }
-        let east = DateContext { zone_ms: 7_200_000, ..context };
+        let zone = Zone::try_from("+02:00".to_owned()).unwrap();
+        let east = DateContext { zone: &zone, ..context };
         assert_eq!(east.resolve("2015-01-01", false), Ok(at("2014-12-31T22:00:00Z")));
         assert_eq!(east.resolve("2015-01-01T00:00:00Z", false), Ok(at("2015-01-01")));
     }
@@ -476,12 +466,9 @@ mod tests {
     }
 
     #[test]
-    fn intervals_and_zones() {
+    fn intervals() {
         assert_eq!(fixed_interval_ms("90m"), Some(5_400_000));
         assert_eq!(["0d", "1M", "d", "1.5h"].map(fixed_interval_ms), [None; 4]);
-        assert_eq!(zone_offset_ms("+02:00"), Some(7_200_000));
-        assert_eq!(zone_offset_ms("-0530"), Some(-19_800_000));
-        assert_eq!(zone_offset_ms("Europe/Rome"), None);
     }
 
     proptest! {
@@ -495,7 +482,7 @@ mod tests {
         #[test]
         fn never_panics(text in "(now|2015-01-01)?(\\|\\|)?[-+/0-9smhdwMy]{0,12}", up in any::<bool>()) {
             let iso = DateFormat::default();
-            let context = DateContext { format: &iso, now_ms: 0, zone_ms: 0 };
+            let context = DateContext { format: &iso, now_ms: 0, zone: &Zone::default() };
             let _ = context.resolve(&text, up);
         }
 

@@ -356,7 +356,8 @@ impl<'b> Node<'b> {
 /// The members of an object that `what` may have.
 pub(crate) struct Options<'a> {
     what: &'a str,
-    node: &'a Node<'a>,
+    /// The object.
+    pub(crate) node: &'a Node<'a>,
     members: &'a [Member<'a>],
     /// Those whose names are those of fields.
     pub(crate) fields: Vec<&'a Member<'a>>,

@@ -11,24 +11,28 @@ mod query;
 pub mod refused;
 mod request;
 mod result;
+pub mod score;
 mod source;
 pub mod value;
+pub mod zone;
 
 pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{
-    QUERIES, QueryString, aggregations, parse_count, parse_search, parse_sort,
-    parse_track_total_hits,
+    QueryString, aggregations, parse_count, parse_search, parse_sort, parse_track_total_hits,
+    queries,
 };
 pub use query::{
-    BoolQuery, FieldQuery, FieldsQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd,
+    BoolQuery, FieldQuery, FieldsQuery, FunctionScore, Fuzziness, MinimumShouldMatch, Query,
+    QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
 };
 pub use request::{
-    AskedPointInTime, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost,
-    NO_TIMEOUT_MS, SearchLimits, SearchRequest, SortKey, SortMissing, SortTarget, SortValue,
-    TrackTotalHits,
+    AskedPointInTime, ColumnField, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS,
+    DeclaredCost, NO_TIMEOUT_MS, SearchLimits, SearchRequest, SortKey, SortMissing, SortTarget,
+    SortValue, TrackTotalHits,
 };
-pub use result::{FetchedHit, ShardHit, ShardHits, compare_hits};
+pub use result::{FetchedHit, ShardHit, ShardHits, compare_hits, keep_first_of_group};
 pub use source::SourceFilter;
 pub use value::Literal;
+pub use zone::Zone;

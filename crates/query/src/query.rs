@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::score::{Combine, ScoreKind};
 use super::value::Literal;
+use super::zone::Zone;
 
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,10 +66,14 @@ pub struct Query {
 }
 
 impl Query {
-    /// How many of its clauses are regular expressions.
-    pub fn regexps(&self) -> usize {
-        let all = |queries: &[Query]| queries.iter().map(Query::regexps).sum();
-        let of = |query: &FieldQuery| usize::from(matches!(query, FieldQuery::Regexp(_)));
+    /// How many of its clauses compile what finds their words: regular expressions and fuzzy words.
+    pub fn compiled(&self) -> usize {
+        let all = |queries: &[Query]| queries.iter().map(Query::compiled).sum();
+        let of = |query: &FieldQuery| match query {
+            FieldQuery::Regexp(_) | FieldQuery::Fuzzy(..) => 1,
+            FieldQuery::Match { fuzziness, .. } => usize::from(fuzziness.is_some()),
+            _ => 0,
+        };
         match &self.kind {
             QueryKind::MatchAll
             | QueryKind::MatchNone
@@ -77,10 +83,15 @@ impl Query {
                 let clauses = [&query.must, &query.filter, &query.should, &query.must_not];
                 clauses.into_iter().map(|clauses| all(clauses)).sum()
             }
-            QueryKind::ConstantScore(query) => query.regexps(),
+            QueryKind::ConstantScore(query) => query.compiled(),
             QueryKind::Field(_, query) => of(query),
             QueryKind::Fields(asked) => of(&asked.query),
             QueryKind::DisMax(queries, _) => all(queries),
+            QueryKind::FunctionScore(scored) => {
+                let filters =
+                    scored.functions.iter().filter_map(|function| function.filter.as_ref());
+                scored.query.compiled() + filters.map(Query::compiled).sum::<usize>()
+            }
         }
     }
 }
@@ -102,6 +113,7 @@ pub enum QueryKind {
     Fields(Box<FieldsQuery>),
     /// Of several clauses the best scores; the others add the share that stands behind them.
     DisMax(Vec<Query>, f32),
+    FunctionScore(Box<FunctionScore>),
 }
 
 /// What a query asks of one field.
@@ -114,17 +126,14 @@ pub enum FieldQuery {
         all: bool,
         minimum: Option<MinimumShouldMatch>,
         lenient: bool,
+        fuzziness: Option<Fuzziness>,
     },
+    /// `fuzzy`
+    Fuzzy(String, Fuzziness),
     MatchPhrase(Literal),
     Term(Literal),
     Terms(Vec<Literal>),
-    /// Dates are written as `format` says, else as the mapping does; `zone_ms` is of those that bring no zone.
-    Range {
-        lower: Option<RangeEnd>,
-        upper: Option<RangeEnd>,
-        format: Option<super::DateFormat>,
-        zone_ms: i64,
-    },
+    Range(RangeQuery),
     Prefix(String),
     /// `*` and `?` stand for others, unless behind a backslash. `analyzed`: its letters become those of the field's
     /// words.
@@ -145,6 +154,95 @@ pub enum FieldQuery {
         bottom: f64,
         right: f64,
     },
+}
+
+/// Values between two.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RangeQuery {
+    /// The least.
+    pub lower: Option<RangeEnd>,
+    /// The greatest.
+    pub upper: Option<RangeEnd>,
+    /// How dates are written; else as the mapping says.
+    pub format: Option<super::DateFormat>,
+    /// Of dates that bring no zone.
+    pub zone: Zone,
+    /// Of fields that are ranges themselves.
+    pub relation: Relation,
+}
+
+/// How a range of a document lies to that of a query.
+#[expect(missing_docs, reason = "the names are those of the field's requests")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Relation {
+    #[default]
+    Intersects,
+    Contains,
+    Within,
+}
+
+/// How far words may be from the one that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fuzziness {
+    /// Characters from which on a word may have one edit, and two.
+    pub edits_from: (usize, usize),
+    /// `prefix_length`: first characters that are the same.
+    pub prefix_chars: usize,
+    /// `max_expansions`: the nearest words that count.
+    pub words_max: usize,
+    /// Whether two characters that changed places are one edit.
+    pub transpositions: bool,
+}
+
+impl Fuzziness {
+    /// Of `AUTO`, `AUTO:3,6`, or a number of edits. None if it is neither.
+    pub fn edits_from(text: &str) -> Option<(usize, usize)> {
+        match text.to_ascii_uppercase().as_str() {
+            "AUTO" => Some((3, 6)),
+            "0" | "0.0" => Some((usize::MAX, usize::MAX)),
+            "1" | "1.0" => Some((0, usize::MAX)),
+            "2" | "2.0" => Some((0, 0)),
+            text => {
+                let (one, two) = text.strip_prefix("AUTO:")?.split_once(',')?;
+                let from = (one.trim().parse().ok()?, two.trim().parse().ok()?);
+                (from.0 <= from.1).then_some(from)
+            }
+        }
+    }
+
+    /// Edits that a word may have.
+    pub fn edits(&self, word: &str) -> u8 {
+        let chars = word.chars().count();
+        u8::from(chars >= self.edits_from.0) + u8::from(chars >= self.edits_from.1)
+    }
+}
+
+/// A query whose scores functions change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionScore {
+    /// Which documents, and the scores that are changed.
+    pub query: Query,
+    /// What changes them.
+    pub functions: Vec<ScoreFunction>,
+    /// `score_mode`: how the functions of a document become one number.
+    pub functions_by: Combine,
+    /// `boost_mode`: how that number and the score become one.
+    pub with_score_by: Combine,
+    /// `max_boost`: the functions count for no more.
+    pub max_boost: f64,
+    /// Documents with less are left out.
+    pub min_score: Option<f32>,
+}
+
+/// A function of a document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScoreFunction {
+    /// The documents that it is of; none: of all.
+    pub filter: Option<Query>,
+    /// What it is multiplied by; none: by nothing, and in an average it weighs 1.
+    pub weight: Option<f64>,
+    /// What it is.
+    pub kind: ScoreKind,
 }
 
 /// What a query asks of several fields.
@@ -209,6 +307,18 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edits_by_length() {
+        for (text, edits) in
+            [("auto", [0, 1, 2]), ("2", [2, 2, 2]), ("AUTO:0,4", [1, 2, 2]), ("0", [0; 3])]
+        {
+            let edits_from = Fuzziness::edits_from(text).unwrap();
+            let of = Fuzziness { edits_from, prefix_chars: 0, words_max: 50, transpositions: true };
+            assert_eq!(["ab", "abcd", "abcdef"].map(|word| of.edits(word)), edits, "{text}");
+        }
+        assert_eq!((Fuzziness::edits_from("3"), Fuzziness::edits_from("AUTO:6,3")), (None, None));
+    }
 
     #[test]
     fn minimum_should_match_as_documented() {

@@ -6,8 +6,7 @@ type Words = &'static [(&'static str, &'static str)];
 /// Kinds of queries.
 pub const QUERIES: Words = &[
     ("send [multi_match]", "combined_fields"),
-    ("send [query_string]", "simple_query_string"),
-    ("send [wildcard], [match] or [terms]", "fuzzy wrapper"),
+    ("send [wildcard], [match] or [terms]", "wrapper"),
     (
         "send [match] or [match_phrase]",
         "common intervals match_bool_prefix match_phrase_prefix span_containing span_field_masking span_first span_multi \
@@ -18,8 +17,8 @@ pub const QUERIES: Words = &[
         "has_child has_parent nested parent_id",
     ),
     (
-        "send [boost] in the clauses of [bool], or sort by a field",
-        "boosting distance_feature function_score pinned rank_feature",
+        "send [function_score], or [boost] in the clauses of [bool]",
+        "boosting distance_feature pinned rank_feature",
     ),
     ("there are no scripts; index what the script computes", "script script_score terms_set"),
     ("send [geo_bounding_box] or [geo_distance]", "geo_polygon geo_shape shape xy_shape"),
@@ -33,12 +32,12 @@ pub const QUERIES: Words = &[
 pub const AGGREGATIONS: Words = &[
     (
         "send a search for each part",
-        "adjacency_matrix children diversified_sampler filter filters global missing nested parent reverse_nested sampler",
+        "adjacency_matrix children diversified_sampler global nested parent reverse_nested sampler",
     ),
-    ("send [terms] with a large [size]", "composite multi_terms rare_terms"),
+    ("send [terms] with a large [size]", "rare_terms"),
     (
         "send [date_histogram], [histogram] or [range]",
-        "auto_date_histogram date_range ip_range variable_width_histogram",
+        "auto_date_histogram ip_range variable_width_histogram",
     ),
     (
         "send a search with [geo_distance] or [geo_bounding_box]",
@@ -64,13 +63,13 @@ pub const TYPES: Words = &[
     ("objects are flattened: index each as a document of its own", "join nested"),
     (
         "map it as long, double, float or date",
-        "aggregate_metric_double date_nanos half_float scaled_float token_count unsigned_long",
+        "aggregate_metric_double date_nanos half_float token_count unsigned_long",
     ),
     ("map it as keyword", "constant_keyword version wildcard flattened flat_object murmur3"),
     ("map it as text", "annotated_text completion search_as_you_type semantic semantic_text"),
     (
-        "map its two ends as fields of their own",
-        "date_range double_range float_range integer_range ip_range long_range",
+        "map it as double_range, or its two ends as fields of their own",
+        "date_range float_range integer_range ip_range long_range",
     ),
     ("map it as geo_point", "geo_shape point shape xy_point xy_shape"),
     ("name the field itself", "alias derived"),
@@ -82,14 +81,14 @@ pub const TYPES: Words = &[
 
 /// Parameters of fields.
 pub const PARAMETERS: Words = &[
-    ("send the value in each document", "null_value script"),
+    ("send the value in each document", "script"),
     (
-        "texts are read by the standard analyzer; a keyword field keeps them whole",
+        "texts are read by the analyzers that there are; a keyword field keeps them whole",
         "normalizer position_increment_gap similarity split_queries_on_whitespace",
     ),
     (
         "leave it out: it would change only how fast searches are",
-        "fielddata fielddata_frequency_filter index_phrases index_prefixes term_vector",
+        "fielddata_frequency_filter index_phrases index_prefixes term_vector",
     ),
     (
         "\"dynamic\" of the object around it says whether fields are added",
@@ -102,10 +101,10 @@ pub const PARAMETERS: Words = &[
     ("dates are read in English, as in the root locale", "locale"),
     (
         "name the fields in \"properties\"; others are mapped by their first value",
-        "dynamic_date_formats dynamic_templates numeric_detection runtime",
+        "dynamic_date_formats numeric_detection runtime",
     ),
     ("put the value into a field of its own", "_routing _size"),
-    ("map it as long or double", "scaling_factor time_series_dimension time_series_metric"),
+    ("map it as long or double", "time_series_dimension time_series_metric"),
 ];
 
 /// What to send instead of a word; none where it is no word of the field.

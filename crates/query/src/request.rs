@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::aggregation::Aggregation;
-use super::{Literal, Query, SourceFilter};
+use super::{DateFormat, Literal, Query, SourceFilter};
 
 /// Hits that a search may reach, where the index does not say (`index.max_result_window`).
 pub const DEFAULT_MAX_RESULT_WINDOW: usize = 10_000;
@@ -121,6 +121,12 @@ pub struct DeclaredCost {
 pub struct SearchRequest {
     /// Which documents.
     pub query: Query,
+    /// `post_filter`: which of them are hits; what is aggregated are all of them.
+    pub post_filter: Option<Query>,
+    /// `collapse`: of the hits with the same value of this field the best alone.
+    pub collapse: Option<String>,
+    /// `docvalue_fields`: what hits show of their columns.
+    pub column_fields: Vec<ColumnField>,
     /// Numbers about them.
     pub aggregations: Vec<Aggregation>,
     /// The order of hits; by score where there is none.
@@ -154,6 +160,15 @@ pub struct SearchRequest {
     pub point_in_time: Option<AskedPointInTime>,
 }
 
+/// A field whose values hits show as they are kept beside `_source`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnField {
+    /// Its path, or a pattern of paths.
+    pub pattern: String,
+    /// How dates are written; else as the mapping says.
+    pub format: Option<DateFormat>,
+}
+
 /// A point in time, as a body names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedPointInTime {
@@ -167,6 +182,9 @@ impl Default for SearchRequest {
     fn default() -> Self {
         SearchRequest {
             query: Query::match_all(),
+            post_filter: None,
+            collapse: None,
+            column_fields: Vec::new(),
             aggregations: Vec::new(),
             sort: Vec::new(),
             search_after: None,
@@ -207,6 +225,7 @@ impl SearchRequest {
     /// Whether it can be answered by sizes alone.
     pub fn needs_content(&self) -> bool {
         !self.query.is_match_all()
+            || self.post_filter.is_some()
             || !self.aggregations.is_empty()
             || self.size > 0
             || self.min_score.is_some()

@@ -1,14 +1,16 @@
 //! What a shard answers, and the order of hits.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::Literal;
 use super::request::{SortKey, SortMissing, SortValue};
 
 /// A hit, before its document is fetched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShardHit {
     /// Number of the segment in the view.
     pub segment: u32,
@@ -18,6 +20,10 @@ pub struct ShardHit {
     pub score: Option<f32>,
     /// One value for each key of the order; none where hits are in the order of their scores alone.
     pub sort: Vec<SortValue>,
+    /// What it shows of its columns, by field: of its values the texts, numbers and booleans that JSON has.
+    pub fields: BTreeMap<String, Vec<Literal>>,
+    /// The value of the field that hits are collapsed by.
+    pub group: SortValue,
 }
 
 /// What a shard answers to a search.
@@ -62,6 +68,12 @@ pub fn compare_hits(keys: &[SortKey], a: &ShardHit, b: &ShardHit) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
+/// Of hits in their order, leaves the first of each group.
+pub fn keep_first_of_group<T>(hits: &mut Vec<T>, group: impl Fn(&T) -> SortValue) {
+    let mut groups = BTreeSet::new();
+    hits.retain(|hit| groups.insert(format!("{:?}", group(hit))));
+}
+
 /// Higher scores first.
 fn compare_scores(a: Option<f32>, b: Option<f32>) -> Ordering {
     let score = |score: Option<f32>| score.unwrap_or(f32::NEG_INFINITY);
@@ -80,12 +92,10 @@ fn compare_values(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Literal;
 
     #[test]
     fn addresses_sort_by_their_bits_and_texts_as_they_are() {
-        let hit =
-            |value: Literal| ShardHit { segment: 0, doc: 0, score: None, sort: vec![Some(value)] };
+        let hit = |value: Literal| ShardHit { sort: vec![Some(value)], ..ShardHit::default() };
         let address = |text: &str| Literal::Address(crate::value::ip(text).unwrap());
         let text = |text: &str| Literal::Text(text.to_owned());
         let in_order = [

@@ -31,6 +31,7 @@ pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
             request.track_total_hits == TrackTotalHits::No,
             "disabling [track_total_hits] is not allowed in a scroll context",
         ),
+        (request.collapse.is_some(), "cannot use `collapse` in a scroll context"),
         (request.cached, "[request_cache] cannot be used in a scroll context"),
         (job.point_in_time.is_some(), "using [point in time] is not allowed in a scroll context"),
     ];

@@ -329,6 +329,12 @@ fn write_hit(text: &mut Vec<u8>, request: &SearchRequest, hit: &Hit) {
         text.extend_from_slice(b",\"_source\":");
         text.extend_from_slice(source);
     }
+    if !hit.found.fields.is_empty() {
+        let values = |values: &Vec<Literal>| values.iter().map(Literal::json).collect::<Value>();
+        let fields = hit.found.fields.iter().map(|(name, of)| (name.clone(), values(of)));
+        let fields: Map<String, Value> = fields.collect();
+        text.extend_from_slice(format!(",\"fields\":{}", json!(fields)).as_bytes());
+    }
     if !request.sort.is_empty() {
         let json = |value: &SortValue| value.as_ref().map_or(Value::Null, Literal::json);
         let values: Vec<Value> = hit.found.sort.iter().map(json).collect();

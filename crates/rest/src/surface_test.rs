@@ -26,11 +26,7 @@ struct Words {
 fn words() -> [Words; 4] {
     let refused = |words| all(words).collect();
     [
-        Words {
-            of: "Queries",
-            offered: query::QUERIES.split(' ').collect(),
-            refused: refused(QUERIES),
-        },
+        Words { of: "Queries", offered: query::queries().collect(), refused: refused(QUERIES) },
         Words {
             of: "Aggregations",
             offered: query::aggregations().collect(),
@@ -128,7 +124,7 @@ fn a_word_is_offered_or_refused_with_a_hint() {
         let once: BTreeSet<&str> = refused.iter().map(|(name, _)| *name).collect();
         assert_eq!(once.len(), refused.len(), "{of}: a word is refused twice");
     }
-    for name in query::QUERIES.split(' ') {
+    for name in query::queries() {
         let said = parse_search(format!("{{\"query\":{{\"{name}\":{{}}}}}}").as_bytes());
         assert!(!said.is_err_and(|error| error.reason.contains("unknown query")), "{name}");
     }

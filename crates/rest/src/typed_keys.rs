@@ -1,7 +1,7 @@
 //! `typed_keys`: names of aggregations that begin with the type of their answer, `sterms#words`, by which typed clients
 //! know how to read it.
 
-use query::aggregation::{Aggregation, AggregationKind, Statistic};
+use query::aggregation::{Aggregation, AggregationKind, FiltersShape, Statistic};
 use query::{FieldType, Mapping};
 use serde_json::{Map, Value};
 
@@ -32,7 +32,7 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
             let field = mappings.iter().find_map(|mapping| mapping.field(&of.field));
             match field.map(|field| field.kind) {
                 None => "umterms",
-                Some(FieldType::Double | FieldType::Float) => "dterms",
+                Some(kind) if kind.is_float() => "dterms",
                 Some(FieldType::Ip | FieldType::Keyword | FieldType::Text) => "sterms",
                 Some(_) => "lterms",
             }
@@ -40,6 +40,12 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::Histogram(histogram) if histogram.of_dates => "date_histogram",
         AggregationKind::Histogram(_) => "histogram",
         AggregationKind::Range(_) => "range",
+        AggregationKind::DateRange(_) => "date_range",
+        // The field names `missing` apart; here it is a filter like any other.
+        AggregationKind::Filters(of) if of.shape == FiltersShape::One => "filter",
+        AggregationKind::Filters(_) => "filters",
+        AggregationKind::Tuples(of) if of.paged.is_some() => "composite",
+        AggregationKind::Tuples(_) => "multi_terms",
         AggregationKind::Cardinality { .. } => "cardinality",
         AggregationKind::Percentiles(_) => "tdigest_percentiles",
         AggregationKind::Stats(statistic) => match statistic {
@@ -61,7 +67,8 @@ pub(super) fn typed(keys: &[TypedKey], answers: &mut Map<String, Value>) {
         let buckets: Vec<&mut Value> = match answer.get_mut("buckets") {
             Some(Value::Array(buckets)) => buckets.iter_mut().collect(),
             Some(Value::Object(buckets)) => buckets.values_mut().collect(),
-            _ => Vec::new(),
+            // A filter is its one bucket.
+            _ => vec![&mut answer],
         };
         buckets.into_iter().filter_map(Value::as_object_mut).for_each(|bucket| typed(subs, bucket));
         answers.insert(typed_name.clone(), answer);

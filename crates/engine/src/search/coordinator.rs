@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use query::{SearchRequest, ShardHit, compare_hits};
+use query::{SearchRequest, ShardHit, compare_hits, keep_first_of_group};
 use store::Aggregated;
 use world::Task;
 
@@ -392,6 +392,9 @@ fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<Wanted> {
     }
     let hit = |wanted: &Wanted| &answers[wanted.answer].searched.hits.hits[wanted.place];
     all.sort_by(|a, b| compare_hits(&request.sort, hit(a), hit(b)));
+    if request.collapse.is_some() {
+        keep_first_of_group(&mut all, |wanted| hit(wanted).group.clone());
+    }
     all.into_iter().skip(request.from).take(request.size).collect()
 }
 

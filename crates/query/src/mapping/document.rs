@@ -32,6 +32,13 @@ pub enum Indexed<'a> {
         /// Degrees, -180 to 180.
         lon: f64,
     },
+    /// Of a range, both ends within.
+    Range {
+        /// The least number.
+        low: f64,
+        /// The greatest.
+        high: f64,
+    },
 }
 
 /// Takes the values of one document. `field` counts the fields of [`Mapping::fields`].
@@ -76,7 +83,7 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// The ways in which the values of a field are kept: its own, and its `fields`.
+    /// The ways in which the values of a field are kept: its own, its `fields`, and the fields of `copy_to`.
     fn kept_ways<'a>(&'a self, path: &str, field: &'a Field) -> impl Iterator<Item = &'a Field> {
         // A document names the field itself, never one of its `fields`.
         let ways = std::iter::once(field).chain(self.multi_fields(path));
@@ -166,7 +173,10 @@ impl Field {
         let is_point = self.kind == FieldType::GeoPoint;
         let is_text = self.kind == FieldType::Keyword || self.kind.has_words();
         match json {
-            Value::Null => return Ok(()),
+            Value::Null => {
+                let null = self.null_value.as_ref();
+                return null.map_or(Ok(()), |value| self.read(path, value, sink));
+            }
             // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
             Value::List(items) if is_point && items.iter().any(|of| number(of).is_some()) => {}
             Value::List(items) => {
@@ -193,14 +203,15 @@ impl Field {
                 let value = value.filter(|value| (least..=greatest).contains(value));
                 value.map(Indexed::Integer)
             }
-            FieldType::Double | FieldType::Float => match json {
+            FieldType::Double | FieldType::Float | FieldType::ScaledFloat => match json {
                 Value::Text(text) if self.coerce => {
                     text.trim().parse().ok().filter(|n: &f64| n.is_finite())
                 }
                 Value::Number(number) => number.as_f64(),
                 _ => None,
             }
-            .map(Indexed::Float),
+            .map(|number| Indexed::Float(self.stepped(number))),
+            FieldType::DoubleRange => range(json).map(|(low, high)| Indexed::Range { low, high }),
             FieldType::Date => match json {
                 Value::Text(text) => {
                     let read = self.patterns.as_ref().and_then(|format| format.read_ms(text));
@@ -258,6 +269,26 @@ fn integer(json: &Value, coerce: bool) -> Option<i64> {
         }
         _ => None,
     }
+}
+
+/// The ends of a range of numbers; one that is left out is as far as numbers go.
+fn range(json: &Value) -> Option<(f64, f64)> {
+    let Value::Object(members) = json else { return None };
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for member in members {
+        if member.node.value == Value::Null {
+            continue;
+        }
+        let end = member.node.float("").ok()?;
+        match member.name.as_ref() {
+            "gte" => low = end,
+            "gt" => low = end.next_up(),
+            "lte" => high = end,
+            "lt" => high = end.next_down(),
+            _ => return None,
+        }
+    }
+    (low <= high).then_some((low, high))
 }
 
 /// Latitude and longitude.
@@ -383,6 +414,32 @@ mod tests {
         let strict = json!({"dynamic": "strict", "properties": properties});
         let strict = Mapping::parse(&strict).unwrap();
         assert!(strict.read(br#"{"n.long":5}"#, true, &mut Seen::default()).is_err());
+    }
+
+    #[test]
+    fn nulls_copies_steps_and_ranges() {
+        let properties = json!({
+            "a": {"type": "keyword", "null_value": "none", "copy_to": ["all", "c"]},
+            "all": {"type": "text", "fields": {"raw": {"type": "keyword"}}}, "c": {"type": "keyword"},
+            "d": {"type": "scaled_float", "scaling_factor": 100}, "e": {"type": "double_range"},
+        });
+        // In the order of their paths: a 0, all 1, all.raw 2, c 3, d 4, e 5.
+        let of = |source: &str| read(properties.clone(), source);
+        assert_eq!(
+            of(r#"{"a":"x"}"#).unwrap(),
+            ["0 Text(\"x\")", "1 Text(\"x\")", "2 Text(\"x\")", "3 Text(\"x\")"]
+        );
+        assert_eq!(of(r#"{"a":[null],"d":null}"#).unwrap(), ["0 Text(\"none\")"]);
+        assert_eq!(of(r#"{"d":[5.294,"0.1"]}"#).unwrap(), ["4 Float(5.29)", "4 Float(0.1)"]);
+        assert_eq!(
+            of(r#"{"e":[{"gte":-1.5,"lte":2},{"lt":1}]}"#).unwrap(),
+            ["5 Range { low: -1.5, high: 2.0 }", "5 Range { low: -inf, high: 0.9999999999999999 }"]
+        );
+        for bad in
+            [r#"{"e":{"gte":2,"lt":2}}"#, r#"{"e":{"from":2}}"#, r#"{"e":7}"#, r#"{"d":"x"}"#]
+        {
+            assert!(of(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What becomes of a field that the mapping does not name: by the `dynamic` of the object that it stands in it is
 //! mapped by its first value, kept in `_source` alone, or refused with its document.
 
+use record::names::matches;
 use serde_json::Value as Json;
 
 use crate::json::Value;
@@ -28,6 +29,104 @@ impl Dynamic {
             Some(Json::String(given)) if given == "strict" => Ok(Dynamic::Strict),
             Some(given) => Err(format!("\"dynamic\" is true, false or \"strict\", not {given}")),
         }
+    }
+}
+
+/// One of `dynamic_templates`: how fields that documents bring are mapped, where it fits them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Template {
+    /// Conditions: patterns of names and of whole paths, and the kind of the first value.
+    conditions: Vec<(Condition, Vec<String>)>,
+    mapping: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Name,
+    NotName,
+    Path,
+    NotPath,
+    Kind,
+}
+
+const CONDITIONS: [(&str, Condition); 5] = [
+    ("match", Condition::Name),
+    ("unmatch", Condition::NotName),
+    ("path_match", Condition::Path),
+    ("path_unmatch", Condition::NotPath),
+    ("match_mapping_type", Condition::Kind),
+];
+
+impl Template {
+    /// Reads all. The error says what is wrong with one.
+    pub(super) fn all(json: Option<&Json>) -> Result<Vec<Template>, String> {
+        let Some(json) = json else { return Ok(Vec::new()) };
+        let templates = json.as_array().ok_or("\"dynamic_templates\" is an array of objects")?;
+        let one = |json: &Json| {
+            let named = json.as_object().filter(|object| object.len() == 1);
+            let (name, body) = named
+                .and_then(|object| object.iter().next())
+                .ok_or("a template is an object with one name")?;
+            Template::read(body).map_err(|why| format!("dynamic template [{name}]: {why}"))
+        };
+        templates.iter().map(one).collect()
+    }
+
+    fn read(body: &Json) -> Result<Template, String> {
+        let body = body.as_object().ok_or("it is an object")?;
+        let mut template = Template { conditions: Vec::new(), mapping: Json::Null };
+        for (key, value) in body {
+            if key == "mapping" && value.is_object() {
+                template.mapping = value.clone();
+                continue;
+            }
+            if key == "match_pattern" && value == "simple" {
+                continue;
+            }
+            let condition = CONDITIONS.iter().find(|(name, _)| name == key).map(|(_, of)| *of);
+            let condition = condition
+                .ok_or_else(|| format!("[{key}]: {value} is not supported by this engine"))?;
+            let patterns = match value {
+                Json::String(pattern) => vec![pattern.clone()],
+                Json::Array(all) => {
+                    all.iter().filter_map(Json::as_str).map(str::to_owned).collect()
+                }
+                _ => return Err(format!("[{key}] is a pattern, or several")),
+            };
+            template.conditions.push((condition, patterns));
+        }
+        match template.mapping {
+            Json::Null => Err("it has no [mapping]".to_owned()),
+            _ => Ok(template),
+        }
+    }
+
+    /// How a field is mapped; none where this is not for it. `kind` is what its first value is.
+    pub(super) fn mapping(&self, path: &str, kind: &str) -> Option<Json> {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let fits = self.conditions.iter().all(|(condition, patterns)| {
+            let any = |text: &str| patterns.iter().any(|pattern| matches(pattern, text));
+            match condition {
+                Condition::Name => any(name),
+                Condition::NotName => !any(name),
+                Condition::Path => any(path),
+                Condition::NotPath => !any(path),
+                Condition::Kind => any(kind),
+            }
+        });
+        fits.then(|| filled(&self.mapping, name, kind))
+    }
+}
+
+/// With the name and the kind where the template leaves room for them.
+fn filled(json: &Json, name: &str, kind: &str) -> Json {
+    match json {
+        Json::String(text) => text.replace("{name}", name).replace("{dynamic_type}", kind).into(),
+        Json::Array(items) => items.iter().map(|item| filled(item, name, kind)).collect(),
+        Json::Object(object) => {
+            object.iter().map(|(key, value)| (key.clone(), filled(value, name, kind))).collect()
+        }
+        other => other.clone(),
     }
 }
 

@@ -1,7 +1,10 @@
 //! One mapped field: its type and the parameters that matter here.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
+use crate::json::Value as JsonValue;
 use crate::{DateFormat, refused};
 
 /// The types that are indexed. Numbers are kept as 64 bits, whatever their name.
@@ -15,6 +18,8 @@ pub enum FieldType {
     Date,
     /// 64-bit floating point
     Double,
+    /// from one floating point number to another
+    DoubleRange,
     /// floating point, kept as 64 bits
     Float,
     /// latitude and longitude
@@ -29,17 +34,20 @@ pub enum FieldType {
     Long,
     /// a text by its words, each of which scores 1
     MatchOnlyText,
+    /// a number in steps of 1 / `scaling_factor`
+    ScaledFloat,
     /// -2^15 to 2^15 - 1
     Short,
     /// a text by its words
     Text,
 }
 
-const TYPES: [(&str, FieldType); 13] = [
+const TYPES: [(&str, FieldType); 15] = [
     ("boolean", FieldType::Boolean),
     ("byte", FieldType::Byte),
     ("date", FieldType::Date),
     ("double", FieldType::Double),
+    ("double_range", FieldType::DoubleRange),
     ("float", FieldType::Float),
     ("geo_point", FieldType::GeoPoint),
     ("integer", FieldType::Integer),
@@ -47,6 +55,7 @@ const TYPES: [(&str, FieldType); 13] = [
     ("keyword", FieldType::Keyword),
     ("long", FieldType::Long),
     ("match_only_text", FieldType::MatchOnlyText),
+    ("scaled_float", FieldType::ScaledFloat),
     ("short", FieldType::Short),
     ("text", FieldType::Text),
 ];
@@ -84,6 +93,16 @@ pub struct Field {
     pub ignore_above: Option<usize>,
     /// Whether a value that is none of the type is left out, and the document kept (`ignore_malformed`).
     pub ignore_malformed: bool,
+    /// What stands for null (`null_value`).
+    pub(super) null_value: Option<JsonValue<'static>>,
+    /// Other fields that get its values, too (`copy_to`).
+    pub(super) copy_to: Vec<String>,
+    /// `scaling_factor`
+    pub scaling_factor: Option<f64>,
+    /// What cuts texts into words (`analyzer`), and texts of queries (`search_analyzer`).
+    pub analyzers: (Analyzer, Analyzer),
+    /// Whether long texts score less (`norms`).
+    pub has_norms: bool,
     /// Whether numbers may stand in strings, and lose their fractions (`coerce`).
     pub coerce: bool,
     /// What a bare number in a date field counts since 1970: milliseconds, or seconds (`epoch_second`).
@@ -96,6 +115,35 @@ pub struct Field {
     pub(super) is_multi: bool,
     /// Its place among all fields of the mapping.
     pub(super) number: usize,
+}
+
+/// What cuts a text into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Analyzer {
+    /// By the rules of Unicode, in lower case.
+    Standard,
+    /// Runs of letters, in lower case.
+    Simple,
+    /// Between spaces.
+    Whitespace,
+    /// The text is one word.
+    Keyword,
+}
+
+impl Analyzer {
+    /// All that there are, by name.
+    pub const NAMED: [(&'static str, Analyzer); 5] = [
+        ("standard", Analyzer::Standard),
+        ("default", Analyzer::Standard),
+        ("simple", Analyzer::Simple),
+        ("whitespace", Analyzer::Whitespace),
+        ("keyword", Analyzer::Keyword),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
 }
 
 impl FieldType {
@@ -115,23 +163,43 @@ impl FieldType {
         matches!(self, FieldType::Text | FieldType::MatchOnlyText)
     }
 
+    /// Whether its columns keep numbers with fractions.
+    pub fn is_float(self) -> bool {
+        matches!(self, FieldType::Double | FieldType::Float | FieldType::ScaledFloat)
+    }
+
     fn is_number(self) -> bool {
-        use FieldType::{Byte, Double, Float, Integer, Long, Short};
-        matches!(self, Byte | Double | Float | Integer | Long | Short)
+        use FieldType::{Byte, Integer, Long, Short};
+        matches!(self, Byte | Integer | Long | Short) || self.is_float()
+    }
+
+    /// The columns of a field that is kept in two; none where it is in one.
+    pub fn columns(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            FieldType::GeoPoint => Some(("lat", "lon")),
+            FieldType::DoubleRange => Some(("gte", "lte")),
+            _ => None,
+        }
     }
 
     /// Parameters that only some types have.
     fn parameters(self) -> &'static str {
         match self {
-            FieldType::Date => "format ignore_malformed",
-            FieldType::GeoPoint | FieldType::Ip => "ignore_malformed",
-            FieldType::Keyword => "ignore_above norms index_options eager_global_ordinals",
+            FieldType::Date => "format ignore_malformed null_value",
+            FieldType::GeoPoint => "ignore_malformed",
+            FieldType::Ip => "ignore_malformed null_value",
+            FieldType::Keyword => {
+                "ignore_above norms index_options eager_global_ordinals null_value"
+            }
             FieldType::Text => {
-                "analyzer search_analyzer search_quote_analyzer norms index_options \
+                "analyzer search_analyzer search_quote_analyzer norms index_options fielddata \
                  eager_global_ordinals"
             }
-            FieldType::Boolean | FieldType::MatchOnlyText => "",
-            _ => "coerce ignore_malformed",
+            FieldType::Boolean => "null_value",
+            FieldType::MatchOnlyText => "",
+            FieldType::DoubleRange => "coerce",
+            FieldType::ScaledFloat => "coerce ignore_malformed null_value scaling_factor",
+            _ => "coerce ignore_malformed null_value",
         }
     }
 }
@@ -165,18 +233,20 @@ impl Parameters<'_> {
 
     fn check(&self, kind: FieldType) -> Result<(), String> {
         let text = |words: &[&str]| words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>();
+        let named = Analyzer::NAMED.map(|(name, _)| Value::from(name));
         self.refuse_unless("boost", &[1.into(), 1.0.into()], "boost in the query")?;
-        let copies = "put the values into the other field, or search both with multi_match";
-        self.refuse_unless("copy_to", &[Value::Array(Vec::new())], copies)?;
-        let own = "texts are read by the standard analyzer; a keyword field keeps them whole";
+        let own =
+            "there are standard, simple, whitespace and keyword; a keyword field keeps texts whole";
         for name in ["analyzer", "search_analyzer", "search_quote_analyzer"] {
-            self.refuse_unless(name, &text(&["standard", "default"]), own)?;
+            self.refuse_unless(name, &named, own)?;
         }
         let (norms, options) = match kind {
-            FieldType::Text => (true, text(&["positions", "offsets", "freqs"])),
-            _ => (false, text(&["docs"])),
+            FieldType::Text => {
+                (vec![true.into(), false.into()], text(&["positions", "offsets", "freqs"]))
+            }
+            _ => (vec![false.into()], text(&["docs"])),
         };
-        self.refuse_unless("norms", &[norms.into()], &format!("leave it out, or say {norms}"))?;
+        self.refuse_unless("norms", &norms, "leave it out, or say false")?;
         self.refuse_unless("index_options", &options, "leave it out")
     }
 }
@@ -201,7 +271,8 @@ impl Field {
         let given = Parameters { object, is_new };
         given.check(kind)?;
         let indexed = given.flag("index", true)?;
-        let has_column = given.flag("doc_values", true)? && !kind.has_words();
+        let fielddata = kind == FieldType::Text && given.flag("fielddata", false)?;
+        let has_column = fielddata || (given.flag("doc_values", true)? && !kind.has_words());
         given.flag("store", false)?;
         given.flag("eager_global_ordinals", false)?;
         let ignore_above = match object.get("ignore_above").map(|value| (value, value.as_u64())) {
@@ -219,8 +290,48 @@ impl Field {
             Some(Ok(format)) if format.has_patterns() => Some(format),
             _ => None,
         };
+        let null_value = match object.get("null_value") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(JsonValue::Text(Cow::Owned(text.clone()))),
+            Some(Value::Bool(yes)) => Some(JsonValue::Bool(*yes)),
+            Some(Value::Number(number)) => Some(JsonValue::Number(number.clone())),
+            Some(other) => return Err(format!("\"null_value\" is a value, not {other}")),
+        };
+        let copy_to = match object.get("copy_to") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::String(path)) => vec![path.clone()],
+            Some(Value::Array(paths)) if paths.iter().all(Value::is_string) => {
+                paths.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            Some(other) => return Err(format!("\"copy_to\" is a field, or several, not {other}")),
+        };
+        let scaling_factor = object.get("scaling_factor").and_then(|factor| match factor {
+            Value::String(text) => text.parse().ok(),
+            factor => factor.as_f64(),
+        });
+        let scaling_factor =
+            scaling_factor.filter(|factor: &f64| *factor > 0.0 && factor.is_finite());
+        if kind == FieldType::ScaledFloat && scaling_factor.is_none() {
+            return Err("a scaled_float has a \"scaling_factor\" greater than 0".to_owned());
+        }
+        let analyzer = |name: &str| {
+            let given = object.get(name).and_then(Value::as_str)?;
+            Analyzer::NAMED.iter().find(|(known, _)| *known == given).map(|(_, analyzer)| *analyzer)
+        };
+        let indexed_by = analyzer("analyzer").unwrap_or(Analyzer::Standard);
+        let searched_by = analyzer("search_analyzer").unwrap_or(indexed_by);
+        if analyzer("search_quote_analyzer").is_some_and(|quoted| quoted != searched_by) {
+            return Err(
+                "\"search_quote_analyzer\" is that of other searches; leave it out".to_owned()
+            );
+        }
         Ok(Field {
             kind,
+            null_value,
+            copy_to,
+            scaling_factor,
+            analyzers: (indexed_by, searched_by),
+            has_norms: given.flag("norms", true)?,
             indexed,
             has_column,
             ignore_above,
@@ -237,6 +348,11 @@ impl Field {
     /// Whether it is one of the `fields` of another, and has the values of that one.
     pub fn is_multi_field(&self) -> bool {
         self.is_multi
+    }
+
+    /// What it makes of a number: of `scaled_float` the nearest step.
+    pub fn stepped(&self, number: f64) -> f64 {
+        self.scaling_factor.map_or(number, |factor| (number * factor).round() / factor)
     }
 
     /// Whether its values are kept beside `_source`.

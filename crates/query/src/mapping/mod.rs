@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub use field::{Field, FieldType};
+pub use field::{Analyzer, Field, FieldType};
 pub use new_fields::NewFields;
 
-use dynamic::Dynamic;
+use dynamic::{Dynamic, Template};
 
 use crate::MappingError;
 
@@ -33,6 +33,9 @@ pub struct Mapping {
     objects: BTreeMap<String, Dynamic>,
     /// The further ways in which fields are kept (`fields`), by the paths of those.
     multi: BTreeMap<String, Vec<String>>,
+    /// The fields that get the values of others (`copy_to`) and their `fields`, by the paths of those others.
+    copies: BTreeMap<String, Vec<String>>,
+    templates: Vec<Template>,
     dynamic: Dynamic,
     /// Whether a text that is a date in a new field makes that a date.
     detects_dates: bool,
@@ -44,6 +47,8 @@ impl Default for Mapping {
             fields: BTreeMap::new(),
             objects: BTreeMap::new(),
             multi: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            templates: Vec::new(),
             dynamic: Dynamic::True,
             detects_dates: true,
         }
@@ -69,8 +74,11 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        field::known_keys(object, "properties dynamic date_detection _source _meta")
-            .map_err(|why| refuse("", why))?;
+        field::known_keys(
+            object,
+            "properties dynamic dynamic_templates date_detection _source _meta",
+        )
+        .map_err(|why| refuse("", why))?;
         if object.get("_source").is_some_and(|source| !keeps_source(source)) {
             return Err(refuse("_source", "documents are always kept whole; leave it out"));
         }
@@ -83,16 +91,43 @@ impl Mapping {
                 return Err(refuse("date_detection", format!("it is true or false, not {other}")));
             }
         };
+        mapping.templates = Template::all(object.get("dynamic_templates"))
+            .map_err(|why| refuse("dynamic_templates", why))?;
         mapping.add("", object.get("properties"), is_new)?;
-        mapping.count();
+        if is_new {
+            mapping.check_copies()?;
+        }
+        mapping.complete();
         Ok(mapping)
     }
 
-    /// Gives each field its number.
-    fn count(&mut self) {
+    /// As in the field a value is copied once: not on from where it was copied to.
+    fn check_copies(&self) -> Result<()> {
+        for (path, field) in &self.fields {
+            for to in &field.copy_to {
+                if self.fields.get(to).is_none_or(|to| to.is_multi) {
+                    let why =
+                        format!("\"copy_to\": [{to}] is no field of this mapping; map it, too");
+                    return Err(refuse(path, why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives each field its number, and finds the fields that get values of others.
+    fn complete(&mut self) {
         for (number, field) in self.fields.values_mut().enumerate() {
             field.number = number;
         }
+        let copied = self.fields.iter().filter(|(_, field)| !field.copy_to.is_empty());
+        let copies = copied.map(|(path, field)| {
+            let there = field.copy_to.iter().filter(|to| self.fields.contains_key(*to));
+            let ways = there
+                .flat_map(|to| std::iter::once(to).chain(self.multi.get(to).into_iter().flatten()));
+            (path.clone(), ways.cloned().collect())
+        });
+        self.copies = copies.collect();
     }
 
     fn add(&mut self, above: &str, properties: Option<&Value>, is_new: bool) -> Result<()> {
@@ -145,9 +180,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// The further ways in which a field is kept.
+    /// The further ways in which the values of a field are kept.
     fn multi_fields(&self, path: &str) -> impl Iterator<Item = &Field> {
-        let paths = self.multi.get(path).into_iter().flatten();
+        let paths = [self.multi.get(path), self.copies.get(path)];
+        let paths = paths.into_iter().flatten().flatten();
         paths.filter_map(|path| self.fields.get(path))
     }
 
@@ -266,7 +302,8 @@ mod tests {
         assert_eq!(
             said(json!({"properties": {"a": {"properties": {"b": {"type": "keywrd"}}}}})),
             "mapping of \"a.b\": unknown type \"keywrd\"; did you mean \"keyword\"? (known: boolean, byte, \
-             date, double, float, geo_point, integer, ip, keyword, long, match_only_text, short, text)"
+             date, double, double_range, float, geo_point, integer, ip, keyword, long, match_only_text, \
+             scaled_float, short, text)"
         );
         assert!(
             said(json!({"properties": {"a": {"type": "date", "fromat": "x"}}}))
@@ -276,22 +313,23 @@ mod tests {
         assert!(said(json!({"properties": {"_id": {"type": "long"}}})).contains("metadata field"));
         assert!(said(json!({"dynamic": "maybe"})).contains("strict"));
         assert!(said(json!({"_source": {"enabled": false}})).contains("always kept whole"));
-        assert!(said(json!({"dynamic_templates": []})).contains("is not supported"));
+        assert!(said(json!({"runtime": {}})).contains("is not supported"));
         assert!(Mapping::parse(&json!({"_source": {"enabled": true}, "_meta": {"a": 1}})).is_ok());
     }
 
     #[test]
     fn refuses_what_it_would_not_do() {
         let fields = [
-            (json!({"type": "text", "analyzer": "german"}), "standard analyzer"),
-            (json!({"type": "text", "search_analyzer": "whitespace"}), "standard analyzer"),
-            (json!({"type": "text", "norms": false}), "\"norms\": false is not offered"),
+            (json!({"type": "text", "analyzer": "german"}), "there are standard, simple"),
+            (json!({"type": "text", "search_quote_analyzer": "simple"}), "leave it out"),
+            (json!({"type": "keyword", "norms": true}), "\"norms\": true is not offered"),
+            (json!({"type": "scaled_float"}), "scaling_factor"),
             (json!({"type": "text", "index_options": "docs"}), "index_options"),
             (json!({"type": "text", "coerce": true}), "unknown parameter \"coerce\""),
-            (json!({"type": "text", "copy_to": "all"}), "multi_match"),
+            (json!({"type": "text", "copy_to": "all"}), "[all] is no field of this mapping"),
             (json!({"type": "keyword", "boost": 2}), "boost in the query"),
             (json!({"type": "keyword", "analyzer": "standard"}), "unknown parameter \"analyzer\""),
-            (json!({"type": "keyword", "null_value": "x"}), "\"null_value\" is not supported"),
+            (json!({"type": "keyword", "null_value": ["x"]}), "\"null_value\" is a value"),
             (json!({"type": "long", "ignore_above": 3}), "unknown parameter \"ignore_above\""),
             (json!({"type": "long", "index": "maybe"}), "true or false"),
             (json!({"type": "date", "format": "EEE"}), "date format [EEE]"),

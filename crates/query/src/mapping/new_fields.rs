@@ -18,23 +18,31 @@ const KEYWORD_CHARS: u64 = 256;
 
 impl Mapping {
     /// How a field is mapped whose first value this is, neither null nor an array.
-    fn type_of(&self, value: &Value) -> Json {
-        match value {
-            Value::Bool(_) => json!({"type": "boolean"}),
-            Value::Number(number) if number.is_f64() => json!({"type": "float"}),
-            Value::Number(_) => json!({"type": "long"}),
+    fn type_of(&self, path: &str, value: &Value) -> Json {
+        let (kind, default) = match value {
+            Value::Bool(_) => ("boolean", json!({"type": "boolean"})),
+            Value::Number(number) if number.is_f64() => ("double", json!({"type": "float"})),
+            Value::Number(_) => ("long", json!({"type": "long"})),
             Value::Text(text) if self.detects_dates && is_iso_date(text) => {
-                json!({"type": "date"})
+                ("date", json!({"type": "date"}))
             }
             Value::Text(text) if self.detects_dates && is_date_with_slashes(text) => {
-                json!({"type": "date", "format": FOUND_DATES})
+                ("date", json!({"type": "date", "format": FOUND_DATES}))
             }
-            Value::Object(_) => json!({"type": "object"}),
+            Value::Object(_) => ("object", json!({"type": "object"})),
             Value::Null | Value::List(_) | Value::Text(_) => {
                 let keyword = json!({"type": "keyword", "ignore_above": KEYWORD_CHARS});
-                json!({"type": "text", "fields": {"keyword": keyword}})
+                ("string", json!({"type": "text", "fields": {"keyword": keyword}}))
             }
+        };
+        let Some(mut json) = self.templates.iter().find_map(|of| of.mapping(path, kind)) else {
+            return default;
+        };
+        if let Some(mapped) = json.as_object_mut() {
+            let own = default.get("type").cloned().unwrap_or_default();
+            mapped.entry("type").or_insert(own);
         }
+        json
     }
 }
 
@@ -80,7 +88,7 @@ impl<'a> NewFields<'a> {
         if let Value::Object(members) = json::document(source, None).map_err(Refusal::parsing)? {
             growing.members("", &members)?;
         }
-        growing.mapping.count();
+        growing.mapping.complete();
         growing.mapping.read(source, true, &mut Nowhere)?;
         self.grown = Some(growing.mapping);
         Ok(Some(Json::Object(growing.added)))
@@ -125,7 +133,7 @@ impl Growing {
             for (end, _) in path.match_indices('.') {
                 self.object(&path[..end], path)?;
             }
-            self.put(path, self.mapping.type_of(value))?;
+            self.put(path, self.mapping.type_of(path, value))?;
         }
         match value {
             Value::Object(members) => self.members(path, members),
@@ -287,6 +295,34 @@ mod tests {
             let refused = said[at].as_ref().unwrap_err();
             assert!(refused.contains(why), "{at}: {refused}");
         }
+    }
+
+    #[test]
+    fn templates_say_how_fields_are_mapped() {
+        let mapping = json!({"dynamic_templates": [
+            {"ips": {"match": "ip", "match_mapping_type": "string", "mapping": {"type": "ip"}}},
+            {"named": {"path_match": "tags.*", "unmatch": "x*", "mapping": {"type": "{dynamic_type}", "copy_to": "all"}}},
+            {"strings": {"match_mapping_type": "string", "mapping": {"type": "keyword", "ignore_above": 9}}},
+        ], "properties": {"all": {"type": "keyword"}, "tags": {"properties": {}}}});
+        let source = r#"{"a":"x","ip":"10.0.0.1","o":{"ip":"::1"},"tags":{"n":5,"x1":5},"f":1.5}"#;
+        let keyword = json!({"type": "keyword", "ignore_above": 9});
+        assert_eq!(
+            brings(mapping.clone(), source),
+            json!({"properties": {
+                "a": keyword, "f": {"type": "float"}, "ip": {"type": "ip"},
+                "o": {"properties": {"ip": {"type": "ip"}}},
+                "tags": {"properties": {"n": {"type": "long", "copy_to": "all"}, "x1": {"type": "long"}}},
+            }})
+        );
+        let refused = |template: Json| {
+            Mapping::parse(&json!({"dynamic_templates": [{"t": template}]}))
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refused(json!({"match": "a"})).contains("no [mapping]"));
+        assert!(
+            refused(json!({"match_pattern": "regex", "mapping": {}})).contains("[match_pattern]")
+        );
     }
 
     #[test]

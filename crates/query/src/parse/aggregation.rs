@@ -2,13 +2,15 @@
 
 use record::names::did_you_mean;
 
-use super::query::{date_format, time_zone};
+use super::query::{date_format, query, time_zone};
 use crate::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, Histogram, Interval, OrderBy, RangeBucket, Statistic,
+    Aggregation, AggregationKind, BucketOrder, DateRanges, Filters, FiltersShape, Histogram,
+    Interval, OrderBy, RangeBucket, Statistic, Tuples,
 };
 use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{SearchError, illegal, parsing};
 use crate::json::{Member, Node, Options, Value};
+use crate::query::{BoolQuery, Query, QueryKind};
 use crate::refused;
 
 type Result<T> = std::result::Result<T, SearchError>;
@@ -20,35 +22,73 @@ const MAX_TERMS_SIZE: u64 = 1 << 31;
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
 
-/// The aggregations that there are, and the parameters of each.
-const KINDS: [(&str, &str); 13] = [
-    ("avg", "field missing"),
-    ("cardinality", "field missing precision_threshold"),
+/// Reads the options of an aggregation.
+type Read = fn(&Options<'_>) -> Result<AggregationKind>;
+
+const OF_HISTOGRAM: &str =
+    "field missing interval offset min_doc_count order extended_bounds keyed";
+
+/// The aggregations that there are, the parameters of each, and what reads them.
+const KINDS: [(&str, &str, Read); 19] = [
+    ("avg", "field missing", |_| statistic(Statistic::Avg)),
+    ("cardinality", "field missing precision_threshold", |options| {
+        let threshold = options.read("precision_threshold", Node::count)?.unwrap_or(3000);
+        Ok(AggregationKind::Cardinality { threshold: threshold.min(40_000) as usize })
+    }),
+    ("composite", "sources size after", composite),
     (
         "date_histogram",
         "field missing calendar_interval fixed_interval interval offset time_zone format min_doc_count order \
          extended_bounds keyed",
+        |options| histogram(options, true),
     ),
-    ("extended_stats", "field missing sigma"),
-    ("histogram", "field missing interval offset min_doc_count order extended_bounds keyed"),
-    ("max", "field missing"),
-    ("min", "field missing"),
+    ("date_range", "field missing ranges format time_zone keyed", date_ranges),
+    ("extended_stats", "field missing sigma", |options| {
+        let sigma = options.read("sigma", Node::float)?.unwrap_or(2.0).abs();
+        statistic(Statistic::Extended { sigma })
+    }),
+    // What stands under it is a query.
+    ("filter", "", |options| Ok(one_filter(query(options.node)?))),
+    ("filters", "filters other_bucket other_bucket_key keyed", filters),
+    ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
+    ("max", "field missing", |_| statistic(Statistic::Max)),
+    ("min", "field missing", |_| statistic(Statistic::Min)),
+    ("missing", "field", |options| {
+        let exists = Query::of(QueryKind::Exists(options.need("field")?.text("field")?));
+        let none = BoolQuery { must_not: vec![exists], ..BoolQuery::default() };
+        Ok(one_filter(Query::of(QueryKind::Bool(Box::new(none)))))
+    }),
+    ("multi_terms", "terms size shard_size min_doc_count order collect_mode", multi_terms),
     // How percentiles and terms are gathered (`tdigest`, `execution_hint`, `collect_mode`) changes nothing in what is
     // found.
-    ("percentiles", "field missing percents keyed tdigest"),
-    ("range", "field missing ranges keyed"),
-    ("stats", "field missing"),
-    ("sum", "field missing"),
+    ("percentiles", "field missing percents keyed tdigest", |options| {
+        let default = || vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
+        let percents = options.read("percents", percents)?;
+        Ok(AggregationKind::Percentiles(percents.unwrap_or_else(default)))
+    }),
+    ("range", "field missing ranges keyed", |options| ranges(options.need("ranges")?)),
+    ("stats", "field missing", |_| statistic(Statistic::Stats)),
+    ("sum", "field missing", |_| statistic(Statistic::Sum)),
     (
         "terms",
         "field missing size shard_size min_doc_count order execution_hint collect_mode show_term_doc_count_error",
+        terms,
     ),
-    ("value_count", "field missing"),
+    ("value_count", "field missing", |_| statistic(Statistic::ValueCount)),
 ];
+
+fn statistic(statistic: Statistic) -> Result<AggregationKind> {
+    Ok(AggregationKind::Stats(statistic))
+}
+
+fn one_filter(query: Query) -> AggregationKind {
+    let filters = vec![(String::new(), query)];
+    AggregationKind::Filters(Filters { filters, other: None, shape: FiltersShape::One })
+}
 
 /// The aggregations that there are.
 pub fn aggregations() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|(name, _)| *name)
+    KINDS.iter().map(|(name, _, _)| *name)
 }
 
 /// Reads `aggs`.
@@ -126,13 +166,14 @@ fn check_order(aggregation: &Aggregation, member: &Member) -> Result<()> {
 
 fn of_kind(member: &Member) -> Result<Aggregation> {
     let (kind, node) = (member.name.as_ref(), &member.node);
-    let Some((_, known)) = KINDS.iter().find(|(name, _)| *name == kind) else {
-        let near = did_you_mean(kind, KINDS.map(|(name, _)| name));
-        let unknown = format!("Unknown aggregation type [{kind}]{near}");
+    let Some((_, known, read)) = KINDS.iter().find(|(name, _, _)| *name == kind) else {
+        let unknown =
+            format!("Unknown aggregation type [{kind}]{}", did_you_mean(kind, aggregations()));
         let what = format!("the aggregation [{kind}]");
         return Err(parsing(member.at, refused::said(refused::AGGREGATIONS, &what, kind, unknown)));
     };
-    let options = node.options(kind, known, 0)?;
+    let others = if known.is_empty() { usize::MAX } else { 0 };
+    let options = node.options(kind, known, others)?;
     options.one_of("show_term_doc_count_error", &["false"])?;
     let is_histogram = kind.ends_with("histogram");
     let mut order = options.read("order", orders)?.unwrap_or_default();
@@ -144,56 +185,179 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
         order.push(BucketOrder { by, descending: !is_histogram });
     }
     let min_doc_count = options.read("min_doc_count", Node::count)?;
-    if kind == "terms" && min_doc_count == Some(0) {
-        let reason = "[terms] with min_doc_count 0 is not supported by this engine";
+    if kind.ends_with("terms") && min_doc_count == Some(0) {
+        let reason = format!("[{kind}] with min_doc_count 0 is not supported by this engine");
         return Err(parsing(node.at, reason));
     }
-    let statistic = |statistic| Ok(AggregationKind::Stats(statistic));
+    let kind_of = read(&options)?;
+    let by_name =
+        matches!(&kind_of, AggregationKind::Filters(of) if of.shape == FiltersShape::ByName);
+    // What is made of queries has read its fields by itself.
+    let is_of_queries = matches!(kind_of, AggregationKind::Filters(_) | AggregationKind::Tuples(_));
     Ok(Aggregation {
-        name: String::new(),
-        kind: match kind {
-            "terms" => terms(&options),
-            "range" => ranges(options.need("ranges")?),
-            "percentiles" => {
-                let default = || vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0];
-                let percents = options.read("percents", percents)?;
-                Ok(AggregationKind::Percentiles(percents.unwrap_or_else(default)))
-            }
-            "cardinality" => {
-                let threshold = options.read("precision_threshold", Node::count)?.unwrap_or(3000);
-                Ok(AggregationKind::Cardinality { threshold: threshold.min(40_000) as usize })
-            }
-            "min" => statistic(Statistic::Min),
-            "max" => statistic(Statistic::Max),
-            "avg" => statistic(Statistic::Avg),
-            "sum" => statistic(Statistic::Sum),
-            "value_count" => statistic(Statistic::ValueCount),
-            "stats" => statistic(Statistic::Stats),
-            "extended_stats" => {
-                let sigma = options.read("sigma", Node::float)?.unwrap_or(2.0).abs();
-                statistic(Statistic::Extended { sigma })
-            }
-            _ => histogram(&options, kind == "date_histogram"),
-        }?,
-        field: options.need("field")?.text("field")?,
+        field: match is_of_queries {
+            true => String::new(),
+            false => options.need("field")?.text("field")?,
+        },
         missing: options.read("missing", Node::literal)?,
         min_doc_count: min_doc_count.unwrap_or(u64::from(!is_histogram)),
         order,
-        keyed: options.read("keyed", Node::bool)?.unwrap_or(kind == "percentiles"),
-        subs: Vec::new(),
-        meta: None,
+        keyed: match kind_of {
+            AggregationKind::Filters(_) => by_name,
+            _ => options.read("keyed", Node::bool)?.unwrap_or(kind == "percentiles"),
+        },
+        ..Aggregation::of(kind_of)
     })
 }
 
-fn terms(options: &Options<'_>) -> Result<AggregationKind> {
+/// How many buckets are shown.
+fn size(options: &Options<'_>, name: &str) -> Result<Option<usize>> {
     let positive = |node: &Node, name: &str| match node.count(name)? {
         0 => Err(parsing(node.at, format!("[{name}] must be greater than 0 in [terms]"))),
         count => Ok(count.min(MAX_TERMS_SIZE) as usize),
     };
-    let size = options.read("size", positive)?.unwrap_or(10);
+    options.read(name, positive)
+}
+
+fn terms(options: &Options<'_>) -> Result<AggregationKind> {
+    let shown = size(options, "size")?.unwrap_or(10);
     // As `BucketUtils.suggestShardSideQueueSize`.
-    let shard_size = options.read("shard_size", positive)?.unwrap_or(size + size / 2 + 10);
-    Ok(AggregationKind::Terms { size, shard_size: shard_size.max(size) })
+    let shard_size = size(options, "shard_size")?.unwrap_or(shown + shown / 2 + 10);
+    Ok(AggregationKind::Terms { size: shown, shard_size: shard_size.max(shown) })
+}
+
+fn filters(options: &Options<'_>) -> Result<AggregationKind> {
+    let node = options.need("filters")?;
+    let named = matches!(node.value, Value::Object(_));
+    let filters: Vec<(String, Query)> = match &node.value {
+        Value::Object(members) => {
+            let mut read: Vec<(String, Query)> = members
+                .iter()
+                .map(|of| Ok((of.name.to_string(), query(&of.node)?)))
+                .collect::<Result<_>>()?;
+            // As in the field: named buckets are in the order of their names.
+            read.sort_by(|a, b| a.0.cmp(&b.0));
+            read
+        }
+        _ => node
+            .list("filters")?
+            .iter()
+            .map(|of| Ok((String::new(), query(of)?)))
+            .collect::<Result<_>>()?,
+    };
+    if filters.is_empty() {
+        return Err(parsing(node.at, "[filters] cannot be empty"));
+    }
+    let key = options.read("other_bucket_key", Node::text)?;
+    let has_other = options.read("other_bucket", Node::bool)?.unwrap_or(key.is_some());
+    let other = has_other.then(|| key.unwrap_or_else(|| "_other_".to_owned()));
+    let keyed = options.read("keyed", Node::bool)?.unwrap_or(true);
+    let shape = if named && keyed { FiltersShape::ByName } else { FiltersShape::List };
+    Ok(AggregationKind::Filters(Filters { filters, other, shape }))
+}
+
+/// All buckets of a field, as one of the sources of tuples.
+fn source(of: Aggregation) -> Aggregation {
+    let kind = match of.kind {
+        AggregationKind::Terms { .. } => {
+            AggregationKind::Terms { size: usize::MAX, shard_size: usize::MAX }
+        }
+        kind => kind,
+    };
+    Aggregation { kind, ..of }
+}
+
+fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
+    let node = options.need("terms")?;
+    let mut sources = Vec::new();
+    for (at, node) in node.list("terms")?.iter().enumerate() {
+        let of = of_kind(&Member { at: node.at, name: "terms".into(), node: node.clone() })?;
+        node.options("multi_terms", "field missing", 0)?;
+        sources.push(Aggregation { name: at.to_string(), ..source(of) });
+    }
+    if sources.len() < 2 {
+        return Err(parsing(node.at, "[terms] of [multi_terms] has at least two fields"));
+    }
+    let shown = size(options, "size")?.unwrap_or(10);
+    // Every shard sends all of its buckets: none is missing.
+    size(options, "shard_size")?;
+    Ok(AggregationKind::Tuples(Tuples { sources, size: shown, paged: None }))
+}
+
+fn composite(options: &Options<'_>) -> Result<AggregationKind> {
+    let node = options.need("sources")?;
+    let mut sources: Vec<Aggregation> = Vec::new();
+    for node in node.items() {
+        let [Member { name, node, .. }] = node.object("sources")? else {
+            return Err(node.wrong("sources", "objects with one name each"));
+        };
+        let [kind] = node.object(name)? else {
+            return Err(node.wrong(name, "an object with one kind of source"));
+        };
+        let (known, may_have) = match kind.name.as_ref() {
+            "terms" => ("terms", "field order missing_bucket"),
+            "histogram" => ("histogram", "field order missing_bucket interval"),
+            "date_histogram" => (
+                "date_histogram",
+                "field order missing_bucket calendar_interval fixed_interval interval time_zone format offset",
+            ),
+            other => {
+                let reason = format!(
+                    "a source of [composite] is [terms], [histogram] or [date_histogram], [{other}] is not supported \
+                     by this engine"
+                );
+                return Err(parsing(kind.at, reason));
+            }
+        };
+        let own = kind.node.options(known, may_have, 0)?;
+        own.one_of("missing_bucket", &["false"])?;
+        let descending = own.one_of("order", &["asc", "desc"])? == "desc";
+        // The order is one of keys: it is no object here, as it is elsewhere.
+        let Value::Object(members) = &kind.node.value else { continue };
+        let rest =
+            members.iter().filter(|of| !matches!(of.name.as_ref(), "order" | "missing_bucket"));
+        let node = Node { at: kind.node.at, value: Value::Object(rest.cloned().collect()) };
+        let of = of_kind(&Member { at: kind.at, name: kind.name.clone(), node })?;
+        let order = vec![BucketOrder { by: OrderBy::Key, descending }];
+        if sources.iter().any(|source| source.name == *name) {
+            return Err(parsing(
+                kind.at,
+                format!("Composite source names must be unique: [{name}]"),
+            ));
+        }
+        sources.push(Aggregation { name: name.to_string(), order, ..source(of) });
+    }
+    if sources.is_empty() {
+        return Err(parsing(node.at, "Composite [sources] cannot be null or empty"));
+    }
+    let after = options.read("after", |node, name| {
+        let values = node.options(
+            name,
+            &sources.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join(" "),
+            0,
+        )?;
+        sources.iter().map(|of| values.need(&of.name)?.literal(&of.name)).collect()
+    })?;
+    let size = size(options, "size")?.unwrap_or(10);
+    Ok(AggregationKind::Tuples(Tuples { sources, size, paged: Some(after) }))
+}
+
+fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
+    let node = options.need("ranges")?;
+    let range = |item: &Node| {
+        let options = item.options("ranges", "key from to", 0)?;
+        let end = |name: &str| options.read(name, Node::literal);
+        Ok((options.read("key", Node::text)?, end("from")?, end("to")?))
+    };
+    let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
+    if ranges.is_empty() {
+        return Err(parsing(node.at, "[date_range] requires [ranges], at least one"));
+    }
+    Ok(AggregationKind::DateRange(DateRanges {
+        ranges,
+        format: options.read("format", date_format)?,
+        zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
+    }))
 }
 
 fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
@@ -237,17 +401,13 @@ fn ranges(node: &Node) -> Result<AggregationKind> {
     if ranges.is_empty() {
         return Err(parsing(node.at, "[range] requires [ranges], at least one"));
     }
-    ranges.sort_by(|a, b| {
-        let from = |range: &RangeBucket| range.from.unwrap_or(f64::NEG_INFINITY);
-        let to = |range: &RangeBucket| range.to.unwrap_or(f64::INFINITY);
-        from(a).total_cmp(&from(b)).then(to(a).total_cmp(&to(b)))
-    });
+    ranges.sort_by(RangeBucket::order);
     Ok(AggregationKind::Range(ranges))
 }
 
 fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
     let format = options.read("format", date_format)?;
-    let zone_ms = options.read("time_zone", time_zone)?.unwrap_or(0);
+    let zone = options.read("time_zone", time_zone)?.unwrap_or_default();
     let (interval, mut offset) = match of_dates {
         true => (date_interval(options)?, options.read("offset", date_offset)?),
         false => {
@@ -266,7 +426,7 @@ fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
     if let Some(node) = options.get("extended_bounds") {
         let given = node.options("extended_bounds", "min max", 0)?;
         let known = format.clone().unwrap_or_default();
-        let context = DateContext { format: &known, now_ms: 0, zone_ms };
+        let context = DateContext { format: &known, now_ms: 0, zone: &zone };
         let end = |name: &str| match of_dates {
             true => moment(given.need(name)?, &context),
             false => given.need(name)?.float(name),
@@ -281,7 +441,7 @@ fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
         extended_bounds = Some((min, max));
     }
     let offset = offset.unwrap_or(0.0);
-    let histogram = Histogram { interval, offset, zone_ms, of_dates, format, extended_bounds };
+    let histogram = Histogram { interval, offset, zone, of_dates, format, extended_bounds };
     Ok(AggregationKind::Histogram(histogram))
 }
 

@@ -1,25 +1,29 @@
 //! The body of `_search` and `_count` as plain data. Pure: no mapping is known here.
 
 mod aggregation;
+mod function_score;
 mod query;
 mod query_string;
+mod simple_query_string;
 mod sort;
 
 pub use aggregation::aggregations;
-pub use query::QUERIES;
+pub use query::queries;
 pub use query_string::QueryString;
 
 use super::error::{SearchError, parsing};
 use super::json::{Node, Value, read};
 use super::request::{
-    AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, SortKey, TrackTotalHits,
+    AskedPointInTime, ColumnField, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, SortKey,
+    TrackTotalHits,
 };
 use super::{Query, SourceFilter};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-const KNOWN: &str = "_source aggregations aggs ext from min_score pit query search_after seq_no_primary_term size sort \
-                     stored_fields timeout track_scores track_total_hits version explain profile";
+const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from min_score pit post_filter query \
+                     search_after seq_no_primary_term size sort stored_fields timeout track_scores track_total_hits \
+                     version explain profile";
 
 /// Reads the body of `_search`; an empty one asks for everything.
 ///
@@ -37,6 +41,12 @@ fn search(node: &Node) -> Result<SearchRequest> {
     for (name, value) in options.iter() {
         match name {
             "query" => request.query = query::query(value)?,
+            "post_filter" => request.post_filter = Some(query::query(value)?),
+            "docvalue_fields" => request.column_fields = column_fields(value)?,
+            "collapse" => {
+                let options = value.options(name, "field", 0)?;
+                request.collapse = Some(options.need("field")?.text("field")?);
+            }
             "aggs" | "aggregations" => request.aggregations = aggregation::all(value)?,
             "sort" => request.sort = sort::keys(value)?,
             "from" => request.from = value.count(name)? as usize,
@@ -62,8 +72,30 @@ fn search(node: &Node) -> Result<SearchRequest> {
     }
     if let Some(after) = options.get("search_after") {
         request.search_after = Some(sort::after(after, &request)?);
+        if request.collapse.is_some() {
+            let reason = "cannot use `collapse` in conjunction with `search_after`";
+            return Err(parsing(after.at, reason));
+        }
     }
     Ok(request)
+}
+
+/// `docvalue_fields`: names, or objects with a format.
+fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
+    let read = node.items().iter().map(|item| match &item.value {
+        Value::Object(_) => {
+            let options = item.options("docvalue_fields", "field format", 0)?;
+            let format = options
+                .get("format")
+                .filter(|node| node.value != Value::Text("use_field_mapping".into()));
+            Ok(ColumnField {
+                pattern: options.need("field")?.text("field")?,
+                format: format.map(|node| query::date_format(node, "format")).transpose()?,
+            })
+        }
+        _ => Ok(ColumnField { pattern: item.text("docvalue_fields")?, format: None }),
+    });
+    read.collect()
 }
 
 /// Reads `sort` of a path: `a:desc,_score`.
@@ -155,7 +187,7 @@ fn cost(node: &Node) -> Result<Option<DeclaredCost>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::query::{FieldQuery, QueryKind, RangeEnd};
+    use super::super::query::{FieldQuery, QueryKind, RangeEnd, RangeQuery};
     use super::super::{Literal, SearchErrorKind};
     use super::*;
     use crate::Spot;
@@ -206,7 +238,7 @@ mod tests {
         let end = |value, included| Some(RangeEnd { value, included });
         let (lower, upper) =
             (end(Literal::Integer(1), false), end(Literal::Text("x".into()), true));
-        let asked = FieldQuery::Range { lower, upper, format: None, zone_ms: 0 };
+        let asked = FieldQuery::Range(RangeQuery { lower, upper, ..RangeQuery::default() });
         assert_eq!(range, Query { kind: QueryKind::Field("a".into(), asked), boost: 2.0 });
     }
 
@@ -220,17 +252,19 @@ mod tests {
             (r#"{"query":{}}"#, "empty clause"),
             (r#"{"query":{"term":{"a":1},"match":{}}}"#, "found [match]"),
             (
-                r#"{"query":{"fuzzy":{"a":"b"}}}"#,
-                "the query [fuzzy] is not supported by this engine; send [wildcard]",
+                r#"{"query":{"wrapper":{"a":"b"}}}"#,
+                "the query [wrapper] is not supported by this engine; send [wildcard]",
             ),
             (r#"{"query":{"term":{"a":{"valeu":1}}}}"#, "did you mean \"value\""),
             (r#"{"query":{"term":{"a":{}}}}"#, "[term] requires [value]"),
-            (r#"{"query":{"match":{"a":{"query":"x","fuzziness":1}}}}"#, "[fuzziness]"),
+            (r#"{"query":{"match":{"a":{"query":"x","fuzziness":3}}}}"#, "[fuzziness]"),
+            (r#"{"query":{"function_score":{"script_score":{}}}}"#, "no scripts"),
+            (r#"{"query":{"function_score":{"functions":[{}]}}}"#, "[a function]"),
             (r#"{"query":{"match_phrase":{"a":{"query":"x","slop":1}}}}"#, "slop"),
             (r#"{"query":{"term":{"a":1,"b":2}}}"#, "[a] and [b]"),
             (r#"{"query":{"terms":{"a":"x"}}}"#, "[a]"),
             (r#"{"query":{"range":{"a":{"gte":[1]}}}}"#, "[gte] is a value, found an array"),
-            (r#"{"query":{"range":{"a":{"gte":1,"time_zone":"Europe/Rome"}}}}"#, "zones by name"),
+            (r#"{"query":{"range":{"a":{"gte":1,"time_zone":"Europe/Roma"}}}}"#, "no time zone"),
             (r#"{"query":{"range":{"a":{"gte":1,"format":"GGG"}}}}"#, "[G]"),
             (r#"{"query":{"geo_distance":{"distance":"2 parsecs","p":[1,2]}}}"#, "parsecs"),
             (r#"{"query":{"geo_distance":{"distance":"2km","p":[1,200]}}}"#, "point of the Earth"),
@@ -252,6 +286,14 @@ mod tests {
                 r#"{"aggs":{"a":{"max":{"field":"x"},"aggs":{"b":{"max":{"field":"x"}}}}}}"#,
                 "cannot accept sub-aggregations",
             ),
+            (r#"{"aggs":{"a":{"filters":{"filters":{}}}}}"#, "cannot be empty"),
+            (r#"{"aggs":{"a":{"filter":{"trem":{}}}}}"#, "did you mean \"term\""),
+            (
+                r#"{"aggs":{"a":{"composite":{"sources":[{"x":{"geotile_grid":{}}}]}}}}"#,
+                "geotile_grid",
+            ),
+            (r#"{"aggs":{"a":{"multi_terms":{"terms":[{"field":"x"}]}}}}"#, "at least two"),
+            (r#"{"collapse":{"field":"x","inner_hits":{}}}"#, "[inner_hits]"),
             (r#"{"ext":{"narrows":{"cost":{"documnets":1}}}}"#, "did you mean \"documents\""),
         ] {
             let (reason, spot) = said(body);

@@ -3,14 +3,16 @@
 use record::names::did_you_mean;
 
 use super::query_string::QueryString;
+use super::simple_query_string::SimpleQueryString;
 use crate::error::{SearchError, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Options, Value};
 use crate::query::{
-    BoolQuery, FieldQuery, FieldsQuery, MinimumShouldMatch, Query, QueryKind, RangeEnd,
+    BoolQuery, FieldQuery, FieldsQuery, Fuzziness, MinimumShouldMatch, Query, QueryKind, RangeEnd,
+    RangeQuery, Relation,
 };
 use crate::value::{Literal, is_point, point as point_of_text};
-use crate::{DateFormat, date, refused};
+use crate::{DateFormat, Zone, refused};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -20,21 +22,53 @@ const MAX_CLAUSES: usize = 1024;
 /// `index.max_terms_count` of the field.
 const MAX_TERMS: usize = 65_536;
 
+/// Reads what stands under the name of a query; of those that have others within them, so deep.
+type Read = fn(&mut Reader, &Node, usize) -> Result<Query>;
+
+/// The queries that there are, and what reads them.
+const KINDS: [(&str, Read); 22] = [
+    ("bool", Reader::bool),
+    ("constant_score", Reader::constant_score),
+    ("dis_max", Reader::dis_max),
+    ("exists", |_, node, _| exists(node)),
+    ("function_score", Reader::function_score),
+    ("fuzzy", |_, node, _| fuzzy(node)),
+    ("geo_bounding_box", |_, node, _| geo_bounding_box(node)),
+    ("geo_distance", |_, node, _| geo_distance(node)),
+    ("ids", |_, node, _| ids(node)),
+    ("match", |_, node, _| match_words(node)),
+    ("match_all", |_, node, _| plain("match_all", node, QueryKind::MatchAll)),
+    ("match_none", |_, node, _| plain("match_none", node, QueryKind::MatchNone)),
+    ("match_phrase", |_, node, _| match_phrase(node)),
+    ("multi_match", |_, node, _| multi_match(node)),
+    ("prefix", |_, node, _| prefix(node)),
+    ("query_string", |_, node, _| query_string(node)),
+    ("range", |_, node, _| range(node)),
+    ("regexp", |_, node, _| pattern("regexp", node, FieldQuery::Regexp)),
+    ("simple_query_string", |_, node, _| simple_query_string(node)),
+    ("term", |_, node, _| term(node)),
+    ("terms", |_, node, _| terms(node)),
+    ("wildcard", |_, node, _| {
+        pattern("wildcard", node, |pattern| FieldQuery::Wildcard { pattern, analyzed: false })
+    }),
+];
+
 /// The queries that there are.
-pub const QUERIES: &str = "bool constant_score dis_max exists geo_bounding_box geo_distance ids match match_all \
-                       match_none match_phrase multi_match prefix query_string range regexp term terms wildcard";
+pub fn queries() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(name, _)| *name)
+}
 
 /// Reads a query.
 pub(crate) fn query(node: &Node) -> Result<Query> {
     Reader { clauses: 0 }.query(node, 0)
 }
 
-struct Reader {
+pub(super) struct Reader {
     clauses: usize,
 }
 
 impl Reader {
-    fn query(&mut self, node: &Node, depth: usize) -> Result<Query> {
+    pub(super) fn query(&mut self, node: &Node, depth: usize) -> Result<Query> {
         let members = node.object("query")?;
         let [member] = members else {
             let reason = match members.get(1) {
@@ -59,47 +93,27 @@ impl Reader {
                  send terms in place of many clauses"
             )));
         }
-        let body = &member.node;
-        match member.name.as_ref() {
-            "bool" => self.bool(body, depth),
-            "constant_score" => {
-                let options = body.options("constant_score", "filter boost _name", 0)?;
-                let filter = Box::new(self.query(options.need("filter")?, depth)?);
-                boosted(&options, QueryKind::ConstantScore(filter))
-            }
-            "dis_max" => {
-                let options = body.options("dis_max", "queries tie_breaker boost _name", 0)?;
-                let queries = options.need("queries")?.items().iter();
-                let queries = queries.map(|query| self.query(query, depth + 1));
-                let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
-                boosted(&options, QueryKind::DisMax(queries.collect::<Result<_>>()?, tie_breaker))
-            }
-            "match_all" => boosted(&body.options("match_all", COMMON, 0)?, QueryKind::MatchAll),
-            "match_none" => boosted(&body.options("match_none", COMMON, 0)?, QueryKind::MatchNone),
-            "match" => match_words(body),
-            "match_phrase" => match_phrase(body),
-            "multi_match" => multi_match(body),
-            "query_string" => query_string(body),
-            "term" => term(body),
-            "terms" => terms(body),
-            "range" => range(body),
-            "prefix" => prefix(body),
-            "wildcard" => pattern("wildcard", body, |pattern| FieldQuery::Wildcard {
-                pattern,
-                analyzed: false,
-            }),
-            "regexp" => pattern("regexp", body, FieldQuery::Regexp),
-            "exists" => exists(body),
-            "ids" => ids(body),
-            "geo_distance" => geo_distance(body),
-            "geo_bounding_box" => geo_bounding_box(body),
-            name => {
-                let near = did_you_mean(name, QUERIES.split(' '));
-                let unknown = format!("unknown query [{name}]{near}");
-                let what = format!("the query [{name}]");
-                Err(parsing(member.at, refused::said(refused::QUERIES, &what, name, unknown)))
-            }
-        }
+        let name = member.name.as_ref();
+        let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == name) else {
+            let unknown = format!("unknown query [{name}]{}", did_you_mean(name, queries()));
+            let what = format!("the query [{name}]");
+            return Err(parsing(member.at, refused::said(refused::QUERIES, &what, name, unknown)));
+        };
+        read(self, &member.node, depth)
+    }
+
+    fn constant_score(&mut self, node: &Node, depth: usize) -> Result<Query> {
+        let options = node.options("constant_score", "filter boost _name", 0)?;
+        let filter = Box::new(self.query(options.need("filter")?, depth)?);
+        boosted(&options, QueryKind::ConstantScore(filter))
+    }
+
+    fn dis_max(&mut self, node: &Node, depth: usize) -> Result<Query> {
+        let options = node.options("dis_max", "queries tie_breaker boost _name", 0)?;
+        let queries = options.need("queries")?.items().iter();
+        let queries = queries.map(|query| self.query(query, depth + 1));
+        let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
+        boosted(&options, QueryKind::DisMax(queries.collect::<Result<_>>()?, tie_breaker))
     }
 
     fn bool(&mut self, node: &Node, depth: usize) -> Result<Query> {
@@ -125,8 +139,12 @@ impl Reader {
 /// What every query may have.
 const COMMON: &str = "boost _name";
 
+fn plain(name: &str, node: &Node, kind: QueryKind) -> Result<Query> {
+    boosted(&node.options(name, COMMON, 0)?, kind)
+}
+
 /// A query with the boost that its options give it.
-fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
+pub(super) fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
     options.read("_name", Node::text)?;
     let boost = options.read("boost", Node::float)?.unwrap_or(1.0);
     if let Some(node) = options.get("boost").filter(|_| boost < 0.0) {
@@ -181,7 +199,8 @@ fn minimum(node: &Node, name: &str) -> Result<MinimumShouldMatch> {
 }
 
 fn match_words(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query operator minimum_should_match lenient zero_terms_query boost _name";
+    const KNOWN: &str = "query operator minimum_should_match lenient zero_terms_query fuzziness prefix_length \
+                         max_expansions fuzzy_transpositions boost _name";
     let (field, value, options) = valued("match", node, KNOWN)?;
     // The standard analyzer drops no word, so that there is never a query without words to be had.
     options.one_of("zero_terms_query", &["none"])?;
@@ -190,8 +209,37 @@ fn match_words(node: &Node) -> Result<Query> {
         all: options.one_of("operator", &["or", "and"])? == "and",
         minimum: options.read("minimum_should_match", minimum)?,
         lenient: options.read("lenient", Node::bool)?.unwrap_or(false),
+        fuzziness: fuzziness(&options, "fuzzy_transpositions")?,
     };
     asked(&options, field, query)
+}
+
+/// How far words may be from those asked for; none where that is not said.
+fn fuzziness(options: &Options<'_>, transpositions: &str) -> Result<Option<Fuzziness>> {
+    let given = options.read("fuzziness", |node, name| {
+        let edits_from = Fuzziness::edits_from(&node.text(name)?);
+        edits_from.ok_or_else(|| node.wrong(name, "0, 1, 2, AUTO or AUTO:3,6"))
+    })?;
+    let count =
+        |name, default| Ok(options.read(name, Node::count)?.map_or(default, |n| n as usize));
+    let of = Fuzziness {
+        edits_from: given.unwrap_or((3, 6)),
+        prefix_chars: count("prefix_length", 0)?,
+        words_max: count("max_expansions", 50)?,
+        transpositions: options.read(transpositions, Node::bool)?.unwrap_or(true),
+    };
+    Ok((given.is_some() || transpositions == "transpositions").then_some(of))
+}
+
+fn fuzzy(node: &Node) -> Result<Query> {
+    const KNOWN: &str =
+        "value fuzziness prefix_length max_expansions transpositions rewrite boost _name";
+    let (field, value, options) = valued("fuzzy", node, KNOWN)?;
+    options.one_of("rewrite", &["top_terms_blended_freqs_50"])?;
+    let edits_from = (3, 6);
+    let auto = Fuzziness { edits_from, prefix_chars: 0, words_max: 50, transpositions: true };
+    let fuzziness = fuzziness(&options, "transpositions")?.unwrap_or(auto);
+    asked(&options, field, FieldQuery::Fuzzy(value.text(), fuzziness))
 }
 
 fn match_phrase(node: &Node) -> Result<Query> {
@@ -254,8 +302,8 @@ fn all_fields() -> Vec<(String, f32)> {
 }
 
 fn multi_match(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query fields type operator minimum_should_match tie_breaker lenient slop zero_terms_query boost \
-                         _name";
+    const KNOWN: &str = "query fields type operator minimum_should_match tie_breaker lenient slop zero_terms_query \
+                         fuzziness prefix_length max_expansions fuzzy_transpositions boost _name";
     let options = node.options("multi_match", KNOWN, 0)?;
     options.one_of("zero_terms_query", &["none"])?;
     options.one_of("slop", &["0"])?;
@@ -270,6 +318,7 @@ fn multi_match(node: &Node) -> Result<Query> {
             all: options.one_of("operator", &["or", "and"])? == "and",
             minimum: options.read("minimum_should_match", minimum)?,
             lenient,
+            fuzziness: fuzziness(&options, "fuzzy_transpositions")?,
         },
     };
     let sums = kind == "most_fields";
@@ -304,6 +353,26 @@ fn query_string(node: &Node) -> Result<Query> {
     let query = read.map_err(|error| SearchError { at: Some(node.at), ..error })?;
     let boost = boosted(&options, QueryKind::MatchNone)?.boost;
     Ok(Query { boost: query.boost * boost, ..query })
+}
+
+fn simple_query_string(node: &Node) -> Result<Query> {
+    const KNOWN: &str = "query fields default_operator flags minimum_should_match lenient analyzer analyze_wildcard \
+                         boost _name";
+    let options = node.options("simple_query_string", KNOWN, 0)?;
+    options.one_of("flags", &["all", "-1"])?;
+    options.one_of("analyzer", &["standard"])?;
+    options.one_of("analyze_wildcard", &["false"])?;
+    let fields = fields(&options)?.unwrap_or_else(all_fields);
+    let simple = SimpleQueryString {
+        lenient: lenient(&options, &fields)?,
+        all: options.one_of("default_operator", &["or", "and"])? == "and",
+        fields,
+    };
+    let mut query = simple.parse(&options.need("query")?.text("query")?)?;
+    if let QueryKind::Bool(clauses) = &mut query.kind {
+        clauses.minimum = options.read("minimum_should_match", minimum)?;
+    }
+    boosted(&options, query.kind)
 }
 
 fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {
@@ -346,7 +415,11 @@ fn range(node: &Node) -> Result<Query> {
         "gt gte lt lte from to include_lower include_upper format time_zone relation boost _name";
     let (field, body) = field("range", node)?;
     let options = body.options("range", KNOWN, 0)?;
-    options.one_of("relation", &["intersects"])?;
+    let relation = match options.one_of("relation", &["intersects", "contains", "within"])? {
+        "contains" => Relation::Contains,
+        "within" => Relation::Within,
+        _ => Relation::Intersects,
+    };
     let end = |names: [&str; 3], included: &str| -> Result<Option<RangeEnd>> {
         let given = options.read(included, Node::bool)?;
         let mut found = None;
@@ -357,13 +430,14 @@ fn range(node: &Node) -> Result<Query> {
         }
         Ok(found)
     };
-    let query = FieldQuery::Range {
+    let query = RangeQuery {
         lower: end(["gt", "gte", "from"], "include_lower")?,
         upper: end(["lt", "lte", "to"], "include_upper")?,
         format: options.read("format", date_format)?,
-        zone_ms: options.read("time_zone", time_zone)?.unwrap_or(0),
+        zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
+        relation,
     };
-    asked(&options, field, query)
+    asked(&options, field, FieldQuery::Range(query))
 }
 
 /// A date format, refused where it stands.
@@ -371,19 +445,13 @@ pub(super) fn date_format(node: &Node, name: &str) -> Result<DateFormat> {
     DateFormat::parse(&node.text(name)?).map_err(|reason| parsing(node.at, reason))
 }
 
-/// A time zone that is a fixed offset, in milliseconds.
-pub(super) fn time_zone(node: &Node, name: &str) -> Result<i64> {
-    let text = node.text(name)?;
-    date::zone_offset_ms(&text).ok_or_else(|| {
-        let reason = format!(
-            "[{name}] [{text}] is no offset; write Z or +02:00, as zones by name are not known here"
-        );
-        parsing(node.at, reason)
-    })
+/// A time zone, refused where it stands.
+pub(super) fn time_zone(node: &Node, name: &str) -> Result<Zone> {
+    Zone::try_from(node.text(name)?).map_err(|reason| parsing(node.at, reason))
 }
 
 /// A point: `{"lat":..,"lon":..}`, `[lon, lat]` or `"lat,lon"`.
-fn point(node: &Node, name: &str) -> Result<(f64, f64)> {
+pub(super) fn point(node: &Node, name: &str) -> Result<(f64, f64)> {
     let read = match &node.value {
         Value::List(items) => match items.as_slice() {
             [lon, lat] => Some((lat.float(name)?, lon.float(name)?)),

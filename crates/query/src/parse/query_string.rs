@@ -2,7 +2,7 @@
 //! fields, with `AND`, `OR`, `NOT`, `+`, `-` and parentheses.
 
 use crate::error::{SearchError, illegal};
-use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd};
+use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd, RangeQuery};
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
@@ -404,7 +404,8 @@ impl Reader<'_> {
                     (value != Literal::Text("*".to_owned())).then_some(RangeEnd { value, included })
                 };
                 let (lower, upper) = (end(low, includes.0), end(high, includes.1));
-                self.asked(field, FieldQuery::Range { lower, upper, format: None, zone_ms: 0 })
+                let range = RangeQuery { lower, upper, ..RangeQuery::default() };
+                self.asked(field, FieldQuery::Range(range))
             }
             _ => return Err(self.wrong("a word is missing where an operator stands")),
         })
@@ -416,7 +417,13 @@ impl Reader<'_> {
 
     fn matched(&self, field: Option<&str>, text: &str) -> Query {
         let (value, all) = (Literal::Text(text.to_owned()), self.of.all);
-        let query = FieldQuery::Match { value, all, minimum: None, lenient: self.of.lenient };
+        let query = FieldQuery::Match {
+            value,
+            all,
+            minimum: None,
+            lenient: self.of.lenient,
+            fuzziness: None,
+        };
         self.asked(field, query)
     }
 
@@ -440,7 +447,8 @@ fn one_sided(word: &str) -> Option<FieldQuery> {
     let included = value.len() < rest.len();
     let end = RangeEnd { value: Literal::Text(unescaped(value)), included };
     let (lower, upper) = if sign == ">" { (Some(end), None) } else { (None, Some(end)) };
-    (!value.is_empty()).then_some(FieldQuery::Range { lower, upper, format: None, zone_ms: 0 })
+    let range = RangeQuery { lower, upper, ..RangeQuery::default() };
+    (!value.is_empty()).then_some(FieldQuery::Range(range))
 }
 
 #[cfg(test)]
@@ -469,7 +477,7 @@ mod tests {
                     FieldQuery::MatchPhrase(value) => format!("{:?}", value.text()),
                     FieldQuery::Wildcard { pattern, .. } => format!("~{pattern}"),
                     FieldQuery::Regexp(regexp) => format!("/{regexp}/"),
-                    FieldQuery::Range { lower, upper, .. } => {
+                    FieldQuery::Range(RangeQuery { lower, upper, .. }) => {
                         let end = |end: &Option<RangeEnd>, closed: char, open: char| match end {
                             None => "*".to_owned(),
                             Some(end) => {

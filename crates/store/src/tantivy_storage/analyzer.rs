@@ -1,14 +1,13 @@
-//! The standard analyzer: words by the rules of Unicode (UAX #29), in lower case.
+//! What cuts texts into words. The standard analyzer does by the rules of Unicode (UAX #29), in lower case.
 //!
 //! Lucene's `StandardTokenizer` follows the same rules, so that `don't`, `3.14` and `snake_case` are one word each, and
 //! each ideograph is a word. Words longer than 255 characters are cut into pieces, as there. They may differ in what
 //! newer versions of the rules say of emoji.
 
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use query::mapping::Analyzer;
+use tantivy::Index;
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer, WhitespaceTokenizer};
 use unicode_segmentation::UnicodeSegmentation;
-
-/// The name that schemas know it by.
-pub(crate) const STANDARD: &str = "standard";
 
 /// The same, of fields that keep no lengths: a text without words has a mark in place of one, so that it is known to be
 /// there.
@@ -23,6 +22,71 @@ const MAX_WORD_BYTES: usize = 4 * MAX_WORD_CHARS;
 const WINDOW_BYTES: usize = 2048;
 /// What follows a word decides whether it goes on: so much of it is seen then.
 const AHEAD_BYTES: usize = 64;
+
+/// Makes the analyzers known to an index, by the names that schemas know them by.
+pub(crate) fn register(index: &Index) {
+    let known = index.tokenizers();
+    known.register(Analyzer::Standard.name(), StandardAnalyzer::default());
+    known.register(MARKED, StandardAnalyzer::marked());
+    known.register(Analyzer::Whitespace.name(), WhitespaceTokenizer::default());
+    known.register(Analyzer::Simple.name(), Letters::default());
+}
+
+/// Calls with each word of a text, and its position.
+pub(crate) fn each_word(analyzer: Analyzer, text: &str, mut call: impl FnMut(usize, &str)) {
+    let mut tokenizer = match analyzer {
+        Analyzer::Keyword => return call(0, text),
+        Analyzer::Standard => TextAnalyzer::from(StandardAnalyzer::default()),
+        Analyzer::Whitespace => TextAnalyzer::from(WhitespaceTokenizer::default()),
+        Analyzer::Simple => TextAnalyzer::from(Letters::default()),
+    };
+    tokenizer.token_stream(text).process(&mut |token| call(token.position, &token.text));
+}
+
+/// The simple analyzer: runs of letters, in lower case.
+#[derive(Clone, Debug, Default)]
+struct Letters(Token);
+
+impl Tokenizer for Letters {
+    type TokenStream<'a> = Runs<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Runs<'a> {
+        self.0.reset();
+        Runs { text, at: 0, token: &mut self.0 }
+    }
+}
+
+/// The runs of letters of one text.
+struct Runs<'a> {
+    text: &'a str,
+    /// Where the next one is looked for.
+    at: usize,
+    token: &'a mut Token,
+}
+
+impl TokenStream for Runs<'_> {
+    fn advance(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let Some(start) = rest.find(char::is_alphabetic) else { return false };
+        let run = &rest[start..];
+        let run = &run[..run.find(|char: char| !char.is_alphabetic()).unwrap_or(run.len())];
+        let from = self.at + start;
+        self.at = from + run.len();
+        self.token.position = self.token.position.wrapping_add(1);
+        (self.token.offset_from, self.token.offset_to) = (from, self.at);
+        self.token.text.clear();
+        self.token.text.extend(run.chars().flat_map(char::to_lowercase));
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
 
 /// The standard analyzer.
 #[derive(Clone, Debug, Default)]
@@ -192,6 +256,19 @@ mod tests {
                 found += 1;
             }
             assert_eq!(found, pieces, "{part}");
+        }
+    }
+
+    #[test]
+    fn other_analyzers() {
+        for (analyzer, expected) in [
+            (Analyzer::Simple, "it|s|été|x"),
+            (Analyzer::Whitespace, "It's|2|Été,|x-3"),
+            (Analyzer::Keyword, "It's 2 Été, x-3"),
+        ] {
+            let mut words = Vec::new();
+            each_word(analyzer, "It's 2 Été, x-3", |_, word| words.push(word.to_owned()));
+            assert_eq!(words.join("|"), expected);
         }
     }
 

@@ -70,7 +70,7 @@ pub(crate) use pin::FilePin;
 /// A document is read with the compressed block that it lies in, of so many bytes at least.
 const BLOCK_BYTES: u64 = 16 << 10;
 /// Compiling a regular expression takes some milliseconds at least, and a tenth of a second at most.
-const REGEXP_DOCUMENTS: u64 = 10_000;
+const PATTERN_DOCUMENTS: u64 = 10_000;
 
 /// A copy on real files.
 pub(crate) struct TantivyStorage {
@@ -259,10 +259,10 @@ impl TantivyStorage {
         self.work(Work::DiskRead { bytes: 16 << 10 }, move |shared| shared.get(&id)).await
     }
 
-    /// Documents and bytes that a search may look at; a regular expression takes as long as many documents.
+    /// Documents and bytes that a search may look at; to compile a pattern takes as long as many documents.
     fn search_work(&self, request: &SearchRequest) -> Work {
         let counts = self.counts();
-        let compiled = REGEXP_DOCUMENTS * request.query.regexps() as u64;
+        let compiled = PATTERN_DOCUMENTS * request.query.compiled() as u64;
         let documents = counts.documents + counts.deleted + compiled;
         Work::Search { documents, bytes: counts.store_bytes }
     }

@@ -17,9 +17,10 @@ use tantivy::schema::{
 };
 
 use query::mapping::document::{Indexed, Sink};
+use query::mapping::{self, Analyzer};
 use query::{FieldType, Mapping};
 
-use crate::tantivy_storage::analyzer::{MARKED, STANDARD};
+use crate::tantivy_storage::analyzer::MARKED;
 
 pub(crate) const ID: &str = "_id";
 pub(crate) const SOURCE: &str = "_source";
@@ -41,10 +42,8 @@ pub(super) struct Fields {
 #[derive(Clone, Copy, Debug)]
 enum Mapped {
     One(Field),
-    Point {
-        lat: Field,
-        lon: Field,
-    },
+    /// Latitudes and longitudes, or least and greatest numbers.
+    Two(Field, Field),
     /// Not indexed: kept in `_source` alone.
     Absent,
 }
@@ -58,7 +57,7 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
     builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
     builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
     for (path, field) in mapping.fields().iter().filter(|(_, field)| field.is_kept()) {
-        add(&mut builder, path, field.kind, &whole, Norms::Kept);
+        add(&mut builder, path, field, &whole, Norms::Kept);
     }
     builder.build()
 }
@@ -78,26 +77,28 @@ pub(super) fn conflict(schema: &Schema, mapping: &Mapping) -> Option<String> {
 }
 
 /// Indexed fields of a mapping that a schema does not have, with their paths.
-pub(super) fn missing(schema: &Schema, mapping: &Mapping) -> Vec<(String, FieldType)> {
+pub(super) fn missing<'m>(
+    schema: &Schema,
+    mapping: &'m Mapping,
+) -> Vec<(&'m String, &'m mapping::Field)> {
     let fields = mapping.fields().iter().filter(|(_, field)| field.is_kept());
-    let is_missing = |path: &str, kind| match kind {
-        FieldType::GeoPoint => schema.get_field(&latitude(path)).is_err(),
-        _ => schema.get_field(path).is_err(),
-    };
     fields
-        .filter(|(path, field)| is_missing(path, field.kind))
-        .map(|(path, field)| (path.clone(), field.kind))
+        .filter(|(path, field)| schema.get_field(&first_column(path, field.kind)).is_err())
         .collect()
 }
 
 /// A schema with fields behind those that it has, which keep their numbers: segments go by numbers.
-pub(super) fn extended(schema: &Schema, added: &[(String, FieldType)], norms: Norms) -> Schema {
+pub(super) fn extended(
+    schema: &Schema,
+    added: &[(&String, &mapping::Field)],
+    norms: Norms,
+) -> Schema {
     let mut builder = Schema::builder();
     for (_, entry) in schema.fields() {
         builder.add_field(entry.clone());
     }
-    for (path, kind) in added {
-        add(&mut builder, path, *kind, &whole(), norms);
+    for (path, field) in added {
+        add(&mut builder, path, field, &whole(), norms);
     }
     builder.build()
 }
@@ -119,38 +120,49 @@ pub(super) enum Norms {
     Left,
 }
 
-fn latitude(path: &str) -> String {
-    format!("{path}.lat")
+/// The column of a field, or the first of its two.
+pub(crate) fn first_column(path: &str, kind: FieldType) -> String {
+    kind.columns().map_or_else(|| path.to_owned(), |(first, _)| format!("{path}.{first}"))
 }
 
-fn longitude(path: &str) -> String {
-    format!("{path}.lon")
+/// The tokenizer of a text field, by its name in the index library.
+fn tokenizer(field: &mapping::Field) -> &'static str {
+    match field.analyzers.0 {
+        // The library has it by another name.
+        Analyzer::Keyword => "raw",
+        analyzer => analyzer.name(),
+    }
 }
 
 fn add(
     builder: &mut SchemaBuilder,
     path: &str,
-    kind: FieldType,
+    field: &mapping::Field,
     whole: &TextOptions,
     norms: Norms,
 ) {
     let column = || NumericOptions::default().set_fast();
-    match kind {
+    match field.kind {
         FieldType::Keyword => {
             builder.add_text_field(path, whole.clone().set_fast("raw"));
         }
         // The field reads phrases of `match_only_text` from `_source`; with positions they are found as of any text.
         FieldType::Text | FieldType::MatchOnlyText => {
+            let is_text = field.kind == FieldType::Text;
             let words = TextFieldIndexing::default()
-                .set_tokenizer(if kind == FieldType::Text { STANDARD } else { MARKED })
-                .set_fieldnorms(norms == Norms::Kept && kind == FieldType::Text)
+                .set_tokenizer(if is_text { tokenizer(field) } else { MARKED })
+                .set_fieldnorms(norms == Norms::Kept && is_text && field.has_norms)
                 .set_index_option(IndexRecordOption::WithFreqsAndPositions);
-            builder.add_text_field(path, TextOptions::default().set_indexing_options(words));
+            let mut options = TextOptions::default().set_indexing_options(words);
+            if field.has_column {
+                options = options.set_fast(tokenizer(field));
+            }
+            builder.add_text_field(path, options);
         }
         FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
             builder.add_i64_field(path, column());
         }
-        FieldType::Double | FieldType::Float => {
+        FieldType::Double | FieldType::Float | FieldType::ScaledFloat => {
             builder.add_f64_field(path, column());
         }
         FieldType::Boolean => {
@@ -163,9 +175,10 @@ fn add(
         FieldType::Ip => {
             builder.add_ip_addr_field(path, IpAddrOptions::default().set_fast());
         }
-        FieldType::GeoPoint => {
-            builder.add_f64_field(&latitude(path), column());
-            builder.add_f64_field(&longitude(path), column());
+        FieldType::GeoPoint | FieldType::DoubleRange => {
+            let (first, second) = field.kind.columns().expect("it is kept in two");
+            builder.add_f64_field(&format!("{path}.{first}"), column());
+            builder.add_f64_field(&format!("{path}.{second}"), column());
         }
     }
 }
@@ -174,20 +187,17 @@ impl Fields {
     /// Finds the fields in the schema of a copy. None if it is not one of ours.
     pub(super) fn of(schema: &Schema, mapping: &Mapping) -> Option<Self> {
         let find = |name: &str| schema.get_field(name).ok();
-        let mapped = mapping.fields().iter().map(|(path, field)| match field.kind {
+        let mapped = mapping.fields().iter().map(|(path, field)| match field.kind.columns() {
             _ if !field.is_kept() => Mapped::Absent,
-            FieldType::GeoPoint => match (find(&latitude(path)), find(&longitude(path))) {
-                (Some(lat), Some(lon)) => Mapped::Point { lat, lon },
-                _ => Mapped::Absent,
-            },
-            _ => find(path).map_or(Mapped::Absent, Mapped::One),
+            Some((first, second)) => {
+                let pair = find(&format!("{path}.{first}")).zip(find(&format!("{path}.{second}")));
+                pair.map_or(Mapped::Absent, |(first, second)| Mapped::Two(first, second))
+            }
+            None => find(path).map_or(Mapped::Absent, Mapped::One),
         });
-        let columns = mapping.fields().iter().filter_map(|(path, field)| match field.kind {
-            _ if !field.is_kept() => None,
-            FieldType::Text | FieldType::MatchOnlyText => None,
-            FieldType::GeoPoint => Some((path.clone(), latitude(path))),
-            _ => Some((path.clone(), path.clone())),
-        });
+        let columns = mapping.fields().iter();
+        let columns = columns.filter(|(_, field)| field.is_kept() && !field.kind.has_words());
+        let columns = columns.map(|(path, field)| (path.clone(), first_column(path, field.kind)));
         Some(Fields {
             columns: columns.collect(),
             id: find(ID)?,
@@ -216,9 +226,10 @@ impl Sink for DocumentSink<'_> {
         let document = &mut self.document;
         match (self.fields.mapped[field], value) {
             (Mapped::Absent, _) => {}
-            (Mapped::Point { lat, lon }, Indexed::Point { lat: y, lon: x }) => {
-                document.add_f64(lat, y);
-                document.add_f64(lon, x);
+            (Mapped::Two(first, second), Indexed::Point { lat: a, lon: b })
+            | (Mapped::Two(first, second), Indexed::Range { low: a, high: b }) => {
+                document.add_f64(first, a);
+                document.add_f64(second, b);
             }
             (Mapped::One(field), value) => match value {
                 Indexed::Text(text) => document.add_text(field, text),
@@ -230,9 +241,9 @@ impl Sink for DocumentSink<'_> {
                     document.add_date(field, tantivy::DateTime::from_timestamp_nanos(nanos));
                 }
                 Indexed::Address(address) => document.add_ip_addr(field, address),
-                Indexed::Point { .. } => {}
+                Indexed::Point { .. } | Indexed::Range { .. } => {}
             },
-            (Mapped::Point { .. }, _) => {}
+            (Mapped::Two(..), _) => {}
         }
     }
 }
@@ -243,7 +254,7 @@ mod tests {
     use tantivy::{Index, IndexWriter};
 
     use super::*;
-    use crate::tantivy_storage::analyzer::StandardAnalyzer;
+    use crate::tantivy_storage::analyzer;
 
     #[test]
     fn every_type_reaches_its_column_or_its_words() {
@@ -262,7 +273,7 @@ mod tests {
         let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
         mapping.read(source, true, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
-        index.tokenizers().register(STANDARD, StandardAnalyzer::default());
+        analyzer::register(&index);
         let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
         writer.add_document(sink.document).unwrap();
         writer.commit().unwrap();

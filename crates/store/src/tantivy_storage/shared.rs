@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tantivy::indexer::IndexWriterOptions;
-use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyError};
 
 use query::Mapping;
@@ -22,7 +21,7 @@ use super::schema::{self, Fields};
 use crate::commit::{Commit, StoredCommit};
 use crate::contents::{Counts, Found};
 use crate::error::FirstFailure;
-use crate::tantivy_storage::analyzer::{MARKED, STANDARD, StandardAnalyzer};
+use crate::tantivy_storage::analyzer;
 use crate::tantivy_storage::search::Findings;
 use crate::{Error, Operation, Result};
 
@@ -106,8 +105,7 @@ impl Handles {
         let refused = |what: &'static str| crate::error::index(what, dir);
         commits::extend_schema(dir, work_dir, mapping)?;
         let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
-        index.tokenizers().register(STANDARD, TextAnalyzer::from(StandardAnalyzer::default()));
-        index.tokenizers().register(MARKED, TextAnalyzer::from(StandardAnalyzer::marked()));
+        analyzer::register(&index);
         let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
             what: "open the index",
             path: dir.to_owned(),

@@ -25,16 +25,23 @@ use tantivy::aggregation::{
     DistributedAggregationCollector, Key, ValueSource, ValueSourceRegistry,
 };
 use tantivy::collector::{Collector as _, SegmentCollector as _};
-use tantivy::{DocId, Searcher, SegmentReader, TantivyError};
+use tantivy::query::{EnableScoring, Query as _};
+use tantivy::{DocId, SegmentReader, TantivyError};
 
-use query::aggregation::{Aggregation, AggregationKind, BucketOrder, OrderBy, Statistic};
-use query::{Field, FieldType, Mapping, illegal, unfit};
+use query::aggregation::{
+    Aggregation, AggregationKind, BucketOrder, DateRanges, OrderBy, RangeBucket, Statistic, Tuples,
+};
+use query::date::DateContext;
+use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, unfit};
 
-use super::aggregated::{Found, Shown, buckets, distinct_kept, statistic_name, too_many};
+use super::aggregated::{
+    Found, Shown, buckets, distinct_kept, ranges_key, statistic_name, too_many,
+};
 use super::bounds::{BLOCK, Bounds, Findings};
 use super::column::double_of;
-use super::computed::{Computed, Reading, Source};
+use super::computed::{Computed, Matches, Reading, Source};
 use super::failed::{Failed, Result};
+use super::resolve::Resolver;
 use super::value::{self, check_sortable, format_of};
 
 /// Documents are handed to the library so many at once.
@@ -63,12 +70,12 @@ impl<'a> Collectors<'a> {
     /// Collectors for aggregations and all within them.
     pub(super) fn new(
         of: &'a [Aggregation],
-        (mapping, now_ms): (&Mapping, i64),
+        resolver: &Resolver<'_>,
         max_buckets: usize,
-        searcher: &Searcher,
     ) -> Result<Self> {
-        let mut translator =
-            Translator { mapping, now_ms, sources: Vec::new(), shown: BTreeMap::new() };
+        let Resolver { searcher, mapping, now_ms, .. } = *resolver;
+        let (sources, found) = (Vec::new(), Found::default());
+        let mut translator = Translator { resolver, mapping, now_ms, sources, found };
         let (plain, rest): (Vec<_>, Vec<_>) = of.iter().partition(|of| is_counted(of));
         let mut asked = Aggregations::default();
         for of in &rest {
@@ -87,16 +94,16 @@ impl<'a> Collectors<'a> {
             registry.register(&name, Arc::new(source));
         }
         let mut pruned = asked.clone();
-        prune(of, &mut pruned, true);
+        prune(of, &mut pruned, true, &translator.found.shown);
         // Of a single segment the buckets are those of the shard, so that only these are made.
         if let [_] = searcher.segment_readers() {
-            prune(of, &mut asked, false);
+            prune(of, &mut asked, false, &translator.found.shown);
         }
         let limits = AggregationLimitsGuard::new(Some(MAX_MEMORY), None);
         let context = AggContextParams { limits, ..AggContextParams::default() }
             .with_value_sources(Arc::new(registry));
         let library = DistributedAggregationCollector::from_aggs(asked, context);
-        let found = Found { shown: translator.shown, ..Found::default() };
+        let found = translator.found;
         let (segment, docs) = (None, Vec::new());
         Ok(Collectors { of, max_buckets, library, segment, docs, counted, pruned, found })
     }
@@ -168,11 +175,18 @@ fn is_counted(of: &Aggregation) -> bool {
 
 /// Lets `terms` have no more buckets than a shard sends, where the library can tell which. Of a segment (not
 /// `of_shard`) it cannot by metrics, and takes any of those with the same count, so that there some more are kept.
-fn prune(of: &[Aggregation], asked: &mut Aggregations, of_shard: bool) {
+fn prune(
+    of: &[Aggregation],
+    asked: &mut Aggregations,
+    of_shard: bool,
+    shown: &BTreeMap<String, Shown>,
+) {
     for of in of {
         let Some(asked) = asked.get_mut(&of.name) else { continue };
         if let (AggregationKind::Terms { shard_size, .. }, AggregationVariants::Terms(terms)) =
             (&of.kind, &mut asked.agg)
+            // Of doubles with the same count it takes whole numbers first.
+            && !matches!(shown.get(&of.field), Some(Shown::Double))
             && let Some(target) = target(of, of_shard)
         {
             let is_exact = of_shard || target == OrderTarget::Key;
@@ -181,7 +195,7 @@ fn prune(of: &[Aggregation], asked: &mut Aggregations, of_shard: bool) {
             terms.order = Some(CustomOrder { target, order });
             terms.segment_size = Some(u32::try_from(kept).unwrap_or(u32::MAX));
         }
-        prune(&of.subs, &mut asked.sub_aggregation, of_shard);
+        prune(&of.subs, &mut asked.sub_aggregation, of_shard, shown);
     }
 }
 
@@ -209,16 +223,21 @@ fn target(of: &Aggregation, of_shard: bool) -> Option<OrderTarget> {
 
 /// Makes the library's aggregations of ours.
 struct Translator<'a> {
+    resolver: &'a Resolver<'a>,
     mapping: &'a Mapping,
     now_ms: i64,
     sources: Vec<(String, Computed)>,
-    shown: BTreeMap<String, Shown>,
+    /// How what will be found is shown.
+    found: Found,
 }
 
 impl Translator<'_> {
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
         let kind = self.mapping.field(&of.field).map(|mapped| mapped.kind);
-        let is_text = matches!(kind, Some(FieldType::Keyword | FieldType::Ip));
+        if let AggregationKind::Tuples(tuples) = &of.kind {
+            return self.tuples(of, tuples);
+        }
+        let is_text = matches!(kind, Some(FieldType::Keyword | FieldType::Text | FieldType::Ip));
         let has_numbers = of.missing.is_none()
             && !matches!(kind, None | Some(FieldType::Date | FieldType::Boolean));
         let mut terms = TermsAggregation {
@@ -236,6 +255,23 @@ impl Translator<'_> {
             }
             AggregationKind::Histogram(histogram) => Some(Reading::Start(histogram.clone())),
             AggregationKind::Range(ranges) => Some(Reading::Places(ranges.as_slice().into())),
+            AggregationKind::DateRange(ranges) => {
+                let read = self.date_ranges(of, ranges)?;
+                self.found.ranges.insert(ranges_key(of), read.clone());
+                Some(Reading::Places(read.into()))
+            }
+            AggregationKind::Filters(filters) => {
+                let weight = |(_, query): &(String, Query)| {
+                    let query = self.resolver.resolve(query)?;
+                    Ok(query
+                        .weight(EnableScoring::disabled_from_searcher(self.resolver.searcher))?)
+                };
+                let weights = filters.filters.iter().map(weight).collect::<Result<_>>()?;
+                let other = filters.other.is_some();
+                Some(Reading::Matches(Arc::new(Matches { weights, other })))
+            }
+            // Made of others, above.
+            AggregationKind::Tuples(_) => None,
             AggregationKind::Percentiles(_) => Some(Reading::Sample),
             AggregationKind::Cardinality { threshold } => {
                 terms.segment_size = Some(distinct_kept(*threshold) as u32);
@@ -273,6 +309,40 @@ impl Translator<'_> {
         Ok(agg_req::Aggregation { agg, sub_aggregation })
     }
 
+    /// Each source within the one before; what is asked of the buckets is within the last.
+    fn tuples(&mut self, of: &Aggregation, tuples: &Tuples) -> Result<agg_req::Aggregation> {
+        let mut within: Option<(String, agg_req::Aggregation)> = None;
+        for source in tuples.sources.iter().rev() {
+            let subs = if within.is_none() { of.subs.clone() } else { Vec::new() };
+            let mut asked = self.one(&Aggregation { subs, ..source.clone() })?;
+            asked.sub_aggregation.extend(within.take());
+            within = Some((source.name.clone(), asked));
+        }
+        let (_, whole) = within.ok_or_else(|| illegal("tuples have at least one source"))?;
+        Ok(whole)
+    }
+
+    /// Ranges of dates as ranges of milliseconds, in their order.
+    fn date_ranges(&self, of: &Aggregation, ranges: &DateRanges) -> Result<Vec<RangeBucket>> {
+        let own = self.mapping.field(&of.field).map(format_of).unwrap_or_default();
+        let (format, zone) = (ranges.format.as_ref().unwrap_or(&own), &ranges.zone);
+        let context = DateContext { format, now_ms: self.now_ms, zone };
+        let end = |end: &Option<Literal>| match end {
+            None => Ok(None),
+            Some(Literal::Integer(ms)) => Ok(Some(*ms as f64)),
+            Some(Literal::Float(ms)) => Ok(Some(*ms)),
+            Some(text) => {
+                context.resolve(&text.text(), false).map(|ms| Some(ms as f64)).map_err(unfit)
+            }
+        };
+        let one = |(key, from, to): &(Option<String>, Option<Literal>, Option<Literal>)| {
+            Ok::<_, SearchError>(RangeBucket { key: key.clone(), from: end(from)?, to: end(to)? })
+        };
+        let mut read = ranges.ranges.iter().map(one).collect::<std::result::Result<Vec<_>, _>>()?;
+        read.sort_by(RangeBucket::order);
+        Ok(read)
+    }
+
     /// The column that an aggregation reads, if it is to be computed. Fails where it cannot read the field.
     fn computed(&mut self, of: &Aggregation, reading: Reading) -> Result<Computed> {
         let path = of.field.clone();
@@ -283,17 +353,17 @@ impl Translator<'_> {
         let shown = match mapped.kind {
             FieldType::Date => Some(Shown::Date(format_of(mapped))),
             FieldType::Boolean => Some(Shown::Boolean),
-            FieldType::Double | FieldType::Float => Some(Shown::Double),
+            kind if kind.is_float() => Some(Shown::Double),
             _ => None,
         };
         if let Some(shown) = shown {
-            self.shown.insert(path.clone(), shown);
+            self.found.shown.insert(path.clone(), shown);
         }
         let missing = match &of.missing {
             None => None,
             Some(literal) => {
                 let text = literal.text();
-                let value = value::exact(&path, mapped, literal, (None, 0, self.now_ms))?;
+                let value = value::exact(&path, mapped, literal, (None, None, self.now_ms))?;
                 let (value, _) = value
                     .ok_or_else(|| unfit(format!("[missing] [{text}] is no value of [{path}]")))?;
                 Some((value.bits(), text))
@@ -307,12 +377,13 @@ impl Translator<'_> {
 fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
     check_sortable(&of.field, mapped)?;
     let kind = mapped.kind;
-    let is_number = !matches!(kind, FieldType::Keyword | FieldType::Ip);
+    let is_number = !matches!(kind, FieldType::Keyword | FieldType::Text | FieldType::Ip);
     let fits = match &of.kind {
         AggregationKind::Terms { .. }
         | AggregationKind::Cardinality { .. }
         | AggregationKind::Stats(Statistic::ValueCount) => true,
         AggregationKind::Histogram(histogram) if histogram.of_dates => kind == FieldType::Date,
+        AggregationKind::DateRange(_) => kind == FieldType::Date,
         _ => is_number,
     };
     if fits {

@@ -12,9 +12,12 @@ use tantivy::aggregation::intermediate_agg_result::{
 use tantivy::aggregation::metric::{ExtendedStats, Stats};
 
 use query::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, Histogram, OrderBy, RangeBucket, Statistic,
+    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, Histogram, OrderBy,
+    RangeBucket, Statistic, Tuples,
 };
-use query::{DateFormat, Literal, SearchError, SearchErrorKind};
+use query::date::DateContext;
+use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone};
+use serde_json::Value;
 
 use super::text::Text;
 
@@ -37,6 +40,13 @@ pub(super) struct Found {
     pub(super) results: Results,
     /// By field.
     pub(super) shown: BTreeMap<String, Shown>,
+    /// Ranges of dates in milliseconds, by [`ranges_key`].
+    pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
+}
+
+/// What a shard names the ranges of an aggregation by, as it read them.
+pub(super) fn ranges_key(of: &Aggregation) -> String {
+    format!("{} {:?}", of.field, of.kind)
 }
 
 impl Found {
@@ -48,7 +58,16 @@ impl Found {
 /// Buckets that are shown of these aggregations, and those within them.
 pub(super) fn buckets(of: &[Aggregation], results: &Results) -> usize {
     let of = of.iter().filter(|of| !of.kind.is_metric());
-    let of = of.flat_map(|of| rows(results.get(&of.name)).into_iter().map(move |row| (of, row)));
+    let of = of.flat_map(|of| {
+        let found = results.get(&of.name);
+        let rows: Vec<Row<'_>> = match &of.kind {
+            AggregationKind::Tuples(asked) => {
+                tuples(&asked.sources, found).into_iter().map(|(_, row)| row).collect()
+            }
+            _ => rows(found),
+        };
+        rows.into_iter().map(move |row| (of, row))
+    });
     of.map(|(of, row)| 1 + row.subs.map_or(0, |subs| buckets(&of.subs, subs))).sum()
 }
 
@@ -81,6 +100,7 @@ impl Aggregated {
         let found: Found = postcard::from_bytes(answer).map_err(|error| error.to_string())?;
         self.shards += 1;
         self.found.shown.extend(found.shown);
+        self.found.ranges.extend(found.ranges);
         self.found.results.merge_fruits(found.results).map_err(|error| error.to_string())
     }
 
@@ -89,11 +109,11 @@ impl Aggregated {
     /// Errors: [`SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`; what is written by then is no
     /// JSON.
     pub fn write(&self, of: &[Aggregation], max_buckets: usize, text: &mut Vec<u8>) -> Result<()> {
-        let Aggregated { found: Found { results, shown }, shards } = self;
+        let Aggregated { found, shards } = self;
         let (shards, left) = (*shards, max_buckets);
-        let mut writer = Writer { shown, shards, left, max_buckets, to: Text(text) };
+        let mut writer = Writer { found, shards, left, max_buckets, to: Text(text) };
         writer.to.open(b'{');
-        writer.all(of, Some(results))?;
+        writer.all(of, Some(&found.results))?;
         writer.to.close(b'}');
         Ok(())
     }
@@ -144,8 +164,43 @@ fn numbered(found: Option<&One>) -> Vec<Row<'_>> {
     rows
 }
 
+/// The buckets of an aggregation whose keys are places, so many.
+fn placed<'a>(found: Option<&'a One>, places: usize) -> Vec<Row<'a>> {
+    let mut there = numbered(found).into_iter().peekable();
+    let row = |place: usize| {
+        let key = Literal::Float(place as f64);
+        let row = there.next_if(|row| row.key == key);
+        row.unwrap_or(Row { key, doc_count: 0, subs: None })
+    };
+    (0..places).map(row).collect()
+}
+
+/// The buckets of tuples, each with a value of each source.
+fn tuples<'a>(sources: &[Aggregation], found: Option<&'a One>) -> Vec<(Vec<Literal>, Row<'a>)> {
+    let Some((_, within)) = sources.split_first() else { return Vec::new() };
+    let of = |row: Row<'a>| match within.first() {
+        None => vec![(vec![row.key.clone()], row)],
+        Some(next) => {
+            let mut rest = tuples(within, row.subs.and_then(|subs| subs.get(&next.name)));
+            rest.iter_mut().for_each(|(values, _)| values.insert(0, row.key.clone()));
+            rest
+        }
+    };
+    rows(found).into_iter().flat_map(of).collect()
+}
+
+/// The order of tuples: by each source in its own.
+fn compare_tuples(sources: &[Aggregation], a: &[Literal], b: &[Literal]) -> Ordering {
+    let pairs = sources.iter().zip(a.iter().zip(b));
+    let by = pairs.map(|(source, (a, b))| match source.order.first() {
+        Some(BucketOrder { by: OrderBy::Key, descending: true }) => b.order(a),
+        _ => a.order(b),
+    });
+    by.fold(Ordering::Equal, Ordering::then)
+}
+
 struct Writer<'a> {
-    shown: &'a BTreeMap<String, Shown>,
+    found: &'a Found,
     shards: u32,
     left: usize,
     max_buckets: usize,
@@ -166,7 +221,16 @@ impl Writer<'_> {
             match &of.kind {
                 AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
-                AggregationKind::Range(ranges) => self.ranges(of, ranges, found)?,
+                AggregationKind::Range(ranges) => self.ranges(of, (ranges, None), found)?,
+                AggregationKind::DateRange(of_dates) => {
+                    let read = self.found.ranges.get(&ranges_key(of));
+                    let ranges = read.map_or(&[][..], Vec::as_slice);
+                    let format = of_dates.format.clone().or_else(|| self.format(of));
+                    let written = (format.unwrap_or_default(), of_dates.zone.clone());
+                    self.ranges(of, (ranges, Some(written)), found)?;
+                }
+                AggregationKind::Filters(filters) => self.filters(of, filters, found)?,
+                AggregationKind::Tuples(tuples) => self.tuples(of, tuples, found)?,
                 AggregationKind::Stats(statistic) => self.statistics(of, *statistic, found),
                 AggregationKind::Cardinality { threshold } => {
                     self.to.member("value", &distinct(found, *threshold));
@@ -179,7 +243,7 @@ impl Writer<'_> {
     }
 
     fn format(&self, of: &Aggregation) -> Option<DateFormat> {
-        match self.shown.get(&of.field) {
+        match self.found.shown.get(&of.field) {
             Some(Shown::Date(format)) => Some(format.clone()),
             _ => None,
         }
@@ -222,7 +286,7 @@ impl Writer<'_> {
                 _ => -1,
             };
         }
-        let shown = self.shown.get(&of.field).cloned();
+        let shown = self.found.shown.get(&of.field).cloned();
         let (mut rows, hidden): (Vec<Row<'_>>, Vec<Row<'_>>) =
             rows(found).into_iter().partition(|row| row.doc_count >= of.min_doc_count);
         if let Some(Shown::Double) = shown {
@@ -264,7 +328,7 @@ impl Writer<'_> {
         let own = self.format(of).unwrap_or_default();
         let format = histogram.format.as_ref().unwrap_or(&own);
         let name = |key: &Literal| match histogram.of_dates {
-            true => format.show_in_zone(key.number() as i64, histogram.zone_ms),
+            true => format.show_in_zone(key.number() as i64, &histogram.zone),
             false => show_double(key.number()),
         };
         let own = |to: &mut Text<'_>, key: &Literal| match histogram.of_dates {
@@ -310,19 +374,14 @@ impl Writer<'_> {
     fn ranges(
         &mut self,
         of: &Aggregation,
-        ranges: &[RangeBucket],
+        (ranges, written): (&[RangeBucket], Option<(DateFormat, Zone)>),
         found: Option<&One>,
     ) -> Result<()> {
-        let found = numbered(found);
-        let row = |place: usize| {
-            let key = Literal::Float(place as f64);
-            let row = found.iter().find(|row| row.key == key).cloned();
-            row.unwrap_or(Row { key, doc_count: 0, subs: None })
-        };
-        let rows: Vec<Row<'_>> = (0..ranges.len()).map(row).collect();
-        let format = self.format(of);
-        let show = |end: f64| match &format {
-            Some(format) => format.show(end as i64),
+        let rows = placed(found, ranges.len());
+        let own = || self.format(of).map(|format| (format, Zone::default()));
+        let written = written.or_else(own);
+        let show = |end: f64| match &written {
+            Some((format, zone)) => format.show_in_zone(end as i64, zone),
             None => show_double(end),
         };
         let range = |key: &Literal| &ranges[key.number() as usize];
@@ -340,12 +399,119 @@ impl Writer<'_> {
             for (side, as_string, end) in ends {
                 let Some(end) = end else { continue };
                 to.member(side, &end);
-                if format.is_some() {
+                if written.is_some() {
                     to.member(as_string, &show(end));
                 }
             }
         };
         self.buckets(of, &rows, (name, own))
+    }
+
+    fn filters(&mut self, of: &Aggregation, filters: &Filters, found: Option<&One>) -> Result<()> {
+        let rows = placed(found, filters.filters.len() + usize::from(filters.other.is_some()));
+        if filters.shape == FiltersShape::One {
+            self.to.member("doc_count", &rows[0].doc_count);
+            return self.all(&of.subs, rows[0].subs);
+        }
+        let names = filters.filters.iter().map(|(name, _)| name).chain(&filters.other);
+        let names: Vec<&String> = names.collect();
+        let name = |key: &Literal| names[key.number() as usize].clone();
+        self.buckets(of, &rows, (name, |_: &mut Text<'_>, _: &Literal| {}))
+    }
+
+    fn tuples(&mut self, of: &Aggregation, asked: &Tuples, found: Option<&One>) -> Result<()> {
+        let sources = &asked.sources;
+        let mut all = tuples(sources, found);
+        for (values, _) in &mut all {
+            self.as_kept(sources, values);
+        }
+        all.sort_by(|(a, _), (b, _)| compare_tuples(sources, a, b));
+        if let Some(Some(after)) = &asked.paged {
+            let mut after = after.clone();
+            self.as_kept(sources, &mut after);
+            all.retain(|(values, _)| compare_tuples(sources, values, &after).is_gt());
+        }
+        // Where nothing else is said tuples are in the order of their values: a row is known by its place in it.
+        let (values, mut rows): (Vec<Vec<Literal>>, Vec<Row<'_>>) = all.into_iter().unzip();
+        (0..).zip(&mut rows).for_each(|(place, row)| row.key = Literal::Integer(place));
+        let place = |key: &Literal| key.number() as usize;
+        if asked.paged.is_some() {
+            rows.truncate(asked.size);
+            if let Some(last) = rows.last() {
+                let key = self.named(sources, &values[place(&last.key)]);
+                self.to.member("after_key", &key);
+            }
+            let keys: Vec<Value> = values.iter().map(|of| self.named(sources, of)).collect();
+            let own = |to: &mut Text<'_>, key: &Literal| to.member("key", &keys[place(key)]);
+            return self.buckets(of, &rows, (|_: &Literal| String::new(), own));
+        }
+        rows.retain(|row| row.doc_count >= of.min_doc_count);
+        sort(&mut rows, of);
+        let other: u64 = rows.iter().skip(asked.size).map(|row| row.doc_count).sum();
+        rows.truncate(asked.size);
+        self.to.member("doc_count_error_upper_bound", &0);
+        self.to.member("sum_other_doc_count", &other);
+        let keys = values.iter().map(|of| {
+            let pairs = sources.iter().zip(of);
+            pairs.map(|(source, value)| self.shown_value(source, value)).collect::<Vec<Value>>()
+        });
+        let keys: Vec<Vec<Value>> = keys.collect();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let own = |to: &mut Text<'_>, key: &Literal| {
+            let key = &keys[place(key)];
+            to.member("key", key);
+            to.member("key_as_string", &key.iter().map(text).collect::<Vec<_>>().join("|"));
+        };
+        self.buckets(of, &rows, (|_: &Literal| String::new(), own))
+    }
+
+    /// Values of tuples as they are compared, also those that a request goes on behind.
+    fn as_kept(&self, sources: &[Aggregation], values: &mut [Literal]) {
+        for (source, value) in sources.iter().zip(values) {
+            let format = match &source.kind {
+                AggregationKind::Histogram(histogram) => histogram.format.clone(),
+                _ => None,
+            };
+            let format = format.or_else(|| self.format(source));
+            let moment = |text: &str| {
+                let (format, zone) = (format.clone().unwrap_or_default(), Zone::default());
+                DateContext { format: &format, now_ms: 0, zone: &zone }.resolve(text, false)
+            };
+            let is_number = match &source.kind {
+                AggregationKind::Histogram(_) => true,
+                _ => matches!(self.found.shown.get(&source.field), Some(Shown::Double)),
+            };
+            *value = match value.clone() {
+                Literal::Text(text) if format.is_some() => {
+                    moment(&text).map_or(Literal::Text(text), Literal::Integer)
+                }
+                Literal::Boolean(yes) => Literal::Integer(yes.into()),
+                value => value,
+            };
+            if is_number && !matches!(value, Literal::Text(_)) {
+                *value = Literal::Float(value.number());
+            }
+        }
+    }
+
+    fn named(&self, sources: &[Aggregation], values: &[Literal]) -> Value {
+        let pairs = sources.iter().zip(values);
+        pairs
+            .map(|(source, value)| (source.name.clone(), self.shown_value(source, value)))
+            .collect()
+    }
+
+    /// A value of a tuple as the field shows it.
+    fn shown_value(&self, source: &Aggregation, value: &Literal) -> Value {
+        match (&source.kind, self.found.shown.get(&source.field), value) {
+            (AggregationKind::Histogram(histogram), _, value) if histogram.of_dates => {
+                let ms = value.number() as i64;
+                let format = histogram.format.as_ref();
+                format.map_or(ms.into(), |format| format.show_in_zone(ms, &histogram.zone).into())
+            }
+            (_, Some(Shown::Boolean), Literal::Integer(yes)) => (*yes == 1).into(),
+            (_, _, value) => value.json(),
+        }
     }
 
     fn statistics(&mut self, of: &Aggregation, statistic: Statistic, found: Option<&One>) {

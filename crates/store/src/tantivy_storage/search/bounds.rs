@@ -9,7 +9,7 @@ use tantivy::{DocId, SegmentReader};
 
 use super::by_segment::BySegment;
 use super::column::Column;
-use super::statistics::CountsCache;
+use super::statistics::{Booleans, CountsCache};
 
 /// Documents of a block.
 pub(super) const BLOCK: u32 = 64;
@@ -25,6 +25,7 @@ pub(super) struct Bounds {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(super) counts: CountsCache,
+    pub(super) booleans: Booleans,
     bounds: BySegment<String, Arc<Bounds>>,
 }
 

@@ -41,6 +41,7 @@ impl Execution<'_> {
             doc: place.doc_id,
             score: Some(score),
             sort: self.shown_sort(score),
+            ..ShardHit::default()
         }));
         let hits = self.merge(all);
         let max_score = hits.first().and_then(|hit| hit.score);
@@ -83,7 +84,7 @@ impl Execution<'_> {
             if alive.is_none_or(|alive| alive.is_alive(doc)) {
                 let score = scorer.score();
                 let (sort, score) = (self.shown_sort(score), Some(score));
-                hits.push(ShardHit { segment, doc, score, sort });
+                hits.push(ShardHit { segment, doc, score, sort, ..ShardHit::default() });
             }
             doc = scorer.advance();
         }

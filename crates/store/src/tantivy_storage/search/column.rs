@@ -44,10 +44,12 @@ impl Column {
         let columns = segment.fast_fields();
         let found = match kind {
             FieldType::Ip => columns.column_opt(path)?.map(Values::Ip),
-            FieldType::Keyword => columns.str(path)?.map(Values::Text),
-            FieldType::Text | FieldType::MatchOnlyText | FieldType::GeoPoint => None,
+            // Of a text with `fielddata` the words.
+            FieldType::Keyword | FieldType::Text => columns.str(path)?.map(Values::Text),
+            FieldType::MatchOnlyText | FieldType::GeoPoint | FieldType::DoubleRange => None,
             _ => columns.u64_lenient(path)?.map(|(column, _)| Values::Raw(column)),
         };
+        let kind = if kind == FieldType::Text { FieldType::Keyword } else { kind };
         Ok(Column { kind, values: found.unwrap_or(Values::Absent) })
     }
 
@@ -112,6 +114,17 @@ impl Column {
         }
     }
 
+    /// Calls with each value of a document as a number; texts and addresses are none.
+    pub(super) fn each_number(&self, doc: DocId, mut call: impl FnMut(f64)) {
+        let is_float = self.kind.is_float();
+        if let Values::Raw(_) = self.values {
+            self.each_bits(doc, |bits| match is_float {
+                true => call(double_of(bits as u64)),
+                false => call(long_of(bits as u64) as f64),
+            });
+        }
+    }
+
     /// Reads the one value of each of some documents, which are in order, as the column keeps them.
     fn block(&self, docs: &[DocId], raw: &mut Vec<u64>) {
         let Some(column) = self.raw() else { return raw.clear() };
@@ -128,7 +141,7 @@ impl Column {
     pub(super) fn block_bits(&self, docs: &[DocId], bits: &mut Vec<u64>) {
         self.block(docs, bits);
         match self.kind {
-            FieldType::Date | FieldType::Boolean | FieldType::Double | FieldType::Float => {
+            kind if kind.is_float() || matches!(kind, FieldType::Date | FieldType::Boolean) => {
                 bits.iter_mut().for_each(|raw| *raw = bits_of(self.kind, *raw));
             }
             // Long numbers and ordinals are kept as such bits.
@@ -149,7 +162,7 @@ fn bits_of(kind: FieldType, raw: u64) -> u64 {
     match kind {
         FieldType::Date => long_bits(long_of(raw).div_euclid(NANOS)),
         FieldType::Boolean => long_bits(raw as i64),
-        FieldType::Double | FieldType::Float => double_bits(double_of(raw)),
+        kind if kind.is_float() => double_bits(double_of(raw)),
         _ => raw,
     }
 }
@@ -165,7 +178,7 @@ fn raw_ends(kind: FieldType, (low, high): (u64, u64)) -> Option<(u64, u64)> {
             (long_of(low).max(0) as u64, u64::try_from(last).ok()?)
         }
         // -0.0 equals 0.0, and lies before it.
-        FieldType::Double | FieldType::Float if low == double_bits(0.0) => (low - 1, high),
+        kind if kind.is_float() && low == double_bits(0.0) => (low - 1, high),
         _ => (low, high),
     };
     (ends.0 <= ends.1).then_some(ends)

@@ -1,10 +1,12 @@
 //! Columns that are computed for aggregations: what the index library gathers by values, it gathers so by the starts of
 //! months, by ranges that overlap, or by milliseconds.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tantivy::aggregation::{ValueSource, ValueSourceProvider};
 use tantivy::columnar::{Cardinality, ColumnType};
+use tantivy::query::Weight;
 use tantivy::{DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -23,11 +25,50 @@ pub(super) enum Reading {
     Start(Histogram),
     /// The places of the ranges that it lies in.
     Places(Arc<[RangeBucket]>),
+    /// The places of the queries that a document matches.
+    Matches(Arc<Matches>),
     /// A hash: equal values have equal hashes in all segments and copies.
     Hash,
     /// A number of which [`Computed::precision`] bits are kept. Equal values of a document differ in their last bits,
     /// so that they count as several.
     Sample,
+}
+
+/// Queries, by which documents get places.
+pub(super) struct Matches {
+    pub(super) weights: Vec<Box<dyn Weight>>,
+    /// Whether documents that match none have the place behind all others.
+    pub(super) other: bool,
+}
+
+impl fmt::Debug for Matches {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} queries", self.weights.len())
+    }
+}
+
+impl Matches {
+    /// For each query a bit for each document of a segment that matches.
+    fn open(&self, segment: &SegmentReader) -> tantivy::Result<Vec<Vec<u64>>> {
+        let open = |weight: &Box<dyn Weight>| {
+            let mut bits = vec![0u64; segment.max_doc() as usize / 64 + 1];
+            weight.for_each_no_score(segment, &mut |docs| {
+                docs.iter().for_each(|doc| bits[*doc as usize / 64] |= 1 << (doc % 64));
+            })?;
+            Ok(bits)
+        };
+        self.weights.iter().map(open).collect()
+    }
+
+    fn put(&self, bits: &[Vec<u64>], doc: DocId, values: &mut Vec<u64>) {
+        let before = values.len();
+        let fits = bits.iter().map(|bits| bits[doc as usize / 64] >> (doc % 64) & 1 == 1);
+        let places = (0u32..).zip(fits).filter(|(_, fits)| *fits).map(|(place, _)| place);
+        values.extend(places.map(|place| double_bits(place.into())));
+        if self.other && values.len() == before {
+            values.push(double_bits(bits.len() as f64));
+        }
+    }
 }
 
 /// Segments with more values than this are sampled with [`SAMPLE_BITS`].
@@ -57,9 +98,13 @@ impl Computed {
             (Reading::Hash, Some(texts)) => vec![0; texts.num_terms()],
             _ => Vec::new(),
         };
+        let matched = match &self.reading {
+            Reading::Matches(matches) => matches.open(segment)?,
+            _ => Vec::new(),
+        };
         let many = column.values() > EXACT_VALUES;
         let mask = if many { u64::MAX << DROPPED_BITS } else { u64::MAX };
-        Ok(Source { computed: self.clone(), column, hashes, mask, bits: Vec::new() })
+        Ok(Source { computed: self.clone(), column, hashes, matched, mask, bits: Vec::new() })
     }
 }
 
@@ -80,6 +125,8 @@ pub(super) struct Source {
     column: Column,
     /// Of texts by ordinal; 0 where it was not needed yet.
     hashes: Vec<u64>,
+    /// Of queries the documents that match.
+    matched: Vec<Vec<u64>>,
     /// The bits of a sample that are kept.
     mask: u64,
     bits: Vec<u64>,
@@ -99,7 +146,7 @@ impl Source {
     pub(super) fn put(&mut self, bits: u128, values: &mut Vec<u64>) {
         let kind = self.column.kind();
         let number = || match kind {
-            FieldType::Double | FieldType::Float => double_of(bits as u64),
+            kind if kind.is_float() => double_of(bits as u64),
             _ => long_of(bits as u64) as f64,
         };
         values.push(match &self.computed.reading {
@@ -109,6 +156,7 @@ impl Source {
                 let within = (0u32..).zip(ranges.iter()).filter(|(_, range)| range.holds(number()));
                 return values.extend(within.map(|(place, _)| double_bits(place.into())));
             }
+            Reading::Matches(_) => return,
             Reading::Hash => match self.column.texts() {
                 None => xxh3_64(&bits.to_le_bytes()),
                 Some(texts) => {
@@ -133,7 +181,8 @@ impl Source {
 
     fn is_hash_of_text(&self) -> bool {
         let Computed { kind, reading, .. } = &self.computed;
-        *kind == Some(FieldType::Keyword) && matches!(reading, Reading::Hash)
+        matches!(kind, Some(FieldType::Keyword | FieldType::Text))
+            && matches!(reading, Reading::Hash)
     }
 
     /// Sets apart, or makes one, what a document has several times.
@@ -155,7 +204,7 @@ impl ValueSource for Source {
     fn column_type(&self) -> ColumnType {
         match (&self.computed.reading, self.computed.kind) {
             (Reading::Hash, _) => ColumnType::U64,
-            (Reading::Value, Some(FieldType::Double | FieldType::Float)) => ColumnType::F64,
+            (Reading::Value, Some(kind)) if kind.is_float() => ColumnType::F64,
             (Reading::Value, _) => ColumnType::I64,
             _ => ColumnType::F64,
         }
@@ -170,6 +219,13 @@ impl ValueSource for Source {
     ) -> Cardinality {
         values.clear();
         docids.clear();
+        if let Reading::Matches(matches) = &self.computed.reading {
+            for doc in docs {
+                matches.put(&self.matched, *doc, values);
+                docids.resize(values.len(), *doc);
+            }
+            return Cardinality::Multivalued;
+        }
         if self.column.is_single() {
             let mut bits = std::mem::take(&mut self.bits);
             self.column.block_bits(docs, &mut bits);

@@ -3,7 +3,9 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
-//! | `resolve.rs`, `value.rs`, `pattern.rs`, `wildcard.rs` | queries, in the types of their fields |
+//! | `resolve.rs`, `value.rs` | queries, in the types of their fields |
+//! | `pattern.rs`, `wildcard.rs`, `fuzzy.rs` | words by a pattern, or near another |
+//! | `functions.rs` | scores that functions change |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
@@ -12,6 +14,7 @@
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
 //! | `aggregated.rs`, `text.rs` | their answers, merged and written |
+//! | `shown.rs` | what hits show of their columns |
 //! | `failed.rs` | why a search failed |
 
 mod aggregate;
@@ -23,8 +26,11 @@ mod by_segment;
 mod column;
 mod computed;
 mod failed;
+mod functions;
+mod fuzzy;
 mod pattern;
 mod resolve;
+mod shown;
 mod statistics;
 mod text;
 mod top;
@@ -33,15 +39,15 @@ mod wildcard;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use query::{
-    FetchedHit, Literal, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey,
-    SortValue, compare_hits,
+    BoolQuery, FetchedHit, Literal, Mapping, Query, QueryKind, SearchLimits, SearchRequest,
+    ShardHit, ShardHits, SortKey, SortValue, compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -51,6 +57,7 @@ use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
 use self::failed::Result;
 use self::resolve::Resolver;
+use self::shown::show_columns;
 use self::top::{Top, shows_scores};
 use crate::tantivy_storage::schema::{ID, SEQ_NO, SOURCE, VERSION};
 use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored};
@@ -86,20 +93,55 @@ impl ViewSearch<'_> {
 impl Execution<'_> {
     /// Searches a view.
     pub(crate) fn run(&self, searcher: &Searcher) -> Result<ShardHits> {
+        let Some(filter) = &self.request.post_filter else {
+            let mut hits = self.find(searcher)?;
+            show_columns(self.request, self.mapping, searcher, &mut hits.hits)?;
+            return Ok(hits);
+        };
+        // The hits of some, and the aggregations of all.
+        let (must, filter) = (vec![self.request.query.clone()], vec![filter.clone()]);
+        let query = BoolQuery { must, filter, ..BoolQuery::default() };
+        let plain = SearchRequest { post_filter: None, ..self.request.clone() };
+        let request = SearchRequest {
+            query: Query::of(QueryKind::Bool(Box::new(query))),
+            aggregations: Vec::new(),
+            ..plain.clone()
+        };
+        let mut hits = Execution { request: &request, ..*self }.run(searcher)?;
+        if !plain.aggregations.is_empty() {
+            let request = SearchRequest {
+                query: plain.query,
+                aggregations: plain.aggregations,
+                min_score: plain.min_score,
+                size: 0,
+                ..SearchRequest::default()
+            };
+            hits.aggregations =
+                Execution { request: &request, ..*self }.find(searcher)?.aggregations;
+        }
+        Ok(hits)
+    }
+
+    fn find(&self, searcher: &Searcher) -> Result<ShardHits> {
         let Execution { request, mapping, findings, limits } = *self;
-        let now_ms = limits.now_ms;
-        let regexps = RefCell::default();
-        let resolver = Resolver { searcher, mapping, findings, now_ms, regexps };
+        let failed = Arc::new(OnceLock::new());
+        let (now_ms, regexps) = (limits.now_ms, RefCell::default());
+        let resolver =
+            Resolver { searcher, mapping, findings, now_ms, regexps, failed: failed.clone() };
         let query = resolver.resolve(&request.query)?;
         let plain = request.aggregations.is_empty()
             && request.min_score.is_none()
+            && request.collapse.is_none()
             && request.search_after.is_none()
             && request.is_by_score();
         let search = ViewSearch { searcher, query: query.as_ref() };
         let best = if plain { self.best(&search)? } else { None };
-        let mut hits = best.map_or_else(|| self.every(&search), Ok)?;
+        let mut hits = best.map_or_else(|| self.every(&search, &resolver), Ok)?;
         hits.timed_out = self.is_over();
-        Ok(hits)
+        match failed.get() {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(hits),
+        }
     }
 
     /// Whether time has run out.
@@ -125,7 +167,7 @@ impl Execution<'_> {
     }
 
     /// Looks at every document that matches, or at those that may be among the best in the order that is asked for.
-    fn every(&self, search: &ViewSearch<'_>) -> Result<ShardHits> {
+    fn every(&self, search: &ViewSearch<'_>, resolver: &Resolver<'_>) -> Result<ShardHits> {
         let (request, searcher, now_ms) = (self.request, search.searcher, self.limits.now_ms);
         let needs_scores = request.needs_scores();
         let weight = search.weight(needs_scores)?;
@@ -135,12 +177,9 @@ impl Execution<'_> {
         // The hits are counted apart then, so that those that cannot be among the best need not be looked at.
         let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
         let counted = if sorts_only { Some(self.count(search)?) } else { None };
-        let mut collectors = Collectors::new(
-            &request.aggregations,
-            (self.mapping, now_ms),
-            self.limits.max_buckets,
-            searcher,
-        )?;
+        let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
+        let mut collectors =
+            Collectors::new(&request.aggregations, resolver, self.limits.max_buckets)?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.is_over() {
@@ -148,7 +187,8 @@ impl Execution<'_> {
             }
             collectors.enter(segment, reader, self.findings)?;
             let of = (reader, self.findings.as_ref());
-            let mut top = Top::new((request, keys), (self.mapping, now_ms), of, base)?;
+            let order = (request, keys, group.as_ref());
+            let mut top = Top::new(order, (self.mapping, now_ms), of, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
                 self.most_promising(weight.as_ref(), reader, &bounds, &mut top)?;
@@ -263,6 +303,9 @@ impl Execution<'_> {
     fn merge(&self, mut all: Vec<ShardHit>) -> Vec<ShardHit> {
         // The sort is stable: of equal hits the one that lies first in the index is first.
         all.sort_by(|a, b| compare_hits(&self.request.sort, a, b));
+        if self.request.collapse.is_some() {
+            keep_first_of_group(&mut all, |hit| hit.group.clone());
+        }
         all.truncate(self.wanted());
         all
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tantivy::query::doc_predicate_query::{
     DocPredicateBoxable, DocPredicateQuery, FunctionPredicate, SegmentDocPredicate,
@@ -11,16 +11,15 @@ use tantivy::query::doc_predicate_query::{
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
     EnableScoring, ExistsQuery, InvertedIndexRangeQuery, Occur, PhraseQuery, Query as Library,
-    RangeQuery, RegexQuery, Scorer, TermQuery, TermSetQuery,
+    RangeQuery as LibraryRange, RegexQuery, Scorer, TermQuery, TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::tokenizer::{TokenStream, Tokenizer};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 use tantivy_fst::Regex;
 
 use query::{
-    BoolQuery, FieldQuery, FieldType, FieldsQuery, Literal, Mapping, MinimumShouldMatch, Query,
-    QueryKind, RangeEnd, geo, mapping, unfit,
+    BoolQuery, FieldQuery, FieldType, FieldsQuery, FunctionScore, Fuzziness, Literal, Mapping,
+    MinimumShouldMatch, Query, QueryKind, RangeQuery, Relation, SearchError, geo, mapping, unfit,
 };
 
 use record::names::matches;
@@ -29,12 +28,14 @@ use super::between::Between;
 use super::bounds::Findings;
 use super::column::Column;
 use super::failed::{Failed, Result};
+use super::functions::{Function, FunctionScored, Functions, Kind};
+use super::fuzzy::near_words;
 use super::pattern;
-use super::statistics::Scored;
-use super::value::{DateReading, Value, exact, range};
+use super::statistics::{FieldCounts, Scored};
+use super::value::{Value, exact, range};
 use super::wildcard::{self, MAX_SIGNS};
-use crate::tantivy_storage::analyzer::{NO_WORDS, StandardAnalyzer};
-use crate::tantivy_storage::schema::ID;
+use crate::tantivy_storage::analyzer::{NO_WORDS, each_word};
+use crate::tantivy_storage::schema::{ID, first_column};
 
 /// A resolved query.
 type Resolved = Box<dyn Library>;
@@ -42,6 +43,8 @@ type Bounds = (Bound<Value>, Bound<Value>);
 
 /// Regular expressions in a search: each is compiled to as many as 1000 states of some kilobytes.
 const MAX_REGEXPS: usize = 16;
+/// What finds words near a word takes room for each of its letters.
+const FUZZY_BYTES_MAX: usize = 1024;
 
 /// Resolves queries against one view of a shard.
 pub(super) struct Resolver<'a> {
@@ -51,6 +54,8 @@ pub(super) struct Resolver<'a> {
     pub(super) now_ms: i64,
     /// Regular expressions so far, by their text: fields share them.
     pub(super) regexps: RefCell<BTreeMap<String, Arc<Regex>>>,
+    /// Why a document has no score.
+    pub(super) failed: Arc<OnceLock<SearchError>>,
 }
 
 /// A mapped field that this copy indexes.
@@ -110,10 +115,14 @@ impl Resolver<'_> {
                 let queries = queries.iter().map(|query| self.resolve(query));
                 (best_of(queries.collect::<Result<_>>()?, *tie_breaker), true)
             }
+            QueryKind::FunctionScore(of) => (self.function_score(of)?, true),
             QueryKind::Field(path, query) => {
                 let scores = matches!(
                     query,
-                    FieldQuery::Match { .. } | FieldQuery::MatchPhrase(_) | FieldQuery::Term(_)
+                    FieldQuery::Match { .. }
+                        | FieldQuery::MatchPhrase(_)
+                        | FieldQuery::Term(_)
+                        | FieldQuery::Fuzzy(..)
                 );
                 (self.field(path, query)?, scores)
             }
@@ -210,8 +219,9 @@ impl Resolver<'_> {
         }
         let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
         match query {
-            FieldQuery::Match { value, all, minimum, lenient } => {
-                match self.match_words(&indexed, value, *all, minimum.as_ref()) {
+            FieldQuery::Match { value, all, minimum, lenient, fuzziness } => {
+                let words = (*all, minimum.as_ref(), fuzziness.as_ref());
+                match self.match_words(&indexed, value, words) {
                     Err(Failed::Search(_)) if *lenient => Ok(nothing()),
                     found => found,
                 }
@@ -219,10 +229,11 @@ impl Resolver<'_> {
             FieldQuery::MatchPhrase(value) => self.match_phrase(&indexed, value),
             FieldQuery::Term(value) => self.term(&indexed, value),
             FieldQuery::Terms(values) => self.terms(&indexed, values),
-            FieldQuery::Range { lower, upper, format, zone_ms } => {
-                let dates = (format.as_ref(), *zone_ms, self.now_ms);
-                self.range(&indexed, (lower.as_ref(), upper.as_ref()), dates)
+            FieldQuery::Fuzzy(value, fuzziness) => {
+                self.only_texts(&indexed, "fuzzy")?;
+                self.fuzzy(&indexed, value, fuzziness)
             }
+            FieldQuery::Range(range) => self.range(&indexed, range),
             FieldQuery::Prefix(value) => self.prefix(&indexed, value),
             FieldQuery::Wildcard { pattern, analyzed } => {
                 self.wildcard(&indexed, pattern, *analyzed)
@@ -252,10 +263,7 @@ impl Resolver<'_> {
     /// The field of a path; none where the mapping or this copy has none.
     fn indexed<'b>(&'b self, path: &'b str) -> Option<IndexedField<'b>> {
         let mapped = self.mapping.field(path)?;
-        let name = match mapped.kind {
-            FieldType::GeoPoint => format!("{path}.lat"),
-            _ => path.to_owned(),
-        };
+        let name = first_column(path, mapped.kind);
         let field = self.searcher.schema().get_field(&name).ok()?;
         Some(IndexedField { field, path, mapped })
     }
@@ -264,13 +272,12 @@ impl Resolver<'_> {
         if indexed.mapped.kind == FieldType::MatchOnlyText {
             return Ok(constant(query, 1.0));
         }
-        let counts = self.findings.counts.of(
-            self.searcher,
-            indexed.field,
-            indexed.path,
-            indexed.mapped.kind,
-        )?;
-        Ok(Box::new(Scored { counts, query }))
+        Ok(Box::new(Scored { counts: self.counts(indexed)?, query, found_in: None }))
+    }
+
+    fn counts(&self, indexed: &IndexedField) -> tantivy::Result<FieldCounts> {
+        let IndexedField { field, path, mapped } = *indexed;
+        self.findings.counts.of(self.searcher, field, path, mapped.kind)
     }
 
     /// The words of a text, each with its position.
@@ -278,11 +285,9 @@ impl Resolver<'_> {
         if indexed.mapped.kind == FieldType::Keyword {
             return Ok(vec![(0, Term::from_field_text(indexed.field, text))]);
         }
-        let mut tokenizer = StandardAnalyzer::default();
-        let mut stream = tokenizer.token_stream(text);
         let mut words = Vec::new();
-        stream.process(&mut |token| {
-            words.push((token.position, Term::from_field_text(indexed.field, &token.text)));
+        each_word(indexed.mapped.analyzers.1, text, |position, word| {
+            words.push((position, Term::from_field_text(indexed.field, word)));
         });
         Ok(words)
     }
@@ -291,8 +296,7 @@ impl Resolver<'_> {
         &self,
         indexed: &IndexedField,
         value: &Literal,
-        all: bool,
-        minimum: Option<&MinimumShouldMatch>,
+        (all, minimum, fuzziness): (bool, Option<&MinimumShouldMatch>, Option<&Fuzziness>),
     ) -> Result<Resolved> {
         if !indexed.is_text() {
             return self.term(indexed, value);
@@ -301,7 +305,11 @@ impl Resolver<'_> {
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         let occur = if all { Occur::Must } else { Occur::Should };
         for (_, word) in words {
-            clauses.push((occur, self.word(indexed, word)?));
+            let word = match (fuzziness, word.value().as_str()) {
+                (Some(fuzziness), Some(text)) => self.fuzzy(indexed, text, fuzziness)?,
+                _ => self.word(indexed, word)?,
+            };
+            clauses.push((occur, word));
         }
         if clauses.len() < 2 {
             return Ok(clauses.pop().map_or_else(nothing, |(_, word)| word));
@@ -321,9 +329,42 @@ impl Resolver<'_> {
         self.scored(indexed, Box::new(TermQuery::new(word, option)))
     }
 
+    /// The words that are near one, the nearest first: each scores as if it were as frequent as the most frequent of
+    /// them, and less the farther it is, as Lucene's `FuzzyQuery` does.
+    fn fuzzy(&self, indexed: &IndexedField, text: &str, of: &Fuzziness) -> Result<Resolved> {
+        if text.len() > FUZZY_BYTES_MAX {
+            let reason = format!("a fuzzy word has at most {FUZZY_BYTES_MAX} bytes; send [term]");
+            return Err(unfit(reason).into());
+        }
+        let words = near_words(self.searcher, indexed.field, text, of)?.into_iter();
+        let words: Vec<(usize, String, Term)> = words
+            .map(|(edits, word)| {
+                let term = Term::from_field_text(indexed.field, &word);
+                (edits, word, term)
+            })
+            .collect();
+        let found_in = words.iter().map(|(_, _, term)| self.searcher.doc_freq(term));
+        let found_in = found_in.collect::<tantivy::Result<Vec<u64>>>()?.into_iter().max();
+        let chars = |text: &str| text.chars().count();
+        let clauses = words.into_iter().map(|(edits, word, term)| {
+            let option = match indexed.mapped.kind {
+                FieldType::Text => IndexRecordOption::WithFreqs,
+                _ => IndexRecordOption::Basic,
+            };
+            let query: Resolved = Box::new(TermQuery::new(term, option));
+            let query = match indexed.mapped.kind {
+                FieldType::MatchOnlyText => constant(query, 1.0),
+                _ => Box::new(Scored { counts: self.counts(indexed)?, query, found_in }),
+            };
+            let nearness = 1.0 - edits as f32 / chars(&word).min(chars(text)).max(1) as f32;
+            Ok((Occur::Should, boosted(query, nearness)))
+        });
+        Ok(Box::new(BooleanQuery::new(clauses.collect::<Result<_>>()?)))
+    }
+
     fn match_phrase(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
         if !indexed.mapped.kind.has_words() {
-            return self.match_words(indexed, value, true, None);
+            return self.match_words(indexed, value, (true, None, None));
         }
         let mut words = self.words(indexed, &value.text())?;
         match words.len() {
@@ -337,8 +378,16 @@ impl Resolver<'_> {
         if indexed.is_text() {
             return self.word(indexed, Term::from_field_text(indexed.field, &value.text()));
         }
-        let found = self.ends(indexed, value)?.map(|(low, high)| self.exactly(indexed, low, high));
-        Ok(found.map_or_else(nothing, |found| constant(found, 1.0)))
+        let Some((low, high)) = self.ends(indexed, value)? else { return Ok(nothing()) };
+        let score = match low {
+            // Kept as words in the field, and scored as such.
+            Value::Boolean(yes) => {
+                let there = self.counts(indexed)?;
+                self.findings.booleans.idf(self.searcher, indexed.path, yes, there)?
+            }
+            _ => 1.0,
+        };
+        Ok(constant(self.exactly(indexed, low, high), score))
     }
 
     fn terms(&self, indexed: &IndexedField, values: &[Literal]) -> Result<Resolved> {
@@ -367,27 +416,27 @@ impl Resolver<'_> {
 
     /// The least and the greatest value that equal a literal; none if nothing can.
     fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Value, Value)>> {
-        Ok(exact(indexed.path, indexed.mapped, value, (None, 0, self.now_ms))?)
+        Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.now_ms))?)
     }
 
     fn exactly(&self, indexed: &IndexedField, low: Value, high: Value) -> Resolved {
         self.between(indexed, (Bound::Included(low), Bound::Included(high)))
     }
 
-    fn range(
-        &self,
-        indexed: &IndexedField,
-        ends: (Option<&RangeEnd>, Option<&RangeEnd>),
-        dates: DateReading<'_>,
-    ) -> Result<Resolved> {
+    fn range(&self, indexed: &IndexedField, asked: &RangeQuery) -> Result<Resolved> {
         let path = indexed.path;
         if indexed.mapped.kind == FieldType::GeoPoint {
             let reason =
                 format!("Field [{path}] of type [geo_point] does not support range queries");
             return Err(unfit(reason).into());
         }
-        match range(path, indexed.mapped, ends, dates)? {
+        let RangeQuery { lower, upper, format, zone, relation } = asked;
+        let dates = (format.as_ref(), Some(zone), self.now_ms);
+        match range(path, indexed.mapped, (lower.as_ref(), upper.as_ref()), dates)? {
             None => Ok(nothing()),
+            Some(bounds) if indexed.mapped.kind == FieldType::DoubleRange => {
+                Ok(ranges(path, bounds, *relation))
+            }
             Some((Bound::Unbounded, Bound::Unbounded)) => self.exists(path),
             Some(bounds) => Ok(self.between(indexed, bounds)),
         }
@@ -395,6 +444,9 @@ impl Resolver<'_> {
 
     fn between(&self, indexed: &IndexedField, bounds: Bounds) -> Resolved {
         let kind = indexed.mapped.kind;
+        if kind == FieldType::DoubleRange {
+            return ranges(indexed.path, bounds, Relation::Intersects);
+        }
         let ends = ends_of(kind, &bounds);
         let (low, high) = bounds;
         let field = indexed.field;
@@ -413,13 +465,13 @@ impl Resolver<'_> {
                 return Box::new(InvertedIndexRangeQuery::new(low, term(high)));
             }
             FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint => {
-                return Box::new(RangeQuery::new(term(low), term(high)));
+                return Box::new(LibraryRange::new(term(low), term(high)));
             }
             // The library has no ranges of booleans.
             FieldType::Boolean => any_value(indexed, move |bits| {
                 ends.is_some_and(|(low, high)| (low.into()..=high.into()).contains(&bits))
             }),
-            _ => Box::new(RangeQuery::new(term(low), term(high))),
+            _ => Box::new(LibraryRange::new(term(low), term(high))),
         };
         let Some(ends) = ends else { return nothing() };
         let (path, findings) = (indexed.path.to_owned(), self.findings.clone());
@@ -512,7 +564,9 @@ impl Resolver<'_> {
                     let norms = segment.get_fieldnorms_reader(field)?;
                     Ok(move |doc: DocId| norms.fieldnorm_id(doc) > 0)
                 }),
-                FieldType::GeoPoint => Box::new(ExistsQuery::new(format!("{name}.lat"), false)),
+                kind if kind.columns().is_some() => {
+                    Box::new(ExistsQuery::new(first_column(name, kind), false))
+                }
                 _ => Box::new(ExistsQuery::new(name.clone(), false)),
             };
             clauses.push((Occur::Should, query));
@@ -522,6 +576,26 @@ impl Resolver<'_> {
             1 => clauses.remove(0).1,
             _ => Box::new(BooleanQuery::new(clauses)),
         })
+    }
+
+    fn function_score(&self, of: &FunctionScore) -> Result<Resolved> {
+        let functions = of.functions.iter().map(|function| {
+            let filter = function.filter.as_ref().map(|query| self.resolve(query)).transpose()?;
+            Ok(Function {
+                filter,
+                weight: function.weight,
+                kind: Kind::of(&function.kind, self.mapping, self.now_ms)?,
+            })
+        });
+        let by = Functions {
+            functions: functions.collect::<Result<_>>()?,
+            functions_by: of.functions_by,
+            with_score_by: of.with_score_by,
+            max_boost: of.max_boost,
+            min_score: of.min_score,
+            failed: self.failed.clone(),
+        };
+        Ok(Box::new(FunctionScored { query: self.resolve(&of.query)?, by: Arc::new(by) }))
     }
 
     fn bool(&self, query: &BoolQuery) -> Result<Resolved> {
@@ -555,6 +629,22 @@ impl Resolver<'_> {
     }
 }
 
+/// Documents with a range that lies so to one of numbers.
+fn ranges(path: &str, (low, high): Bounds, relation: Relation) -> Resolved {
+    let number = |bound: Bound<Value>, open: f64, next: fn(f64) -> f64| match bound {
+        Bound::Included(Value::Double(number)) => number,
+        Bound::Excluded(Value::Double(number)) => next(number),
+        _ => open,
+    };
+    let low = number(low, f64::NEG_INFINITY, f64::next_up);
+    let high = number(high, f64::INFINITY, f64::next_down);
+    pairs((format!("{path}.gte"), format!("{path}.lte")), move |least, greatest| match relation {
+        Relation::Intersects => least <= high && greatest >= low,
+        Relation::Contains => least <= low && greatest >= high,
+        Relation::Within => least >= low && greatest <= high,
+    })
+}
+
 fn boosted(query: Resolved, boost: f32) -> Resolved {
     if boost == 1.0 { query } else { Box::new(BoostQuery::new(query, boost)) }
 }
@@ -575,16 +665,23 @@ fn set(terms: impl Iterator<Item = Term>) -> Resolved {
 
 /// Documents with a point that fits.
 fn points(path: &str, fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static) -> Resolved {
-    let names = (format!("{path}.lat"), format!("{path}.lon"));
+    pairs((format!("{path}.lat"), format!("{path}.lon")), fits)
+}
+
+/// Documents with a pair of numbers in two columns that fits.
+fn pairs(
+    names: (String, String),
+    fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static,
+) -> Resolved {
     predicate(move |segment| {
         let columns = segment.fast_fields();
-        let lats = columns.column_opt::<f64>(&names.0)?;
-        let lons = columns.column_opt::<f64>(&names.1)?;
-        let (columns, fits) = (lats.zip(lons), fits.clone());
+        let firsts = columns.column_opt::<f64>(&names.0)?;
+        let seconds = columns.column_opt::<f64>(&names.1)?;
+        let (columns, fits) = (firsts.zip(seconds), fits.clone());
         Ok(move |doc: DocId| {
-            let Some((lats, lons)) = &columns else { return false };
-            let mut points = lats.values_for_doc(doc).zip(lons.values_for_doc(doc));
-            points.any(|(lat, lon)| fits(lat, lon))
+            let Some((firsts, seconds)) = &columns else { return false };
+            let mut pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
+            pairs.any(|(first, second)| fits(first, second))
         })
     })
 }

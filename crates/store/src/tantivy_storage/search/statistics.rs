@@ -41,6 +41,39 @@ impl CountsCache {
     }
 }
 
+/// Documents with false and with true, by segment and path.
+#[derive(Debug, Default)]
+pub(super) struct Booleans(BySegment<String, [u64; 2]>);
+
+impl Booleans {
+    /// What a boolean scores where `there` have the field: BM25 of a word that stands once in a field without lengths.
+    pub(super) fn idf(
+        &self,
+        searcher: &Searcher,
+        path: &str,
+        yes: bool,
+        there: FieldCounts,
+    ) -> tantivy::Result<f32> {
+        let mut found = 0;
+        for segment in searcher.segment_readers() {
+            let count = || {
+                let (column, mut counts) =
+                    (Column::open(segment, path, FieldType::Boolean)?, [0; 2]);
+                for doc in 0..segment.max_doc() {
+                    let mut has = [false; 2];
+                    column.each_number(doc, |value| has[usize::from(value == 1.0)] = true);
+                    counts.iter_mut().zip(has).for_each(|(count, has)| *count += u64::from(has));
+                }
+                Ok(counts)
+            };
+            let counts = self.0.get_or_find((segment.segment_id(), path.to_owned()), count)?;
+            found += counts[usize::from(yes)];
+        }
+        let (all, found) = (there.documents as f32, found as f32);
+        Ok((1.0 + (all - found + 0.5) / (found + 0.5)).ln())
+    }
+}
+
 fn count(
     segment: &SegmentReader,
     field: Field,
@@ -66,17 +99,20 @@ fn count(
 pub(super) struct Scored {
     pub(super) counts: FieldCounts,
     pub(super) query: Box<dyn Query>,
+    /// Documents that its word counts as found in; else those that have it.
+    pub(super) found_in: Option<u64>,
 }
 
 impl Clone for Scored {
     fn clone(&self) -> Self {
-        Scored { counts: self.counts, query: self.query.box_clone() }
+        Scored { counts: self.counts, query: self.query.box_clone(), found_in: self.found_in }
     }
 }
 
 struct Provider<'a> {
     counts: FieldCounts,
     searcher: &'a Searcher,
+    found_in: Option<u64>,
 }
 
 impl Bm25StatisticsProvider for Provider<'_> {
@@ -90,7 +126,8 @@ impl Bm25StatisticsProvider for Provider<'_> {
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
         // The library insists that no word is in more documents than there are.
-        Ok(self.searcher.doc_freq(term)?.min(self.counts.documents))
+        let found = self.found_in.map_or_else(|| self.searcher.doc_freq(term), Ok)?;
+        Ok(found.min(self.counts.documents))
     }
 }
 
@@ -98,7 +135,8 @@ impl Query for Scored {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
         match scoring {
             EnableScoring::Enabled { searcher, .. } => {
-                let provider = Provider { counts: self.counts, searcher };
+                let Scored { counts, found_in, .. } = *self;
+                let provider = Provider { counts, searcher, found_in };
                 let scoring = EnableScoring::enabled_from_statistics_provider(&provider, searcher);
                 self.query.weight(scoring)
             }

@@ -1,9 +1,11 @@
 //! The best hits of one segment, by whatever order.
 
 use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
@@ -60,6 +62,8 @@ pub(super) struct Top<'a> {
     values: Vec<u64>,
     after: Option<Vec<Bits>>,
     best: BinaryHeap<Candidate>,
+    /// By what hits are collapsed, and the best hit of each group.
+    groups: Option<(Key<'a>, FxHashMap<Bits, Candidate>)>,
     shows_values: bool,
     shows_scores: bool,
 }
@@ -67,7 +71,7 @@ pub(super) struct Top<'a> {
 impl<'a> Top<'a> {
     /// For a segment whose first document is number `base` of the view. The request's order is that of `keys`.
     pub(super) fn new(
-        (request, keys): (&SearchRequest, &'a [SortKey]),
+        (request, keys, group): (&SearchRequest, &'a [SortKey], Option<&'a SortKey>),
         (mapping, now_ms): (&Mapping, i64),
         (segment, findings): (&SegmentReader, &Findings),
         base: u64,
@@ -78,7 +82,12 @@ impl<'a> Top<'a> {
             let pairs = keys.iter().zip(values);
             pairs.map(|(key, value)| key.bits_after(value, mapping, now_ms)).collect()
         });
-        let bounds = match keys.first().map(|first| (&first.key.target, &first.source)) {
+        let group = group.map(|of| key(of, mapping, segment, base, now_ms)).transpose()?;
+        let bounds = match keys
+            .first()
+            .filter(|_| group.is_none())
+            .map(|first| (&first.key.target, &first.source))
+        {
             Some((SortTarget::Field(path), Source::Field(column))) => {
                 findings.bounds(segment, path, column)?
             }
@@ -91,6 +100,7 @@ impl<'a> Top<'a> {
             values: Vec::new(),
             after: after.transpose()?,
             best: BinaryHeap::new(),
+            groups: group.map(|key| (key, FxHashMap::default())),
             shows_values: !request.sort.is_empty(),
             shows_scores: shows_scores(request),
         })
@@ -156,7 +166,9 @@ impl<'a> Top<'a> {
     }
 
     fn may_be_best(&self, first: Bits) -> bool {
-        self.best.len() < self.limit || self.best.peek().is_some_and(|worst| first <= worst.first)
+        self.groups.is_some()
+            || self.best.len() < self.limit
+            || self.best.peek().is_some_and(|worst| first <= worst.first)
     }
 
     fn add(&mut self, first: Bits, doc: DocId, score: f32) {
@@ -167,7 +179,13 @@ impl<'a> Top<'a> {
             return;
         }
         let hit = Candidate { first, rest, doc, score_bits: score.to_bits() };
-        if self.best.len() < self.limit {
+        if let Some((key, groups)) = &mut self.groups {
+            match groups.entry(key.bits(doc, 0.0)) {
+                Entry::Vacant(free) => drop(free.insert(hit)),
+                Entry::Occupied(mut best) if hit < *best.get() => drop(best.insert(hit)),
+                Entry::Occupied(_) => {}
+            }
+        } else if self.best.len() < self.limit {
             self.best.push(hit);
         } else if let Some(mut worst) = self.best.peek_mut()
             && hit < *worst
@@ -178,7 +196,7 @@ impl<'a> Top<'a> {
 
     /// The hits, best first.
     pub(super) fn hits(self, segment: u32) -> Vec<ShardHit> {
-        let Top { keys, best, shows_values, shows_scores, .. } = self;
+        let Top { keys, best, groups, limit, shows_values, shows_scores, .. } = self;
         let hit = |found: Candidate| ShardHit {
             segment,
             doc: found.doc,
@@ -190,8 +208,16 @@ impl<'a> Top<'a> {
                 }
                 false => Vec::new(),
             },
+            ..ShardHit::default()
         };
-        best.into_sorted_vec().into_iter().map(hit).collect()
+        let Some((key, groups)) = groups else {
+            return best.into_sorted_vec().into_iter().map(hit).collect();
+        };
+        let mut groups: Vec<(Bits, Candidate)> = groups.into_iter().collect();
+        groups.sort_unstable_by(|a, b| a.1.cmp(&b.1));
+        groups.truncate(limit);
+        let hit = |(bits, found)| ShardHit { group: key.value(bits), ..hit(found) };
+        groups.into_iter().map(hit).collect()
     }
 }
 
@@ -293,10 +319,10 @@ impl Key<'_> {
         let (Source::Field(column), Some(mapped)) = (&self.source, mapping.field(path)) else {
             return Ok(self.missing);
         };
-        if mapped.kind == FieldType::Keyword {
+        if column.kind() == FieldType::Keyword {
             return Ok(self.directed(text_bits(column, &literal.text())?));
         }
-        let exact = value::exact(path, mapped, literal, (None, 0, now_ms))?;
+        let exact = value::exact(path, mapped, literal, (None, None, now_ms))?;
         let Some((value, _)) = exact else {
             return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());
         };
@@ -335,7 +361,7 @@ impl Key<'_> {
 
     fn is_double(&self) -> bool {
         let Source::Field(column) = &self.source else { return false };
-        matches!(column.kind(), FieldType::Double | FieldType::Float)
+        column.kind().is_float()
     }
 
     fn is_whole(&self) -> bool {
@@ -349,8 +375,8 @@ impl Key<'_> {
         let Source::Field(column) = &self.source else { return None };
         match column.kind() {
             FieldType::Keyword | FieldType::Ip => None,
-            FieldType::Double | FieldType::Float if greatest => Some(Literal::Float(f64::INFINITY)),
-            FieldType::Double | FieldType::Float => Some(Literal::Float(f64::NEG_INFINITY)),
+            kind if kind.is_float() && greatest => Some(Literal::Float(f64::INFINITY)),
+            kind if kind.is_float() => Some(Literal::Float(f64::NEG_INFINITY)),
             _ => Some(Literal::Integer(if greatest { i64::MAX } else { i64::MIN })),
         }
     }
@@ -375,7 +401,7 @@ impl Key<'_> {
             },
             (FieldType::Keyword, None, given) => Literal::Text(given?.text()),
             (FieldType::Ip, ..) => Literal::Address(Ipv6Addr::from_bits(self.address(bits))),
-            (FieldType::Double | FieldType::Float, ..) => Literal::Float(double_of(plain)),
+            (kind, ..) if kind.is_float() => Literal::Float(double_of(plain)),
             _ => Literal::Integer(long_of(plain)),
         })
     }

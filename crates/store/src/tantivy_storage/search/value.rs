@@ -6,7 +6,7 @@ use std::ops::Bound;
 use tantivy::schema::Field as IndexField;
 use tantivy::{DateTime, Term};
 
-use query::{Field, FieldType, Literal, RangeEnd, SearchError, illegal, unfit};
+use query::{Field, FieldType, Literal, RangeEnd, SearchError, Zone, illegal, unfit};
 
 use super::column::{double_bits, long_bits};
 use query::date::{DateContext, DateFormat};
@@ -56,12 +56,14 @@ impl Value {
 /// Texts have no columns, points no order.
 pub(super) fn check_sortable(path: &str, mapped: &Field) -> Result<(), SearchError> {
     match mapped.kind {
+        FieldType::Text if mapped.has_column => Ok(()),
         FieldType::Text | FieldType::MatchOnlyText => Err(illegal(format!(
             "Text fields are not optimised for operations that require per-document field data like aggregations \
              and sorting, so these operations are disabled by default. Please use a keyword field instead of [{path}]."
         ))),
-        FieldType::GeoPoint => {
-            Err(illegal(format!("can't sort or aggregate on geo_point field [{path}]")))
+        FieldType::GeoPoint | FieldType::DoubleRange => {
+            let kind = mapped.kind.name();
+            Err(illegal(format!("can't sort or aggregate on {kind} field [{path}]")))
         }
         _ if !mapped.has_column => Err(illegal(format!(
             "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc values \
@@ -133,8 +135,8 @@ fn addresses(path: &str, text: &str) -> Result<(Ipv6Addr, Ipv6Addr), SearchError
     Ok((Ipv6Addr::from_bits(first), Ipv6Addr::from_bits(first | host)))
 }
 
-/// By what dates are read: format (else as the mapping says), offset of the zone in milliseconds, and now.
-pub(super) type DateReading<'a> = (Option<&'a DateFormat>, i64, i64);
+/// By what dates are read: format (else as the mapping says), zone (else UTC), and now.
+pub(super) type DateReading<'a> = (Option<&'a DateFormat>, Option<&'a Zone>, i64);
 
 /// The least and greatest value that a literal stands for; a date without a time is a whole day. None if no value of
 /// the field can equal it.
@@ -142,7 +144,7 @@ pub(super) fn exact(
     path: &str,
     mapped: &Field,
     literal: &Literal,
-    (format, zone_ms, now_ms): DateReading<'_>,
+    (format, zone, now_ms): DateReading<'_>,
 ) -> Result<Option<(Value, Value)>, SearchError> {
     let one = |value: Value| Ok(Some((value.clone(), value)));
     match mapped.kind {
@@ -152,15 +154,19 @@ pub(super) fn exact(
                 Err(_) => Ok(None),
             }
         }
-        FieldType::Double | FieldType::Float => one(Value::Double(double(path, literal)?)),
+        FieldType::Double | FieldType::Float | FieldType::DoubleRange => {
+            one(Value::Double(double(path, literal)?))
+        }
+        FieldType::ScaledFloat => one(Value::Double(mapped.stepped(double(path, literal)?))),
         FieldType::Boolean => one(Value::Boolean(boolean(path, literal)?)),
         FieldType::Ip => {
             let (first, last) = addresses(path, &literal.text())?;
             Ok(Some((Value::Ip(first), Value::Ip(last))))
         }
         FieldType::Date => {
-            let own = format_of(mapped);
-            let context = DateContext { format: format.unwrap_or(&own), now_ms, zone_ms };
+            let (own, utc) = (format_of(mapped), Zone::default());
+            let (format, zone) = (format.unwrap_or(&own), zone.unwrap_or(&utc));
+            let context = DateContext { format, now_ms, zone };
             let end = |up| context.resolve(&literal.text(), up).map_err(unfit);
             Ok(Some((Value::Date(end(false)?), Value::Date(end(true)?))))
         }
@@ -182,6 +188,15 @@ pub(super) fn range(
 ) -> Result<Option<Bounds>, SearchError> {
     let bound = |end: Option<&RangeEnd>, is_lower: bool| -> Result<_, SearchError> {
         let Some(RangeEnd { value, included }) = end else { return Ok(Some(Bound::Unbounded)) };
+        if mapped.kind == FieldType::ScaledFloat {
+            // Its ends need not be steps.
+            let value = Value::Double(double(path, value)?);
+            return Ok(Some(if *included {
+                Bound::Included(value)
+            } else {
+                Bound::Excluded(value)
+            }));
+        }
         let Some((first, last)) = exact(path, mapped, value, dates)? else {
             return Ok(between_whole(double(path, value)?, is_lower));
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::model::{DAY, compare, date_ms, number, values};
+use super::model::{DAY, compare, date_ms, fits, number, values};
 
 /// Aggregates some documents.
 pub fn aggregate(aggs: &Value, documents: &[&Value]) -> Value {
@@ -42,6 +42,9 @@ pub fn by_key<K: Ord>(
 }
 
 pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value]) -> Value {
+    if let "filter" | "filters" | "missing" | "multi_terms" | "composite" = kind {
+        return of_documents(kind, body, subs, documents);
+    }
     let path = body["field"].as_str().unwrap();
     let all: Vec<f64> = match kind {
         "terms" | "cardinality" | "value_count" => Vec::new(),
@@ -155,6 +158,73 @@ pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value
             json!({"buckets": body["ranges"].as_array().unwrap().iter().map(bucket).collect::<Vec<_>>()})
         }
         other => panic!("{other}"),
+    }
+}
+
+/// Buckets that are not of the values of one field.
+fn of_documents(kind: &str, body: &Value, subs: &Value, documents: &[&Value]) -> Value {
+    let filtered = |fits: &dyn Fn(&Value) -> bool| {
+        let there: Vec<&Value> = documents.iter().filter(|d| fits(d)).copied().collect();
+        with_subs(json!({}), subs, &there)
+    };
+    let size = body["size"].as_u64().unwrap_or(0) as usize;
+    match kind {
+        "filter" => filtered(&|d| fits(body, d)),
+        "missing" => filtered(&|d| values(d, body["field"].as_str().unwrap()).is_empty()),
+        "filters" => {
+            let filters = body["filters"].as_object().unwrap();
+            let mut buckets = json!({});
+            for (name, query) in filters {
+                buckets[name] = filtered(&|d| fits(query, d));
+            }
+            if body["other_bucket"] == true {
+                buckets["_other_"] = filtered(&|d| !filters.values().any(|query| fits(query, d)));
+            }
+            json!({ "buckets": buckets })
+        }
+        _ => {
+            let sources: Vec<(String, bool)> = match kind {
+                "composite" => body["sources"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|source| {
+                        let of = &source.as_object().unwrap().values().next().unwrap()["terms"];
+                        (of["field"].as_str().unwrap().to_owned(), of["order"] == "desc")
+                    })
+                    .collect(),
+                _ => body["terms"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|of| (of["field"].as_str().unwrap().to_owned(), false))
+                    .collect(),
+            };
+            let tuples = |d: &Value| {
+                let of = |at: usize| values(d, &sources[at].0).into_iter().map(move |v| v.clone());
+                let sortable = |at: usize, v| Sortable(sources[at].0.clone(), v);
+                of(0)
+                    .flat_map(|a| of(1).map(move |b| (a.clone(), b)))
+                    .map(|(a, b)| (sortable(0, a), sortable(1, b)))
+                    .collect::<Vec<_>>()
+            };
+            let mut rows: Vec<_> = by_key(documents, tuples).into_iter().collect();
+            if kind == "multi_terms" {
+                rows.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
+            } else if sources[0].1 {
+                rows.sort_by(|((a, b), _), ((c, d), _)| c.cmp(a).then(b.cmp(d)));
+            }
+            let plain = |of: &Sortable| of.1.clone();
+            let bucket = |((a, b), places): &((Sortable, Sortable), Vec<usize>)| {
+                let key = match kind {
+                    "composite" => json!({"a": plain(a), "b": plain(b)}),
+                    _ => json!([plain(a), plain(b)]),
+                };
+                let there: Vec<&Value> = places.iter().map(|at| documents[*at]).collect();
+                with_subs(json!({ "key": key }), subs, &there)
+            };
+            json!({"buckets": rows.iter().take(size).map(bucket).collect::<Vec<_>>()})
+        }
     }
 }
 

@@ -166,7 +166,7 @@ pub fn aggregation(numbers: &mut Numbers, depth: u64) -> Value {
     if depth == 0 || numbers.below(3) == 0 {
         return metric(numbers);
     }
-    let mut agg = match numbers.below(5) {
+    let mut agg = match numbers.below(10) {
         0 | 1 => json!({"terms": {"field": one(numbers, &FIELDS), "size": numbers.below(12) + 1}}),
         2 => {
             json!({"histogram": {"field": one(numbers, &["n", "x"]), "interval": one(numbers, &[0.5, 3.0, 25.0])}})
@@ -175,10 +175,28 @@ pub fn aggregation(numbers: &mut Numbers, depth: u64) -> Value {
             0 => json!({"date_histogram": {"field": "at", "calendar_interval": "month"}}),
             _ => json!({"date_histogram": {"field": "at", "fixed_interval": "7d"}}),
         },
+        4 => json!({"filter": query(numbers, 1)}),
+        5 => {
+            let filters = json!({"a": query(numbers, 1), "b": query(numbers, 1)});
+            json!({"filters": {"filters": filters, "other_bucket": numbers.below(2) == 0}})
+        }
+        6 => json!({"missing": {"field": one(numbers, &FIELDS)}}),
+        7 => {
+            let (a, b) = (one(numbers, &["key", "n"]), one(numbers, &["o.tag", "yes"]));
+            json!({"multi_terms": {"terms": [{"field": a}, {"field": b}], "size": numbers.below(9) + 1}})
+        }
+        8 => {
+            let order = one(numbers, &["asc", "desc"]);
+            json!({"composite": {"size": numbers.below(9) + 1, "sources": [
+                {"a": {"terms": {"field": one(numbers, &["key", "n"]), "order": order}}},
+                {"b": {"terms": {"field": "o.tag"}}},
+            ]}})
+        }
         _ => {
             json!({"range": {"field": "n", "ranges": [{"to": -3.0}, {"from": -5.0, "to": 4.0}, {"from": 2.0}]}})
         }
     };
+
     let subs: Map<String, Value> = (0..numbers.below(3))
         .map(|at| (format!("s{at}"), aggregation(numbers, depth - 1)))
         .collect();

@@ -1,0 +1,143 @@
+//! `function_score` from JSON.
+
+use super::query::{Reader, boosted};
+use crate::error::{SearchError, parsing};
+use crate::json::{Node, Options};
+use crate::query::{FunctionScore, Query, QueryKind, ScoreFunction};
+use crate::score::{Combine, Modifier, ScoreKind, Shape};
+use crate::value::Literal;
+
+type Result<T> = std::result::Result<T, SearchError>;
+
+/// The functions that there are, and what reads them.
+const FUNCTIONS: [(&str, fn(&Node) -> Result<ScoreKind>); 5] = [
+    ("exp", |node| decay(node, Shape::Exp)),
+    ("field_value_factor", field_value),
+    ("gauss", |node| decay(node, Shape::Gauss)),
+    ("linear", |node| decay(node, Shape::Linear)),
+    ("random_score", random),
+];
+const OF_FUNCTION: &str =
+    "filter weight exp field_value_factor gauss linear random_score script_score";
+const KNOWN: &str = "query functions score_mode boost_mode max_boost min_score boost _name weight exp field_value_factor \
+                     gauss linear random_score script_score";
+
+impl Reader {
+    pub(super) fn function_score(&mut self, node: &Node, depth: usize) -> Result<Query> {
+        let options = node.options("function_score", KNOWN, 0)?;
+        let query = match options.get("query") {
+            Some(query) => self.query(query, depth + 1)?,
+            None => Query::match_all(),
+        };
+        let mut functions = Vec::new();
+        for node in options.get("functions").map_or(&[][..], Node::items) {
+            let options = node.options("function_score", OF_FUNCTION, 0)?;
+            let filter =
+                options.get("filter").map(|node| self.query(node, depth + 1)).transpose()?;
+            let function = function(&options)?.ok_or_else(|| options.missing("a function"))?;
+            functions.push(ScoreFunction { filter, ..function });
+        }
+        if let Some(function) = function(&options)? {
+            if options.get("functions").is_some() {
+                let reason =
+                    "[function_score] has [functions] or one function beside [query], not both";
+                return Err(parsing(node.at, reason));
+            }
+            functions.push(function);
+        }
+        let mode = |name, modes: &[&str]| {
+            let mode = options.one_of(name, modes)?;
+            Ok::<_, SearchError>(Combine::named(mode).unwrap_or(Combine::Multiply))
+        };
+        let score = FunctionScore {
+            query,
+            functions,
+            functions_by: mode("score_mode", &["multiply", "sum", "avg", "first", "max", "min"])?,
+            with_score_by: mode(
+                "boost_mode",
+                &["multiply", "replace", "sum", "avg", "max", "min"],
+            )?,
+            max_boost: options.read("max_boost", Node::float)?.unwrap_or(f32::MAX.into()),
+            min_score: options.read("min_score", Node::float)?.map(|least| least as f32),
+        };
+        boosted(&options, QueryKind::FunctionScore(Box::new(score)))
+    }
+}
+
+/// The one function among options, if there is any.
+fn function(options: &Options<'_>) -> Result<Option<ScoreFunction>> {
+    if let Some(node) = options.get("script_score") {
+        let reason = "[script_score] is not supported by this engine; there are no scripts; index what the script \
+                      computes, and send [field_value_factor]";
+        return Err(parsing(node.at, reason));
+    }
+    let weight = options.read("weight", Node::float)?;
+    if let Some(node) = options.get("weight").filter(|_| weight.is_some_and(|weight| weight < 0.0))
+    {
+        return Err(parsing(node.at, "[weight] cannot be negative for a filtering function"));
+    }
+    let mut kind = weight.map(|_| ScoreKind::Constant);
+    let mut named = None;
+    for (name, read) in FUNCTIONS {
+        let Some(node) = options.get(name) else { continue };
+        if let Some(other) = named.replace(name) {
+            let reason = format!("[function_score] has [{other}] and [{name}] in one function");
+            return Err(parsing(node.at, reason));
+        }
+        kind = Some(read(node)?);
+    }
+    Ok(kind.map(|kind| ScoreFunction { filter: None, weight, kind }))
+}
+
+fn field_value(node: &Node) -> Result<ScoreKind> {
+    let options = node.options("field_value_factor", "field factor modifier missing", 0)?;
+    let names = Modifier::NAMED.map(|(name, _)| name);
+    let name = options.one_of("modifier", &names)?;
+    let modifier = Modifier::NAMED.into_iter().find(|(known, _)| *known == name);
+    Ok(ScoreKind::FieldValue {
+        field: options.need("field")?.text("field")?,
+        factor: options.read("factor", Node::float)?.unwrap_or(1.0),
+        modifier: modifier.map_or(Modifier::None, |(_, modifier)| modifier),
+        missing: options.read("missing", Node::float)?,
+    })
+}
+
+fn random(node: &Node) -> Result<ScoreKind> {
+    let options = node.options("random_score", "seed field", 0)?;
+    let seed = options.read("seed", |node, name| match node.integer(name) {
+        Ok(seed) => Ok(seed),
+        // Any text will do; what is equal is the same.
+        Err(_) => Ok(node
+            .text(name)?
+            .bytes()
+            .fold(7, |seed: i64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()))),
+    })?;
+    let field = options.read("field", Node::text)?.filter(|field| field != "_seq_no");
+    Ok(ScoreKind::Random { seed, field })
+}
+
+fn decay(node: &Node, shape: Shape) -> Result<ScoreKind> {
+    let outer = node.options("decay", "multi_value_mode", 1)?;
+    let (field, node) = outer.field()?;
+    let options = node.options(field, "origin scale offset decay", 0)?;
+    let origin = options.read("origin", |node, name| match node.literal(name) {
+        Ok(value) => Ok(value),
+        Err(_) => {
+            super::query::point(node, name).map(|(lat, lon)| Literal::Text(format!("{lat},{lon}")))
+        }
+    })?;
+    let decay = options.read("decay", Node::float)?.unwrap_or(0.5);
+    if decay <= 0.0 || decay >= 1.0 {
+        return Err(parsing(node.at, "[decay] must be between 0 and 1"));
+    }
+    let of_many = outer.one_of("multi_value_mode", &["min", "max", "avg", "sum"])?;
+    Ok(ScoreKind::Decay {
+        shape,
+        field: field.to_owned(),
+        origin,
+        scale: options.need("scale")?.literal("scale")?,
+        offset: options.read("offset", Node::literal)?.unwrap_or(Literal::Integer(0)),
+        decay,
+        of_many: Combine::named(of_many).unwrap_or(Combine::Min),
+    })
+}

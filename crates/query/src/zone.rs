@@ -1,0 +1,137 @@
+//! Time zones: fixed offsets, and those that have a name (`America/New_York`), by the rules of the IANA database.
+
+use jiff::Timestamp;
+use jiff::tz::{Offset, TimeZone};
+
+/// A time zone.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Zone {
+    name: String,
+    rules: Rules,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Rules {
+    /// Milliseconds that its clocks are ahead.
+    Fixed(i64),
+    Named(TimeZone),
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Zone { name: "Z".to_owned(), rules: Rules::Fixed(0) }
+    }
+}
+
+impl TryFrom<String> for Zone {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let rules = match fixed_ms(&name) {
+            Some(ms) => Rules::Fixed(ms),
+            None => Rules::Named(TimeZone::get(&name).map_err(|_| {
+                format!(
+                    "[{name}] is no time zone; write Z, +02:00, or a name like Europe/Paris of the IANA time zone \
+                     database"
+                )
+            })?),
+        };
+        Ok(Zone { name, rules })
+    }
+}
+
+impl From<Zone> for String {
+    fn from(zone: Zone) -> String {
+        zone.name
+    }
+}
+
+/// Milliseconds of an offset: `Z`, `UTC`, `+02:00`.
+fn fixed_ms(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "UTC" | "GMT" | "Etc/UTC" | "utc") {
+        return Some(0);
+    }
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = match rest.split_once(':') {
+        Some((hours, minutes)) => (hours, minutes),
+        None if rest.len() == 4 && rest.is_ascii() => rest.split_at(2),
+        None => (rest, "0"),
+    };
+    let number = |text: &str| text.parse::<u8>().ok().map(i64::from);
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    (hours <= 18 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60_000)
+}
+
+impl Zone {
+    /// Whether its clocks show UTC.
+    pub fn is_utc(&self) -> bool {
+        self.rules == Rules::Fixed(0)
+    }
+
+    /// Milliseconds that its clocks are ahead at a moment. Moments that no calendar has are those of UTC.
+    pub fn offset_ms(&self, ms: i64) -> i64 {
+        match &self.rules {
+            Rules::Fixed(offset) => *offset,
+            Rules::Named(zone) => Timestamp::from_millisecond(ms)
+                .map_or(0, |moment| i64::from(zone.to_offset(moment).seconds()) * 1000),
+        }
+    }
+
+    /// What its clocks show at a moment, in milliseconds.
+    pub fn local(&self, ms: i64) -> i64 {
+        ms.saturating_add(self.offset_ms(ms))
+    }
+
+    /// The moment at which its clocks show `local`: the first where they show it twice, the end of the gap where they
+    /// leave it out.
+    pub fn moment(&self, local: i64) -> i64 {
+        let zone = match &self.rules {
+            Rules::Fixed(offset) => return local.saturating_sub(*offset),
+            Rules::Named(zone) => zone,
+        };
+        let found = Timestamp::from_millisecond(local).and_then(|shown| {
+            let shown = Offset::UTC.to_datetime(shown);
+            zone.to_ambiguous_timestamp(shown).compatible()
+        });
+        found.map_or(local, |moment| moment.as_millisecond())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::iso;
+
+    #[test]
+    fn clocks_of_zones() {
+        let zone = |text: &str| Zone::try_from(text.to_owned());
+        let at = |text: &str| iso(text).unwrap().ms;
+        for (name, ms) in [("+02:00", 7_200_000), ("-0530", -19_800_000), ("UTC", 0)] {
+            assert_eq!(zone(name).unwrap().offset_ms(5), ms, "{name}");
+        }
+        assert!(zone("Europe/Roma").unwrap_err().contains("IANA"));
+        let york = zone("America/New_York").unwrap();
+        for (utc, local) in [
+            ("2015-01-01T05:00:00Z", "2015-01-01T00:00:00Z"),
+            ("2015-07-01T04:00:00Z", "2015-07-01T00:00:00Z"),
+            // Shown twice: the first counts.
+            ("2015-11-01T05:30:00Z", "2015-11-01T01:30:00Z"),
+        ] {
+            assert_eq!(
+                (york.local(at(utc)), york.moment(at(local))),
+                (at(local), at(utc)),
+                "{utc}"
+            );
+        }
+        // Left out: clocks went from 2 to 3.
+        assert_eq!(york.moment(at("2015-03-08T02:00:00Z")), at("2015-03-08T07:00:00Z"));
+        let sao_paulo = zone("America/Sao_Paulo").unwrap();
+        assert_eq!(sao_paulo.moment(at("2017-10-15")), at("2017-10-15T03:00:00Z"), "no midnight");
+        assert_eq!(york.moment(i64::MAX), i64::MAX);
+    }
+}

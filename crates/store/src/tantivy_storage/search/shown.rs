@@ -1,0 +1,78 @@
+//! What hits show of their columns (`docvalue_fields`, and the field that they are collapsed by).
+
+use std::net::Ipv6Addr;
+
+use record::names::matches;
+use tantivy::{DocId, Searcher, SegmentReader};
+
+use query::{ColumnField, DateFormat, Field, FieldType, Literal, Mapping, SearchRequest, ShardHit};
+
+use super::column::{Column, double_of, long_of, text_of};
+use super::failed::Result;
+use super::value::{check_sortable, format_of};
+
+/// Puts into hits what the request asks for.
+pub(super) fn show_columns(
+    request: &SearchRequest,
+    mapping: &Mapping,
+    searcher: &Searcher,
+    hits: &mut [ShardHit],
+) -> Result<()> {
+    let collapsed = request.collapse.clone();
+    let collapsed = collapsed.map(|pattern| ColumnField { pattern, format: None });
+    for asked in request.column_fields.iter().chain(&collapsed) {
+        for (path, field) in mapping.fields() {
+            let is_point = field.kind == FieldType::GeoPoint;
+            let check = if is_point { Ok(()) } else { check_sortable(path, field) };
+            match () {
+                () if *path == asked.pattern => check?,
+                () if !matches(&asked.pattern, path) || check.is_err() => continue,
+                () => {}
+            }
+            for hit in hits.iter_mut() {
+                let segment = searcher.segment_reader(hit.segment);
+                let values = values(segment, (path, field), asked.format.as_ref(), hit.doc)?;
+                if !values.is_empty() {
+                    hit.fields.insert(path.clone(), values);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The values of a document as the field shows them.
+fn values(
+    segment: &SegmentReader,
+    (path, field): (&str, &Field),
+    format: Option<&DateFormat>,
+    doc: DocId,
+) -> tantivy::Result<Vec<Literal>> {
+    if let Some((first, second)) = field.kind.columns() {
+        let columns = segment.fast_fields();
+        let firsts = columns.column_opt::<f64>(&format!("{path}.{first}"))?;
+        let Some((firsts, seconds)) = firsts.zip(columns.column_opt(&format!("{path}.{second}"))?)
+        else {
+            return Ok(Vec::new());
+        };
+        let pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
+        return Ok(pairs.map(|(a, b): (f64, f64)| Literal::Text(format!("{a}, {b}"))).collect());
+    }
+    let column = Column::open(segment, path, field.kind)?;
+    let mut values = Vec::new();
+    column.each_bits(doc, |bits| {
+        values.push(match (field.kind, column.texts()) {
+            (_, Some(texts)) => Literal::Text(text_of(texts, bits as u64)),
+            (FieldType::Ip, _) => Literal::Text(Literal::Address(Ipv6Addr::from_bits(bits)).text()),
+            (FieldType::Boolean, _) => Literal::Boolean(long_of(bits as u64) == 1),
+            (FieldType::Date, _) => {
+                let (own, ms) = (format_of(field), long_of(bits as u64));
+                Literal::Text(format.unwrap_or(&own).show(ms))
+            }
+            (kind, _) if kind.is_float() => Literal::Float(double_of(bits as u64)),
+            _ => Literal::Integer(long_of(bits as u64)),
+        });
+    });
+    values.sort_by(Literal::order);
+    Ok(values)
+}

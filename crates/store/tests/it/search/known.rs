@@ -1,0 +1,310 @@
+//! Requests whose answers are written down: what is found, in which order, and what is shown.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use query::aggregation::DEFAULT_MAX_BUCKETS;
+use query::{Literal, Mapping, parse_search};
+use serde_json::{Value, json};
+use store::{Aggregated, Options, Shard, WriteRequest};
+use world::Env;
+
+use super::{limits, run, search};
+use crate::common::write;
+
+/// A copy with some documents in two segments.
+async fn shard(env: &Env, dir: &Path, properties: Value, documents: &[Value]) -> Shard {
+    let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
+    let shard = Shard::create(env, dir, &mapping, Options::default()).await.unwrap();
+    let index = |(id, document): (usize, &Value)| WriteRequest::Index {
+        id: id.to_string().into(),
+        source: Bytes::from(document.to_string()),
+        auto_id: false,
+        create: false,
+    };
+    let mut requests: Vec<WriteRequest> = documents.iter().enumerate().map(index).collect();
+    let rest = requests.split_off(documents.len() / 2);
+    for requests in [requests, rest] {
+        write(&shard, requests).await;
+        shard.refresh().await.unwrap();
+    }
+    shard
+}
+
+async fn ids(shard: &Shard, body: Value) -> Vec<u64> {
+    search(shard, &body).await.2
+}
+
+async fn refused(shard: &Shard, body: Value) -> String {
+    let request = parse_search(body.to_string().as_bytes()).unwrap();
+    shard.search(&Arc::new(request), &limits()).await.map(drop).unwrap_err().to_string()
+}
+
+async fn aggregated(shard: &Shard, aggs: Value) -> Value {
+    let (request, hits, _) = search(shard, &json!({"size": 0, "aggs": aggs})).await;
+    let (mut answer, mut text) = (Aggregated::default(), Vec::new());
+    answer.add(&hits.aggregations).unwrap();
+    answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn functions_change_scores() {
+    run("functions", 1, async |env, dir, _| {
+        let properties =
+            json!({"n": {"type": "long"}, "at": {"type": "date"}, "p": {"type": "geo_point"}});
+        let documents = [
+            json!({"n": 8, "at": "2020-01-10", "p": "0,0"}),
+            json!({"n": 98, "at": "2020-01-01", "p": "0,10"}),
+            json!({"n": [3, 1], "at": "2020-01-04", "p": "0,1"}),
+            json!({"at": "2020-03-01", "p": ["0,50", "0,2"]}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let scores = async |function: Value| {
+            let (_, hits, ids) =
+                search(&shard, &json!({"query": {"function_score": function}})).await;
+            let scores = hits.hits.iter().map(|hit| (hit.score.unwrap() * 1000.0).round() / 1000.0);
+            ids.into_iter().zip(scores).collect::<Vec<_>>()
+        };
+        let factor = json!({"field": "n", "factor": 1.0, "modifier": "log2p", "missing": 28});
+        let found = scores(json!({"field_value_factor": factor})).await;
+        assert_eq!(found, [(1, 2.0), (3, 1.477), (0, 1.0), (2, 0.477)]);
+        let gauss = json!({"at": {"origin": "2020-01-01", "scale": "9d"}});
+        assert_eq!(
+            scores(json!({"gauss": gauss})).await,
+            [(1, 1.0), (2, 0.926), (0, 0.5), (3, 0.0)]
+        );
+        let linear =
+            json!({"p": {"origin": {"lat": 0, "lon": 0}, "scale": "1111.95km", "offset": "0km"}});
+        assert_eq!(
+            scores(json!({"linear": linear})).await,
+            [(0, 1.0), (2, 0.95), (3, 0.9), (1, 0.5)]
+        );
+        let functions = json!([{"filter": {"range": {"n": {"gte": 8}}}, "weight": 3},
+            {"filter": {"ids": {"values": ["1", "3"]}}, "weight": 2}]);
+        let of = |more: Value| {
+            let mut of = json!({"functions": functions, "score_mode": "sum"});
+            of.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            of
+        };
+        assert_eq!(scores(of(json!({}))).await, [(1, 5.0), (0, 3.0), (3, 2.0), (2, 1.0)]);
+        let best = of(json!({"boost_mode": "sum", "max_boost": 4, "min_score": 4}));
+        assert_eq!(scores(best.clone()).await, [(1, 5.0), (0, 4.0)]);
+        let counted =
+            json!({"size": 0, "track_total_hits": true, "query": {"function_score": best}});
+        assert_eq!(search(&shard, &counted).await.1.total, 2);
+        let random = json!({"random_score": {"seed": 7}});
+        let (once, again) = (scores(random.clone()).await, scores(random).await);
+        assert!(
+            once == again && once.iter().all(|(_, score)| (0.0..1.0).contains(score)),
+            "{once:?}"
+        );
+        for (field, why) in
+            [("n", "Missing value for field [n]"), ("none", "field mapper for field [none]")]
+        {
+            let body =
+                json!({"query": {"function_score": {"field_value_factor": {"field": field}}}});
+            assert!(refused(&shard, body).await.contains(why));
+        }
+    });
+}
+
+#[test]
+fn words_that_are_near_are_found() {
+    run("fuzzy", 1, async |env, dir, _| {
+        let properties =
+            json!({"t": {"type": "text"}, "k": {"type": "keyword"}, "n": {"type": "long"}});
+        let texts = ["roam free", "foam", "roams", "form", "roma", "road to rome"];
+        let documents = texts.map(|text| json!({"t": text, "k": text}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let found = async |query: Value| {
+            let mut found = ids(&shard, json!({ "query": query })).await;
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(ids(&shard, json!({"query": {"fuzzy": {"t": "roam"}}})).await[0], 0);
+        assert_eq!(found(json!({"fuzzy": {"t": "roam"}})).await, [0, 1, 2, 4, 5]);
+        let plain =
+            json!({"fuzzy": {"t": {"value": "roam", "transpositions": false, "prefix_length": 1}}});
+        assert_eq!(found(plain).await, [0, 2, 5]);
+        assert_eq!(found(json!({"fuzzy": {"k": {"value": "fom", "fuzziness": 1}}})).await, [1, 3]);
+        assert_eq!(found(json!({"fuzzy": {"t": {"value": "roam", "fuzziness": 0}}})).await, [0]);
+        let matched =
+            json!({"match": {"t": {"query": "roma fre", "fuzziness": "AUTO", "operator": "and"}}});
+        assert_eq!(found(matched).await, [0]);
+        let simple =
+            |query: &str| json!({"simple_query_string": {"query": query, "fields": ["t"]}});
+        assert_eq!(found(simple("foam | ro*")).await, [0, 1, 2, 4, 5]);
+        assert_eq!(found(simple("\"road to\" + rome")).await, [5]);
+        assert_eq!(found(simple("ro* + -rome")).await, [0, 2, 4]);
+        assert!(refused(&shard, json!({"query": {"fuzzy": {"n": "1"}}})).await.contains("fuzzy"));
+    });
+}
+
+#[test]
+fn hits_are_filtered_collapsed_and_shown() {
+    run("hits", 1, async |env, dir, _| {
+        let properties = json!({
+            "k": {"type": "keyword"}, "n": {"type": "long"}, "d": {"type": "date", "format": "yyyy-MM-dd"},
+            "b": {"type": "boolean"}, "x": {"type": "scaled_float", "scaling_factor": 10},
+            "w": {"type": "text", "analyzer": "whitespace", "fielddata": true, "norms": false},
+            "r": {"type": "double_range"},
+        });
+        let document = |k: &str, n: i64| {
+            json!({"k": k, "n": n, "d": "2020-01-02", "b": n > 2, "x": n as f64 / 7.0,
+                "w": format!("A-{n} b"), "r": {"gte": n, "lt": n + 3}})
+        };
+        let documents = [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("b", 5), ("a", 6)];
+        let shard = shard(&env, &dir, properties, &documents.map(|(k, n)| document(k, n))).await;
+        let body = json!({
+            "query": {"range": {"n": {"gte": 2}}}, "post_filter": {"term": {"k": "a"}}, "sort": ["n"],
+            "aggs": {"k": {"terms": {"field": "k"}}}, "track_total_hits": true,
+        });
+        let (request, hits, found) = search(&shard, &body).await;
+        assert_eq!((hits.total, found), (2, vec![2, 5]));
+        let (mut answer, mut text) = (Aggregated::default(), Vec::new());
+        answer.add(&hits.aggregations).unwrap();
+        answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
+        let buckets = serde_json::from_slice::<Value>(&text).unwrap()["k"]["buckets"].clone();
+        assert_eq!(buckets.as_array().unwrap().len(), 3, "{buckets}");
+
+        let collapsed =
+            json!({"collapse": {"field": "k"}, "sort": [{"n": "desc"}], "track_total_hits": true});
+        let (_, hits, found) = search(&shard, &collapsed).await;
+        assert_eq!((hits.total, found), (6, vec![5, 4, 3]));
+        assert_eq!(hits.hits[0].fields["k"], [Literal::Text("a".to_owned())]);
+        assert_eq!(
+            ids(&shard, json!({"collapse": {"field": "k"}, "size": 2, "sort": ["n"]})).await,
+            [0, 1]
+        );
+
+        let shown = json!({"size": 1, "sort": ["n"], "docvalue_fields": ["*", {"field": "d", "format": "yyyy"}, "none"]});
+        let (_, hits, _) = search(&shard, &shown).await;
+        let fields = &hits.hits[0].fields;
+        let json: Value = fields
+            .iter()
+            .map(|(name, values)| {
+                (name.clone(), values.iter().map(Literal::json).collect::<Value>())
+            })
+            .collect();
+        assert_eq!(
+            json,
+            json!({"b": [false], "d": ["2020"], "k": ["a"], "n": [1], "w": ["A-1", "b"], "x": [0.1]})
+        );
+
+        for (query, expected) in [
+            (json!({"term": {"x": 0.3}}), vec![1]),
+            (json!({"range": {"x": {"gt": 0.3, "lte": 0.75}}}), vec![2, 3, 4]),
+            (json!({"match": {"w": "A-3"}}), vec![2]),
+            (json!({"match": {"w": "a-3"}}), vec![]),
+            (json!({"range": {"r": {"gte": 4, "lt": 5}}}), vec![1, 2, 3]),
+            (json!({"range": {"r": {"gte": 3.5, "lte": 5.5, "relation": "contains"}}}), vec![2]),
+            (json!({"range": {"r": {"gte": 2, "lt": 6, "relation": "within"}}}), vec![1, 2]),
+            (json!({"term": {"r": 4}}), vec![1, 2, 3]),
+            (json!({"exists": {"field": "r"}}), vec![0, 1, 2, 3, 4, 5]),
+        ] {
+            assert_eq!(
+                ids(&shard, json!({"query": query, "sort": ["n"]})).await,
+                expected,
+                "{query}"
+            );
+        }
+        // A boolean scores by how many documents have it, as a word does.
+        let (_, hits, _) = search(&shard, &json!({"query": {"term": {"b": true}}})).await;
+        let idf = (1.0f32 + (6.0 - 4.0 + 0.5) / (4.0 + 0.5)).ln();
+        assert!((hits.max_score.unwrap() - idf).abs() < 1e-6, "{:?} {idf}", hits.max_score);
+        for (body, why) in [
+            (json!({"sort": ["r"]}), "double_range"),
+            (json!({"docvalue_fields": ["r"]}), "double_range"),
+        ] {
+            assert!(refused(&shard, body).await.contains(why));
+        }
+    });
+}
+
+#[test]
+fn buckets_of_dates_and_of_pages() {
+    run("dates", 1, async |env, dir, _| {
+        let properties =
+            json!({"d": {"type": "date"}, "k": {"type": "keyword"}, "b": {"type": "boolean"}});
+        let documents = [
+            ("2015-02-28T23:00:00Z", "a"),
+            ("2015-03-01T04:30:00Z", "b"),
+            ("2015-03-08T06:30:00Z", "a"),
+            ("2015-03-08T07:30:00Z", "b"),
+            ("2015-11-01T05:30:00Z", "a"),
+            ("2015-11-01T06:30:00Z", "a"),
+        ];
+        let documents = documents.map(|(d, k)| json!({"d": d, "k": k, "b": k == "a"}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let counts = |answer: &Value, name: &str| {
+            let bucket = |bucket: &Value| {
+                let key = bucket["key_as_string"].as_str().or(bucket["key"].as_str());
+                (key.unwrap_or_default().to_owned(), bucket["doc_count"].as_u64().unwrap())
+            };
+            answer[name]["buckets"].as_array().unwrap().iter().map(bucket).collect::<Vec<_>>()
+        };
+        let pairs =
+            |of: &[(&str, u64)]| of.iter().map(|(a, n)| ((*a).to_owned(), *n)).collect::<Vec<_>>();
+        let york = "America/New_York";
+        let histogram = |interval: &str| json!({"date_histogram": {"field": "d", "calendar_interval": interval, "time_zone": york, "min_doc_count": 1}});
+        let answer = aggregated(&shard, json!({"m": histogram("month"), "h": histogram("hour"), "r": {"date_range": {
+            "field": "d", "time_zone": york, "format": "yyyy-MM-dd",
+            "ranges": [{"from": "2015-03-01"}, {"to": "2015-03-01"}, {"from": "2015-03-08||/M", "to": "2015-03-08", "key": "x"}],
+        }}})).await;
+        assert_eq!(
+            counts(&answer, "m"),
+            pairs(&[
+                ("2015-02-01T00:00:00.000-05:00", 2),
+                ("2015-03-01T00:00:00.000-05:00", 2),
+                ("2015-11-01T00:00:00.000-04:00", 2),
+            ])
+        );
+        // An hour that clocks show twice is two hours, one that they leave out is none.
+        assert_eq!(
+            counts(&answer, "h")[2..],
+            pairs(&[
+                ("2015-03-08T01:00:00.000-05:00", 1),
+                ("2015-03-08T03:00:00.000-04:00", 1),
+                ("2015-11-01T01:00:00.000-04:00", 1),
+                ("2015-11-01T01:00:00.000-05:00", 1),
+            ])
+        );
+        assert_eq!(
+            counts(&answer, "r"),
+            pairs(&[("*-2015-03-01", 2), ("x", 0), ("2015-03-01-*", 4)])
+        );
+        assert_eq!(answer["r"]["buckets"][0]["to_as_string"], "2015-03-01", "{answer}");
+
+        let composite = |after: Option<Value>| {
+            let mut of = json!({"size": 2, "sources": [
+                {"day": {"date_histogram": {"field": "d", "calendar_interval": "month", "format": "yyyy-MM"}}},
+                {"k": {"terms": {"field": "k", "order": "desc"}}}, {"b": {"terms": {"field": "b"}}},
+            ]});
+            if let Some(after) = after {
+                of["after"] = after;
+            }
+            json!({"c": {"composite": of}})
+        };
+        let (mut after, mut pages) = (None, Vec::new());
+        loop {
+            let answer = aggregated(&shard, composite(after.clone())).await;
+            let buckets = answer["c"]["buckets"].as_array().unwrap().clone();
+            let Some(last) = buckets.last() else { break };
+            assert_eq!(answer["c"]["after_key"], last["key"]);
+            after = Some(last["key"].clone());
+            pages.extend(buckets);
+        }
+        let bucket = |day: &str, k: &str, n: u64| json!({"key": {"day": day, "k": k, "b": k == "a"}, "doc_count": n});
+        assert_eq!(
+            pages,
+            [
+                bucket("2015-02", "a", 1),
+                bucket("2015-03", "b", 2),
+                bucket("2015-03", "a", 1),
+                bucket("2015-11", "a", 2),
+            ]
+        );
+    });
+}
