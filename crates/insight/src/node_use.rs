@@ -106,15 +106,10 @@ mod tests {
             (0..=40).map(|second| recovery(if second < 20 { 1 } else { 2 })).collect();
         let nodes: Vec<NodeSample> = (0..=40).map(node).collect();
         let at = |second: usize| second as f64 * 1000.0;
-        let trace = Trace {
-            recovery: recoveries.iter().enumerate().map(|(s, sample)| (at(s), sample)).collect(),
-            nodes: [(
-                ("leader", "leader-0"),
-                nodes.iter().enumerate().map(|(s, sample)| (at(s), sample)).collect(),
-            )]
-            .into(),
-            ..Trace::default()
-        };
+        let mut trace = Trace::default();
+        trace.recovery = recoveries.iter().enumerate().map(|(s, sample)| (at(s), sample)).collect();
+        let samples = nodes.iter().enumerate().map(|(s, sample)| (at(s), sample)).collect();
+        trace.nodes = [(("leader", "leader-0"), samples)].into();
         let used = |used, when| of_trace(&trace, "leader-0", used, when);
         assert_eq!(used(Used::Sent, When::Peak), Some(300.0));
         assert_eq!(used(Used::Sent, When::LastShard), Some(100.0));

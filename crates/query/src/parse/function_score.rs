@@ -9,8 +9,11 @@ use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
+/// Reads what stands under the name of a function.
+type Read = fn(&Node) -> Result<ScoreKind>;
+
 /// The functions that there are, and what reads them.
-const FUNCTIONS: [(&str, fn(&Node) -> Result<ScoreKind>); 5] = [
+const FUNCTIONS: [(&str, Read); 5] = [
     ("exp", |node| decay(node, Shape::Exp)),
     ("field_value_factor", field_value),
     ("gauss", |node| decay(node, Shape::Gauss)),
