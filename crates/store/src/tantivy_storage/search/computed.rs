@@ -50,14 +50,14 @@ impl fmt::Debug for Matches {
 impl Matches {
     /// For each query a bit for each document of a segment that matches.
     fn open(&self, segment: &SegmentReader) -> tantivy::Result<Vec<Vec<u64>>> {
-        let open = |weight: &Box<dyn Weight>| {
+        let open = |weight: &dyn Weight| {
             let mut bits = vec![0u64; segment.max_doc() as usize / 64 + 1];
             weight.for_each_no_score(segment, &mut |docs| {
                 docs.iter().for_each(|doc| bits[*doc as usize / 64] |= 1 << (doc % 64));
             })?;
             Ok(bits)
         };
-        self.weights.iter().map(open).collect()
+        self.weights.iter().map(|weight| open(weight.as_ref())).collect()
     }
 
     fn put(&self, bits: &[Vec<u64>], doc: DocId, values: &mut Vec<u64>) {

@@ -290,11 +290,11 @@ impl Kind {
                         let read = (None, None, now_ms);
                         match exact(path, mapped, origin, read)? {
                             Some((Value::Date(ms), _)) => (ms as f64, 0.0),
-                            _ => return Err(wrong("origin", origin).into()),
+                            _ => return Err(wrong("origin", origin)),
                         }
                     }
                     (_, Some(origin)) => (distance("origin", origin)?, 0.0),
-                    (_, None) => return Err(unfit(format!("[{path}] has no [origin]")).into()),
+                    (_, None) => return Err(unfit(format!("[{path}] has no [origin]"))),
                 };
                 if mapped.kind != FieldType::GeoPoint {
                     check_sortable(path, mapped)?;
