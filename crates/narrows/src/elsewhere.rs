@@ -81,7 +81,7 @@ pub(crate) fn run(
     };
     let judged = |(document, conclusion): (&str, &Conclusion)| {
         let published = conclusion.measure.value(&theirs);
-        let judged = conclusion.judge(conclusion.measure.value(&ours), published);
+        let judged = conclusion.judge(conclusion.measure.value(ours), published);
         Found {
             document: document.to_owned(),
             claim: conclusion.claim.to_owned(),

@@ -69,9 +69,9 @@ async fn damaged_source(env: Env, dir: PathBuf) {
     for (number, file) in files.iter().enumerate() {
         let verified = snapshot.verify_file(number).await;
         match verified {
-            Ok(()) => assert_ne!(file.name, name),
+            Ok(()) => assert_ne!(*file.name, *name),
             Err(Error::SourceDamaged { file: damaged, .. }) => {
-                assert_eq!((&damaged, &file.name), (&name, &name));
+                assert_eq!((&*damaged, &*file.name), (&*name, &*name));
             }
             Err(other) => panic!("{other}"),
         }
