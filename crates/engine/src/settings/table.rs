@@ -440,6 +440,24 @@ pub static TABLE: &[Setting] = &[
         "Connections to each other node that carry recoveries.",
     )),
     fixed(index(
+        "index.merge.policy",
+        Kind::Word(&["log_byte_size", "tiered"]),
+        "log_byte_size",
+        "How segments to merge are chosen in the field; here always by size. It changes speed alone.",
+    )),
+    fixed(index(
+        "index.queries.cache.enabled",
+        Kind::Word(&["false"]),
+        "false",
+        "Whether a node keeps which documents a filter matches; here it never does.",
+    )),
+    fixed(index(
+        "index.store.type",
+        Kind::Word(&["fs"]),
+        "fs",
+        "How files are read; fs is what the system reads best.",
+    )),
+    fixed(index(
         "index.codec",
         Kind::Word(&["default", "best_compression"]),
         "default",

@@ -47,6 +47,13 @@ pub trait Sink {
     fn put(&mut self, field: usize, value: Indexed<'_>);
 }
 
+/// Where values go that are only to be read.
+pub(super) struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&mut self, _: usize, _: Indexed<'_>) {}
+}
+
 /// How much of a document was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -168,6 +175,13 @@ impl<S> Walk<'_, S> {
 }
 
 impl Field {
+    /// Whether what stands for null is a value of the field.
+    pub(super) fn check_null(&self) -> Result<(), String> {
+        let Some(null) = &self.null_value else { return Ok(()) };
+        let strict = Field { ignore_malformed: false, ..self.clone() };
+        strict.read("null_value", null, &mut Nowhere)
+    }
+
     /// Puts a value, or each of an array.
     fn read(&self, path: &str, json: &Value, sink: &mut impl Sink) -> Result<(), String> {
         let is_point = self.kind == FieldType::GeoPoint;

@@ -95,15 +95,16 @@ impl Mapping {
             .map_err(|why| refuse("dynamic_templates", why))?;
         mapping.add("", object.get("properties"), is_new)?;
         if is_new {
-            mapping.check_copies()?;
+            mapping.check_values()?;
         }
         mapping.complete();
         Ok(mapping)
     }
 
     /// As in the field a value is copied once: not on from where it was copied to.
-    fn check_copies(&self) -> Result<()> {
+    fn check_values(&self) -> Result<()> {
         for (path, field) in &self.fields {
+            field.check_null().map_err(|why| refuse(path, why))?;
             for to in &field.copy_to {
                 if self.fields.get(to).is_none_or(|to| to.is_multi) {
                     let why =
@@ -330,6 +331,7 @@ mod tests {
             (json!({"type": "keyword", "boost": 2}), "boost in the query"),
             (json!({"type": "keyword", "analyzer": "standard"}), "unknown parameter \"analyzer\""),
             (json!({"type": "keyword", "null_value": ["x"]}), "\"null_value\" is a value"),
+            (json!({"type": "long", "null_value": "one"}), "null_value"),
             (json!({"type": "long", "ignore_above": 3}), "unknown parameter \"ignore_above\""),
             (json!({"type": "long", "index": "maybe"}), "true or false"),
             (json!({"type": "date", "format": "EEE"}), "date format [EEE]"),

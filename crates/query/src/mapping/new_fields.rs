@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::Mapping;
-use super::document::{Extent, Indexed, Sink};
+use super::document::{Extent, Nowhere};
 use super::dynamic::{Dynamic, adds};
 use crate::date::days_in_month;
 use crate::json::{self, Member, Value};
@@ -93,13 +93,6 @@ impl<'a> NewFields<'a> {
         self.grown = Some(growing.mapping);
         Ok(Some(Json::Object(growing.added)))
     }
-}
-
-/// Where values go that are only to be read.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn put(&mut self, _: usize, _: Indexed<'_>) {}
 }
 
 /// A mapping that takes the fields of one document.

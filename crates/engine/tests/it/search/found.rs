@@ -134,10 +134,10 @@ async fn what_is_wrong_is_said(env: Env) {
     filled(&c, 2, 0, 20).await;
     for (body, status, kind, part) in [
         (
-            json!({"query": {"fuzzy": {"a": "b"}}}),
+            json!({"query": {"knn": {"a": "b"}}}),
             400,
             "parsing_exception",
-            "the query [fuzzy] is not supported",
+            "the query [knn] is not supported",
         ),
         (
             json!({"from": 9_995, "size": 10}),
@@ -179,7 +179,7 @@ async fn what_is_wrong_is_said(env: Env) {
         assert_eq!(cause["type"], kind, "{body}: {answer}");
         assert!(cause["reason"].as_str().unwrap().contains(part), "{body}: {answer}");
     }
-    let (_, answer) = c.ask("POST", "/a/_search", json!({"query": {"fuzzy": {"a": "b"}}})).await;
+    let (_, answer) = c.ask("POST", "/a/_search", json!({"query": {"knn": {"a": "b"}}})).await;
     assert_eq!((&answer["error"]["line"], &answer["error"]["col"]), (&json!(1), &json!(11)));
     let empty = c.must("POST", "/a/_search", json!({"query": {"term": {"unknown": 1}}, "aggs": {"a": {"max": {"field": "unknown"}}}})).await;
     assert_eq!(
@@ -316,12 +316,12 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
         ),
         (
             "/b",
-            json!({"mappings": {"properties": {"t": {"type": "text", "copy_to": "u"}}}}),
-            "copy_to",
+            json!({"mappings": {"properties": {"t": {"type": "text", "similarity": "boolean"}}}}),
+            "similarity",
         ),
         (
             "/a/_mapping",
-            json!({"properties": {"t": {"type": "long", "null_value": 1}}}),
+            json!({"properties": {"t": {"type": "long", "null_value": "one"}}}),
             "null_value",
         ),
     ] {
