@@ -215,6 +215,7 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
         "steer.md",
         "lagging-follower.md",
         "slow-node.md",
+        "benchmark-replication.md",
         "what-if.md",
         "write-a-plan.md",
         "add-a-cause.md",
