@@ -147,7 +147,7 @@ def searches(client):
     several = client.msearch(body=[{"index": INDEX}, {"size": 0}, {"index": "gone"}, {}])["responses"]
     assert [answer["status"] for answer in several] == [200, 404], several
     try:
-        client.search(index=INDEX, body={"query": {"fuzzy": {"n": 1}}})
+        client.search(index=INDEX, body={"query": {"knn": {"n": 1}}})
         raise AssertionError("a query that is not there was answered")
     except RequestError as error:
         assert error.error == "parsing_exception" and error.info["error"]["col"] == 11, error.info
