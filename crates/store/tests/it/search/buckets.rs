@@ -201,7 +201,7 @@ fn of_documents(kind: &str, body: &Value, subs: &Value, documents: &[&Value]) ->
                     .collect(),
             };
             let tuples = |d: &Value| {
-                let of = |at: usize| values(d, &sources[at].0).into_iter().map(move |v| v.clone());
+                let of = |at: usize| values(d, &sources[at].0).into_iter().cloned();
                 let sortable = |at: usize, v| Sortable(sources[at].0.clone(), v);
                 of(0)
                     .flat_map(|a| of(1).map(move |b| (a.clone(), b)))
