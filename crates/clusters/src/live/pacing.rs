@@ -25,11 +25,14 @@ pub(super) enum Question {
     RoundTrips,
     /// Round trips between nodes that were not.
     NewPairs,
-    /// Which copies wait, while their number changes all the time.
+    /// Which copies wait, while their number changes all the time: see also `rest_after`.
     Waiting,
 }
 
 const QUESTIONS: usize = 8;
+/// How many rows of copies a cluster is asked for in a second at most, in the mean: what they cost it and us is in
+/// proportion to all of its copies, however few wait.
+const ROWS_PER_S: u64 = 1000;
 /// How much too early an observation may be and still ask a question.
 const EARLY: Duration = Duration::from_millis(250);
 
@@ -45,6 +48,11 @@ impl Question {
     }
 }
 
+/// How long nobody asks for copies again after an answer of so many rows.
+pub(super) fn rest_after(rows: u64) -> Duration {
+    Duration::from_millis(rows.saturating_mul(1000 / ROWS_PER_S))
+}
+
 /// When each question was asked last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pacing {
@@ -54,7 +62,12 @@ pub(super) struct Pacing {
 impl Pacing {
     /// Whether it is time to ask.
     pub(super) fn is_due(&self, question: Question, now: Time) -> bool {
-        self.asked[question as usize].is_none_or(|last| now - last + EARLY >= question.every())
+        self.has_rested(question, now, question.every())
+    }
+
+    /// Whether a question was not asked for so long.
+    pub(super) fn has_rested(&self, question: Question, now: Time, rest: Duration) -> bool {
+        self.asked[question as usize].is_none_or(|last| now - last + EARLY >= rest)
     }
 
     /// Notes that a question is asked now.
@@ -86,5 +99,17 @@ mod tests {
         assert!(pacing.take(Question::Nodes, at(20_100), true));
         assert!(!pacing.is_due(Question::Nodes, at(24_000)));
         assert!(pacing.is_due(Question::Slow, at(24_000)));
+    }
+
+    #[test]
+    fn a_large_cluster_is_asked_for_its_copies_less_often() {
+        let at = |s: u64| Time::default() + Duration::from_secs(s);
+        let mut pacing = Pacing::default();
+        let rest = rest_after(20_000);
+        assert!(pacing.has_rested(Question::Waiting, at(0), rest), "it was never asked");
+        pacing.ask(Question::Waiting, at(0));
+        assert!(!pacing.has_rested(Question::Waiting, at(19), rest));
+        assert!(pacing.has_rested(Question::Waiting, at(20), rest));
+        assert!(pacing.has_rested(Question::Waiting, at(1), rest_after(900)));
     }
 }

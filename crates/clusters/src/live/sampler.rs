@@ -68,6 +68,8 @@ pub struct Sampler {
     moves: Arc<[Move]>,
     /// The counts of copies that wait, come up or move for which these were asked.
     counted: Option<[Option<u64>; 3]>,
+    /// Copies that the cluster listed when these were last asked.
+    rows: u64,
     /// Snapshots that were being taken when last asked.
     snapshots: Vec<Snapshot>,
     has_snapshots: bool,
@@ -118,6 +120,7 @@ impl Sampler {
             waiting: Arc::default(),
             moves: Arc::default(),
             counted: None,
+            rows: 0,
             snapshots: Vec::new(),
             has_snapshots: true,
             gaps,

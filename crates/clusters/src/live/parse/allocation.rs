@@ -9,12 +9,14 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{elements, entries, text_at};
+use super::{at, elements, entries, text_at};
 
 /// The copies of `_cat/shards?format=json` that are not started, and those that move. Rows are read one by one, for a
 /// large cluster has hundreds of thousands, nearly all of which are started and stay.
 #[derive(Default)]
 pub(crate) struct Unsettled {
+    /// All copies, those that are started and stay, too.
+    pub(crate) rows: u64,
     pub(crate) waiting: Vec<WaitingCopy>,
     pub(crate) moves: Vec<Move>,
 }
@@ -41,6 +43,7 @@ impl<'de> Visitor<'de> for Rows {
     fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Self::Value, A::Error> {
         let mut all = Unsettled::default();
         while let Some(row) = rows.next_element::<Row<'de>>()? {
+            all.rows += 1;
             match row.state() {
                 State::Moves => all.moves.extend(row.moves()),
                 State::Waits => all.waiting.extend(row.waiting()),
@@ -251,10 +254,10 @@ const FILTER_OF_INDEX: &str = "index.routing.allocation.";
 pub(crate) fn lack(copy: &WaitingCopy, node: &str, answer: &Value) -> Option<Lack> {
     let copies = answer.get("indices")?.get(&copy.index)?.get("shards")?;
     let copies = elements(copies.get(copy.shard.to_string()));
-    let mut primaries = copies.filter(|of| of.pointer("/routing/primary") == Some(&true.into()));
+    let mut primaries = copies.filter(|of| at(of, "/routing/primary") == Some(&true.into()));
     let primary = primaries.next()?;
-    let max = primary.pointer("/seq_no/max_seq_no")?.as_i64()?;
-    let leases = primary.pointer("/retention_leases/leases")?;
+    let max = at(primary, "/seq_no/max_seq_no")?.as_i64()?;
+    let leases = at(primary, "/retention_leases/leases")?;
     let id = format!("peer_recovery/{node}");
     let lease = elements(Some(leases)).find(|lease| lease.get("id") == Some(&id.as_str().into()));
     let retains = lease.map(|lease| lease.get("retaining_seq_no").and_then(Value::as_i64));

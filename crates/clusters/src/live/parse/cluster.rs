@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::observation::{Health, Identity, Remote, Scope, Setting};
 use serde_json::Value;
 
-use super::{count, count_at, entries, text_at};
+use super::{at, count, count_at, entries, text_at};
 
 /// The settings that the cluster is to send: those of transfers, allocation and links.
 pub(crate) const SETTINGS_FILTER: &str =
@@ -30,7 +30,7 @@ pub(crate) fn identity(answer: &Value) -> Option<Identity> {
     let version = text_at(answer, "/version/number")?;
     let tagline = text_at(answer, "/tagline").unwrap_or_default();
     let flavour = match text_at(answer, "/version/distribution") {
-        _ if answer.pointer("/version/narrows").is_some() => "narrows".to_owned(),
+        _ if at(answer, "/version/narrows").is_some() => "narrows".to_owned(),
         Some(name) => name.to_lowercase(),
         None if tagline.contains("for Search") => "elasticsearch".to_owned(),
         None => "unknown".to_owned(),

@@ -3,7 +3,7 @@
 use record::observation::Follower;
 use serde_json::Value;
 
-use super::{count, elements, entries, text_at};
+use super::{at, count, elements, entries, text_at};
 
 fn signed(value: Option<&Value>) -> Option<i64> {
     value?.as_i64()
@@ -11,7 +11,7 @@ fn signed(value: Option<&Value>) -> Option<i64> {
 
 /// Every following shard of `_ccr/stats`.
 pub(crate) fn ccr(answer: &Value) -> Vec<Follower> {
-    let indices = elements(answer.pointer("/follow_stats/indices"));
+    let indices = elements(at(answer, "/follow_stats/indices"));
     let mut all: Vec<Follower> =
         indices.flat_map(|index| elements(index.get("shards"))).filter_map(shard).collect();
     all.sort_by(|a, b| (&a.index, a.shard).cmp(&(&b.index, b.shard)));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::inventory::{InventoryCopy, InventoryNode};
 use serde_json::Value;
 
-use super::{count, count_at, elements, entries, sum, text_at};
+use super::{at, count, count_at, elements, entries, sum, text_at};
 
 /// Roles of nodes that hold shards, tiers of Elasticsearch among them.
 const DATA_ROLE: &str = "data";
@@ -69,7 +69,7 @@ pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
         for (number, copies) in entries(value.get("shards")) {
             let Ok(number) = number.parse::<u32>() else { continue };
             let is_primary =
-                |copy: &&Value| copy.pointer("/routing/primary") == Some(&Value::Bool(true));
+                |copy: &&Value| at(copy, "/routing/primary") == Some(&Value::Bool(true));
             let Some(copy) = elements(Some(copies)).find(is_primary) else { continue };
             let is_committed =
                 |segment: &&Value| segment.get("committed") == Some(&Value::Bool(true));

@@ -40,14 +40,20 @@ fn whole(number: f64) -> Option<u64> {
     (0.0..1.8e19).contains(&number).then_some(number as u64)
 }
 
-/// A count somewhere below `value`, by JSON pointer.
-fn count_at(value: &Value, pointer: &str) -> Option<u64> {
-    count(value.pointer(pointer))
+/// What is below `value` at the end of a path of keys, each after a `/`. Unlike a JSON pointer it knows no escapes, which
+/// would be looked for in every key: a look at 300 nodes follows 8000 paths.
+fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').skip(1).try_fold(value, |value, key| value.get(key))
+}
+
+/// A count somewhere below `value`, by a path of keys.
+fn count_at(value: &Value, path: &str) -> Option<u64> {
+    count(at(value, path))
 }
 
 /// A text of some length somewhere below `value`.
-fn text_at(value: &Value, pointer: &str) -> Option<String> {
-    let text = value.pointer(pointer)?.as_str()?;
+fn text_at(value: &Value, path: &str) -> Option<String> {
+    let text = at(value, path)?.as_str()?;
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -90,6 +96,16 @@ mod tests {
         }
         assert_eq!(sum([None, Some(1), Some(u64::MAX)]), Some(u64::MAX));
         assert_eq!(sum([None, None]), None);
+    }
+
+    #[test]
+    fn a_path_ends_where_a_key_is_missing() {
+        let value = json!({"a": {"b": {"c": 1}}, "l": [7]});
+        assert_eq!(at(&value, "/a/b/c"), Some(&json!(1)));
+        assert_eq!(at(&value, "/l"), Some(&json!([7])));
+        for missing in ["/a/c", "/a/b/c/d", "/l/0", "/"] {
+            assert_eq!(at(&value, missing), None, "{missing}");
+        }
     }
 
     /// Whole answers of the shapes that the parsers know.

@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{count, count_at, entries, sum, text_at};
+use super::{at, count, count_at, entries, sum, text_at};
 
 /// The metrics of `_nodes/stats` that are asked for. Of `indices` only those that cost little: the others walk through
 /// every segment.
@@ -83,43 +83,41 @@ fn name_of(id: &str, value: &Value) -> String {
 }
 
 fn node(id: &str, value: &Value) -> Node {
-    let at = |pointer: &str| count_at(value, pointer);
+    let number = |path: &str| count_at(value, path);
     let tripped =
         |(name, breaker): (&String, &Value)| Some((name.clone(), count_at(breaker, "/tripped")?));
-    let collections = entries(value.pointer("/jvm/gc/collectors"))
+    let collections = entries(at(value, "/jvm/gc/collectors"))
         .map(|(_, collector)| count_at(collector, "/collection_time_in_millis"));
-    let rejections = entries(value.pointer("/indexing_pressure/memory/total"))
+    let rejections = entries(at(value, "/indexing_pressure/memory/total"))
         .map(|(name, rejected)| count(Some(rejected)).filter(|_| name.ends_with("_rejections")));
     Node {
         id: id.to_owned(),
         name: name_of(id, value),
-        timestamp_ms: at("/timestamp"),
-        uptime_ms: at("/jvm/uptime_in_millis"),
-        as_source: at("/indices/recovery/current_as_source"),
-        as_target: at("/indices/recovery/current_as_target"),
-        throttle_ms: at("/indices/recovery/throttle_time_in_millis"),
+        timestamp_ms: number("/timestamp"),
+        uptime_ms: number("/jvm/uptime_in_millis"),
+        as_source: number("/indices/recovery/current_as_source"),
+        as_target: number("/indices/recovery/current_as_target"),
+        throttle_ms: number("/indices/recovery/throttle_time_in_millis"),
         cores: None,
-        os_cpu_percent: at("/os/cpu/percent").filter(|percent| *percent <= 100),
-        process_cpu_ms: at("/process/cpu/total_in_millis"),
-        cgroup_throttled_ns: at("/os/cgroup/cpu/stat/time_throttled_nanos"),
-        read_kib: at("/fs/io_stats/total/read_kilobytes"),
-        write_kib: at("/fs/io_stats/total/write_kilobytes"),
-        io_time_ms: at("/fs/io_stats/total/io_time_in_millis"),
-        disk_total_bytes: at("/fs/total/total_in_bytes"),
-        disk_available_bytes: at("/fs/total/available_in_bytes"),
-        transport_rx_bytes: at("/transport/rx_size_in_bytes"),
-        transport_tx_bytes: at("/transport/tx_size_in_bytes"),
-        heap_used_percent: at("/jvm/mem/heap_used_percent"),
-        resident_bytes: at("/process/mem/resident_in_bytes"),
+        os_cpu_percent: number("/os/cpu/percent").filter(|percent| *percent <= 100),
+        process_cpu_ms: number("/process/cpu/total_in_millis"),
+        cgroup_throttled_ns: number("/os/cgroup/cpu/stat/time_throttled_nanos"),
+        read_kib: number("/fs/io_stats/total/read_kilobytes"),
+        write_kib: number("/fs/io_stats/total/write_kilobytes"),
+        io_time_ms: number("/fs/io_stats/total/io_time_in_millis"),
+        disk_total_bytes: number("/fs/total/total_in_bytes"),
+        disk_available_bytes: number("/fs/total/available_in_bytes"),
+        transport_rx_bytes: number("/transport/rx_size_in_bytes"),
+        transport_tx_bytes: number("/transport/tx_size_in_bytes"),
+        heap_used_percent: number("/jvm/mem/heap_used_percent"),
+        resident_bytes: number("/process/mem/resident_in_bytes"),
         gc_ms: sum(collections),
         breakers_tripped: entries(value.get("breakers")).filter_map(tripped).collect(),
         pressure_rejections: sum(rejections),
-        indexed_ops: at("/indices/indexing/index_total"),
-        indexing_throttled: value
-            .pointer("/indices/indexing/is_throttled")
-            .and_then(Value::as_bool),
-        searches: at("/indices/search/query_total"),
-        merge_throttled_ms: at("/indices/merges/total_throttled_time_in_millis"),
+        indexed_ops: number("/indices/indexing/index_total"),
+        indexing_throttled: at(value, "/indices/indexing/is_throttled").and_then(Value::as_bool),
+        searches: number("/indices/search/query_total"),
+        merge_throttled_ms: number("/indices/merges/total_throttled_time_in_millis"),
         adaptive_selection: entries(value.get("adaptive_selection")).map(selection).collect(),
     }
 }

@@ -6,7 +6,7 @@ use record::Limit;
 use record::observation::Recovery;
 use serde_json::Value;
 
-use super::{count, count_at, elements, entries, text_at};
+use super::{at, count, count_at, elements, entries, text_at};
 
 /// Every recovery of an answer, by index and shard.
 pub(crate) fn recoveries(answer: &Value) -> Vec<Recovery> {
@@ -48,7 +48,7 @@ fn recovery(index: &str, shard: &Value) -> Option<Recovery> {
 /// What the embedded engine adds; a limit that this build does not know is left out.
 fn charged(shard: &Value) -> BTreeMap<Limit, u64> {
     let limit = |name: &String| serde_json::from_value(Value::String(name.clone())).ok();
-    entries(shard.pointer("/narrows/charged_ns"))
+    entries(at(shard, "/narrows/charged_ns"))
         .filter_map(|(name, value)| Some((limit(name)?, count(Some(value))?)))
         .collect()
 }

@@ -9,7 +9,7 @@ use world::Time;
 
 use super::{ENDED_MAX, EXPLAINED_MAX, Sampler};
 use crate::Error;
-use crate::live::pacing::Question;
+use crate::live::pacing::{Question, rest_after};
 use crate::live::parse;
 use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
 
@@ -28,11 +28,13 @@ impl Sampler {
         }
         let is_changed = self.counted.is_none()
             || (self.counted != counts && self.pacing.is_due(Question::Waiting, now));
-        if slow || is_changed {
+        let rest = rest_after(self.rows);
+        if (slow || is_changed) && self.pacing.has_rested(Question::Waiting, now, rest) {
             self.pacing.ask(Question::Waiting, now);
             let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
             let answer: Option<parse::Unsettled> = self.read("/_cat/shards", &path).await?;
-            let parse::Unsettled { mut waiting, mut moves } = answer.unwrap_or_default();
+            let parse::Unsettled { rows, mut waiting, mut moves } = answer.unwrap_or_default();
+            self.rows = rows;
             self.counted = counts;
             let mut unassigned: Vec<&mut WaitingCopy> =
                 waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
