@@ -35,8 +35,8 @@ fn data_of(pid: u32) -> PathBuf {
 }
 
 /// Each variant finds the node filled: what the one before it excluded is there again, or the run ends with an error.
-/// How many copies that are is not asserted: where a replica may not be beside its primary, the last one makes it five or
-/// seven of 24, by the order in which processes start their primaries.
+/// How many copies that are is not asserted: where a replica may not be beside its primary, the last one makes it five
+/// or seven of 24, by the order in which processes start their primaries.
 #[test]
 fn every_variant_of_a_plan_drains_a_node_of_processes() {
     let dir = tempfile::tempdir().unwrap();
