@@ -4,7 +4,9 @@
 
 mod parse;
 
-use world::{Env, Time};
+use std::time::Duration;
+
+use world::{Env, Task, Time};
 
 use record::bucket::BucketNode;
 use record::observation::{Cost, Gap, Identity, Observation};
@@ -15,6 +17,12 @@ use crate::{Error, Result};
 
 pub use parse::Statistics;
 
+/// The most nodes that are looked at; a cluster has some tens.
+const NODES_MAX: usize = 256;
+/// How many times longer than one answer all answers of a node may take in one look, connecting included.
+const LOOK_ANSWERS: u32 = 3;
+/// A node that failed is asked again after this time: while nobody answers, each try holds up the look.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
 /// The groups that are asked for: of the whole bucket, and of its DCP connections.
 const GROUPS: [&str; 2] = ["", "dcp"];
 
@@ -30,6 +38,8 @@ pub struct Looker {
 struct DataNode {
     options: ClientOptions,
     client: Option<Client>,
+    /// Why it failed, and when.
+    failed: Option<(String, Time)>,
 }
 
 impl Looker {
@@ -44,7 +54,7 @@ impl Looker {
         for options in named {
             let mut client = Client::connect(env, options).await?;
             for address in nodes_known_to(&mut client, options).await? {
-                if !addresses.contains(&address) {
+                if !addresses.contains(&address) && addresses.len() < NODES_MAX {
                     addresses.push(address);
                 }
             }
@@ -60,6 +70,7 @@ impl Looker {
         let node = |address: String| DataNode {
             options: ClientOptions { address, ..first.clone() },
             client: None,
+            failed: None,
         };
         let nodes = addresses.into_iter().map(node).collect();
         Ok(Looker { env: env.clone(), began: env.now(), identity, nodes })
@@ -70,28 +81,34 @@ impl Looker {
         &self.identity
     }
 
-    /// Looks once, one node after another; answers the look's time in milliseconds since the first.
+    /// Looks once, at all nodes at the same time; answers the look's time in milliseconds since the first.
     ///
     /// # Errors
     /// If no node answers.
     pub async fn look(&mut self) -> Result<(f64, Observation)> {
         let begun = self.env.now();
+        let looking = std::mem::take(&mut self.nodes).into_iter().map(|mut node| {
+            let (env, began) = (self.env.clone(), self.began);
+            let looked = async move {
+                let told = node.look(&env, began).await;
+                (node, told)
+            };
+            self.env.spawn("looks at a node", looked)
+        });
+        let looking: Vec<Task<_>> = looking.collect();
         let (mut buckets, mut gaps, mut failure) = (Vec::new(), Vec::new(), None);
-        for node in &mut self.nodes {
-            match node.look(&self.env, self.began).await {
-                Ok(bucket) => buckets.push(bucket),
-                Err(error) => {
-                    // What is still to come on it would answer the next question.
-                    node.client = None;
-                    gaps.push(Gap {
-                        path: node.options.address.clone(),
-                        found: error.to_string(),
-                        lost: "what its connections send and whether its memory is short"
-                            .to_owned(),
-                    });
-                    failure = Some(error);
-                }
+        for looked in looking {
+            let Ok((node, told)) = looked.await else { continue };
+            match told {
+                Ok(bucket) => buckets.extend(bucket),
+                Err(error) => failure = Some(error),
             }
+            gaps.extend(node.failed.as_ref().map(|(found, _)| Gap {
+                path: node.options.address.clone(),
+                found: found.clone(),
+                lost: "what its connections send and whether its memory is short".to_owned(),
+            }));
+            self.nodes.push(node);
         }
         if let Some(error) = failure.filter(|_| buckets.is_empty()) {
             return Err(error);
@@ -106,7 +123,29 @@ impl Looker {
 }
 
 impl DataNode {
-    async fn look(&mut self, env: &Env, began: Time) -> Result<BucketNode> {
+    /// What it says; none while it is not asked again.
+    async fn look(&mut self, env: &Env, began: Time) -> Result<Option<BucketNode>> {
+        if self.failed.as_ref().is_some_and(|(_, at)| env.now().since(*at) < ASK_AGAIN) {
+            return Ok(None);
+        }
+        let limit = self.options.timeout * LOOK_ANSWERS;
+        let (address, silent_s) = (self.options.address.clone(), limit.as_secs().max(1));
+        let told = env.timeout(limit, self.ask(env, began)).await;
+        match told.unwrap_or(Err(Error::Silent { address, silent_s })) {
+            Ok(bucket) => {
+                self.failed = None;
+                Ok(Some(bucket))
+            }
+            Err(error) => {
+                // What is still to come on it would answer the next question.
+                self.client = None;
+                self.failed = Some((error.to_string(), env.now()));
+                Err(error)
+            }
+        }
+    }
+
+    async fn ask(&mut self, env: &Env, began: Time) -> Result<BucketNode> {
         let client = match &mut self.client {
             Some(client) => client,
             none => none.insert(Client::connect(env, &self.options).await?),

@@ -14,7 +14,7 @@ use dcp::look::{Looker, Statistics};
 use record::bucket::{BucketNode, DcpConnection};
 use world::Env;
 
-both_worlds!(what_our_server_says_is_read);
+both_worlds!(what_our_server_says_is_read, a_node_that_goes_is_a_gap);
 
 fn read(fixture: &str) -> BucketNode {
     let mut statistics = Statistics::default();
@@ -140,6 +140,24 @@ async fn what_our_server_says_is_read(env: Env) {
     assert!(after.buckets[0].connections.is_empty(), "a connection that ended is gone");
     let refused = bench.client().await.stats("uuid").await.unwrap_err().to_string();
     assert!(refused.contains("\"uuid\"") && refused.contains("KEY_ENOENT"), "{refused}");
+}
+
+async fn a_node_that_goes_is_a_gap(env: Env) {
+    let stays = Bench::start(&env, settings(4, 64 << 20)).await;
+    let goes = Bench::start(&env, settings(4, 64 << 20)).await;
+    let gone = goes.server.address().to_owned();
+    let mut looker = Looker::connect(&env, &[stays.options(), goes.options()]).await.unwrap();
+    let (_, both) = looker.look().await.unwrap();
+    assert_eq!((both.buckets.len(), both.gaps.len()), (2, 0));
+    drop(goes);
+    for _ in 0..2 {
+        let (_, one) = looker.look().await.unwrap();
+        let [node] = &one.buckets[..] else { panic!("{one:?}") };
+        let [gap] = &one.gaps[..] else { panic!("{one:?}") };
+        assert_eq!((node.node.as_str(), &gap.path), (stays.server.address(), &gone));
+    }
+    drop(stays);
+    assert!(looker.look().await.is_err(), "nobody answers");
 }
 
 /// The answer to the first look at a server that says this.
