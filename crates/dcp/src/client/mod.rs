@@ -19,7 +19,7 @@ pub use address::BucketAddress;
 pub(crate) use nodes::{nodes, nodes_known_to};
 
 /// The most statistics that a group may have: connections have some thirty for each of up to 1024 vbuckets.
-const STATS_MAX: usize = 2_000_000;
+const STATS_MAX: usize = 1_000_000;
 /// The most bytes that they may have.
 const STATS_BYTES_MAX: usize = 256 << 20;
 /// Who may read them.
