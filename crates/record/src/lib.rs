@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod bucket;
 mod follow;
 pub mod inventory;
 pub mod ledger;

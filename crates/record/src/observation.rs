@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bucket::BucketNode;
 use crate::row::Limit;
 
 /// One look at a cluster.
@@ -39,6 +40,8 @@ pub struct Observation {
     pub followers: Vec<Follower>,
     /// Other clusters that this one knows.
     pub remotes: Vec<Remote>,
+    /// A bucket on its data nodes, and their DCP connections: of Couchbase, which has nothing of the above.
+    pub buckets: Vec<BucketNode>,
     /// Round trips between nodes, and from a node to a remote cluster.
     pub round_trips: Vec<RoundTrip>,
     /// How long nodes took to answer a question about themselves alone; only those that were asked directly.

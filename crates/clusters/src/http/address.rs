@@ -31,6 +31,11 @@ impl Address {
             None => (false, text),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            Some(("couchbase" | "couchbases", _)) => {
+                return refuse(
+                    "it is a bucket: narrows explain looks at it, and narrows dcp drain reads it",
+                );
+            }
             Some(_) => return refuse("only http:// and https:// are spoken"),
         };
         let (authority, path) = match rest.find(['/', '?', '#']) {

@@ -1,6 +1,7 @@
 //! A client of a server: authentication, the bucket, requests and answers.
 
 mod address;
+mod nodes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +16,15 @@ use crate::wire::{Incoming, Outgoing, Wire, host_of};
 use crate::{Error, Result};
 
 pub use address::BucketAddress;
+pub(crate) use nodes::{nodes, nodes_known_to};
+
+/// The most statistics that a group may have: connections have some thirty for each of up to 1024 vbuckets.
+const STATS_MAX: usize = 1_000_000;
+/// The most bytes that they may have.
+const STATS_BYTES_MAX: usize = 256 << 20;
+/// Who may read them.
+const STATS_HINT: &str =
+    "the user needs a role that reads statistics, as Couchbase's \"Data Monitor\"";
 
 /// HELLO: the bucket is chosen by us.
 const SELECT_BUCKET: u16 = 0x08;
@@ -260,22 +270,48 @@ impl Client {
         Ok(self.ask(vb, Body::Set(write)).await?.status)
     }
 
-    /// The statistics of a group.
+    /// The statistics of a group, by their names.
     ///
     /// # Errors
-    /// As [`Client::ask`], and if the server refuses.
+    /// As [`Client::each_stat`].
     pub async fn stats(&mut self, group: &str) -> Result<BTreeMap<String, String>> {
-        let mut response = self.ask(0, Body::Stat { group: group.to_owned().into() }).await?;
         let mut all = BTreeMap::new();
+        let take = |name: &str, value: &str| drop(all.insert(name.to_owned(), value.to_owned()));
+        self.each_stat(group, take).await?;
+        Ok(all)
+    }
+
+    /// Hands each statistic of a group to `take`, its name and its value. All of them have to come within the time that
+    /// one answer may take.
+    ///
+    /// # Errors
+    /// As [`Client::ask`], if the server refuses, and if there is no end of statistics.
+    pub async fn each_stat(&mut self, group: &str, take: impl FnMut(&str, &str)) -> Result<()> {
+        let (env, limit) = (self.env.clone(), self.timeout);
+        let address = self.address().to_owned();
+        let asked = env.timeout(limit, self.all_stats(group, take)).await;
+        asked.unwrap_or_else(|_| Err(Error::Silent { address, silent_s: limit.as_secs().max(1) }))
+    }
+
+    async fn all_stats(&mut self, group: &str, mut take: impl FnMut(&str, &str)) -> Result<()> {
+        let mut response = self.ask(0, Body::Stat { group: group.to_owned().into() }).await?;
+        let (mut count, mut bytes) = (0_usize, 0_usize);
         loop {
-            self.expect(&response, || format!("statistics \"{group}\""), None)?;
-            match response.answer {
-                Answer::Stat { name, value } if !name.is_empty() => {
-                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    all.insert(text(&name), text(&value));
-                }
-                _ => return Ok(all),
+            let hint = response.is(Status::Access).then_some(STATS_HINT);
+            self.expect(&response, || format!("statistics \"{group}\""), hint)?;
+            let Answer::Stat { name, value } = response.answer else { return Ok(()) };
+            if name.is_empty() {
+                return Ok(());
             }
+            (count, bytes) = (count + 1, bytes + name.len() + value.len());
+            if count > STATS_MAX || bytes > STATS_BYTES_MAX {
+                return Err(Error::Unexpected {
+                    address: self.address().to_owned(),
+                    what: Opcode::Stat.name(),
+                    found: format!("statistics without end: {count} in {bytes} bytes so far"),
+                });
+            }
+            take(&String::from_utf8_lossy(&name), &String::from_utf8_lossy(&value));
             response = self.response(self.next_opaque).await?;
         }
     }

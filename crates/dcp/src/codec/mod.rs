@@ -10,6 +10,7 @@ mod packet;
 mod request;
 mod response;
 mod status;
+mod time_text;
 
 pub use error::{DecodeError, Part};
 pub use opcode::Opcode;
@@ -24,3 +25,4 @@ pub use request::{
 };
 pub use response::{Answer, FailoverEntry, Response};
 pub use status::Status;
+pub use time_text::{parse_time_text, time_text};

@@ -284,6 +284,11 @@ impl Consumer {
         short.then_some(bucket.settings().memory.replication_pressure)
     }
 
+    /// Whether what came waits because memory is short.
+    pub fn waits_for_memory(&self) -> bool {
+        self.stopped.is_some()
+    }
+
     fn must_buffer(&mut self) -> bool {
         self.throttled() == Some(ReplicationPressure::Buffer)
     }

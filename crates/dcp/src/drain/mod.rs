@@ -2,7 +2,6 @@
 //!
 //! Read-only: it opens connections, requests streams and acknowledges what it received. Flow control is always on.
 
-mod nodes;
 mod report;
 
 use std::collections::BTreeMap;
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 use world::{Env, Task, Time};
 
-use crate::client::{Client, ClientOptions};
+use crate::client::{Client, ClientOptions, nodes};
 use crate::codec::{EndReason, STREAM_ACTIVE_ONLY, STREAM_TO_LATEST};
 use crate::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use crate::{Error, Result};
@@ -73,7 +72,7 @@ impl Drain {
         options: &ClientOptions,
         settings: &DrainSettings,
     ) -> Result<Drain> {
-        let nodes = nodes::nodes(env, options).await?;
+        let nodes = nodes(env, options).await?;
         let mut plan = Vec::new();
         for node in nodes {
             let at = ClientOptions { address: node, ..options.clone() };

@@ -4,6 +4,7 @@ mod failover;
 mod flow_control;
 mod liveness;
 mod memory;
+mod pauses;
 mod snapshot;
 mod takeover;
 
@@ -13,5 +14,6 @@ pub use liveness::{ConsumerLiveness, Liveness, ProducerLiveness};
 pub use memory::{
     ClientWrite, MemorySettings, ReplicationPressure, memory_of_2020, memory_of_today,
 };
+pub use pauses::{PausedReason, Pauses};
 pub use snapshot::{OutOfOrder, SnapshotCursor};
 pub use takeover::{Takeover, TakeoverStep};

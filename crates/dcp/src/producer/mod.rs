@@ -17,10 +17,12 @@ use crate::codec::{
     STREAM_ACTIVE_ONLY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, Status, StreamRequest,
     VbucketState,
 };
-use crate::policy::{Liveness, ProducerLiveness, StartDecision, StreamStart, Window};
+use crate::policy::{Liveness, PausedReason, ProducerLiveness, StartDecision, StreamStart, Window};
 use crate::wire::Outgoing;
 use crate::{Error, Result};
 use stream::{Context, Stream};
+
+pub(crate) use stream::StreamReport;
 
 /// Bytes that a connection gathers before it sends and reads again.
 const ROUND_BYTES: usize = 256 << 10;
@@ -38,8 +40,12 @@ pub struct ProducerStats {
     pub items: u64,
     /// Bytes of all messages, headers too.
     pub bytes: u64,
+    /// Bytes that the consumer acknowledged.
+    pub acknowledged_bytes: u64,
     /// Rounds that ended because the consumer's window was full.
     pub window_full: u64,
+    /// Whether backfills have as much in memory as they may have.
+    pub backfill_full: bool,
 }
 
 /// The producer's side of a connection.
@@ -54,7 +60,7 @@ pub(crate) struct Producer {
     hand: u16,
     end_on_close: bool,
     next_opaque: u32,
-    moved: BTreeMap<u16, Option<u64>>,
+    moved: BTreeMap<u16, Option<StreamReport>>,
     stats: ProducerStats,
     /// Packets whose core time has not been charged yet.
     unpaid_packets: u64,
@@ -88,7 +94,8 @@ impl Producer {
 
     /// What was sent.
     pub fn stats(&self) -> ProducerStats {
-        self.stats
+        let backfill_full = self.context.rights.available_permits() == 0;
+        ProducerStats { backfill_full, ..self.stats }
     }
 
     /// Packets since the last call: their core time is still to be charged.
@@ -101,8 +108,16 @@ impl Producer {
         &self.window
     }
 
-    /// Streams that advanced since the last call, and how far each was read; none for those that ended.
-    pub fn moved(&mut self) -> BTreeMap<u16, Option<u64>> {
+    /// What it waits for, if the last round left nothing to do.
+    pub fn waits_for(&self) -> PausedReason {
+        match self.window.is_open() {
+            true => PausedReason::ReadyListEmpty,
+            false => PausedReason::BufferLogFull,
+        }
+    }
+
+    /// Streams that advanced since the last call, and how far each is; none for those that ended.
+    pub fn moved(&mut self) -> BTreeMap<u16, Option<StreamReport>> {
         std::mem::take(&mut self.moved)
     }
 
@@ -192,6 +207,7 @@ impl Producer {
         let Some(stream) = Stream::open(&self.context, vb, opaque, request) else {
             return refuse(Status::NotMyVbucket);
         };
+        self.moved.insert(vb, Some(stream.report()));
         self.streams.insert(vb, stream);
         // Every stream sends something, at least STREAM_END.
         self.context.notify.notify_one();
@@ -218,7 +234,9 @@ impl Producer {
 
     /// The consumer processed bytes.
     pub fn acknowledged(&mut self, bytes: u32) -> Result<()> {
-        Ok(self.window.acknowledged(bytes)?)
+        self.window.acknowledged(bytes)?;
+        self.stats.acknowledged_bytes += u64::from(bytes);
+        Ok(())
     }
 
     /// The consumer answered a message.
@@ -289,7 +307,7 @@ impl Producer {
             loop {
                 if !self.window.is_open() {
                     self.stats.window_full += 1;
-                    self.moved.insert(vb, Some(stream.read_to()));
+                    self.moved.insert(vb, Some(stream.report()));
                     return Ok(false);
                 }
                 if out.gathered_bytes() >= turn_ends {
@@ -309,8 +327,7 @@ impl Producer {
                 self.stats.bytes += bytes as u64;
                 out.put(packet)?;
             }
-            let read_to = stream.read_to();
-            self.moved.insert(vb, (!stream.is_over()).then_some(read_to));
+            self.moved.insert(vb, (!stream.is_over()).then(|| stream.report()));
             if stream.is_over() {
                 stream.close(&self.context.bucket);
                 self.streams.remove(&vb);

@@ -41,6 +41,26 @@ enum Ready {
     End(EndReason),
 }
 
+/// How far a stream is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamReport {
+    /// The last sequence number that was taken from the bucket.
+    pub read_to: u64,
+    /// The last one to send.
+    pub end: u64,
+    /// Messages that are ready and not sent.
+    pub ready: u64,
+    /// Whether it reads from disk.
+    pub backfilling: bool,
+}
+
+impl StreamReport {
+    /// Items to send, in a vbucket with this highest sequence number.
+    pub fn remaining(&self, high_seqno: u64) -> u64 {
+        high_seqno.min(self.end).saturating_sub(self.read_to) + self.ready
+    }
+}
+
 /// A stream of a producer.
 pub(super) struct Stream {
     vb: u16,
@@ -96,9 +116,14 @@ impl Stream {
         self.over && self.ready.is_empty()
     }
 
-    /// The last sequence number that was taken from the bucket.
-    pub fn read_to(&self) -> u64 {
-        self.read_to
+    /// How far it is.
+    pub fn report(&self) -> StreamReport {
+        StreamReport {
+            read_to: self.read_to,
+            end: self.request.end,
+            ready: self.ready.len() as u64,
+            backfilling: self.backfill.is_some(),
+        }
     }
 
     /// Removes its cursor from the bucket.

@@ -82,7 +82,7 @@ impl Rebalance {
         let replica = Body::SetVbucketState { state: VbucketState::Replica };
         at_destination.require(vb, replica).await?;
         let began = env.now();
-        let name = format!("eq_dcpq:{}:replication:{vb}", self.name);
+        let name = format!("{}:replication:{vb}", self.name);
         let mut replication = self.bridge(env, &name).await?;
         replication.ask(vb, Body::AddStream { flags: 0 }).await?;
         self.until_few_are_left(env, &mut at_source, &name, vb).await?;
@@ -93,7 +93,7 @@ impl Rebalance {
         replication.ask(vb, Body::CloseStream).await?;
         let mut passed = replication.stats();
         drop(replication);
-        let name = format!("eq_dcpq:{}:takeover:{vb}", self.name);
+        let name = format!("{}:takeover:{vb}", self.name);
         let mut takeover = self.bridge(env, &name).await?;
         takeover.ask(vb, Body::AddStream { flags: STREAM_TAKEOVER }).await?;
         let reason = takeover.ended(vb).await?;
@@ -117,7 +117,7 @@ impl Rebalance {
     /// If a server cannot be reached, or refuses.
     pub async fn replicate(&self, env: &Env, vbuckets: &[u16]) -> Result<Replication> {
         let mut at_destination = Client::connect(env, &self.destination).await?;
-        let mut bridge = self.bridge(env, &format!("eq_dcpq:{}:replication", self.name)).await?;
+        let mut bridge = self.bridge(env, &format!("{}:replication", self.name)).await?;
         for vb in vbuckets {
             let replica = Body::SetVbucketState { state: VbucketState::Replica };
             at_destination.require(*vb, replica).await?;

@@ -94,7 +94,12 @@ impl Connection {
                     Ok(None) => self.poll(&mut incoming).await,
                     Err(error) => Err(error),
                 },
-                false => self.wait(&mut incoming, until).await,
+                false => {
+                    self.note_pause(true);
+                    let woken = self.wait(&mut incoming, until).await;
+                    self.note_pause(false);
+                    woken
+                }
             };
             match woken {
                 Ok(Woken::Packet(Some(packet))) => self.packets(packet, &mut incoming).await?,
@@ -110,6 +115,16 @@ impl Connection {
                 _ => false,
             };
             self.update_report();
+        }
+    }
+
+    /// What was gathered is sent, and a producer begins to wait, or goes on.
+    fn note_pause(&self, begins: bool) {
+        let Dcp::Producer(producer) = &self.dcp else { return };
+        let (now, pauses) = (self.shared.env.now(), &mut self.report.borrow_mut().pauses);
+        match begins {
+            true => pauses.begin(now, producer.waits_for()),
+            false => pauses.end(now),
         }
     }
 
@@ -280,15 +295,17 @@ impl Connection {
             Dcp::None => {}
             Dcp::Producer(producer) => {
                 report.side = Side::Producer(producer.stats(), *producer.window());
-                for (vb, read_to) in producer.moved() {
-                    match read_to {
-                        Some(read_to) => report.streams.insert(vb, read_to),
+                for (vb, moved) in producer.moved() {
+                    match moved {
+                        Some(stream) => report.streams.insert(vb, stream),
                         None => report.streams.remove(&vb),
                     };
                 }
             }
             Dcp::Consumer(consumer) => {
-                report.side = Side::Consumer(consumer.stats(), consumer.streams().count());
+                let streams = consumer.streams().count();
+                report.side =
+                    Side::Consumer(consumer.stats(), streams, consumer.waits_for_memory());
             }
         }
     }

@@ -103,7 +103,7 @@ impl Server {
         let of_bucket = named.iter().filter(|((of, _), _)| of == bucket);
         of_bucket.fold(ConsumerStats::default(), |sum, (_, connection)| {
             match &connection.report.borrow().side {
-                Side::Consumer(stats, _) => sum.and(stats),
+                Side::Consumer(stats, ..) => sum.and(stats),
                 _ => sum,
             }
         })

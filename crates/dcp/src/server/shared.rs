@@ -11,8 +11,8 @@ use world::Env;
 use crate::auth::{Credentials, Hash};
 use crate::bucket::Bucket;
 use crate::consumer::{ConsumerKind, ConsumerStats, Counts};
-use crate::policy::Window;
-use crate::producer::ProducerStats;
+use crate::policy::{Pauses, Window};
+use crate::producer::{ProducerStats, StreamReport};
 
 /// What a server is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,16 +49,18 @@ pub(super) enum Side {
     #[default]
     None,
     Producer(ProducerStats, Window),
-    /// And the number of its streams.
-    Consumer(ConsumerStats, usize),
+    /// And the number of its streams, and whether it waits for memory.
+    Consumer(ConsumerStats, usize, bool),
 }
 
 /// What a connection shows to STAT and to [`super::Server`].
 #[derive(Default)]
 pub(super) struct ConnectionReport {
     pub side: Side,
-    /// How far each stream of a producer was read.
-    pub streams: BTreeMap<u16, u64>,
+    /// How far each stream of a producer is.
+    pub streams: BTreeMap<u16, StreamReport>,
+    /// How long a producer waits, and for what.
+    pub pauses: Pauses,
 }
 
 /// What the connections of a server share.

@@ -2,7 +2,9 @@
 
 use super::shared::{ConnectionReport, Shared, Side};
 use crate::bucket::Bucket;
-use crate::codec::Status;
+use crate::codec::{Status, time_text};
+use crate::policy::{PausedReason, Pauses};
+use crate::producer::StreamReport;
 
 type Lines = Vec<(String, String)>;
 
@@ -110,40 +112,114 @@ fn dcp(shared: &Shared, bucket: &Bucket) -> Lines {
     let named = shared.named.borrow();
     let of_bucket = named.iter().filter(|((of, _), _)| *of == bucket.settings().name);
     let mut lines = Vec::new();
-    let mut count = 0;
+    let (mut producers, mut consumers, mut sent, mut bytes, mut left) = (0, 0, 0, 0, 0);
     for ((_, name), connection) in of_bucket {
-        count += 1;
         let report = connection.report.borrow();
-        let known = of_connection(&report);
-        lines.extend(known.into_iter().map(|(of, value)| (format!("{name}:{of}"), value)));
+        match &report.side {
+            Side::None => continue,
+            Side::Producer(stats, _) => {
+                producers += 1;
+                sent += stats.items;
+                bytes += stats.bytes;
+                left += remaining(bucket, &report);
+            }
+            Side::Consumer(..) => consumers += 1,
+        }
+        let known = of_connection(shared, bucket, &report);
+        lines.extend(known.into_iter().map(|(of, value)| (format!("eq_dcpq:{name}:{of}"), value)));
     }
-    lines.push(line("ep_dcp_count", count));
+    lines.extend([
+        line("ep_dcp_count", producers + consumers),
+        line("ep_dcp_producer_count", producers),
+        line("ep_dcp_consumer_count", consumers),
+        line("ep_dcp_items_sent", sent),
+        line("ep_dcp_items_remaining", left),
+        line("ep_dcp_total_bytes", bytes),
+    ]);
     lines
 }
 
-fn of_connection(report: &ConnectionReport) -> Lines {
+/// Items that a producer has still to send.
+fn remaining(bucket: &Bucket, report: &ConnectionReport) -> u64 {
+    let of = |(vb, stream): (&u16, &StreamReport)| {
+        bucket.high_seqno(*vb).map_or(0, |high| stream.remaining(high))
+    };
+    report.streams.iter().map(of).sum()
+}
+
+fn of_connection(shared: &Shared, bucket: &Bucket, report: &ConnectionReport) -> Lines {
     match &report.side {
         Side::None => Vec::new(),
-        Side::Producer(stats, window) => vec![
-            line("type", "producer"),
-            line("items_sent", stats.items),
-            line("total_bytes_sent", stats.bytes),
-            line("unacked_bytes", window.outstanding_bytes()),
-            line("max_buffer_bytes", window.size_bytes()),
-            line("num_streams", report.streams.len()),
-            line("paused_count", stats.window_full),
-        ],
-        Side::Consumer(stats, streams) => vec![
+        Side::Producer(stats, window) => {
+            let backfilling = report.streams.values().filter(|one| one.backfilling).count();
+            let flow_control = window.size_bytes() > 0;
+            let mut lines = vec![
+                line("type", "producer"),
+                line("items_sent", stats.items),
+                line("items_remaining", remaining(bucket, report)),
+                line("total_bytes_sent", stats.bytes),
+                line("flow_control", if flow_control { "enabled" } else { "disabled" }),
+                line("backfill_num_active", backfilling),
+                line("backfill_buffer_full", stats.backfill_full),
+                line("num_streams", report.streams.len()),
+                line("paused_count", stats.window_full),
+            ];
+            if flow_control {
+                lines.extend([
+                    line("unacked_bytes", window.outstanding_bytes()),
+                    line("max_buffer_bytes", window.size_bytes()),
+                    line("total_acked_bytes", stats.acknowledged_bytes),
+                ]);
+            }
+            lines.extend(pauses(shared, &report.pauses));
+            lines.extend(report.streams.iter().flat_map(|(vb, one)| of_stream(*vb, one)));
+            lines
+        }
+        Side::Consumer(stats, streams, waits_for_memory) => vec![
             line("type", "consumer"),
             line("items_received", stats.items),
             line("total_bytes_received", stats.bytes),
             line("total_acked_bytes", stats.acknowledged_bytes),
             line("buffered_items", stats.buffered_items),
             line("num_streams", streams),
-            line("paused_count", stats.stops),
+            line("total_backoffs", stats.stops),
+            line(
+                "processor_task_state",
+                if *waits_for_memory { "MORE_TO_PROCESS" } else { "ALL_PROCESSED" },
+            ),
             line("rollbacks", stats.rollbacks),
         ],
     }
+}
+
+fn pauses(shared: &Shared, pauses: &Pauses) -> Lines {
+    let now = pauses.now();
+    let mut lines = vec![line("paused", now.is_some())];
+    if let Some((reason, since)) = now {
+        let waited = shared.env.now().since(since);
+        lines.push(line("paused_current_reason", reason.name()));
+        lines.push(line("paused_current_duration", time_text(waited)));
+    }
+    for reason in PausedReason::ALL {
+        let (count, time) = pauses.ended(reason);
+        if count > 0 {
+            let of = |what: &str| format!("paused_previous_{}_{what}", reason.name());
+            lines.push(line(of("count"), count));
+            lines.push(line(of("duration"), time_text(time)));
+        }
+    }
+    lines
+}
+
+fn of_stream(vb: u16, stream: &StreamReport) -> Lines {
+    let of = |name: &str, value: String| line(format!("stream_{vb}_{name}"), value);
+    let state = if stream.backfilling { "backfilling" } else { "in-memory" };
+    vec![
+        of("state", state.to_owned()),
+        of("end_seqno", stream.end.to_string()),
+        of("last_read_seqno", stream.read_to.to_string()),
+        of("readyQ_items", stream.ready.to_string()),
+    ]
 }
 
 /// Items of a vbucket that the connection of this name has still to send.
@@ -151,14 +227,14 @@ fn takeover(shared: &Shared, bucket: &Bucket, vb: u16, name: &str) -> Result<Lin
     let high = bucket.high_seqno(vb).ok_or(Status::NotMyVbucket)?;
     let named = shared.named.borrow();
     let connection = named.get(&(bucket.settings().name.clone(), name.to_owned()));
-    let read_to = connection.and_then(|named| named.report.borrow().streams.get(&vb).copied());
-    let left = match read_to {
-        Some(at) => high.saturating_sub(at),
+    let stream = connection.and_then(|named| named.report.borrow().streams.get(&vb).copied());
+    let left = match stream {
+        Some(stream) => high.saturating_sub(stream.read_to),
         None => bucket.documents_of(vb).unwrap_or(0),
     };
     Ok(vec![
         line("name", name),
-        line("status", if read_to.is_some() { "in-memory" } else { "does_not_exist" }),
+        line("status", if stream.is_some() { "in-memory" } else { "does_not_exist" }),
         line("estimate", left),
         line("chk_items", left),
         line("backfillRemaining", 0),

@@ -6,6 +6,7 @@ mod common;
 mod crash;
 mod drain;
 mod faults;
+mod look;
 mod memory;
 mod rebalance;
 mod server;

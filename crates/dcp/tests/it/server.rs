@@ -335,6 +335,7 @@ async fn a_second_connection_of_the_name_ends_the_first(env: Env) {
     }
     let stats = bench.client().await.stats("dcp").await.unwrap();
     assert_eq!(stats["ep_dcp_count"], "2");
+    assert_eq!(stats["eq_dcpq:name:type"], "producer");
 }
 
 async fn noops_find_the_dead(env: Env) {

@@ -13,27 +13,27 @@ use dcp::codec::{
 };
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use world::Env;
 
 const WINDOW_BYTES: u32 = 4000;
 
 /// What a server says to a request; none where it closes.
-type Says = fn(&Request) -> Option<Vec<u8>>;
+pub type Says = fn(&Request) -> Option<Vec<u8>>;
 
-fn encoded(packet: Packet) -> Vec<u8> {
+pub fn encoded(packet: Packet) -> Vec<u8> {
     let mut out = BytesMut::new();
     packet.put(&mut out).unwrap();
     out.to_vec()
 }
 
-fn answer(request: &Request, status: Status, answer: Answer) -> Option<Vec<u8>> {
+pub fn answer(request: &Request, status: Status, answer: Answer) -> Option<Vec<u8>> {
     let opcode = request.body.opcode();
     Some(encoded(Response::new(opcode, request.opaque, status, answer).packet()))
 }
 
 /// As a server that has all of it; a stream is granted and nothing comes.
-fn well(request: &Request) -> Option<Vec<u8>> {
+pub fn well(request: &Request) -> Option<Vec<u8>> {
     let said = match &request.body {
         Body::Hello { features, .. } => Answer::Features(features.clone()),
         Body::SaslList => Answer::Value("PLAIN".into()),
@@ -44,24 +44,30 @@ fn well(request: &Request) -> Option<Vec<u8>> {
     answer(request, Status::Success, said)
 }
 
-/// A server on loopback that says this to one connection.
-async fn server(env: &Env, says: Says) -> ClientOptions {
+async fn serve(mut stream: TcpStream, says: Says) {
+    let mut buffer = BytesMut::new();
+    loop {
+        while let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
+            let Ok(request) = Request::parse(packet) else { continue };
+            let Some(bytes) = says(&request) else { return };
+            if stream.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+        if !stream.read_buf(&mut buffer).await.is_ok_and(|read| read > 0) {
+            return;
+        }
+    }
+}
+
+/// A server on loopback that says this to each connection, one after another.
+pub async fn server(env: &Env, says: Says) -> ClientOptions {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let serving = async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut buffer = BytesMut::new();
         loop {
-            while let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
-                let Ok(request) = Request::parse(packet) else { continue };
-                let Some(bytes) = says(&request) else { return };
-                if stream.write_all(&bytes).await.is_err() {
-                    return;
-                }
-            }
-            if !stream.read_buf(&mut buffer).await.is_ok_and(|read| read > 0) {
-                return;
-            }
+            let (stream, _) = listener.accept().await.unwrap();
+            serve(stream, says).await;
         }
     };
     // It lives as long as the world.

@@ -9,6 +9,7 @@ use super::following::Following;
 use super::replaying::Replaying;
 use super::rule::Rule;
 use super::series::{NodeSpan, Series};
+use super::streaming::Streaming;
 use super::waiting::Waiting;
 
 /// A cause: its rule, and its judges.
@@ -31,6 +32,8 @@ pub(crate) enum Judge {
     Waiting(fn(&Waiting<'_, '_>) -> Option<Finding>),
     /// A shard that follows another cluster's. The first answer counts.
     Following(fn(&Following<'_, '_>) -> Answer),
+    /// A DCP connection that is behind. The first answer counts.
+    Streaming(fn(&Streaming<'_>) -> Answer),
     /// Another cluster that this one knows.
     Remote(fn(&Series<'_>, &Remote) -> Option<Finding>),
     /// A node, whether something recovers there or not.

@@ -19,6 +19,8 @@ use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::Series;
 use super::snapshots::written;
+use super::streaming::{Streaming, streamings};
+use super::threshold::FAST_BYTES_PER_S;
 use super::waiting::{waiting, waits_for_nodes};
 
 /// What was found.
@@ -61,6 +63,9 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
         .map(|finding| finding.class.label());
     findings.extend(of_waiting(series, held_by));
     findings.extend(merged(of_followers(series)));
+    let (held, streaming) = of_streams(series);
+    findings.extend(merged(held));
+    healthy.extend(streaming);
     findings.extend(of_cluster(series));
     let nodes = of_nodes(series, &findings);
     findings.extend(nodes);
@@ -142,6 +147,38 @@ fn of_followers(series: &Series<'_>) -> Vec<Finding> {
         answers.first().or_else(unknown)
     };
     followings(series).into_iter().filter_map(first).collect()
+}
+
+/// What holds DCP connections that are behind, and sentences on those that nothing holds.
+fn of_streams(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
+    let (mut findings, mut healthy) = (Vec::new(), Vec::new());
+    for streaming in streamings(series) {
+        match streaming.behind() {
+            Err(well) => healthy.push(well),
+            Ok(()) => match stream_held(&streaming) {
+                Ok(finding) => findings.push(finding),
+                Err(well) => healthy.push(well),
+            },
+        }
+    }
+    (findings, healthy)
+}
+
+fn stream_held(streaming: &Streaming<'_>) -> Result<Finding, String> {
+    let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
+        Judge::Streaming(judge) => Some((class, judge(streaming))),
+        _ => None,
+    }));
+    if let Some(first) = answers.first() {
+        return Ok(first);
+    }
+    match streaming.bytes_per_s() {
+        Some(rate) if rate >= FAST_BYTES_PER_S.value => Err(streaming.goes_on(rate)),
+        _ => {
+            let ruled_out = answers.ruled_out(Class::Unknown);
+            Ok(Finding { ruled_out, ..unknown::stream(streaming) })
+        }
+    }
 }
 
 /// What the judges of remote clusters and of the cluster as a whole find.
@@ -228,6 +265,12 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
         return format!("{}: {}{others}", first.class.label(), first.sentence);
     }
     let last = series.last();
+    if last.is_some_and(|look| !look.buckets.is_empty()) {
+        return match diagnosis.healthy.len() {
+            0 => "healthy: the bucket sends on no DCP connection".to_owned(),
+            n => format!("healthy: {n} DCP connections, and nothing holds one that is behind"),
+        };
+    }
     let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
     let recovering = last.map_or(0, |look| look.recoveries.iter().filter(goes_on).count());
     let status = last

@@ -137,6 +137,8 @@ impl Against {
 pub(crate) const NODES_STATS: &str = "_nodes/stats";
 pub(crate) const RECOVERY: &str = "_recovery";
 pub(crate) const SETTINGS: &str = "_cluster/settings";
+pub(crate) const STATS: &str = "stats";
+pub(crate) const STATS_DCP: &str = "stats dcp";
 
 /// The evidence that a node stands still for a part of the time.
 pub(crate) const ANSWERS_LATE: &str = "time of its own answers";

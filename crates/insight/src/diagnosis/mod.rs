@@ -6,7 +6,7 @@
 //! | `causes` | a file for each cause: its rule with its thresholds, and its judges |
 //! | `cause`, `rule`, `threshold` | what such a file declares |
 //! | `series` | looks in order of time, and what changed between them |
-//! | `copying`, `busy`, `replaying`, `waiting`, `following` | what judges look at |
+//! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `answers` | what judges of rival causes say, and what speaks against each |
 //! | `ceilings` | which limits are near besides, so that a gain is promised up to there |
@@ -52,6 +52,7 @@ pub mod score;
 mod series;
 mod snapshots;
 mod steering;
+mod streaming;
 mod table;
 mod threshold;
 mod waiting;

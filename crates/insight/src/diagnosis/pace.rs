@@ -100,7 +100,7 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
 }
 
 /// The rates since the last change of the rate.
-fn since_change(rates: &[f64]) -> &[f64] {
+pub(crate) fn since_change(rates: &[f64]) -> &[f64] {
     let present = &rates[rates.len().saturating_sub(PRESENT_STEPS)..];
     let Some(level) = crate::stats::median(present).filter(|level| *level > 0.0) else {
         return present;
@@ -112,7 +112,7 @@ fn since_change(rates: &[f64]) -> &[f64] {
 }
 
 /// Earliest and latest end: two standard errors of the mean rate around it, and at least 10 %.
-fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
     let mean = mean(rates).filter(|mean| *mean > 0.0)?;
     let count = rates.len() as f64;
     let spread = match rates.len() {

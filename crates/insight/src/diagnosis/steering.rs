@@ -136,7 +136,10 @@ fn verdict(finding: &Finding) -> Option<Verdict> {
         | Class::FollowerReader
         | Class::FollowerWriter
         | Class::FollowerStopped
-        | Class::ReplicaRouting => return None,
+        | Class::ReplicaRouting
+        | Class::DcpMemory
+        | Class::DcpConsumer
+        | Class::DcpProducer => return None,
         _ => Holds::Elsewhere,
     };
     Some(Verdict {

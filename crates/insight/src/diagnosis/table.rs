@@ -1,7 +1,8 @@
 //! The table of causes: one line for each, with its class and the file in `causes/` that recognises it.
 //!
 //! `narrows explain --rules` prints the causes in this order. Where two causes explain the same recovery equally well,
-//! the upper one counts; of a replay and of a follower, the first that answers does.
+//! the upper one counts; of a replay, of a follower and of a DCP
+//! connection, the first that answers does.
 
 /// Hands every line of the table to a macro: [`super::Class`] and the list in `causes/mod.rs` are made from them.
 macro_rules! table {
@@ -26,6 +27,9 @@ macro_rules! table {
             FollowerReader: follower_reader,
             Proxy: proxy,
             ReplicaRouting: replica_routing,
+            DcpMemory: dcp_memory,
+            DcpConsumer: dcp_consumer,
+            DcpProducer: dcp_producer,
             Unknown: unknown,
         }
     };

@@ -88,3 +88,12 @@ pub(crate) const ROUNDS: Threshold =
 pub(crate) const LAG_OPS: Threshold = at("operations behind the leader", 1000.0);
 /// A follower whose lag fell below this share of what it was catches up, and needs no help.
 pub(crate) const CATCHES_UP: Threshold = at("lag over the lag at first", 0.9);
+
+/// A DCP connection that is behind by less than this is well.
+pub(crate) const BEHIND_S: Threshold = at("seconds by which a DCP connection is behind", 3.0);
+/// What a producer waits for holds its connection where it waits for this much of the time.
+pub(crate) const PAUSED_FOR: Threshold = at("time that a producer waits over wall time", 0.5);
+/// A window is full from here on.
+pub(crate) const WINDOW_FULL: Threshold = at("unacked_bytes over max_buffer_bytes", 0.9);
+/// It holds where at least this share of the looks found it so: from ten seconds on, servers tell pauses to a second.
+pub(crate) const WINDOW_LOOKS: Threshold = at("share of the looks with a full window", 0.3);

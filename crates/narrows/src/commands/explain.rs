@@ -23,8 +23,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A cluster (its hosts, repeated or joined by commas: http://a:9200,http://b:9200), a run (its id, its directory,
-    /// or "last"), or the directory of a transcript.
+    /// A cluster (its hosts, repeated or joined by commas: http://a:9200,http://b:9200), a bucket of Couchbase
+    /// (couchbase://HOST[:PORT]/BUCKET, or couchbases:// for TLS; its other data nodes are found by it), a run (its id,
+    /// its directory, or "last"), or the directory of a transcript.
     #[arg(value_name = "URL|RUN", required_unless_present = "rules")]
     what: Vec<String>,
     /// How long to look at a cluster; 10s unless said otherwise.
@@ -92,6 +93,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let text = "--for must be at least --interval, and --interval at least 100ms: two looks are needed";
         return Err(Usage(text.to_owned()).into());
     }
+    if args.what.iter().any(|what| is_bucket(what)) {
+        refuse_for_buckets(args)?;
+        return world::real_world::run(0, async |env| of_bucket(&env, args).await);
+    }
     world::real_world::run(0, async |env| of_cluster(&env, args).await)
 }
 
@@ -124,6 +129,35 @@ fn is_address(text: &str) -> bool {
         || text.contains('@')
         || has_port(text)
         || text == "localhost"
+}
+
+/// Whether an argument is the address of a bucket.
+fn is_bucket(text: &str) -> bool {
+    ["couchbase://", "couchbases://"].iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// What cannot be had of a bucket.
+fn refuse_for_buckets(args: &Args) -> anyhow::Result<()> {
+    let refused = [
+        (args.probe, "--probe: nothing is changed there"),
+        (args.record.is_some(), "--record: what it answers is not kept"),
+        (args.diff.is_some(), "--diff: no earlier look at it is kept"),
+    ];
+    match refused.iter().find(|(is_asked_for, _)| *is_asked_for) {
+        Some((_, why)) => Err(Usage(format!("a bucket of Couchbase has no {why}")).into()),
+        None => Ok(()),
+    }
+}
+
+async fn of_bucket(env: &Env, args: &Args) -> anyhow::Result<()> {
+    let mut looker = live::look_at_bucket(env, &args.what, &args.connect).await?;
+    let title = title(looker.identity());
+    if !args.json {
+        say!("looking at {title} for {}", show_seconds(args.span().as_secs_f64()));
+    }
+    let history = live::look_for(env, &mut looker, args.span(), args.interval()).await?;
+    let series = history.series();
+    write(env, args, (&series, &diagnose(&series)), &title).await
 }
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {

@@ -1,14 +1,17 @@
 //! What the commands for live clusters share: reaching one, looking at it, probing it, and recording what is seen.
 
+mod bucket;
 mod connect;
 mod history;
 mod left;
 mod looking;
+mod password;
 mod probing;
 mod recording;
 mod steering;
 mod watching;
 
+pub(crate) use bucket::{client_options, look_at_bucket, look_for};
 pub(crate) use connect::{
     ConnectArgs, checked_options, client, connect, greet, options, second_client, title, usage,
     written,
@@ -16,6 +19,7 @@ pub(crate) use connect::{
 pub(crate) use history::History;
 pub(crate) use left::tell_left;
 pub(crate) use looking::{Looking, looked_again};
+pub(crate) use password::user_and_password;
 pub(crate) use probing::{Probing, probe, probe_unrecorded};
 pub(crate) use recording::Recording;
 pub(crate) use steering::{Account, Changes, Entry, GuardQuery, Hand, Steer, steer};

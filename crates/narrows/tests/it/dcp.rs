@@ -128,3 +128,36 @@ fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
     let again = narrows(&["explain", "last", "--runs", runs, "--json"], "").output().unwrap();
     assert_eq!(json(&again)["headline"], headline);
 }
+
+/// A consumer that takes little is named, and what a bucket has not is refused by name.
+#[test]
+fn explain_names_what_holds_a_drain() {
+    let server = serve(&["--items", "20000", "--vbuckets", "8"]);
+    let url = server.url.as_str();
+    let args = ["dcp", "drain", url, "--json", "--rate", "500kB/s", "--window", "100kb"];
+    let mut drain = narrows(&args, "right").stdout(Stdio::null()).spawn().unwrap();
+    let said = narrows(&["explain", url, "--for", "3s", "--json"], "right").output().unwrap();
+    signal(drain.id(), "INT");
+    drain.wait().unwrap();
+    let said = json(&said);
+    assert_eq!(said["findings"][0]["class"], "dcp_consumer", "{said}");
+    assert!(said["cluster"].as_str().unwrap().starts_with("example, couchbase "), "{said}");
+    let idle = narrows(&["explain", url, "--for", "1s"], "right").output().unwrap();
+    let idle = String::from_utf8(idle.stdout).unwrap();
+    assert!(idle.contains("healthy: the bucket sends on no DCP connection"), "{idle}");
+    let (other, probe) = (url.replace("/example", "/other"), ["explain", url, "--probe"]);
+    for (args, password, says) in [
+        (&["explain", url][..], "wrong", "AUTH_ERROR"),
+        (&["explain", other.as_str()], "right", "bucket \"other\""),
+        (&["explain", "couchbase://127.0.0.1"], "right", "it names no bucket"),
+        (&["explain", url, "http://localhost:9200"], "right", "only couchbase://"),
+        (&["explain", url, other.as_str()], "right", "not of one bucket"),
+        (&probe, "right", "--probe"),
+        (&["watch", url], "right", "narrows explain"),
+    ] {
+        let refused = narrows(args, password).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{args:?}: {said}");
+    }
+}

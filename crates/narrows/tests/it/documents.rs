@@ -173,6 +173,11 @@ fn the_commands_of_my_follower_lags_run() {
 }
 
 #[test]
+fn the_commands_of_my_bucket_streams_slowly_run() {
+    run_page("slow-bucket.md");
+}
+
+#[test]
 fn the_commands_of_one_node_ruins_my_searches_run() {
     run_page("slow-node.md");
 }
@@ -215,6 +220,7 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
         "slow-recovery.md",
         "steer.md",
         "lagging-follower.md",
+        "slow-bucket.md",
         "slow-node.md",
         "what-if.md",
         "write-a-plan.md",

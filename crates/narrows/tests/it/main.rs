@@ -7,6 +7,7 @@ mod common;
 mod background_indexing;
 mod bad_days;
 mod bench;
+mod buckets;
 mod command_line;
 mod compare;
 mod dcp;

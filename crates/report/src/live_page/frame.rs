@@ -283,10 +283,13 @@ fn tint(class: Class) -> &'static str {
         Class::Latency | Class::ReplicaRouting => "latency",
         Class::Bandwidth => "link-rate",
         Class::Cpu | Class::CpuQuota | Class::ThreadCpu | Class::NoisyNeighbour => "cpu",
-        Class::Disk => "disk-read",
-        Class::OperationReplay | Class::FollowerWriter | Class::FollowerReader => "disk-write",
+        Class::Disk | Class::DcpProducer => "disk-read",
+        Class::OperationReplay
+        | Class::FollowerWriter
+        | Class::FollowerReader
+        | Class::DcpConsumer => "disk-write",
         Class::AllocationSlots | Class::AllocationBlock | Class::FollowerStopped => "slots",
-        Class::Gc | Class::Memory => "memory",
+        Class::Gc | Class::Memory | Class::DcpMemory => "memory",
         Class::Proxy => "proxy",
         Class::Unknown => "neutral",
     }

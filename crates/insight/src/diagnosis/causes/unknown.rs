@@ -6,9 +6,10 @@ use crate::diagnosis::finding::{Evidence, Finding};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Transfer;
+use crate::diagnosis::streaming::{DATA, Streaming, WINDOW};
 use crate::diagnosis::threshold::{
-    FAST_BYTES_PER_S, JUDGED_MS, LATE_ANSWERS, LATE_MS, LATE_SHARE, SAME_RATE, SHORT_S, Threshold,
-    VERDICT, at,
+    BEHIND_S, FAST_BYTES_PER_S, JUDGED_MS, LATE_ANSWERS, LATE_MS, LATE_SHARE, SAME_RATE, SHORT_S,
+    Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -29,6 +30,7 @@ pub(super) static CAUSE: Cause = Cause {
             LATE_MS,
             LATE_SHARE,
             LATE_ANSWERS,
+            BEHIND_S,
             STRENGTH,
         ],
         lift: "look longer, or from the other cluster too; --probe where the cluster may be changed",
@@ -69,4 +71,19 @@ pub(crate) fn follower(following: &Following<'_, '_>) -> Option<Finding> {
         evidence: vec![lagging.evidence],
         ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
     })
+}
+
+/// A DCP connection that is behind and that no cause explains.
+pub(crate) fn stream(streaming: &Streaming<'_>) -> Finding {
+    let name = streaming.name();
+    let waits = |reason| streaming.producer.paused(reason).map(words::percent);
+    let why = match waits(WINDOW).zip(waits(DATA)) {
+        Some((window, data)) => format!(
+            "its producer waits for acknowledgements for {window} of the time and has nothing ready for {data}; the \
+             way and the nodes' cores have the rest"
+        ),
+        None => "what its producer waits for is not told".to_owned(),
+    };
+    let sentence = format!("{name} is behind, and what holds it is unknown: {why}");
+    streaming.finding(&CAUSE.rule, name, STRENGTH.value, sentence)
 }

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use dcp::client::{BucketAddress, ClientOptions};
+use dcp::client::BucketAddress;
 use dcp::drain::{Drain, DrainReport, DrainSettings};
 use record::units::{parse_duration, parse_rate, parse_size, show_bytes, show_rate, show_seconds};
 use report::grid;
 use world::Env;
 
-use super::credentials::user_and_password;
 use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
-use crate::live::{ConnectArgs, usage};
+use crate::live::{ConnectArgs, client_options};
 use crate::terminal::{self, say};
 
 /// How often it is said how far it is.
@@ -86,24 +85,11 @@ fn asked(error: dcp::Error) -> anyhow::Error {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let address = BucketAddress::parse(&args.address).map_err(asked)?;
-    let found = args.connect.credentials().map_err(|error| usage(&error))?;
-    let credentials = user_and_password(found)?;
-    let tls = match address.tls {
-        true => Some(args.connect.tls().config().map_err(|error| usage(&error))?),
-        false => None,
-    };
+    let options = client_options(&address, &args.connect)?;
     if address.tls && args.connect.insecure() {
         say!("narrows: --insecure: the server's certificate is not looked at");
     }
     world::real_world::run(0, async |env| {
-        let options = ClientOptions {
-            address: address.authority(),
-            bucket: address.bucket.clone(),
-            credentials,
-            tls,
-            timeout: args.connect.timeout(),
-            agent: format!("narrows/{}", env!("CARGO_PKG_VERSION")),
-        };
         let settings = DrainSettings {
             window_bytes: args.window,
             connections: args.connections,

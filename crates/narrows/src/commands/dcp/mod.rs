@@ -1,6 +1,5 @@
 //! `narrows dcp`
 
-mod credentials;
 mod drain;
 mod serve;
 

@@ -13,8 +13,8 @@ use dcp::wire::PacketListener;
 use record::units::parse_size;
 use world::Env;
 
-use super::credentials::user_and_password;
 use crate::interrupt::until_told;
+use crate::live::user_and_password;
 use crate::terminal::{self, say};
 
 /// Pause while a bucket has no memory for another document.

@@ -1,11 +1,11 @@
 //! Who a client of the protocol is.
 
-use ::dcp::auth::Credentials;
+use dcp::auth::Credentials;
 
 use crate::exit::Usage;
 
 /// User and password; the protocol knows nothing else.
-pub(super) fn user_and_password(found: clusters::Credentials) -> anyhow::Result<Credentials> {
+pub(crate) fn user_and_password(found: clusters::Credentials) -> anyhow::Result<Credentials> {
     match found {
         clusters::Credentials::Basic { user, password } => Ok(Credentials { user, password }),
         other => {

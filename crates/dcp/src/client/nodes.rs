@@ -3,14 +3,27 @@
 use serde_json::Value;
 use world::Env;
 
+use super::{Client, ClientOptions};
 use crate::Result;
-use crate::client::{Client, ClientOptions};
 use crate::codec::{Answer, Body, Status};
 use crate::wire::host_of;
 
 /// The addresses of all data nodes; if the configuration has none, that of the node asked.
-pub(super) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
-    let mut client = Client::connect(env, options).await?;
+///
+/// # Errors
+/// If the node asked cannot be reached, or refuses us.
+pub(crate) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
+    nodes_known_to(&mut Client::connect(env, options).await?, options).await
+}
+
+/// The same, asked on a connection that there is.
+///
+/// # Errors
+/// If nothing valid is answered.
+pub(crate) async fn nodes_known_to(
+    client: &mut Client,
+    options: &ClientOptions,
+) -> Result<Vec<String>> {
     let response = client.ask(0, Body::GetClusterConfig).await?;
     let config = match (&response.answer, response.is(Status::Success)) {
         (Answer::Value(text), true) => serde_json::from_slice(text).unwrap_or(Value::Null),

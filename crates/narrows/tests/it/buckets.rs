@@ -1,0 +1,182 @@
+//! What `narrows explain couchbase://` makes of our own servers: a slow consumer, a slow disk, too little memory, and
+//! nothing at all. In both worlds where the real one lets the cause be made.
+
+use std::time::Duration;
+
+use dcp::auth::Credentials;
+use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition};
+use dcp::client::ClientOptions;
+use dcp::codec::{VbucketState, Write};
+use dcp::drain::{Drain, DrainSettings};
+use dcp::look::Looker;
+use dcp::rebalance::{Path, Rebalance};
+use dcp::server::{Server, ServerSettings};
+use dcp::wire::PacketListener;
+use insight::diagnosis::{Class, Diagnosis, Series, diagnose};
+use world::Env;
+
+const VBUCKETS: u16 = 4;
+
+macro_rules! both_worlds {
+    ($($name:ident),+ $(,)?) => {
+        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
+    };
+}
+both_worlds!(a_slow_consumer_holds, an_idle_bucket_is_well);
+
+struct Node {
+    bucket: Bucket,
+    server: Server,
+    _dir: tempfile::TempDir,
+}
+
+fn settings(quota_bytes: u64) -> BucketSettings {
+    BucketSettings::new("example", VBUCKETS, quota_bytes)
+}
+
+impl Node {
+    async fn start(env: &Env, settings: BucketSettings, name: &str) -> Node {
+        let dir = tempfile::tempdir().unwrap();
+        let bucket = Bucket::open(env, settings, &dir.path().join(name)).await.unwrap();
+        let listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
+        let user = Credentials { user: "someone".to_owned(), password: "right".to_owned() };
+        let settings = ServerSettings { users: vec![user], ..ServerSettings::default() };
+        let server = Server::start(env, listener, vec![bucket.clone()], settings).unwrap();
+        Node { bucket, server, _dir: dir }
+    }
+
+    fn options(&self) -> ClientOptions {
+        ClientOptions {
+            address: self.server.address().to_owned(),
+            bucket: "example".to_owned(),
+            credentials: Credentials { user: "someone".to_owned(), password: "right".to_owned() },
+            tls: None,
+            timeout: Duration::from_secs(5),
+            agent: "test".to_owned(),
+        }
+    }
+
+    async fn fill(&self, env: &Env, items: u32, bytes: usize) {
+        for n in 0..items {
+            let (vb, key) = ((n % u32::from(VBUCKETS)) as u16, format!("key{n}").into());
+            let write = Write { flags: 0, expiry: 0, key, value: vec![b'x'; bytes].into() };
+            while self.bucket.write(vb, write.clone(), 0, 0, Condition::Always).is_err() {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+        }
+        for vb in 0..VBUCKETS {
+            let high = self.bucket.high_seqno(vb).unwrap();
+            self.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
+        }
+    }
+}
+
+async fn drain(env: &Env, from: &Node, rate: Option<f64>, follow: bool) -> Drain {
+    let settings = DrainSettings {
+        window_bytes: 100_000,
+        connections: 1,
+        rate_bytes_per_s: rate,
+        vbuckets: None,
+        follow,
+        name: "test".to_owned(),
+    };
+    Drain::start(env, &from.options(), &settings).await.unwrap()
+}
+
+/// Looks for three seconds, as `explain` does for ten.
+async fn looked(env: &Env, nodes: &[&Node]) -> Diagnosis {
+    let options: Vec<_> = nodes.iter().map(|node| node.options()).collect();
+    let mut looker = Looker::connect(env, &options).await.unwrap();
+    let mut looks = Vec::new();
+    for _ in 0..7 {
+        looks.push(looker.look().await.unwrap());
+        env.sleep(Duration::from_millis(500)).await;
+    }
+    diagnose(&Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look))))
+}
+
+#[track_caller]
+fn assert_held_by(diagnosis: &Diagnosis, class: Class) {
+    let classes: Vec<_> = diagnosis.findings.iter().map(|finding| finding.class).collect();
+    assert_eq!(classes, [class], "{diagnosis:#?}");
+}
+
+async fn a_slow_consumer_holds(env: Env) {
+    let source = Node::start(&env, settings(64 << 20), "a").await;
+    source.fill(&env, 8000, 1000).await;
+    let _drain = drain(&env, &source, Some(500_000.0), false).await;
+    let diagnosis = looked(&env, &[&source]).await;
+    assert_held_by(&diagnosis, Class::DcpConsumer);
+    let evidence = &diagnosis.findings[0].evidence;
+    let left = evidence.iter().find(|line| line.field == "items_remaining").unwrap();
+    assert!(left.value.contains("sent in"), "{}", left.value);
+}
+
+async fn an_idle_bucket_is_well(env: Env) {
+    let source = Node::start(&env, settings(64 << 20), "a").await;
+    let none = looked(&env, &[&source]).await;
+    assert!(none.findings.is_empty() && none.healthy.is_empty(), "{none:#?}");
+    source.fill(&env, 1000, 1000).await;
+    let _drain = drain(&env, &source, None, true).await;
+    let idle = looked(&env, &[&source]).await;
+    assert!(idle.findings.is_empty() && idle.healthy.len() == 1, "{idle:#?}");
+    // A few writes now and then, to a consumer that keeps up.
+    let (writer, clock) = (source.bucket.clone(), env.clone());
+    let _writing = env.spawn("writes", async move {
+        for n in 0_u32.. {
+            let (key, value) = (format!("late{n}").into(), vec![b'x'; 1000].into());
+            let write = Write { flags: 0, expiry: 0, key, value };
+            let _ = writer.write((n % 4) as u16, write, 0, 0, Condition::Always);
+            clock.sleep(Duration::from_millis(2)).await;
+        }
+    });
+    let busy = looked(&env, &[&source]).await;
+    assert!(busy.findings.is_empty(), "{busy:#?}");
+    assert!(busy.healthy[0].contains("MB/s"), "{busy:#?}");
+}
+
+#[test]
+fn a_slow_disk_of_the_producer_holds() {
+    // In the real world the disk is what it is.
+    world::virtual_world::run(7, async |env| {
+        let checkpoints = CheckpointLimits { max_items: 50, max_bytes: 1 << 20 };
+        let little = BucketSettings { checkpoints, ..settings(16 << 20) };
+        let source = Node::start(&env, little, "a").await;
+        source.fill(&env, 20_000, 1000).await;
+        let mut model = env.virtual_host_model().unwrap();
+        model.disk.read_bytes_per_s = 1_000_000;
+        env.set_host_model(model);
+        let _drain = drain(&env, &source, None, false).await;
+        assert_held_by(&looked(&env, &[&source]).await, Class::DcpProducer);
+    });
+}
+
+#[test]
+fn too_little_memory_of_the_consumer_holds() {
+    world::virtual_world::run(7, async |env| {
+        // One disk serves both: the source has all of it in memory, so that it reads nothing.
+        let source = Node::start(&env, settings(1 << 30), "a").await;
+        source.fill(&env, 60_000, 1000).await;
+        let mut model = env.virtual_host_model().unwrap();
+        model.disk.write_bytes_per_s = 1_000_000;
+        env.set_host_model(model);
+        let to = Node::start(&env, settings(8 << 20), "b").await;
+        (0..VBUCKETS).for_each(|vb| to.bucket.set_state(vb, VbucketState::Dead).unwrap());
+        let rebalance = Rebalance {
+            source: source.options(),
+            destination: to.options(),
+            path: Path::Plain,
+            name: "test".to_owned(),
+            move_overhead: Duration::ZERO,
+        };
+        let clock = env.clone();
+        let _moving = env.spawn("moves", async move { rebalance.move_vbucket(&clock, 0).await });
+        env.sleep(Duration::from_secs(4)).await;
+        let both = looked(&env, &[&source, &to]).await;
+        assert_held_by(&both, Class::DcpMemory);
+        assert_eq!(both.findings[0].place, to.server.address());
+        // Of the source alone, it is the consumer that does not acknowledge; why, nobody was asked.
+        assert_held_by(&looked(&env, &[&source]).await, Class::DcpConsumer);
+    });
+}
