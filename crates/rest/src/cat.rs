@@ -191,7 +191,7 @@ pub(super) async fn recovery(call: Call) -> Result<Reply, Failure> {
     let names: Vec<String> =
         called(&call.state(), call.indices().unwrap_or("_all")).cloned().collect();
     let mut table = Table::new(&RECOVERY);
-    for (index, shard) in rows(&call, &names, active_only).await {
+    for (index, shard) in rows(&call, &names, active_only, false).await {
         table.push(recovery_row(index, &shard));
     }
     table.answer(&call.query)

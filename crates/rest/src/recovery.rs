@@ -21,10 +21,7 @@ pub(super) async fn recovery(call: Call) -> Result<Reply, Failure> {
     let detailed = call.query.flag("detailed", false)?;
     let names = indices(&call.state(), call.indices(), &call.query)?;
     let mut answer: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (index, mut shard) in rows(&call, &names, active_only).await {
-        if !detailed && let Some(files) = shard["index"]["files"].as_object_mut() {
-            files.remove("details");
-        }
+    for (index, shard) in rows(&call, &names, active_only, detailed).await {
         answer.entry(index).or_default().push(shard);
     }
     let shown = |(index, shards): (String, Vec<Value>)| (index, json!({ "shards": shards }));
@@ -33,17 +30,21 @@ pub(super) async fn recovery(call: Call) -> Result<Reply, Failure> {
 
 /// Every recovery of the indices, in the field's shape, with the name of its index; by index and shard, the
 /// primary first.
-pub(super) async fn rows(call: &Call, names: &[String], active_only: bool) -> Vec<(String, Value)> {
+pub(super) async fn rows(
+    call: &Call,
+    names: &[String],
+    active_only: bool,
+    detailed: bool,
+) -> Vec<(String, Value)> {
     let state = call.state();
     let nodes = state.present.iter().cloned().collect();
     let mut rows = Vec::new();
-    for (_, answer) in on_nodes(&call.node, nodes, &Request::Recoveries, PATIENCE).await {
+    let asked = Request::Recoveries { active_only, detailed };
+    for (_, answer) in on_nodes(&call.node, nodes, &asked, PATIENCE).await {
         let Ok(Value::Array(recoveries)) = answer else { continue };
         rows.extend(recoveries.into_iter().filter_map(|recovery| shape(&state, recovery)));
     }
-    rows.retain(|(index, shard)| {
-        names.contains(index) && !(active_only && shard["stage"] == "DONE")
-    });
+    rows.retain(|(index, _)| names.contains(index));
     let order = |shard: &Value| (shard["id"].as_u64(), shard["primary"].as_bool() != Some(true));
     rows.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
     rows

@@ -86,7 +86,9 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
             let found = Box::pin(node.dangling_index(&uuid)).await;
             Response::Json(serde_json::to_string(&found).expect("plain data"))
         }
-        Request::Recoveries => Response::Json(recovery::recoveries(core).to_string()),
+        Request::Recoveries { active_only, detailed } => {
+            Response::Json(recovery::recoveries(core, active_only, detailed).to_string())
+        }
         Request::RemoteIndex(index) => remote::describe(core, &index)?,
         Request::RemoteIndices { known_version, wait } => {
             Box::pin(remote::describe_all(remotes, known_version, wait)).await?

@@ -25,6 +25,7 @@ mod transfer;
 use serde_json::{Value, json};
 
 use crate::core::Core;
+use crate::shard::Stage;
 
 pub(crate) use service::RecoveryService;
 pub(crate) use source::{
@@ -34,9 +35,10 @@ pub(crate) use source::{
 pub(crate) use target::{recover, report_started};
 
 /// Every recovery of this node's copies, running or done, as `_recovery` shows them.
-pub(crate) fn recoveries(core: &Core) -> Value {
+pub(crate) fn recoveries(core: &Core, active_only: bool, detailed: bool) -> Value {
     let now = core.env.now();
     let shards = core.shards.borrow();
-    let rows = shards.values().filter_map(|shard| Some(shard.progress()?.to_json(now)));
-    json!(rows.collect::<Vec<_>>())
+    let all = shards.values().filter_map(|shard| shard.progress());
+    let wanted = all.filter(|progress| !active_only || progress.stage() != Stage::Done);
+    json!(wanted.map(|progress| progress.to_json(now, detailed)).collect::<Vec<_>>())
 }

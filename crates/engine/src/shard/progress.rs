@@ -168,8 +168,8 @@ impl Progress {
         (until - *from).as_millis() as u64
     }
 
-    /// The object that `_recovery` shows, and what narrows adds to it under `narrows`.
-    pub(crate) fn to_json(&self, now: Time) -> Value {
+    /// The object that `_recovery` shows, and what narrows adds to it under `narrows`; `detailed` with each file.
+    pub(crate) fn to_json(&self, now: Time, detailed: bool) -> Value {
         let ends = self.ends.borrow();
         let end = self.ended.get().unwrap_or(now);
         let total_ms = (end - self.began).as_millis() as u64;
@@ -183,7 +183,7 @@ impl Progress {
             "total_time_in_millis": total_ms,
             "source": { "name": ends.source, "transport_address": ends.source_address },
             "target": { "name": ends.target, "transport_address": ends.target_address },
-            "index_details": self.index_json(end),
+            "index_details": self.index_json(end, detailed),
             "translog": {
                 "recovered": self.ops_recovered.get(),
                 "total": self.ops_total.get(),
@@ -203,7 +203,7 @@ impl Progress {
         object
     }
 
-    fn index_json(&self, end: Time) -> Value {
+    fn index_json(&self, end: Time, detailed: bool) -> Value {
         let files = self.files.borrow();
         let sum = |of: fn(&FileProgress) -> u64| files.iter().map(of).sum::<u64>();
         let (total, reused, recovered) = (sum(|f| f.len), sum(|f| f.reused), sum(|f| f.recovered));
@@ -211,7 +211,7 @@ impl Progress {
         let reused_files = files.iter().filter(|f| f.reused == f.len).count() as u64;
         let whole_files = files.iter().filter(whole).count() as u64;
         let total_files = files.len() as u64;
-        json!({
+        let mut object = json!({
             "size": {
                 "total_in_bytes": total,
                 "reused_in_bytes": reused,
@@ -223,14 +223,16 @@ impl Progress {
                 "reused": reused_files,
                 "recovered": whole_files - reused_files,
                 "percent": percent(whole_files - reused_files, total_files - reused_files),
-                "details": files.iter().map(|f| json!({
-                    "name": f.name, "length": f.len, "recovered": f.recovered + f.reused,
-                })).collect::<Vec<_>>(),
             },
             "total_time_in_millis": self.stage_ms(end, Stage::Index),
             "source_throttle_time_in_millis": self.source_throttle.get().as_millis() as u64,
             "target_throttle_time_in_millis": self.target_throttle.get().as_millis() as u64,
-        })
+        });
+        if detailed {
+            let detail = |f: &FileProgress| json!({ "name": f.name, "length": f.len, "recovered": f.recovered + f.reused });
+            object["files"]["details"] = files.iter().map(detail).collect();
+        }
+        object
     }
 
     fn own_json(&self, now: Time) -> Value {

@@ -192,7 +192,12 @@ pub enum Request {
         copies: bool,
     },
     /// The node's recoveries, as JSON.
-    Recoveries,
+    Recoveries {
+        /// Whether without those that are done.
+        active_only: bool,
+        /// Whether with each file: a copy may have hundreds.
+        detailed: bool,
+    },
     /// To the manager: what came of auto-following, as JSON.
     AutoFollowStats,
     /// To a remote cluster: what is this index?
