@@ -90,7 +90,10 @@ pub fn rtt(rtt_ms: f64) -> String {
 
 /// A round trip to a tenth of a millisecond: what telemetry can tell.
 pub fn rtt_tenths(rtt_ms: f64) -> String {
-    rtt((rtt_ms * 10.0).round() / 10.0)
+    match (rtt_ms * 10.0).round() / 10.0 {
+        0.0 => "less than 0.1 ms".to_owned(),
+        tenths => rtt(tenths),
+    }
 }
 
 /// The limit as the subject of a sentence: `latency`, `the link`.

@@ -33,8 +33,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Find what narrows the flow of a replicated store: measure it, name it, widen it, prove it.
 ///
-/// Exit codes: 0 all went well, 1 a run failed or a copy was wrong, 2 the command line or a plan is not
-/// right.
+/// Exit codes: 0 all went well, 1 it was tried and failed or a threshold was passed, 2 it cannot be done as asked.
 #[derive(Parser)]
 #[command(name = "narrows", version = env!("NARROWS_VERSION"), max_term_width = 100)]
 pub(crate) struct Cli {

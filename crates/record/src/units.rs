@@ -28,8 +28,10 @@ const SIZE: Accepted =
     Accepted { words: "a number with b, kb, mb, gb or tb, ", examples: &[("1", "mb")] };
 const RATE: Accepted =
     Accepted { words: "", examples: &[("1", "gbit"), ("100", "mbit"), ("12.5", "MB/s")] };
-const TIME: Accepted =
-    Accepted { words: "a number with micros, ms, s, m, h or d, ", examples: &[("100", "ms")] };
+const TIME: Accepted = Accepted {
+    words: "a number with micros, ms, s, m, h or d, ",
+    examples: &[("100", "ms"), ("10", "s")],
+};
 
 impl ParseError {
     /// Where a number lacks its unit, the examples are of that number.
@@ -212,7 +214,7 @@ mod tests {
         let said = parse_rate("100").unwrap_err().to_string();
         assert_eq!(said, "\"100\" is not a rate; write for example 100gbit, 100mbit or 100MB/s");
         let said = parse_duration("50").unwrap_err().to_string();
-        assert!(said.ends_with("m, h or d, for example 50ms"), "{said}");
+        assert!(said.ends_with("m, h or d, for example 50ms or 50s"), "{said}");
     }
 
     #[test]

@@ -103,7 +103,10 @@ impl Diagnosed {
         text.push_str("\n## In words\n");
         for row in self.in_order() {
             text.push_str(&format!("\n### {}, {}\n", cell(&row.case), cell(&row.cluster)));
-            text.push_str(&format!("{}: {}.\n", row.passive.class, row.passive.sentence));
+            let (class, sentence) = (&row.passive.class, &row.passive.sentence);
+            // A diagnosis that finds nothing begins with that word.
+            let of_class = sentence.strip_prefix(&format!("{class}: ")).unwrap_or(sentence);
+            text.push_str(&format!("{class}: {of_class}.\n"));
             for outcome in &row.probes {
                 text.push_str(&format!("- {}\n", outcome.sentence()));
             }

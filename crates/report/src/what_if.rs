@@ -59,9 +59,10 @@ fn done(until: &str, answer: &Answer) -> String {
         false => String::new(),
     };
     let bytes = show_bytes(answer.bytes);
+    let draws = if answer.draws == 1 { "draw" } else { "draws" };
     format!(
         "{until} after {when}{gain}; {bytes} are copied\n  \
-         between {} and {}: {} draws of what is not known, and {:.0} % for what is not modelled",
+         between {} and {}: {} {draws} of what is not known, and {:.0} % for what is not modelled",
         show_seconds(least),
         show_seconds(most),
         answer.draws,

@@ -154,13 +154,18 @@ impl Browser {
         }
     }
 
+    /// Gives the window a width.
+    pub fn widen(&mut self, width: u32) {
+        let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
     /// Takes a picture of the whole page, as wide as this.
     pub fn picture(&mut self, width: u32, is_dark: bool, file: &Path) {
         let scheme = if is_dark { "dark" } else { "light" };
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.call("Emulation.setEmulatedMedia", features);
-        let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
-        self.call("Emulation.setDeviceMetricsOverride", size);
+        self.widen(width);
         std::thread::sleep(Duration::from_millis(700));
         let high = self.value("Math.ceil(document.documentElement.getBoundingClientRect().height)");
         let clip = json!({"x": 0, "y": 0, "width": width, "height": high, "scale": 1});

@@ -147,6 +147,11 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
         let has = format!("document.querySelector('.finding').innerText.includes('{words}')");
         browser.until(words, &has);
     }
+    browser.widen(1600);
+    let squeezed = "[...document.querySelectorAll('.finding dd')].filter((one) => one.clientWidth < 150).length";
+    assert_eq!(browser.value(squeezed), json!(0), "evidence has room beside its names");
+    let beyond = "document.documentElement.scrollWidth > window.innerWidth";
+    assert_eq!(browser.value(beyond), json!(false), "nothing is wider than the window");
     browser.until(
         "the look after leaves it unfolded",
         "document.querySelector('.finding details').open",

@@ -77,12 +77,15 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Pa
     let [program, word, gap, quits] = ["narrows watch  ", "  health ", "  ", "  q quits"]
         .map(|text| Span::styled(text, paint.dim()));
     let green = Span::styled(until_green(view), paint.dim());
-    // Where not all of it fits, the state comes before the names.
-    let first = match area.width < NARROW {
-        true => vec![health, green, gap, title],
-        false => vec![program, title, word, health, green, quits],
+    // Where not all of it fits, the state comes before the names, and how to leave before the program's name.
+    let whole =
+        Line::from_iter([&program, &title, &word, &health, &green, &quits].map(Clone::clone));
+    let first = match usize::from(area.width) {
+        width if width < NARROW.into() => Line::from(vec![health, green, gap, title]),
+        width if width < whole.width() => Line::from(vec![title, word, health, green, quits]),
+        _ => whole,
     };
-    let mut lines = vec![Line::from(first), Line::styled(plain(&view.about), paint.dim())];
+    let mut lines = vec![first, Line::styled(plain(&view.about), paint.dim())];
     lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
 }
@@ -250,7 +253,7 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let header = Row::new(header.collect::<Vec<_>>());
     let title = match view.trails.of_all(TRAIL.into()) {
         all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
-        all => format!("Nodes, in all {all}"),
+        all => format!("Nodes, rx + tx of all {all}"),
     };
     frame.render_widget(table(rows, &widths, header, title, paint), area);
 }

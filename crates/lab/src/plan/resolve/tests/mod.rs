@@ -334,7 +334,7 @@ fn steps_are_whole_and_in_order() {
 #[test]
 fn values_are_checked() {
     insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"100\""), @r#"
-    my.toml:19:7: "100" is not a time; write a number with micros, ms, s, m, h or d, for example 100ms
+    my.toml:19:7: "100" is not a time; write a number with micros, ms, s, m, h or d, for example 100ms or 100s
        |
     19 | rtt = "100"
        |       ^^^^^
