@@ -35,10 +35,24 @@ fn persisted(figures: &StreamFigures, bytes: u64) -> String {
     })
 }
 
+/// What was streamed again after rollbacks, where anything was.
+fn again(figures: &StreamFigures, bytes: u64) -> String {
+    let size = record::units::show_bytes;
+    match figures.rollbacks {
+        0 => String::new(),
+        rollbacks => format!(
+            ". Rollbacks: {rollbacks}, so that {} were streamed for {}",
+            size(bytes + figures.again_bytes),
+            size(bytes),
+        ),
+    }
+}
+
 /// Judges a stream of `bytes` that took `seconds`.
 pub(crate) fn verdict(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
-    let verdict = of_threads(figures, bytes, seconds);
-    Verdict { text: verdict.text + &persisted(figures, bytes), ..verdict }
+    let verdict = of_threads(figures, bytes + figures.again_bytes, seconds);
+    let text = verdict.text + &again(figures, bytes) + &persisted(figures, bytes);
+    Verdict { text, ..verdict }
 }
 
 fn of_threads(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
@@ -144,7 +158,14 @@ mod tests {
         let thread =
             |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).to_owned(), busy_s: *busy_s };
         let threads = threads.iter().map(thread).collect();
-        StreamFigures { threads, measuring_device: false, memory, persisted_s: None }
+        StreamFigures {
+            threads,
+            measuring_device: false,
+            memory,
+            persisted_s: None,
+            rollbacks: 0,
+            again_bytes: 0,
+        }
     }
 
     #[test]
@@ -180,6 +201,16 @@ mod tests {
             text(&kept),
             format!("{}. All was on disk after 12.5 s: 80.0 MB/s", text(&busy))
         );
+    }
+
+    #[test]
+    fn threads_carry_what_is_streamed_again_too() {
+        let busy = figures(&[("consumer", 9.0)], None);
+        let again = StreamFigures { rollbacks: 2, again_bytes: 500_000_000, ..busy.clone() };
+        let found = verdict(&again, 1_000_000_000, 10.0);
+        assert!(found.text.contains("no more than 167 MB/s"), "{}", found.text);
+        assert!(found.text.contains(". Rollbacks: 2, so that 1.5"), "{}", found.text);
+        assert!(!verdict(&busy, 1_000_000_000, 10.0).text.contains("ollback"));
     }
 
     #[test]

@@ -233,6 +233,13 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
     match figure.of {
         Quantity::Seconds => Some(finished()?.seconds),
         Quantity::NodeRate => Some(finished()?.node_bytes_per_s? / 1e6),
+        Quantity::DocumentRate => Some(finished()?.bytes_per_s / 1e6),
+        Quantity::Rollbacks => Some(finished()?.stream.as_ref()?.rollbacks as f64),
+        Quantity::Streamed => {
+            let finished = finished()?;
+            let again = finished.stream.as_ref()?.again_bytes as f64;
+            Some((finished.bytes as f64 + again) / 1e9)
+        }
         Quantity::Load(metric) => {
             let load = summary.loads.iter().find(|load| load.variant == name)?;
             let all = load::figures(&load.laps);

@@ -40,4 +40,15 @@ pub struct StreamFigures {
     /// Seconds from the beginning until all was on the destination's disk; none where nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persisted_s: Option<f64>,
+    /// Streams that began again because their producer made them roll back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rollbacks: u64,
+    /// Bytes of documents that were streamed again after that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub again_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

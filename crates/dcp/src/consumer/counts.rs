@@ -16,6 +16,8 @@ pub struct Count {
     pub deletions: u64,
     /// Bytes of all messages, headers too.
     pub bytes: u64,
+    /// Rollbacks that the producer demanded; what is streamed again is counted again.
+    pub rollbacks: u64,
     /// The position of the stream.
     pub at: SnapshotCursor,
     /// The producer's failover log, newest first.
@@ -28,6 +30,7 @@ impl Default for Count {
             mutations: 0,
             deletions: 0,
             bytes: 0,
+            rollbacks: 0,
             at: SnapshotCursor::new(0, 0, 0),
             failover: Vec::new(),
         }
@@ -64,6 +67,12 @@ impl Counts {
     /// Changes the counts of a vbucket.
     pub(crate) fn change<T>(&self, vb: u16, change: impl FnOnce(&mut Count) -> T) -> T {
         change(self.0.borrow_mut().entry(vb).or_default())
+    }
+
+    /// The producer's failover log is forgotten, as by a server that keeps none on disk. The next stream is asked for
+    /// from a position in a history that no producer knows.
+    pub(crate) fn forget_history(&self, vb: u16) {
+        self.change(vb, |count| count.failover.clear());
     }
 
     /// A vbucket is read from this position on.

@@ -5,6 +5,9 @@
 //! | [`ConsumerKind::Mainstream`] | applies message by message, as `kv_engine` does |
 //! | [`ConsumerKind::Batching`] | applies the messages of one read together, vbucket by vbucket |
 //! | [`ConsumerKind::Fast`] | a measuring device: counts mutations, reports them as persisted, and keeps nothing |
+//!
+//! A server whose consumers are fast keeps no failover log either: once a stream was closed, the producer makes the
+//! next one of that vbucket roll back.
 
 mod counts;
 mod follower;

@@ -132,6 +132,7 @@ impl Consumer {
             Sink::Count(counts) => {
                 let failover = counts.of(vb).failover;
                 counts.begin_at(vb, to, failover);
+                counts.change(vb, |count| count.rollbacks += 1);
                 Some(counts.of(vb).resume())
             }
         };

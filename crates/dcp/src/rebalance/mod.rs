@@ -1,8 +1,9 @@
 //! Moving vbuckets from one server to another, as a cluster manager does.
 //!
 //! For each vbucket (`ns_server`, `ns_single_vbucket_mover`), a replica is streamed; once few items are left, the
-//! manager waits until the replica is persisted, closes the stream, and has a takeover stream finish the move. All
-//! bytes pass proxies of the manager, whose [`Path`] is what is measured.
+//! manager waits until the replica is persisted. If the vbucket is to be active at the destination, it closes the
+//! stream, and has a takeover stream finish the move. All bytes pass proxies of the manager, whose [`Path`] is what is
+//! measured.
 
 mod bridge;
 
@@ -48,7 +49,7 @@ pub struct MoveStats {
     pub replica_s: f64,
     /// Waiting until it was persisted.
     pub persistence_s: f64,
-    /// The takeover.
+    /// The takeover; 0 where there was none.
     pub takeover_s: f64,
     /// What was passed on.
     pub passed: BridgeStats,
@@ -70,26 +71,14 @@ impl Replication {
 }
 
 impl Rebalance {
-    /// Moves one vbucket.
+    /// Moves one vbucket: it becomes active at the destination.
     ///
     /// # Errors
     /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the
     /// vbucket active nowhere: the source has given it up, and the destination does not have all of it.
     pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
-        env.sleep(self.move_overhead).await;
-        let mut at_source = Client::connect(env, &self.source).await?;
-        let mut at_destination = Client::connect(env, &self.destination).await?;
-        let replica = Body::SetVbucketState { state: VbucketState::Replica };
-        at_destination.require(vb, replica).await?;
+        let (built, Replication(mut replication)) = self.build_replica(env, vb).await?;
         let began = env.now();
-        let name = format!("{}:replication:{vb}", self.name);
-        let mut replication = self.bridge(env, &name).await?;
-        replication.ask(vb, Body::AddStream { flags: 0 }).await?;
-        self.until_few_are_left(env, &mut at_source, &name, vb).await?;
-        let (replica_s, began) = lap(env, began);
-        let high = seqno(&mut at_source, vb).await?;
-        self.until_persisted(&mut at_destination, vb, high).await?;
-        let (persistence_s, began) = lap(env, began);
         replication.ask(vb, Body::CloseStream).await?;
         let mut passed = replication.stats();
         drop(replication);
@@ -108,7 +97,32 @@ impl Rebalance {
         let more = takeover.stats();
         passed.packets += more.packets;
         passed.bytes += more.bytes;
-        Ok(MoveStats { vb, replica_s, persistence_s, takeover_s, passed })
+        Ok(MoveStats { takeover_s, passed, ..built })
+    }
+
+    /// Builds a replica of one vbucket, which stays active at the source; it is persisted when this returns, and what
+    /// is written goes on to it for as long as the second answer is kept.
+    ///
+    /// # Errors
+    /// If a server cannot be reached or refuses.
+    pub async fn build_replica(&self, env: &Env, vb: u16) -> Result<(MoveStats, Replication)> {
+        env.sleep(self.move_overhead).await;
+        let mut at_source = Client::connect(env, &self.source).await?;
+        let mut at_destination = Client::connect(env, &self.destination).await?;
+        let replica = Body::SetVbucketState { state: VbucketState::Replica };
+        at_destination.require(vb, replica).await?;
+        let began = env.now();
+        let name = format!("{}:replication:{vb}", self.name);
+        let mut replication = self.bridge(env, &name).await?;
+        replication.ask(vb, Body::AddStream { flags: 0 }).await?;
+        self.until_few_are_left(env, &mut at_source, &name, vb).await?;
+        let (replica_s, began) = lap(env, began);
+        let high = seqno(&mut at_source, vb).await?;
+        self.until_persisted(&mut at_destination, vb, high).await?;
+        let (persistence_s, _) = lap(env, began);
+        let passed = replication.stats();
+        let stats = MoveStats { vb, replica_s, persistence_s, takeover_s: 0.0, passed };
+        Ok((stats, Replication(replication)))
     }
 
     /// Streams replicas of vbuckets over one connection, for as long as the answer is kept.

@@ -217,6 +217,9 @@ impl Connection {
             }
             (Body::CloseStream, Dcp::Consumer(consumer)) => match consumer.close_stream(vb) {
                 Some(request) => {
+                    if let Some(counts) = self.shared.fast(&bucket.settings().name) {
+                        counts.forget_history(vb);
+                    }
                     self.out.put(request.packet())?;
                     done(Answer::Empty)
                 }

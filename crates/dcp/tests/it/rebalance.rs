@@ -12,6 +12,7 @@ use world::Env;
 both_worlds!(
     vbuckets_move_while_clients_write,
     a_fast_destination_counts_and_keeps_nothing,
+    a_destination_that_keeps_its_history_does_not_roll_back,
     a_vbucket_that_is_not_there_does_not_move,
     a_server_that_goes_ends_the_move,
 );
@@ -81,10 +82,36 @@ async fn a_fast_destination_counts_and_keeps_nothing(env: Env) {
     source.fill(0..4000, 200).await;
     let to = destination(&env, ConsumerKind::Fast).await;
     let rebalance = rebalance(&source, &to, Path::Plain);
-    let stats = rebalance.move_vbucket(&env, 1).await.unwrap();
-    assert!(stats.passed.packets > 1000);
-    assert_eq!(to.server.counts("example").unwrap().of(1).items(), 1000);
+    let count = |vb| to.server.counts("example").unwrap().of(vb);
+    // It keeps no failover log: the takeover's stream rolls back, and the vbucket is streamed again.
+    let moved = rebalance.move_vbucket(&env, 1).await.unwrap();
+    assert!(moved.passed.packets > 2000, "{moved:?}");
+    assert_eq!((count(1).items(), count(1).rollbacks), (2000, 1));
+    // A replica has one stream, and nothing to roll back.
+    let (built, _replication) = rebalance.build_replica(&env, 2).await.unwrap();
+    assert!(built.passed.packets < 1100, "{built:?}");
+    assert_eq!((count(2).items(), count(2).rollbacks), (1000, 0));
+    assert_eq!(source.bucket.state(2), Some(VbucketState::Active));
     assert_eq!(to.bucket.documents(), 0);
+}
+
+async fn a_destination_that_keeps_its_history_does_not_roll_back(env: Env) {
+    let source = Bench::start(&env, settings(4, 64 << 20)).await;
+    source.fill(0..4000, 200).await;
+    let to = destination(&env, ConsumerKind::Mainstream).await;
+    let rebalance = rebalance(&source, &to, Path::Plain);
+    let moved = rebalance.move_vbucket(&env, 1).await.unwrap();
+    assert!(moved.passed.packets < 1100, "{moved:?}");
+    assert_eq!(to.bucket.stats().rollbacks, 0);
+    // A replica follows what is written for as long as it is kept.
+    let (_, replication) = rebalance.build_replica(&env, 2).await.unwrap();
+    let written = source.client().await.set(2, "late", "x".into()).await.unwrap();
+    assert_eq!(written, Ok(Status::Success));
+    env.sleep(Duration::from_millis(200)).await;
+    assert!(to.bucket.get(2, b"late").await.is_err(), "a replica answers no reads");
+    assert_eq!(source.bucket.high_seqno(2), to.bucket.high_seqno(2));
+    assert_eq!(to.bucket.state(2), Some(VbucketState::Replica));
+    drop(replication);
 }
 
 async fn a_vbucket_that_is_not_there_does_not_move(env: Env) {

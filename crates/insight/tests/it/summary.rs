@@ -115,8 +115,14 @@ fn laps_that_overlap_have_no_winner() {
 fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Row {
     let thread = |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).into(), busy_s: *busy_s };
     let threads = threads.iter().map(thread).collect();
-    let figures =
-        StreamFigures { threads, measuring_device: false, memory: None, persisted_s: None };
+    let figures = StreamFigures {
+        threads,
+        measuring_device: false,
+        memory: None,
+        persisted_s: None,
+        rollbacks: 0,
+        again_bytes: 0,
+    };
     Row { limits: Vec::new(), stream: Some(figures), ..row(variant, 1, seconds, Limit::Cpu) }
 }
 

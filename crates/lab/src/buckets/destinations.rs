@@ -50,6 +50,7 @@ impl Destinations {
         let mut all = ServerUse {
             busy: Duration::ZERO,
             items: 0,
+            rollbacks: 0,
             used_bytes: 0,
             consumers: ConsumerStats::default(),
         };
@@ -57,6 +58,7 @@ impl Destinations {
             let one = server.seen().await?;
             all.busy += one.busy;
             all.items += one.items;
+            all.rollbacks += one.rollbacks;
             all.used_bytes += one.used_bytes;
             all.consumers = all.consumers.and(&one.consumers);
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use dcp::auth::Credentials;
 use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::codec::{Status, VbucketState, Write};
-use dcp::consumer::{ConsumerKind, ConsumerStats};
+use dcp::consumer::{ConsumerKind, ConsumerStats, Count};
 use dcp::policy::MemorySettings;
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
@@ -53,6 +53,8 @@ pub(crate) struct ServerUse {
     pub busy: Duration,
     /// Versions that it has taken in, or counted.
     pub items: u64,
+    /// Vbuckets' streams that began again after a rollback.
+    pub rollbacks: u64,
     pub used_bytes: u64,
     pub consumers: ConsumerStats,
 }
@@ -193,16 +195,21 @@ async fn serve(
 }
 
 fn seen(env: &Env, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> ServerUse {
-    let items = match spec.consumer {
+    let (items, rollbacks) = match spec.consumer {
         ConsumerKind::Fast => {
-            let counts = server.counts(BUCKET).unwrap_or_default();
-            counts.all().values().map(|count| count.items()).sum()
+            let counts = server.counts(BUCKET).unwrap_or_default().all();
+            let sum = |of: fn(&Count) -> u64| counts.values().map(of).sum();
+            (sum(Count::items), sum(|count| count.rollbacks))
         }
-        _ => bucket.seqnos(None).into_iter().map(|(_, seqno)| seqno).sum(),
+        _ => {
+            let seqnos = bucket.seqnos(None).into_iter();
+            (seqnos.map(|(_, seqno)| seqno).sum(), bucket.stats().rollbacks)
+        }
     };
     ServerUse {
         busy: busy(env),
         items,
+        rollbacks,
         used_bytes: bucket.used_bytes(),
         consumers: server.consumer_stats(BUCKET),
     }

@@ -10,7 +10,7 @@ use record::units::{parse_duration, parse_size};
 use crate::choices::unknown;
 
 /// Settings of plans with a bucket.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "dcp.path",
     "dcp.consumer",
     "dcp.consumer_threads",
@@ -18,6 +18,7 @@ const NAMES: [&str; 7] = [
     "dcp.item_expel",
     "dcp.destination_quota",
     "dcp.move_overhead",
+    "dcp.takeovers",
 ];
 const PATHS: [(&str, StreamPath); 3] = [
     ("rebalance", StreamPath::Rebalance),
@@ -57,6 +58,9 @@ pub struct StreamSettings {
     pub consumer_threads: u16,
     /// Time that the modelled manager needs for each move in addition to streaming.
     pub move_overhead: Duration,
+    /// So many vbuckets, those with the least numbers, become active at the destination of a rebalance, all others
+    /// replicas; none for all.
+    pub takeovers: Option<u16>,
     memory: Memory,
     item_expel: Option<bool>,
     destination_quota_bytes: Option<u64>,
@@ -77,6 +81,11 @@ fn threads(text: &str) -> Result<u16, String> {
     })
 }
 
+fn takeovers(text: &str) -> Result<u16, String> {
+    text.parse()
+        .map_err(|_| format!("dcp.takeovers cannot be \"{text}\"; give a number of vbuckets"))
+}
+
 impl StreamSettings {
     /// From settings by their names. The error is a sentence.
     pub fn of(settings: &BTreeMap<String, String>) -> Result<StreamSettings, String> {
@@ -85,6 +94,7 @@ impl StreamSettings {
             consumer: ConsumerKind::Mainstream,
             consumer_threads: 1,
             move_overhead: Duration::ZERO,
+            takeovers: None,
             memory: memory_of_2020,
             item_expel: None,
             destination_quota_bytes: None,
@@ -100,6 +110,7 @@ impl StreamSettings {
                     found.move_overhead =
                         parse_duration(text).map_err(|error| error.to_string())?;
                 }
+                "dcp.takeovers" => found.takeovers = Some(takeovers(text)?),
                 "dcp.destination_quota" => {
                     let bytes = parse_size(text).map_err(|error| error.to_string())?;
                     found.destination_quota_bytes = Some(bytes);
@@ -149,6 +160,9 @@ mod tests {
             let said = check_setting("dcp.consumer_threads", wrong).unwrap_err();
             assert!(said.contains("1 to 64"), "{said}");
         }
+        assert_eq!(text(&[("dcp.takeovers", "2")]).unwrap().takeovers, Some(2));
+        let said = check_setting("dcp.takeovers", "half").unwrap_err();
+        assert!(said.contains("a number of vbuckets"), "{said}");
         let said = check_setting("dcp.consumer", "slow").unwrap_err();
         assert!(said.contains("mainstream, batching, fast"), "{said}");
         let said = check_setting("dcp.pat", "rebalance").unwrap_err();

@@ -37,6 +37,12 @@ pub enum Quantity {
     Seconds,
     /// MB/s of each receiving node.
     NodeRate,
+    /// MB/s of documents, each counted once, however often it was streamed.
+    DocumentRate,
+    /// Streams that began again because their producer made them roll back.
+    Rollbacks,
+    /// GB of documents that were streamed, those that were streamed again too.
+    Streamed,
     /// A figure of a load, by its name.
     Load(&'static str),
     /// The share of the time for which the thread whose name ends so was busy, 0 to 1.

@@ -1,6 +1,6 @@
 //! What it concludes: the study of what a rebalance carries.
 
-use super::claim::{claim, figure, not_measured, one};
+use super::claim::{claim, figure, one};
 use super::conclusion::Bound::{About, AtMost, HalfTheEffect};
 use super::conclusion::Expected::{Fails, Holds, HoldsBut};
 use super::conclusion::{Conclusion, Document, Measure, Quantity};
@@ -18,6 +18,12 @@ const REBALANCE: &str = "rebalance, mainstream";
 const COPY: &str = "data-copy, mainstream";
 const REBALANCE_FAST: &str = "rebalance, fast (measuring device)";
 const COPY_FAST: &str = "data-copy, fast (measuring device)";
+
+const ROLLBACK: &str = "Two of four vbuckets become active on a second node where each has one replica. Their takeover is a second \
+     stream, and the fast consumer has kept no failover log to ask for it by. Which two rolled back is not published.";
+
+const PROXY: &str = "The 3 GB take 32 s here and took 38 s there. That the proxy takes 8.5 microseconds a packet was measured on another \
+     machine; 10.5 would give their time. It is not fitted to that.";
 
 /// The rate of one path of the rebalance over that of another.
 const fn carries_more(fast: &'static str, slow: &'static str) -> Measure {
@@ -67,7 +73,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         "... by less than two times",
         carries_more(REBALANCE_FAST, REBALANCE),
         AtMost(2.0),
-        Holds,
+        Fails(PROXY),
     ),
     claim(
         "comments",
@@ -83,7 +89,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         "The manager's proxy is the next bottleneck, at 80 MB/s",
         one(MOVES, REBALANCE_FAST, Quantity::NodeRate),
         About(80.0),
-        Holds,
+        Fails(PROXY),
     ),
     claim(
         "comments",
@@ -101,9 +107,32 @@ const CONCLUSIONS: &[Conclusion] = &[
             "The fast consumer costs less here than theirs and carries all that the producer sends.",
         ),
     ),
-    not_measured(
+    claim(
         "update of 2020-09-03",
-        "Without persistence 2 of 4 vbuckets roll back, and 3 GB are streamed in place of 2",
-        "The fast consumer here answers persistence requests and does not lose what it counted.",
+        "Without persistence 2 of 4 vbuckets roll back",
+        one(MOVES, REBALANCE_FAST, Quantity::Rollbacks),
+        About(2.0),
+        HoldsBut(ROLLBACK),
+    ),
+    claim(
+        "update of 2020-09-03",
+        "... which pushes the data streamed to 3 GB",
+        one(MOVES, REBALANCE_FAST, Quantity::Streamed),
+        About(3.0),
+        Holds,
+    ),
+    claim(
+        "update of 2020-09-03",
+        "... in place of 2 GB with the mainstream consumer",
+        one(MOVES, REBALANCE, Quantity::Streamed),
+        About(2.0),
+        Holds,
+    ),
+    claim(
+        "update of 2020-09-03",
+        "... so that by its documents it had seemed to carry 55 MB/s",
+        one(MOVES, REBALANCE_FAST, Quantity::DocumentRate),
+        About(55.0),
+        Fails(PROXY),
     ),
 ];

@@ -43,6 +43,9 @@ struct Streamed {
     threads: Vec<ThreadUse>,
     /// From the beginning until all was on disk, where it is kept.
     persisted_s: Option<f64>,
+    /// Bytes of documents that came, those that came again after a rollback too.
+    bytes: u64,
+    rollbacks: u64,
     seen: Seen,
 }
 
@@ -179,6 +182,14 @@ impl<'a> Bench<'a> {
             ThreadUse { name, busy_s: after.saturating_sub(before).as_secs_f64() }
         };
         let threads = self.busy().await?.into_iter().zip(before).map(spent).collect();
+        let (items, rollbacks) = match self.destinations.is_none() {
+            true => (self.bucket.items, 0),
+            false => {
+                let all = self.destinations.seen().await?;
+                (all.items, all.rollbacks)
+            }
+        };
+        let bytes = items * self.bucket.item_bytes;
         let persisted_s = match self.keeps_nothing() {
             true => None,
             false => {
@@ -188,7 +199,7 @@ impl<'a> Bench<'a> {
         };
         journal.phase("move", false, Some(&variant.name), *lap)?;
         watch.end();
-        Ok(Streamed { seconds, threads, persisted_s, seen })
+        Ok(Streamed { seconds, threads, persisted_s, bytes, rollbacks, seen })
     }
 
     /// Reads every document at the destination, unless that keeps nothing; the row with what was found.
@@ -202,12 +213,14 @@ impl<'a> Bench<'a> {
         Ok(Row {
             verified: !device && documents == items,
             documents,
-            node_bytes_per_s: Some(row.bytes_per_s),
+            node_bytes_per_s: Some(streamed.bytes as f64 / streamed.seconds),
             stream: Some(StreamFigures {
                 threads: streamed.threads,
                 measuring_device: device,
                 memory: self.memory(&streamed.seen).filter(|_| !device),
                 persisted_s: streamed.persisted_s,
+                rollbacks: streamed.rollbacks,
+                again_bytes: streamed.bytes.saturating_sub(bytes),
             }),
             ..row
         })
@@ -262,13 +275,18 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Moves every vbucket, one at a time to each thread.
+    /// Moves every vbucket, or builds a replica of it, one at a time to each thread.
     async fn rebalance(&self) -> Result<(), Error> {
         let moving = self.rebalances(Path::Decoding).map(async |(rebalance, vbuckets)| {
+            let mut replicas = Vec::new();
             for vb in vbuckets {
-                rebalance.move_vbucket(&self.env, vb).await?;
+                if self.settings.takeovers.is_none_or(|takeovers| vb < takeovers) {
+                    rebalance.move_vbucket(&self.env, vb).await?;
+                } else {
+                    replicas.push(rebalance.build_replica(&self.env, vb).await?.1);
+                }
             }
-            Ok::<(), Error>(())
+            Ok::<_, Error>(replicas)
         });
         try_join_all(moving).await.map(drop)
     }
@@ -328,8 +346,9 @@ impl<'a> Bench<'a> {
             if sampler.is_due() {
                 let (moved, total) = (now.items, self.bucket.items);
                 let bytes = |items: u64| items * self.bucket.item_bytes;
-                stage.watch.progress(bytes(moved), None);
-                sampler.progress(stage.journal, bytes(moved), bytes(total))?;
+                // After a rollback more comes than there is.
+                stage.watch.progress(bytes(moved.min(total)), None);
+                sampler.progress(stage.journal, bytes(moved), bytes(total.max(moved)))?;
                 for (name, busy) in self.busy().await? {
                     sampler.sample(stage.journal, &name, busy)?;
                 }

@@ -301,10 +301,15 @@ fn unit(measure: &Measure) -> Unit {
     match measure {
         Measure::One(figure) | Measure::Difference(figure, _) => match figure.of {
             Quantity::Seconds | Quantity::Load(_) => Unit::Seconds,
-            Quantity::NodeRate | Quantity::Sent(..) | Quantity::Received(..) => Unit::Rate,
+            Quantity::NodeRate
+            | Quantity::DocumentRate
+            | Quantity::Sent(..)
+            | Quantity::Received(..) => Unit::Rate,
             Quantity::Busy(_) | Quantity::HeldBy(_) => Unit::Share,
             Quantity::PeakCores(_) | Quantity::LastShardCores(_) => Unit::Cores,
             Quantity::DoneAfter(_) => Unit::Shards,
+            Quantity::Rollbacks => Unit::Vbuckets,
+            Quantity::Streamed => Unit::Gigabytes,
             Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },
         _ => Unit::Times,

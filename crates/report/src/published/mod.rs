@@ -42,6 +42,10 @@ pub enum Unit {
     Cores,
     /// A count of shards.
     Shards,
+    /// A count of vbuckets.
+    Vbuckets,
+    /// GB.
+    Gigabytes,
 }
 
 impl Unit {
@@ -54,6 +58,8 @@ impl Unit {
             Unit::Rate => format!("{} MB/s", words::three_digits(value)),
             Unit::Cores => format!("{} cores", words::cores(value)),
             Unit::Shards => format!("{value:.0} shards"),
+            Unit::Vbuckets => format!("{value:.0} vbuckets"),
+            Unit::Gigabytes => format!("{} GB", words::three_digits(value)),
         }
     }
 }

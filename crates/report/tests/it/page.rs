@@ -327,6 +327,8 @@ fn threads_of_a_stream_have_a_bar_each() {
         measuring_device: false,
         memory: None,
         persisted_s: None,
+        rollbacks: 0,
+        again_bytes: 0,
     });
     let page = report::html(&run);
     check(&page);
