@@ -1,9 +1,9 @@
 //! The embedded engine and OpenSearch, asked the same: the bodies of `search_answers/requests.txt`, each sent to both,
 //! which have the same documents in one shard.
 //!
-//! Hits with their scores, order and values, counts, and aggregations are to be equal; scores and other numbers that are
-//! computed to seven digits. Where hits score the same, they may come in any order. A request that both refuse is equal;
-//! one that the embedded engine alone refuses, by name, is counted apart. It fails where an answer is another one.
+//! Hits with their scores, order and values, counts, and aggregations are to be equal. Where hits score the same, they
+//! may come in any order. A request that both refuse is equal; those that one of them refuses are counted apart. It
+//! fails where an answer is another one.
 //! Needs Java and mvn, or `NARROWS_OPENSEARCH_HOME`. `NARROWS_BENCH_ONLY` is a part of the names of groups to ask.
 
 mod common;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, Error, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::Env;
@@ -25,7 +25,14 @@ const DOCUMENTS: usize = 120;
 const TABLE: Table = Table {
     page: "search_answers",
     name: "measured",
-    columns: &["asked for", "asked", "equal", "refused here alone", "another answer"],
+    columns: &[
+        "asked for",
+        "asked",
+        "equal",
+        "refused here",
+        "refused or wrong there",
+        "another answer",
+    ],
 };
 
 const TITLES: [&str; 15] = [
@@ -88,11 +95,15 @@ fn document(i: usize) -> Value {
     document
 }
 
+/// The status of an answer, and what it says; of a refusal, the reason.
 async fn ask(target: &impl Clusters, method: &str, path: &str, body: String) -> (u16, Value) {
-    let answer = target.request(CLUSTER, method, path, Bytes::from(body)).await;
-    let answer = answer.unwrap_or_else(|error| panic!("{}: {path}: {error}", target.name()));
-    let status = answer.status;
-    (status, answer.json().unwrap_or(Value::Null))
+    match target.request(CLUSTER, method, path, Bytes::from(body)).await {
+        Ok(answer) => (answer.status, answer.json().expect("it is JSON")),
+        Err(Error::Refused { status, kind, reason, .. }) => {
+            (status, json!({ "error": format!("{kind}: {reason}") }))
+        }
+        Err(error) => panic!("{}: {method} {path}: {error}", target.name()),
+    }
 }
 
 async fn fill(target: &impl Clusters) {
@@ -115,91 +126,93 @@ async fn fill(target: &impl Clusters) {
     }
 }
 
-/// Numbers to seven digits.
-fn rounded(value: &Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            json!(format!("{:.6e}", number.as_f64().unwrap_or(f64::NAN)))
+/// Whether two answers say the same; numbers with a fraction to four digits, as both compute scores with 24 bits.
+fn alike(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
+            let (a, b) = (a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN));
+            (a - b).abs() <= 1e-4 * a.abs().max(b.abs())
         }
-        Value::Array(items) => items.iter().map(rounded).collect(),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, of)| (name.clone(), rounded(of))).collect())
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
         }
-        other => other.clone(),
+        (Value::Object(a), Value::Object(b)) => {
+            let same = |(name, a): (&String, &Value)| b.get(name).is_some_and(|b| alike(a, b));
+            a.len() == b.len() && a.iter().all(same)
+        }
+        _ => a == b,
     }
 }
 
-/// What two answers have in common when they are the same.
+/// What of an answer is compared: all but times, and the order of hits that score the same.
 fn essence((status, answer): &(u16, Value), sorts: bool) -> Value {
     if *status != 200 {
         return json!({ "status": status });
     }
-    let mut hits: Vec<Value> = answer["hits"]["hits"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|hit| rounded(&json!([hit["_score"], hit["_id"], hit["sort"], hit["fields"]])))
-        .collect();
+    let hits = answer["hits"]["hits"].as_array().into_iter().flatten();
+    let mut hits: Vec<Value> =
+        hits.map(|hit| json!([hit["_score"], hit["_id"], hit["sort"], hit["fields"]])).collect();
     if !sorts {
-        let same_score = |a: &Value, b: &Value| a[0] == b[0];
-        for tied in hits.chunk_by_mut(same_score) {
-            tied.sort_by_key(Value::to_string);
+        for tied in hits.chunk_by_mut(|a, b| alike(&a[0], &b[0])) {
+            tied.sort_by_key(|hit| hit[1].to_string());
         }
     }
     let found = &answer["hits"];
-    let all = rounded(&json!([found["total"], found["max_score"], answer["aggregations"]]));
-    json!({ "total": all[0], "max_score": all[1], "hits": hits, "aggregations": all[2] })
+    let (total, best) = (&found["total"], &found["max_score"]);
+    json!({ "total": total, "max_score": best, "hits": hits, "aggregations": answer["aggregations"] })
 }
 
-fn asked() -> Vec<(&'static str, Vec<Value>)> {
-    let mut groups: Vec<(&str, Vec<Value>)> = Vec::new();
+/// Bodies by what they ask for, each with whether OpenSearch answers it wrongly.
+fn asked() -> Vec<(&'static str, Vec<(Value, bool)>)> {
+    let mut groups: Vec<(&str, Vec<(Value, bool)>)> = Vec::new();
     for line in REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(name) = line.strip_prefix('[') {
             groups.push((name.trim_end_matches(']'), Vec::new()));
             continue;
         }
+        let (line, is_wrong) = line.strip_prefix('!').map_or((line, false), |line| (line, true));
         let mut body: Value = serde_json::from_str(line).expect(line);
         if body.get("size").is_none() {
             body["size"] = json!(200);
         }
-        groups.last_mut().expect("a group comes first").1.push(body);
+        groups.last_mut().expect("a group comes first").1.push((body, is_wrong));
     }
     groups
 }
 
 async fn compare(embedded: &impl Clusters, opensearch: &impl Clusters) -> usize {
     let only = std::env::var("NARROWS_BENCH_ONLY").unwrap_or_default();
-    let (mut all, mut others) = ([0; 4], 0);
+    let mut all = [0; 5];
     for (name, bodies) in asked().into_iter().filter(|(name, _)| name.contains(&only)) {
-        let mut counts = [bodies.len(), 0, 0, 0];
-        for body in bodies {
+        let mut counts = [bodies.len(), 0, 0, 0, 0];
+        for (body, is_wrong) in bodies {
             let sorts = body.get("sort").is_some();
             let ours = ask(embedded, "POST", "/answers/_search", body.to_string()).await;
             let theirs = ask(opensearch, "POST", "/answers/_search", body.to_string()).await;
             let (here, there) = (essence(&ours, sorts), essence(&theirs, sorts));
-            let reason = || ours.1["error"]["root_cause"][0]["reason"].clone();
-            if here == there {
-                counts[1] += 1;
-            } else if ours.0 == 400 {
-                counts[2] += 1;
-                eprintln!("[{name}] refused here alone: {body}\n  {}", reason());
-            } else {
-                counts[3] += 1;
+            let outcome = match (ours.0, theirs.0) {
+                _ if alike(&here, &there) => 1,
+                (400, 200) => 2,
+                (200, 400..) => 3,
+                (200, 200) if is_wrong => 3,
+                _ => 4,
+            };
+            counts[outcome] += 1;
+            if outcome > 1 {
+                let (why, its_why) = (&ours.1["error"], &theirs.1["error"]);
                 eprintln!(
-                    "[{name}] {body}\n  embedded   {here}\n  OpenSearch {there} {}",
-                    theirs.1["error"]
+                    "[{name}] {body}\n  embedded   {here} {why}\n  OpenSearch {there} {its_why}"
                 );
             }
         }
-        others += counts[3];
-        (0..4).for_each(|i| all[i] += counts[i]);
+        (0..5).for_each(|i| all[i] += counts[i]);
         add_row(name, counts);
     }
     add_row("all", all);
-    others
+    all[4]
 }
 
-fn add_row(name: &str, counts: [usize; 4]) {
+fn add_row(name: &str, counts: [usize; 5]) {
     let mut cells = vec![name.to_owned()];
     cells.extend(counts.map(|count| count.to_string()));
     TABLE.row(&cells);

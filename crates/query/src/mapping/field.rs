@@ -352,7 +352,13 @@ impl Field {
 
     /// What it makes of a number: of `scaled_float` the nearest step.
     pub fn stepped(&self, number: f64) -> f64 {
-        self.scaling_factor.map_or(number, |factor| (number * factor).round() / factor)
+        self.by_steps(number, |steps| (steps + 0.5).floor())
+    }
+
+    /// A number after `whole` has made a whole number of its steps. As the field computes it: in steps of 1/100, 3.26
+    /// becomes 3.2600000000000002.
+    pub fn by_steps(&self, number: f64, whole: impl FnOnce(f64) -> f64) -> f64 {
+        self.scaling_factor.map_or(number, |factor| whole(number * factor) * (1.0 / factor))
     }
 
     /// Whether its values are kept beside `_source`.

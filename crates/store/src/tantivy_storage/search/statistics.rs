@@ -4,8 +4,8 @@
 //! document has the scores would differ, so that we count as Lucene does.
 
 use tantivy::query::{Bm25StatisticsProvider, EnableScoring, Query, Weight};
-use tantivy::schema::Field;
-use tantivy::{Searcher, SegmentReader, Term};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::by_segment::BySegment;
 use super::column::Column;
@@ -86,12 +86,27 @@ fn count(
         return Ok(FieldCounts { documents: documents.into(), words: words.into() });
     }
     let words = segment.inverted_index(field)?.total_num_tokens();
-    // A field that was mapped later keeps no lengths; then nobody can say which documents have it.
     let documents = match segment.fieldnorms_readers().get_field(field)? {
         Some(norms) => (0..segment.max_doc()).filter(|doc| norms.fieldnorm_id(*doc) > 0).count(),
-        None => segment.max_doc() as usize,
+        None => with_words(segment, field)?,
     };
     Ok(FieldCounts { documents: documents as u64, words })
+}
+
+/// Documents that have a word in a field that keeps no lengths: all of its words say so together.
+fn with_words(segment: &SegmentReader, field: Field) -> tantivy::Result<usize> {
+    let index = segment.inverted_index(field)?;
+    let mut has_words = vec![false; segment.max_doc() as usize];
+    let mut words = index.terms().stream()?;
+    while words.advance() {
+        let option = IndexRecordOption::Basic;
+        let mut found = index.read_postings_from_terminfo(words.value(), option)?;
+        while found.doc() != TERMINATED {
+            has_words[found.doc() as usize] = true;
+            found.advance();
+        }
+    }
+    Ok(has_words.into_iter().filter(|has| *has).count())
 }
 
 /// A query on one field, scored with that field's counts.
