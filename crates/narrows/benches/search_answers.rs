@@ -56,12 +56,13 @@ const TITLES: [&str; 15] = [
 /// A document of its number alone. Some lack a field, and some have several values, or null.
 fn document(i: usize) -> Value {
     let pick = |of: usize, salt: usize| (i * 7919 + salt * 104_729 + i * i * 31) % of;
+    let one = |of: &[&'static str], salt: usize| of[pick(of.len(), salt)];
     let mut document = json!({
         "title": TITLES[pick(TITLES.len(), 1)],
         "body": format!("{} {}", TITLES[pick(TITLES.len(), 2)], TITLES[pick(TITLES.len(), 3)]),
         "mixed": TITLES[pick(TITLES.len(), 4)],
-        "tag": ["red", "blue", "green", "beige", "Red"][pick(5, 5)],
-        "code": ["abc", "x", "abcd", "yy"][pick(4, 6)],
+        "tag": one(&["red", "blue", "green", "beige", "Red"], 5),
+        "code": one(&["abc", "x", "abcd", "yy"], 6),
         "flag": pick(3, 7) == 0,
         "count": pick(9, 8),
         "small": pick(200, 9) as i64 - 100,
@@ -74,12 +75,12 @@ fn document(i: usize) -> Value {
         "address": format!("10.0.0.{}", pick(6, 14)),
         "place": { "lat": pick(40, 15) as f64 - 5.0, "lon": pick(50, 16) as f64 },
         "span": { "gte": pick(8, 17) as f64 / 2.0, "lt": 4.0 + pick(6, 18) as f64 / 2.0 },
-        "k_kind": format!("Kind {}", ["One", "Two", "Three"][pick(3, 19)]),
+        "k_kind": format!("Kind {}", one(&["One", "Two", "Three"], 19)),
         "n_size": pick(8, 20),
         "n_size_raw": pick(5, 21),
         "a_note": format!("note {}", pick(4, 22)),
         "a_number": pick(6, 23),
-        "deep": { "one": { "name": ["inner", "outer"][pick(2, 24)] } },
+        "deep": { "one": { "name": one(&["inner", "outer"], 24) } },
     });
     let names = ["tag", "count", "flag", "price", "day", "code", "body", "place", "span", "title"];
     let name = names[i % names.len()];
@@ -89,7 +90,7 @@ fn document(i: usize) -> Value {
         _ => {}
     }
     if i % 11 == 0 {
-        document["tag"] = json!(["red", "violet"]);
+        document["tag"] = json!(["red", "violet", "red"]);
         document["big"] = json!([i as i64 * 10 - 300, 40]);
     }
     document

@@ -163,6 +163,11 @@ impl FieldType {
         matches!(self, FieldType::Text | FieldType::MatchOnlyText)
     }
 
+    /// Whether a document has a value of it once, however often it stands there: Lucene's sorted sets.
+    pub fn is_set(self) -> bool {
+        matches!(self, FieldType::Keyword | FieldType::Text | FieldType::Ip)
+    }
+
     /// Whether its columns keep numbers with fractions.
     pub fn is_float(self) -> bool {
         matches!(self, FieldType::Double | FieldType::Float | FieldType::ScaledFloat)

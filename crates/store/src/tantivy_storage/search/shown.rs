@@ -96,5 +96,8 @@ fn values(
         });
     });
     values.sort_by(Literal::order);
+    if field.kind.is_set() {
+        values.dedup();
+    }
     Ok(values)
 }

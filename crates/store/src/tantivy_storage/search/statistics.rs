@@ -82,7 +82,11 @@ fn count(
 ) -> tantivy::Result<FieldCounts> {
     if !kind.has_words() {
         let column = Column::open(segment, path, kind)?;
-        let (documents, words) = (column.documents(segment.max_doc()), column.values());
+        let documents = column.documents(segment.max_doc());
+        let words = match column.values() {
+            values if kind.is_set() && values > documents => once(&column, segment.max_doc()),
+            values => values,
+        };
         return Ok(FieldCounts { documents: documents.into(), words: words.into() });
     }
     let words = segment.inverted_index(field)?.total_num_tokens();
@@ -91,6 +95,19 @@ fn count(
         None => with_words(segment, field)?,
     };
     Ok(FieldCounts { documents: documents as u64, words })
+}
+
+/// Values of a column, those once that a document has several times.
+fn once(column: &Column, max_doc: u32) -> u32 {
+    let (mut found, mut values) = (Vec::new(), 0);
+    for doc in 0..max_doc {
+        found.clear();
+        column.each_bits(doc, |bits| found.push(bits));
+        found.sort_unstable();
+        found.dedup();
+        values += found.len() as u32;
+    }
+    values
 }
 
 /// Documents that have a word in a field that keeps no lengths: all of its words say so together.
