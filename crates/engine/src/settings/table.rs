@@ -453,9 +453,9 @@ pub static TABLE: &[Setting] = &[
     )),
     fixed(index(
         "index.store.type",
-        Kind::Word(&["fs"]),
+        Kind::Word(&["fs", "hybridfs", "mmapfs", "niofs"]),
         "fs",
-        "How files are read; fs is what the system reads best.",
+        "How files are read in the field; here always mapped into memory. It changes speed alone.",
     )),
     fixed(index(
         "index.codec",

@@ -120,8 +120,12 @@ impl Template {
 
 /// With the name and the kind where the template leaves room for them.
 fn filled(json: &Json, name: &str, kind: &str) -> Json {
+    // What is a string by its value is a text by its type.
+    let kind_of_type = if kind == "string" { "text" } else { kind };
     match json {
-        Json::String(text) => text.replace("{name}", name).replace("{dynamic_type}", kind).into(),
+        Json::String(text) => {
+            text.replace("{name}", name).replace("{dynamic_type}", kind_of_type).into()
+        }
         Json::Array(items) => items.iter().map(|item| filled(item, name, kind)).collect(),
         Json::Object(object) => {
             object.iter().map(|(key, value)| (key.clone(), filled(value, name, kind))).collect()

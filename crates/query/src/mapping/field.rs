@@ -163,6 +163,11 @@ impl FieldType {
         matches!(self, FieldType::Text | FieldType::MatchOnlyText)
     }
 
+    /// Whether a document has a value of it once, however often it stands there: Lucene's sorted sets.
+    pub fn is_set(self) -> bool {
+        matches!(self, FieldType::Keyword | FieldType::Text | FieldType::Ip)
+    }
+
     /// Whether its columns keep numbers with fractions.
     pub fn is_float(self) -> bool {
         matches!(self, FieldType::Double | FieldType::Float | FieldType::ScaledFloat)
@@ -352,7 +357,13 @@ impl Field {
 
     /// What it makes of a number: of `scaled_float` the nearest step.
     pub fn stepped(&self, number: f64) -> f64 {
-        self.scaling_factor.map_or(number, |factor| (number * factor).round() / factor)
+        self.by_steps(number, |steps| (steps + 0.5).floor())
+    }
+
+    /// A number after `whole` has made a whole number of its steps. As the field computes it: in steps of 1/100, 3.26
+    /// becomes 3.2600000000000002.
+    pub fn by_steps(&self, number: f64, whole: impl FnOnce(f64) -> f64) -> f64 {
+        self.scaling_factor.map_or(number, |factor| whole(number * factor) * (1.0 / factor))
     }
 
     /// Whether its values are kept beside `_source`.

@@ -297,14 +297,18 @@ mod tests {
             {"named": {"path_match": "tags.*", "unmatch": "x*", "mapping": {"type": "{dynamic_type}", "copy_to": "all"}}},
             {"strings": {"match_mapping_type": "string", "mapping": {"type": "keyword", "ignore_above": 9}}},
         ], "properties": {"all": {"type": "keyword"}, "tags": {"properties": {}}}});
-        let source = r#"{"a":"x","ip":"10.0.0.1","o":{"ip":"::1"},"tags":{"n":5,"x1":5},"f":1.5}"#;
+        let source =
+            r#"{"a":"x","ip":"10.0.0.1","o":{"ip":"::1"},"tags":{"n":5,"t":"a","x1":5},"f":1.5}"#;
         let keyword = json!({"type": "keyword", "ignore_above": 9});
         assert_eq!(
             brings(mapping.clone(), source),
             json!({"properties": {
                 "a": keyword, "f": {"type": "float"}, "ip": {"type": "ip"},
                 "o": {"properties": {"ip": {"type": "ip"}}},
-                "tags": {"properties": {"n": {"type": "long", "copy_to": "all"}, "x1": {"type": "long"}}},
+                "tags": {"properties": {
+                    "n": {"type": "long", "copy_to": "all"}, "t": {"type": "text", "copy_to": "all"},
+                    "x1": {"type": "long"},
+                }},
             }})
         );
         let refused = |template: Json| {

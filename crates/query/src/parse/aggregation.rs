@@ -49,7 +49,7 @@ const KINDS: [(&str, &str, Read); 19] = [
     }),
     // What stands under it is a query.
     ("filter", "", |options| Ok(one_filter(query(options.node)?))),
-    ("filters", "filters other_bucket other_bucket_key keyed", filters),
+    ("filters", "filters other_bucket other_bucket_key", filters),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
     ("max", "field missing", |_| statistic(Statistic::Max)),
     ("min", "field missing", |_| statistic(Statistic::Min)),
@@ -251,8 +251,7 @@ fn filters(options: &Options<'_>) -> Result<AggregationKind> {
     let key = options.read("other_bucket_key", Node::text)?;
     let has_other = options.read("other_bucket", Node::bool)?.unwrap_or(key.is_some());
     let other = has_other.then(|| key.unwrap_or_else(|| "_other_".to_owned()));
-    let keyed = options.read("keyed", Node::bool)?.unwrap_or(true);
-    let shape = if named && keyed { FiltersShape::ByName } else { FiltersShape::List };
+    let shape = if named { FiltersShape::ByName } else { FiltersShape::List };
     Ok(AggregationKind::Filters(Filters { filters, other, shape }))
 }
 

@@ -23,13 +23,15 @@ const WINDOW_BYTES: usize = 2048;
 /// What follows a word decides whether it goes on: so much of it is seen then.
 const AHEAD_BYTES: usize = 64;
 
-/// Makes the analyzers known to an index, by the names that schemas know them by.
+/// Makes the analyzers known to an index, by the names that schemas know them by: for words that are searched, and for
+/// those of columns (`fielddata`).
 pub(crate) fn register(index: &Index) {
-    let known = index.tokenizers();
-    known.register(Analyzer::Standard.name(), StandardAnalyzer::default());
-    known.register(MARKED, StandardAnalyzer::marked());
-    known.register(Analyzer::Whitespace.name(), WhitespaceTokenizer::default());
-    known.register(Analyzer::Simple.name(), Letters::default());
+    for known in [index.tokenizers(), index.fast_field_tokenizer()] {
+        known.register(Analyzer::Standard.name(), StandardAnalyzer::default());
+        known.register(MARKED, StandardAnalyzer::marked());
+        known.register(Analyzer::Whitespace.name(), WhitespaceTokenizer::default());
+        known.register(Analyzer::Simple.name(), Letters::default());
+    }
 }
 
 /// Calls with each word of a text, and its position.

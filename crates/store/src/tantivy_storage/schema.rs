@@ -263,13 +263,14 @@ mod tests {
             "i": {"type": "ip"}, "k": {"type": "keyword"}, "l": {"type": "long"},
             "o": {"properties": {"p": {"type": "geo_point"}}}, "t": {"type": "text"},
             "hidden": {"type": "long", "index": false, "doc_values": false},
-            "seen": {"type": "long", "index": false}
+            "seen": {"type": "long", "index": false},
+            "w": {"type": "text", "fielddata": true}
         }});
         let mapping = Mapping::parse(&json).unwrap();
         let schema = schema(&mapping);
         let fields = Fields::of(&schema, &mapping).unwrap();
         let source = br#"{"b":true,"d":"2000-03-01","f":1.5,"i":"10.0.0.1","k":"a b","l":-7,
-            "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4}"#;
+            "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4,"w":"Two words"}"#;
         let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
         mapping.read(source, true, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
@@ -287,6 +288,7 @@ mod tests {
         let address = columns.ip_addr("i").unwrap().first(0).unwrap();
         assert_eq!(address.to_ipv4_mapped().unwrap().to_string(), "10.0.0.1");
         assert_eq!(columns.i64("l").unwrap().first(0), Some(-7));
+        assert_eq!(columns.str("w").unwrap().unwrap().term_ords(0).count(), 2);
         let values = |name: &str| columns.f64(name).unwrap().values_for_doc(0).collect::<Vec<_>>();
         assert_eq!((values("o.p.lat"), values("o.p.lon")), (vec![51.52, 1.0], vec![-0.14, 2.0]));
         let words = |name: &str| {

@@ -16,7 +16,7 @@ pub struct Release {
     pub(super) artifact: [&'static str; 3],
     pub(super) dialect: Dialect,
     /// Plugins on the class path that a node needs: transport and HTTP, analysis, and restoring over HTTP.
-    pub(super) plugins: [&'static str; 3],
+    pub(super) plugins: [&'static str; 4],
     /// The oldest Java that runs it.
     pub(super) java_oldest: u32,
     /// Such a Java.
@@ -60,9 +60,10 @@ impl Dialect {
     }
 }
 
-const OPENSEARCH_PLUGINS: [&str; 3] = [
+const OPENSEARCH_PLUGINS: [&str; 4] = [
     "org.opensearch.transport.Netty4Plugin",
     "org.opensearch.analysis.common.CommonAnalysisPlugin",
+    "org.opensearch.index.mapper.MapperExtrasPlugin",
     "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
 ];
 
@@ -91,6 +92,7 @@ static RELEASES: [Release; 4] = [
         plugins: [
             "org.opensearch.transport.Netty4ModulePlugin",
             "org.opensearch.analysis.common.CommonAnalysisModulePlugin",
+            "org.opensearch.index.mapper.MapperExtrasModulePlugin",
             "org.opensearch.plugin.repository.url.URLRepositoryModulePlugin",
         ],
         java_oldest: 21,
@@ -103,6 +105,7 @@ static RELEASES: [Release; 4] = [
         plugins: [
             "org.elasticsearch.transport.Netty4Plugin",
             "org.elasticsearch.analysis.common.CommonAnalysisPlugin",
+            "org.elasticsearch.index.mapper.MapperExtrasPlugin",
             "org.elasticsearch.plugin.repository.url.URLRepositoryPlugin",
         ],
         java_oldest: 11,

@@ -158,6 +158,7 @@ async fn bodies_ask_several_fields(env: Env) {
         let expected = a.max(b) + share * a.min(b);
         assert!((score(both).await - expected).abs() < 1e-4, "{share}");
     }
+    assert_eq!(score(json!({"match_all": {}})).await, 1.0, "beside a filter");
     let boosted = json!({"multi_match": {"query": "quick", "fields": ["t^3"]}});
     assert!((score(boosted).await - 3.0 * a).abs() < 1e-4);
     c.stop().await;

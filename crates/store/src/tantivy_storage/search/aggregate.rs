@@ -237,7 +237,7 @@ impl Translator<'_> {
         if let AggregationKind::Tuples(tuples) = &of.kind {
             return self.tuples(of, tuples);
         }
-        let is_text = matches!(kind, Some(FieldType::Keyword | FieldType::Text | FieldType::Ip));
+        let is_text = kind.is_some_and(FieldType::is_set);
         let has_numbers = of.missing.is_none()
             && !matches!(kind, None | Some(FieldType::Date | FieldType::Boolean));
         let mut terms = TermsAggregation {
@@ -377,7 +377,7 @@ impl Translator<'_> {
 fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
     check_sortable(&of.field, mapped)?;
     let kind = mapped.kind;
-    let is_number = !matches!(kind, FieldType::Keyword | FieldType::Text | FieldType::Ip);
+    let is_number = !kind.is_set();
     let fits = match &of.kind {
         AggregationKind::Terms { .. }
         | AggregationKind::Cardinality { .. }

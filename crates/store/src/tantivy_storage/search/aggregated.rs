@@ -20,6 +20,7 @@ use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone};
 use serde_json::Value;
 
 use super::text::Text;
+use super::value::show_double;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -453,7 +454,11 @@ impl Writer<'_> {
         self.to.member("sum_other_doc_count", &other);
         let keys = values.iter().map(|of| {
             let pairs = sources.iter().zip(of);
-            pairs.map(|(source, value)| self.shown_value(source, value)).collect::<Vec<Value>>()
+            let shown = |(source, value): (&Aggregation, &Literal)| match self.format(source) {
+                Some(format) => format.show(value.number() as i64).into(),
+                None => self.shown_value(source, value),
+            };
+            pairs.map(shown).collect::<Vec<Value>>()
         });
         let keys: Vec<Vec<Value>> = keys.collect();
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -516,12 +521,16 @@ impl Writer<'_> {
 
     fn statistics(&mut self, of: &Aggregation, statistic: Statistic, found: Option<&One>) {
         let (stats, extended) = stats(found);
-        let format = self.format(of);
+        let text = |value: f64| match self.found.shown.get(&of.field)? {
+            Shown::Date(format) => Some(format.show(value as i64)),
+            Shown::Boolean => Some((value != 0.0).to_string()),
+            Shown::Double => None,
+        };
         let to = &mut self.to;
         let mut number = |name: &str, value: Option<f64>| {
             to.member(name, &value);
-            if let Some((format, ms)) = format.as_ref().zip(value) {
-                to.member(&format!("{name}_as_string"), &format.show(ms as i64));
+            if let Some(text) = value.and_then(text) {
+                to.member(&format!("{name}_as_string"), &text);
             }
         };
         match statistic {
@@ -675,14 +684,5 @@ fn metric(row: &Row<'_>, subs: &[Aggregation], name: &str, part: Option<&str>) -
             quantile(&numbered(found), part?.parse::<f64>().ok()? / 100.0)
         }
         _ => None,
-    }
-}
-
-/// `12.0` for 12, as Java writes a double.
-fn show_double(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e7 {
-        format!("{value:.1}")
-    } else {
-        value.to_string()
     }
 }

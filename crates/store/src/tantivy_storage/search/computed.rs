@@ -246,6 +246,10 @@ impl ValueSource for Source {
             let from = values.len();
             found.clear();
             self.column.each_bits(*doc, |bits| found.push(bits));
+            if self.column.kind().is_set() {
+                found.sort_unstable();
+                found.dedup();
+            }
             found.iter().for_each(|bits| self.put(*bits, values));
             if found.is_empty() {
                 self.put_missing(values);

@@ -59,6 +59,7 @@ use self::failed::Result;
 use self::resolve::Resolver;
 use self::shown::show_columns;
 use self::top::{Top, shows_scores};
+use self::value::check_collapsible;
 use crate::tantivy_storage::schema::{ID, SEQ_NO, SOURCE, VERSION};
 use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored};
 
@@ -177,6 +178,11 @@ impl Execution<'_> {
         // The hits are counted apart then, so that those that cannot be among the best need not be looked at.
         let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
         let counted = if sorts_only { Some(self.count(search)?) } else { None };
+        if let Some(path) = &request.collapse
+            && let Some(field) = self.mapping.field(path)
+        {
+            check_collapsible(path, field.kind)?;
+        }
         let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
         let mut collectors =
             Collectors::new(&request.aggregations, resolver, self.limits.max_buckets)?;

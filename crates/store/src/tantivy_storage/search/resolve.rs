@@ -136,6 +136,8 @@ impl Resolver<'_> {
     /// A clause of others; none where it is to be left out.
     fn clause(&self, query: &Query) -> Result<Option<Resolved>> {
         match &query.kind {
+            // Among others the library leaves out what matches all, and its score with it.
+            QueryKind::MatchAll => Ok(Some(constant(Box::new(AllQuery), query.boost))),
             QueryKind::Fields(asked) => {
                 Ok(self.fields(asked)?.map(|found| boosted(found, query.boost)))
             }
@@ -299,6 +301,9 @@ impl Resolver<'_> {
         (all, minimum, fuzziness): (bool, Option<&MinimumShouldMatch>, Option<&Fuzziness>),
     ) -> Result<Resolved> {
         if !indexed.is_text() {
+            if fuzziness.is_some() {
+                self.only_texts(indexed, "fuzzy")?;
+            }
             return self.term(indexed, value);
         }
         let words = self.words(indexed, &value.text())?;

@@ -5,11 +5,13 @@ use std::net::Ipv6Addr;
 use record::names::matches;
 use tantivy::{DocId, Searcher, SegmentReader};
 
-use query::{ColumnField, DateFormat, Field, FieldType, Literal, Mapping, SearchRequest, ShardHit};
+use query::{
+    ColumnField, DateFormat, Field, FieldType, Literal, Mapping, SearchRequest, ShardHit, illegal,
+};
 
 use super::column::{Column, double_of, long_of, text_of};
 use super::failed::Result;
-use super::value::{check_sortable, format_of};
+use super::value::{check_sortable, format_of, show_double};
 
 /// Puts into hits what the request asks for.
 pub(super) fn show_columns(
@@ -18,7 +20,8 @@ pub(super) fn show_columns(
     searcher: &Searcher,
     hits: &mut [ShardHit],
 ) -> Result<()> {
-    let collapsed = request.collapse.clone();
+    let asked = |path: &String| request.column_fields.iter().any(|of| of.pattern == *path);
+    let collapsed = request.collapse.clone().filter(|path| !asked(path));
     let collapsed = collapsed.map(|pattern| ColumnField { pattern, format: None });
     for asked in request.column_fields.iter().chain(&collapsed) {
         for (path, field) in mapping.fields() {
@@ -29,16 +32,31 @@ pub(super) fn show_columns(
                 () if !matches(&asked.pattern, path) || check.is_err() => continue,
                 () => {}
             }
+            if asked.format.is_some() && field.kind != FieldType::Date {
+                let kind = field.kind.name();
+                return Err(illegal(format!(
+                    "[docvalue_fields] with [format] of [{path}], which is of type [{kind}], is not supported by this \
+                     engine; dates alone have one"
+                ))
+                .into());
+            }
             for hit in hits.iter_mut() {
                 let segment = searcher.segment_reader(hit.segment);
                 let values = values(segment, (path, field), asked.format.as_ref(), hit.doc)?;
                 if !values.is_empty() {
-                    hit.fields.insert(path.clone(), values);
+                    hit.fields.entry(path.clone()).or_default().extend(values);
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Degrees as Lucene keeps them, in 32 bits of a whole turn: `LatLonDocValuesField`.
+fn kept(degrees: f64, whole: f64, most: f64) -> f64 {
+    let step = whole / (1_u64 << 32) as f64;
+    let degrees = if degrees == most { degrees.next_down() } else { degrees };
+    (degrees / step).floor() * step
 }
 
 /// The values of a document as the field shows them.
@@ -56,7 +74,11 @@ fn values(
             return Ok(Vec::new());
         };
         let pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
-        return Ok(pairs.map(|(a, b): (f64, f64)| Literal::Text(format!("{a}, {b}"))).collect());
+        let points = pairs.map(|(lat, lon): (f64, f64)| {
+            let (lat, lon) = (kept(lat, 180.0, 90.0), kept(lon, 360.0, 180.0));
+            Literal::Text(format!("{}, {}", show_double(lat), show_double(lon)))
+        });
+        return Ok(points.collect());
     }
     let column = Column::open(segment, path, field.kind)?;
     let mut values = Vec::new();
@@ -74,5 +96,8 @@ fn values(
         });
     });
     values.sort_by(Literal::order);
+    if field.kind.is_set() {
+        values.dedup();
+    }
     Ok(values)
 }

@@ -4,8 +4,8 @@
 //! document has the scores would differ, so that we count as Lucene does.
 
 use tantivy::query::{Bm25StatisticsProvider, EnableScoring, Query, Weight};
-use tantivy::schema::Field;
-use tantivy::{Searcher, SegmentReader, Term};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::by_segment::BySegment;
 use super::column::Column;
@@ -82,16 +82,48 @@ fn count(
 ) -> tantivy::Result<FieldCounts> {
     if !kind.has_words() {
         let column = Column::open(segment, path, kind)?;
-        let (documents, words) = (column.documents(segment.max_doc()), column.values());
+        let documents = column.documents(segment.max_doc());
+        let words = match column.values() {
+            values if kind.is_set() && values > documents => once(&column, segment.max_doc()),
+            values => values,
+        };
         return Ok(FieldCounts { documents: documents.into(), words: words.into() });
     }
     let words = segment.inverted_index(field)?.total_num_tokens();
-    // A field that was mapped later keeps no lengths; then nobody can say which documents have it.
     let documents = match segment.fieldnorms_readers().get_field(field)? {
         Some(norms) => (0..segment.max_doc()).filter(|doc| norms.fieldnorm_id(*doc) > 0).count(),
-        None => segment.max_doc() as usize,
+        None => with_words(segment, field)?,
     };
     Ok(FieldCounts { documents: documents as u64, words })
+}
+
+/// Values of a column, those once that a document has several times.
+fn once(column: &Column, max_doc: u32) -> u32 {
+    let (mut found, mut values) = (Vec::new(), 0);
+    for doc in 0..max_doc {
+        found.clear();
+        column.each_bits(doc, |bits| found.push(bits));
+        found.sort_unstable();
+        found.dedup();
+        values += found.len() as u32;
+    }
+    values
+}
+
+/// Documents that have a word in a field that keeps no lengths: all of its words say so together.
+fn with_words(segment: &SegmentReader, field: Field) -> tantivy::Result<usize> {
+    let index = segment.inverted_index(field)?;
+    let mut has_words = vec![false; segment.max_doc() as usize];
+    let mut words = index.terms().stream()?;
+    while words.advance() {
+        let option = IndexRecordOption::Basic;
+        let mut found = index.read_postings_from_terminfo(words.value(), option)?;
+        while found.doc() != TERMINATED {
+            has_words[found.doc() as usize] = true;
+            found.advance();
+        }
+    }
+    Ok(has_words.into_iter().filter(|has| *has).count())
 }
 
 /// A query on one field, scored with that field's counts.

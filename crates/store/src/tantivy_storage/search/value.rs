@@ -74,9 +74,29 @@ pub(super) fn check_sortable(path: &str, mapped: &Field) -> Result<(), SearchErr
     }
 }
 
+/// Fails where hits cannot be collapsed by a field: keywords and numbers are what the field takes.
+pub(super) fn check_collapsible(path: &str, kind: FieldType) -> Result<(), SearchError> {
+    use FieldType::{Byte, Double, Float, Integer, Keyword, Long, Short};
+    match kind {
+        Keyword | Long | Integer | Short | Byte | Double | Float => Ok(()),
+        _ => Err(illegal(format!(
+            "unknown type for collapse field `{path}`, only keywords and numbers are accepted"
+        ))),
+    }
+}
+
 /// How dates of a field are written.
 pub(super) fn format_of(mapped: &Field) -> DateFormat {
     mapped.format.as_deref().and_then(|text| DateFormat::parse(text).ok()).unwrap_or_default()
+}
+
+/// `12.0` for 12, as Java writes a double.
+pub(super) fn show_double(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e7 {
+        format!("{value:.1}")
+    } else {
+        value.to_string()
+    }
 }
 
 fn no_number(path: &str, text: &str) -> SearchError {
@@ -190,12 +210,13 @@ pub(super) fn range(
         let Some(RangeEnd { value, included }) = end else { return Ok(Some(Bound::Unbounded)) };
         if mapped.kind == FieldType::ScaledFloat {
             // Its ends need not be steps.
-            let value = Value::Double(double(path, value)?);
-            return Ok(Some(if *included {
-                Bound::Included(value)
-            } else {
-                Bound::Excluded(value)
-            }));
+            let step = mapped.by_steps(double(path, value)?, |steps| match (is_lower, *included) {
+                (true, true) => steps.ceil(),
+                (true, false) => steps.next_up().ceil(),
+                (false, true) => steps.floor(),
+                (false, false) => steps.next_down().floor(),
+            });
+            return Ok(Some(Bound::Included(Value::Double(step))));
         }
         let Some((first, last)) = exact(path, mapped, value, dates)? else {
             return Ok(between_whole(double(path, value)?, is_lower));
