@@ -213,6 +213,35 @@ impl Twin {
         self.indices.iter().flat_map(of_index).collect()
     }
 
+    /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where nodes are lost or there
+    /// are to be more replicas, and fewer nodes are left than a shard has copies, each on a node of its own. Nodes that
+    /// `excluded` names (with the names of the cluster that was seen) keep what they have, and take nothing.
+    pub fn copies_without_a_node(&self, excluded: &[&str]) -> Option<(usize, String)> {
+        let (lost, wanted) = match &self.question {
+            Question::Lose(lost) => (&lost[..], None),
+            Question::Replicas(wanted) => (&[][..], Some(wanted)),
+            _ => return None,
+        };
+        let nodes = (0..self.nodes.len()).filter(|at| !lost.contains(at));
+        let takers = nodes.filter(|at| !excluded.contains(&self.nodes[*at].name.as_str()));
+        let takers: Vec<usize> = takers.collect();
+        let mut homeless = (0, None);
+        for index in &self.indices {
+            let replicas = wanted.and_then(|wanted| wanted.get(&index.name));
+            let copies = *replicas.unwrap_or(&index.replicas) as usize + 1;
+            for (number, shard) in index.shards.iter().enumerate() {
+                let left = shard.nodes.iter().filter(|node| !lost.contains(node)).count();
+                let room = takers.iter().filter(|node| !shard.nodes.contains(node)).count();
+                let without = copies.saturating_sub(left + room);
+                if without > 0 {
+                    homeless.0 += without;
+                    homeless.1.get_or_insert_with(|| format!("{}[{number}]", index.name));
+                }
+            }
+        }
+        homeless.1.map(|first| (homeless.0, first))
+    }
+
     /// Shards of which no copy would be left, as `logs[3]`.
     pub fn lost_shards(&self) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
@@ -269,6 +298,22 @@ mod tests {
         assert_eq!(stays(&[1], &["c"]), ["logs[0]"], "a has a copy of it already");
         assert_eq!(stays(&[1, 2], &[]), ["logs[0]", "logs[1]"]);
         assert_eq!(twin(Question::Lose(vec![1])).shards_that_stay(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn copies_that_find_no_node_are_known_before() {
+        let homeless =
+            |question: Question, excluded: &[&str]| twin(question).copies_without_a_node(excluded);
+        let first = |copies: usize, shard: &str| Some((copies, shard.to_owned()));
+        let lost = |nodes: &[usize]| Question::Lose(nodes.to_vec());
+        let replicas = |number| Question::Replicas(BTreeMap::from([("logs".to_owned(), number)]));
+        assert_eq!(homeless(lost(&[1]), &[]), None, "a and c are left for two copies");
+        assert_eq!(homeless(lost(&[0, 1]), &[]), first(3, "logs[0]"));
+        // c keeps the copies of logs[1] and logs[2], and takes none of logs[0].
+        assert_eq!(homeless(lost(&[1]), &["c"]), first(1, "logs[0]"));
+        assert_eq!(homeless(replicas(2), &[]), None);
+        assert_eq!(homeless(replicas(3), &[]), first(3, "logs[0]"));
+        assert_eq!(homeless(Question::Drain(vec![0, 1]), &[]), None);
     }
 
     #[test]
