@@ -10,6 +10,7 @@ use super::bundled::{Bundled, bundled};
 use super::document::Document;
 use super::expand;
 use super::keys::{self, Checked};
+use super::unclosed::unclosed;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, READ_PLAN};
 
@@ -57,6 +58,12 @@ impl Plan {
         let (mut root, wrong) = DeTable::parse_recoverable(text);
         let mut wrong: Vec<Diagnostic> =
             wrong.iter().map(|error| Diagnostic::from_toml(origin, text, error)).collect();
+        if !wrong.is_empty()
+            && let Some((at, said)) = unclosed(text)
+        {
+            // What follows comes from this.
+            return Err(Mistakes::from(Diagnostic::new(origin, text, at, said)).into());
+        }
         // What follows on the same line comes from the first.
         wrong.dedup_by_key(|mistake| mistake.line);
         if let Some(mistakes) = Mistakes::of(wrong) {
