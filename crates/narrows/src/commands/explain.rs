@@ -162,7 +162,7 @@ async fn of_bucket(env: &Env, args: &Args) -> anyhow::Result<()> {
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     let client = client(env, &args.what, &args.connect, args.connect.timeout())?;
-    let sampler = greet(recorded_to(client, args)?, &args.connect).await?;
+    let sampler = greet(env, recorded_to(client, args)?, &args.connect).await?;
     let title = title(sampler.identity());
     if !args.json {
         say!("looking at {title} for {}", show_seconds(args.span().as_secs_f64()));
