@@ -109,10 +109,20 @@ impl Twin {
         Some(self.nodes.get(number.checked_sub(1)?)?.name.as_str())
     }
 
-    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen.
+    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen, without what they
+    /// say of the [`MANAGER`], which is no node of it.
     pub fn in_its_names(&self, words: &str) -> String {
+        let of_the_manager = format!("[{MANAGER}]: ");
+        let words = match words.split_once(&of_the_manager) {
+            Some((before, after)) => {
+                let others = after.split_once("; ").map_or("", |(_, others)| others);
+                let before = if others.is_empty() { before.trim_end_matches("; ") } else { before };
+                format!("{before}{others}")
+            }
+            None => words.to_owned(),
+        };
         let nodes = self.nodes.iter().enumerate();
-        nodes.fold(words.to_owned(), |words, (at, node)| {
+        nodes.fold(words, |words, (at, node)| {
             words.replace(&format!("[{}]", Twin::machine(at)), &format!("[{}]", node.name))
         })
     }
@@ -326,6 +336,11 @@ mod tests {
             twin.in_its_names("[leader-3]: it waits for [leader-1]"),
             "[c]: it waits for [a]"
         );
+        assert_eq!(
+            twin.in_its_names("no: [leader-0]: named by x; [leader-1]: full; [leader-2]: gone"),
+            "no: [a]: full; [b]: gone"
+        );
+        assert_eq!(twin.in_its_names("no: [leader-1]: full; [leader-0]: named"), "no: [a]: full");
         assert_eq!((twin.stands_for("leader-2"), twin.stands_for("leader-0")), (Some("b"), None));
     }
 }
