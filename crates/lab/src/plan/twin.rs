@@ -109,8 +109,8 @@ impl Twin {
         Some(self.nodes.get(number.checked_sub(1)?)?.name.as_str())
     }
 
-    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen, without what they
-    /// say of the [`MANAGER`], which is no node of it.
+    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen, without what
+    /// they say of the [`MANAGER`], which is no node of it.
     pub fn in_its_names(&self, words: &str) -> String {
         let of_the_manager = format!("[{MANAGER}]: ");
         let words = match words.split_once(&of_the_manager) {
@@ -223,9 +223,9 @@ impl Twin {
         self.indices.iter().flat_map(of_index).collect()
     }
 
-    /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where nodes are lost or there
-    /// are to be more replicas, and fewer nodes are left than a shard has copies, each on a node of its own. Nodes that
-    /// `excluded` names (with the names of the cluster that was seen) keep what they have, and take nothing.
+    /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where nodes are lost or
+    /// there are to be more replicas, and fewer nodes are left than a shard has copies, each on a node of its own.
+    /// Nodes that `excluded` names (with the names of the cluster that was seen) keep what they have, and take nothing.
     pub fn copies_without_a_node(&self, excluded: &[&str]) -> Option<(usize, String)> {
         let (lost, wanted) = match &self.question {
             Question::Lose(lost) => (&lost[..], None),
