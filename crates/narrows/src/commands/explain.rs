@@ -13,6 +13,7 @@ use world::Env;
 
 use crate::exit::Usage;
 use crate::live::{self, ConnectArgs, Looking, Probing, client, greet, title};
+use crate::on::is_address;
 use crate::runs;
 use crate::terminal::{self, say};
 
@@ -116,19 +117,6 @@ fn refuse_runs(args: &Args) -> anyhow::Result<()> {
         ),
     };
     Err(Usage(text).into())
-}
-
-/// Whether an argument is a cluster's address and not the name of a run.
-fn is_address(text: &str) -> bool {
-    let has_port = |text: &str| {
-        text.rsplit_once(':')
-            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
-    };
-    text.contains("://")
-        || text.contains(',')
-        || text.contains('@')
-        || has_port(text)
-        || text == "localhost"
 }
 
 /// Whether an argument is the address of a bucket.
