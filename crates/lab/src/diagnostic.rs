@@ -131,12 +131,31 @@ impl Diagnostic {
             let blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
             span.start = text.split_inclusive('\n').take_while(blank).map(str::len).sum();
         }
-        let said = match error.message().starts_with("string values must be quoted") {
-            true => in_quotes(text, span.clone()),
-            false => in_our_words(error.message()),
-        };
+        let said = with_a_colon(text, span.start).unwrap_or_else(|| {
+            match error.message().starts_with("string values must be quoted") {
+                true => in_quotes(text, span.clone()),
+                false => in_our_words(error.message()),
+            }
+        });
         Diagnostic::new(origin, text, span, said)
     }
+}
+
+/// Quotes that word processors put in the place of straight ones.
+const TYPOGRAPHIC: [char; 9] = ['“', '”', '„', '‟', '‘', '’', '‚', '«', '»'];
+
+/// What to write in place of a line that has `key: value`.
+fn with_a_colon(text: &str, at: usize) -> Option<String> {
+    let line = text.get(..at)?.rfind('\n').map_or(0, |before| before + 1);
+    let (key, value) = text.get(line..)?.lines().next()?.split_once(':')?;
+    let (key, value) = (key.trim(), value.split(" #").next()?.trim());
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if key.is_empty() || value.is_empty() || !key.chars().all(is_bare) {
+        return None;
+    }
+    let is_whole = toml::from_str::<toml::Table>(&format!("x = {value}")).is_ok();
+    let value = if is_whole { value.to_owned() } else { format!("\"{value}\"") };
+    Some(format!("a key and its value are joined by =; write {key} = {value}"))
 }
 
 /// What to write in place of a text without quotes, with its key where that stands before it.
@@ -144,6 +163,13 @@ fn in_quotes(text: &str, span: Range<usize>) -> String {
     let before = text.get(..span.start).unwrap_or_default();
     let before = before.rsplit('\n').next().unwrap_or_default().trim_start();
     let key = if before.trim_end().ends_with('=') { before } else { "" };
+    let line = text.get(span.start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    if let Some(value) = line.strip_prefix(TYPOGRAPHIC) {
+        let value = value.split(TYPOGRAPHIC).next().unwrap_or_default().trim_end();
+        return format!(
+            "these are typographic quotes, and a text stands in straight ones; write {key}\"{value}\""
+        );
+    }
     match text.get(span).unwrap_or_default().trim() {
         "" if key.is_empty() => "a value is missing".to_owned(),
         "" => format!("{} has no value", key.trim_end_matches([' ', '=']).trim_end()),

@@ -26,7 +26,7 @@ impl On {
             "embedded" => Ok(On::Embedded),
             "virtual" => Ok(On::Virtual),
             "opensearch" => Ok(On::OpenSearch),
-            _ if text.contains("://") => {
+            _ if text.split(',').any(is_address) => {
                 // Refused here already where it is no address, or holds a password.
                 let hosts = clusters::live::Address::parse_all([text]);
                 let hosts = hosts.map_err(|error| error.to_string())?;
@@ -53,6 +53,19 @@ impl On {
     }
 }
 
+/// Whether an argument is a cluster's address and not the name of something else.
+pub(crate) fn is_address(text: &str) -> bool {
+    let has_port = |text: &str| {
+        text.rsplit_once(':')
+            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+    };
+    text.contains("://")
+        || text.contains(',')
+        || text.contains('@')
+        || has_port(text)
+        || text == "localhost"
+}
+
 impl fmt::Display for On {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,6 +86,9 @@ mod tests {
         }
         let url = On::parse("http://a:9200,https://b").unwrap();
         assert_eq!(url.to_string(), "http://a:9200,https://b:9200");
+        assert_eq!(On::parse("127.0.0.1:9200").unwrap().to_string(), "http://127.0.0.1:9200");
+        assert_eq!(On::parse("localhost").unwrap().to_string(), "http://localhost:9200");
+        assert!(On::parse("embedded,virtual").is_err());
         let near = On::parse("opensarch").unwrap_err();
         assert!(near.contains("did you mean \"opensearch\""), "{near}");
         let secret = On::parse("http://me:s3cret@a").unwrap_err();

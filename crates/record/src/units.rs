@@ -24,8 +24,11 @@ struct Accepted {
     examples: &'static [(&'static str, &'static str)],
 }
 
-const SIZE: Accepted =
-    Accepted { words: "a number with b, kb, mb, gb or tb, ", examples: &[("1", "mb")] };
+const SIZE: Accepted = Accepted {
+    words: "a number with b, kb, mb, gb or tb, ",
+    examples: &[("64", "kb"), ("1", "mb")],
+};
+const THROTTLE: Accepted = Accepted { examples: &[("40", "mb")], ..SIZE };
 const RATE: Accepted =
     Accepted { words: "", examples: &[("1", "gbit"), ("100", "mbit"), ("12.5", "MB/s")] };
 const TIME: Accepted = Accepted {
@@ -74,22 +77,31 @@ fn parse(
     if value.abs() <= 9.0e18 { Ok(value) } else { Err(error()) }
 }
 
-/// Bytes of a size setting: `64kb`, `1mb`, `5MB`, `1048576`, `10gb`. Powers of 1024.
+/// Bytes of a size setting: `64kb`, `1mb`, `5MB`, `10gb`. Powers of 1024; `0` alone needs no unit.
 pub fn parse_size(text: &str) -> Result<u64, ParseError> {
-    let error = |_| ParseError { text: text.to_owned(), what: "size", accepted: SIZE };
-    let bytes = parse(text, "size", SIZE, size_factor)?;
-    if bytes < 0.0 { Err(error(())) } else { Ok(bytes.round() as u64) }
+    let error = || ParseError { text: text.to_owned(), what: "size", accepted: SIZE };
+    let bytes = parse_bytes(text, "size", SIZE)?;
+    if bytes < 0.0 { Err(error()) } else { Ok(bytes.round() as u64) }
 }
 
 /// Bytes a second of a throttle setting: a size, where zero and below (`-1`) mean no limit.
 pub fn parse_throttle(text: &str) -> Result<Option<u64>, ParseError> {
-    let bytes = parse(text, "rate", SIZE, size_factor)?;
+    let bytes = parse_bytes(text, "rate", THROTTLE)?;
     Ok((bytes > 0.0).then_some(bytes.round() as u64))
+}
+
+/// As in Elasticsearch, `0` and `-1` alone may stand without a unit.
+fn parse_bytes(text: &str, what: &'static str, accepted: Accepted) -> Result<f64, ParseError> {
+    let needs_no_unit = matches!(text.trim(), "0" | "-1");
+    parse(text, what, accepted, |unit| match unit {
+        "" => needs_no_unit.then_some(1.0),
+        _ => size_factor(unit),
+    })
 }
 
 fn size_factor(unit: &str) -> Option<f64> {
     Some(match unit {
-        "" | "b" => 1.0,
+        "b" => 1.0,
         "k" | "kb" | "kib" => 1024.0,
         "m" | "mb" | "mib" => 1_048_576.0,
         "g" | "gb" | "gib" => 1_073_741_824.0,
@@ -197,7 +209,9 @@ mod tests {
     fn reads_what_the_field_writes() {
         assert_eq!(parse_size("64kb"), Ok(65536));
         assert_eq!(parse_size("5MB"), Ok(5 << 20));
+        assert_eq!(parse_size("0"), Ok(0));
         assert_eq!(parse_throttle("-1"), Ok(None));
+        assert_eq!(parse_throttle("0"), Ok(None));
         assert_eq!(parse_throttle("40mb"), Ok(Some(40 << 20)));
         assert_eq!(parse_rate("1gbit"), Ok(125_000_000));
         assert_eq!(parse_rate("12.5MB/s"), Ok(12_500_000));
@@ -213,6 +227,10 @@ mod tests {
         assert_eq!(said, "\"fast\" is not a rate; write for example 1gbit, 100mbit or 12.5MB/s");
         let said = parse_rate("100").unwrap_err().to_string();
         assert_eq!(said, "\"100\" is not a rate; write for example 100gbit, 100mbit or 100MB/s");
+        let said = parse_throttle("40").unwrap_err().to_string();
+        assert!(said.ends_with("gb or tb, for example 40mb"), "{said}");
+        let said = parse_size("64").unwrap_err().to_string();
+        assert!(said.ends_with("for example 64kb or 64mb"), "{said}");
         let said = parse_duration("50").unwrap_err().to_string();
         assert!(said.ends_with("m, h or d, for example 50ms or 50s"), "{said}");
     }

@@ -221,7 +221,7 @@ mod tests {
         let size = Kind::Size { min: 1, max: 1 << 30 };
         for (kind, given, canonical) in [
             (size, "1024kb", "1mb"),
-            (size, " 1048577 ", "1048577b"),
+            (size, " 1048577b ", "1048577b"),
             (Kind::Throttle, "80MB", "80mb"),
             (Kind::Throttle, "0", "-1"),
             (Kind::Throttle, "-5mb", "-1"),
@@ -250,6 +250,11 @@ mod tests {
     fn says_what_is_accepted() {
         for (kind, given, why) in [
             (Kind::Size { min: 1024, max: 1 << 30 }, "1b", "it must be from 1kb to 1gb"),
+            (
+                Kind::Throttle,
+                "40",
+                "\"40\" is not a rate; write a number with b, kb, mb, gb or tb, for example 40mb",
+            ),
             (Kind::Count { min: 1, max: 10 }, "11", "write a whole number from 1 to 10"),
             (Kind::Count { min: 0, max: 10 }, "-1", "write a whole number from 0 to 10"),
             (Kind::Count { min: 1, max: 10 }, "2.0", "write a whole number from 1 to 10"),

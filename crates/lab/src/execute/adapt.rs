@@ -86,12 +86,30 @@ fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<(), Error> 
     }
     check_moves(plan, twin)?;
     let lost = twin.lost_shards();
-    let Some(first) = lost.first() else { return Ok(()) };
+    if let Some(first) = lost.first() {
+        return Err(usage(format!(
+            "no copy would be left of {} shards ({first} is the first): without a snapshot the cluster is red for good; \
+             lose fewer nodes at once, or ask first what more replicas take",
+            lost.len()
+        )));
+    }
+    let excluded = excluded(plan);
+    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
+    let Some((copies, first)) = twin.copies_without_a_node(&excluded) else { return Ok(()) };
+    let copies = match copies {
+        1 => format!("1 copy has no node left to go to ({first})"),
+        _ => format!("{copies} copies have no node left to go to ({first} is the first)"),
+    };
     Err(usage(format!(
-        "no copy would be left of {} shards ({first} is the first): without a snapshot the cluster is red for good; \
-         lose fewer nodes at once, or ask first what more replicas take",
-        lost.len()
+        "the cluster would stay yellow: {copies}, as the copies of a shard are each on a node of its own; add a node \
+         first, or lower number_of_replicas"
     )))
+}
+
+/// The nodes that take no copies, joined by commas.
+fn excluded(plan: &Resolved) -> String {
+    let first = plan.variants.first().and_then(|variant| variant.settings.get(EXCLUDE));
+    first.cloned().unwrap_or_default()
 }
 
 /// Whether the copies of a twin may be moved where the question wants them.
@@ -120,9 +138,8 @@ fn check_moves(plan: &Resolved, twin: &Twin) -> Result<(), Error> {
             )))
         });
     }
-    let excluded = plan.variants.first().and_then(|variant| of(variant, EXCLUDE));
-    let excluded: Vec<&str> =
-        excluded.iter().flat_map(|names| names.split(',')).map(str::trim).collect();
+    let excluded = excluded(plan);
+    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
     let stay = twin.shards_that_stay(&excluded);
     let Some(first) = stay.first() else { return Ok(()) };
     Err(usage(format!(

@@ -10,6 +10,7 @@ use super::bundled::{Bundled, bundled};
 use super::document::Document;
 use super::expand;
 use super::keys::{self, Checked};
+use super::unclosed::unclosed;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, READ_PLAN};
 
@@ -57,7 +58,14 @@ impl Plan {
         let (mut root, wrong) = DeTable::parse_recoverable(text);
         let mut wrong: Vec<Diagnostic> =
             wrong.iter().map(|error| Diagnostic::from_toml(origin, text, error)).collect();
+        if !wrong.is_empty()
+            && let Some((at, said)) = unclosed(text)
+        {
+            // What follows comes from this.
+            return Err(Mistakes::from(Diagnostic::new(origin, text, at, said)).into());
+        }
         // What follows on the same line comes from the first.
+        wrong.sort_by_key(|mistake| mistake.line);
         wrong.dedup_by_key(|mistake| mistake.line);
         if let Some(mistakes) = Mistakes::of(wrong) {
             return Err(mistakes.into());
@@ -144,6 +152,17 @@ mod tests {
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
         insta::assert_snapshot!(said("no/such/plan.toml"), @"there is no file no/such/plan.toml; `narrows plans remote-recovery > no/such/plan.toml` writes a plan to start from");
+    }
+
+    #[test]
+    fn of_each_line_that_is_no_toml_one_mistake_is_told() {
+        let text = "laps: 3\nseed: 4 # not 5\n";
+        let Err(Error::Plan(mistakes)) = Plan::parse("mine.toml", text) else { panic!("refused") };
+        let said = mistakes.each().iter().map(|one| format!("{}: {}", one.line, one.message));
+        insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
+        1: a key and its value are joined by =; write laps = 3
+        2: a key and its value are joined by =; write seed = 4
+        "#);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | `bounds` | what a plan's laps and link may be, and the command line's |
 //! | `declared` | what an experiment declares of its step |
 //! | `published` | published figures, and the look-up of a row |
+//! | `unclosed` | what a plan's text opens and does not close |
 //! | `kinds` | whether a figure of ours is predicted, and what follows from what |
 
 mod action;
@@ -42,6 +43,7 @@ mod scalar;
 mod step;
 mod topology;
 mod twin;
+mod unclosed;
 mod variant;
 
 pub use action::{Action, Pattern, RandomRestarts, Searching};

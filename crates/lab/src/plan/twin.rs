@@ -109,10 +109,20 @@ impl Twin {
         Some(self.nodes.get(number.checked_sub(1)?)?.name.as_str())
     }
 
-    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen.
+    /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen, without what
+    /// they say of the [`MANAGER`], which is no node of it.
     pub fn in_its_names(&self, words: &str) -> String {
+        let of_the_manager = format!("[{MANAGER}]: ");
+        let words = match words.split_once(&of_the_manager) {
+            Some((before, after)) => {
+                let others = after.split_once("; ").map_or("", |(_, others)| others);
+                let before = if others.is_empty() { before.trim_end_matches("; ") } else { before };
+                format!("{before}{others}")
+            }
+            None => words.to_owned(),
+        };
         let nodes = self.nodes.iter().enumerate();
-        nodes.fold(words.to_owned(), |words, (at, node)| {
+        nodes.fold(words, |words, (at, node)| {
             words.replace(&format!("[{}]", Twin::machine(at)), &format!("[{}]", node.name))
         })
     }
@@ -213,6 +223,35 @@ impl Twin {
         self.indices.iter().flat_map(of_index).collect()
     }
 
+    /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where nodes are lost or
+    /// there are to be more replicas, and fewer nodes are left than a shard has copies, each on a node of its own.
+    /// Nodes that `excluded` names (with the names of the cluster that was seen) keep what they have, and take nothing.
+    pub fn copies_without_a_node(&self, excluded: &[&str]) -> Option<(usize, String)> {
+        let (lost, wanted) = match &self.question {
+            Question::Lose(lost) => (&lost[..], None),
+            Question::Replicas(wanted) => (&[][..], Some(wanted)),
+            _ => return None,
+        };
+        let nodes = (0..self.nodes.len()).filter(|at| !lost.contains(at));
+        let takers = nodes.filter(|at| !excluded.contains(&self.nodes[*at].name.as_str()));
+        let takers: Vec<usize> = takers.collect();
+        let mut homeless = (0, None);
+        for index in &self.indices {
+            let replicas = wanted.and_then(|wanted| wanted.get(&index.name));
+            let copies = *replicas.unwrap_or(&index.replicas) as usize + 1;
+            for (number, shard) in index.shards.iter().enumerate() {
+                let left = shard.nodes.iter().filter(|node| !lost.contains(node)).count();
+                let room = takers.iter().filter(|node| !shard.nodes.contains(node)).count();
+                let without = copies.saturating_sub(left + room);
+                if without > 0 {
+                    homeless.0 += without;
+                    homeless.1.get_or_insert_with(|| format!("{}[{number}]", index.name));
+                }
+            }
+        }
+        homeless.1.map(|first| (homeless.0, first))
+    }
+
     /// Shards of which no copy would be left, as `logs[3]`.
     pub fn lost_shards(&self) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
@@ -272,6 +311,22 @@ mod tests {
     }
 
     #[test]
+    fn copies_that_find_no_node_are_known_before() {
+        let homeless =
+            |question: Question, excluded: &[&str]| twin(question).copies_without_a_node(excluded);
+        let first = |copies: usize, shard: &str| Some((copies, shard.to_owned()));
+        let lost = |nodes: &[usize]| Question::Lose(nodes.to_vec());
+        let replicas = |number| Question::Replicas(BTreeMap::from([("logs".to_owned(), number)]));
+        assert_eq!(homeless(lost(&[1]), &[]), None, "a and c are left for two copies");
+        assert_eq!(homeless(lost(&[0, 1]), &[]), first(3, "logs[0]"));
+        // c keeps the copies of logs[1] and logs[2], and takes none of logs[0].
+        assert_eq!(homeless(lost(&[1]), &["c"]), first(1, "logs[0]"));
+        assert_eq!(homeless(replicas(2), &[]), None);
+        assert_eq!(homeless(replicas(3), &[]), first(3, "logs[0]"));
+        assert_eq!(homeless(Question::Drain(vec![0, 1]), &[]), None);
+    }
+
+    #[test]
     fn filters_name_the_nodes_of_virtual_time() {
         let twin = twin(Question::Lose(vec![1]));
         let exclude = "cluster.routing.allocation.exclude._name";
@@ -281,6 +336,11 @@ mod tests {
             twin.in_its_names("[leader-3]: it waits for [leader-1]"),
             "[c]: it waits for [a]"
         );
+        assert_eq!(
+            twin.in_its_names("no: [leader-0]: named by x; [leader-1]: full; [leader-2]: gone"),
+            "no: [a]: full; [b]: gone"
+        );
+        assert_eq!(twin.in_its_names("no: [leader-1]: full; [leader-0]: named"), "no: [a]: full");
         assert_eq!((twin.stands_for("leader-2"), twin.stands_for("leader-0")), (Some("b"), None));
     }
 }

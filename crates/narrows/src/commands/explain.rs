@@ -13,6 +13,7 @@ use world::Env;
 
 use crate::exit::Usage;
 use crate::live::{self, ConnectArgs, Looking, Probing, client, greet, title};
+use crate::on::is_address;
 use crate::runs;
 use crate::terminal::{self, say};
 
@@ -118,19 +119,6 @@ fn refuse_runs(args: &Args) -> anyhow::Result<()> {
     Err(Usage(text).into())
 }
 
-/// Whether an argument is a cluster's address and not the name of a run.
-fn is_address(text: &str) -> bool {
-    let has_port = |text: &str| {
-        text.rsplit_once(':')
-            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
-    };
-    text.contains("://")
-        || text.contains(',')
-        || text.contains('@')
-        || has_port(text)
-        || text == "localhost"
-}
-
 /// Whether an argument is the address of a bucket.
 fn is_bucket(text: &str) -> bool {
     ["couchbase://", "couchbases://"].iter().any(|scheme| text.starts_with(scheme))
@@ -162,7 +150,7 @@ async fn of_bucket(env: &Env, args: &Args) -> anyhow::Result<()> {
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     let client = client(env, &args.what, &args.connect, args.connect.timeout())?;
-    let sampler = greet(recorded_to(client, args)?, &args.connect).await?;
+    let sampler = greet(env, recorded_to(client, args)?, &args.connect).await?;
     let title = title(sampler.identity());
     if !args.json {
         say!("looking at {title} for {}", show_seconds(args.span().as_secs_f64()));

@@ -216,7 +216,7 @@ fn twin_of(args: &Args) -> anyhow::Result<Import> {
     }
     world::real_world::run(0, async |env| {
         let client = client(&env, &args.what, &args.connect, args.connect.timeout())?;
-        let sampler = greet(client, &args.connect).await?;
+        let sampler = greet(&env, client, &args.connect).await?;
         let mut seen = inventory(sampler.client(), sampler.identity()).await?;
         if let Some(indexed) = seen.indexed_per_s.filter(|indexed| *indexed >= 1.0) {
             say!(

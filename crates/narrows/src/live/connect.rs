@@ -112,17 +112,57 @@ pub(crate) async fn connect(
     urls: &[String],
     args: &ConnectArgs,
 ) -> anyhow::Result<Sampler> {
-    greet(client(env, urls, args, args.timeout)?, args).await
+    greet(env, client(env, urls, args, args.timeout)?, args).await
 }
 
-/// Asks a cluster for its version, and refuses one that narrows was never tried with.
-pub(crate) async fn greet(client: LiveClient, args: &ConnectArgs) -> anyhow::Result<Sampler> {
+/// Asks a cluster for its version, and refuses one that narrows was never tried with, and hosts of several clusters.
+pub(crate) async fn greet(
+    env: &Env,
+    client: LiveClient,
+    args: &ConnectArgs,
+) -> anyhow::Result<Sampler> {
+    if client.hosts().len() > 1 {
+        refuse_several_clusters(env, client.hosts(), args).await?;
+    }
     let sampler = Sampler::connect(client).await.map_err(|error| usage(&error))?;
     match sampler.check_version() {
         Err(_) if args.any_version => {}
         checked => checked.map_err(|error| usage(&error))?,
     }
     Ok(sampler)
+}
+
+/// Only one host is asked at a time, so that another cluster would not be looked at. A host that does not answer is
+/// none of another cluster as far as we know.
+async fn refuse_several_clusters(
+    env: &Env,
+    hosts: &[Address],
+    args: &ConnectArgs,
+) -> anyhow::Result<()> {
+    let mut first: Option<(&Address, String, String)> = None;
+    for host in hosts {
+        let client = second_client(env, &[host.to_string()], args)?;
+        let Ok(root) = client.get("/").await else { continue };
+        let text = |key: &str| root[key].as_str().unwrap_or_default().to_owned();
+        let (name, uuid) = (text("cluster_name"), text("cluster_uuid"));
+        // A node that has found no cluster yet has none.
+        if name.is_empty() || uuid == "_na_" {
+            continue;
+        }
+        let Some((other, its_name, its_uuid)) = &first else {
+            first = Some((host, name, uuid));
+            continue;
+        };
+        if (&name, &uuid) != (its_name, its_uuid) {
+            let name = if name == *its_name { format!("another {name}") } else { name };
+            return Err(Usage(format!(
+                "{other} is of the cluster {its_name}, and {host} of {name}; several hosts are those of one cluster: \
+                 give each cluster a command of its own"
+            ))
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// The client, which writes down all that it asks and is answered, in a new file in a directory.

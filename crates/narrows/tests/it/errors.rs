@@ -78,6 +78,16 @@ const COMMANDS: &[Mistake] = &[
         "indices.recovery.max_bytes_per_sec",
     ),
     typed(
+        "A setting without a unit",
+        "cluster --set indices.recovery.max_bytes_per_sec=20",
+        "for example 20mb",
+    ),
+    typed(
+        "A twin's setting without a unit",
+        "what-if http://127.0.0.1:9200 --lose a --set indices.recovery.max_bytes_per_sec=20",
+        "for example 20mb",
+    ),
+    typed(
         "A setting without a value",
         "cluster --set indices.recovery.max_bytes_per_sec",
         "NAME=VALUE",
@@ -118,6 +128,11 @@ const ADDRESSES: &[Mistake] = &[
         "A bound without a value",
         "steer http://CLUSTER --max indices.recovery.chunk_size",
         "NAME=VALUE",
+    ),
+    typed(
+        "A bound without a unit",
+        "steer http://CLUSTER --max indices.recovery.max_bytes_per_sec=400",
+        "400mb",
     ),
     typed(
         "A guard that the cluster does not answer",
@@ -163,6 +178,15 @@ const PLANS: &[Mistake] = &[
     plan("No nodes", "[leader]\nnodes = 3\n", "[leader]\n", "nodes = 3"),
     plan("One pair of brackets too few", "[[index]]", "[index]", "[[index]]"),
     plan("A value without quotes", LINK, "rtt = 100ms", "write rtt = \"100ms\""),
+    plan("Typographic quotes", LINK, "rtt = “100ms”", "write rtt = \"100ms\""),
+    plan("A colon in place of =", LINK, "rtt: 100ms", "write rtt = \"100ms\""),
+    plan(
+        "A list that is not closed",
+        "\"verify\"]",
+        "\"verify\"",
+        "not closed; write ] at its end",
+    ),
+    plan("A text that is not closed", LINK, "rtt = \"100ms", "not closed; write \" at its end"),
     plan("A misspelt step", "\"recover\", ", "\"recovery\", ", "\"recover\""),
     plan(
         "Steps out of order",
@@ -190,6 +214,18 @@ const PLANS: &[Mistake] = &[
         "recovery.chunk_size\" = \"64kb\"",
         "recovery.chunksize\" = \"64kb\"",
         "ccr.indices.recovery.chunk_size",
+    ),
+    plan(
+        "A limit without a unit",
+        "recovery.max_bytes_per_sec\" = \"-1\"",
+        "recovery.max_bytes_per_sec\" = 40",
+        "for example 40mb",
+    ),
+    plan(
+        "A chunk without a unit",
+        "recovery.chunk_size\" = \"64kb\"",
+        "recovery.chunk_size\" = 64",
+        "for example 64kb",
     ),
     plan(
         "A setting without quotes",

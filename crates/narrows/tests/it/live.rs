@@ -103,6 +103,18 @@ fn classes(diagnosis: &Value) -> Vec<&str> {
     findings.iter().map(|finding| finding["class"].as_str().unwrap()).collect()
 }
 
+/// Hosts are those of one cluster; the second would not be looked at.
+fn two_clusters(lab: &Lab) {
+    let (leader, follower) = (lab.urls("leader"), lab.urls("follower"));
+    for command in ["explain", "watch"] {
+        let refused = narrows(&[command, &leader, &follower, "--for", "1s"]);
+        let words = said(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{words}");
+        assert!(words.contains(&format!("and {follower} of follower")), "{words}");
+        assert!(words.contains("give each cluster a command of its own"), "{words}");
+    }
+}
+
 async fn a_throttle(lab: &Lab) {
     lab.set("leader", json!({"indices.recovery.max_bytes_per_sec": "2mb"})).await;
     lab.ask("leader", "PUT", "/a/_settings", json!({"number_of_replicas": 1})).await;
@@ -355,6 +367,7 @@ fn each_cause_gets_its_verdict() {
         let mut lab = Lab::start(env).await;
         lab.index("a", 1, 2400).await;
         lab.index("s", 8, 2400).await;
+        two_clusters(&lab);
         a_throttle(&lab).await;
         a_block_and_then_health(&lab).await;
         copies_that_move(&lab).await;

@@ -146,6 +146,18 @@ fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
     // One node is left, and each shard has two copies.
     let words = said_of(&["--drain", "b", "--drain", "c"]);
     assert!(words.contains("copies of 3 shards would stay (logs[0]"), "{words}");
+    // Three nodes have no room for four copies of a shard.
+    let words = said_of(&["--replicas", "logs=3"]);
+    assert!(words.contains("stay yellow: 3 copies have no node left to go to (logs[0]"), "{words}");
+    assert!(words.contains("lower number_of_replicas"), "{words}");
+    // Two nodes with one replica.
+    let pair = TWIN.replacen("nodes = 4", "nodes = 3", 1);
+    let pair = pair.replacen("  { name = \"b\", zone = \"east\" },\n", "", 1);
+    let pair = pair.replace("[\"a\", \"b\"]", "[\"a\", \"c\"]");
+    let pair = pair.replace("[\"b\", \"c\"]", "[\"a\", \"c\"]");
+    std::fs::write(&file, pair).unwrap();
+    let words = said_of(&["--lose", "c"]);
+    assert!(words.contains("stay yellow: 3 copies have no node left to go to (logs[0]"), "{words}");
     let none = "[settings]\n\"cluster.routing.allocation.enable\" = \"none\"";
     std::fs::write(&file, TWIN.replacen("[settings]", none, 1)).unwrap();
     let words = said_of(&["--drain", "c"]);

@@ -464,7 +464,7 @@ mod tests {
         let mut models = Models::default();
         for (name, text) in [
             ("link.initial_window_segments", "4"),
-            ("link.max_window_bytes", "14480"),
+            ("link.max_window_bytes", "14480b"),
             ("link.loss", "0.1%"),
             ("disk.seek", "8ms"),
             ("disk.read_bytes_per_s", "66mb"),

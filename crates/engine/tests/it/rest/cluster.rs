@@ -57,6 +57,13 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
             400,
             "illegal_argument_exception",
         ),
+        (
+            "PUT",
+            "/_cluster/settings",
+            json!({"persistent": {"indices.recovery.max_bytes_per_sec": "20"}}),
+            400,
+            "illegal_argument_exception",
+        ),
         ("PUT", "/a?wait_for_active_shards=3", json!(null), 400, "illegal_argument_exception"),
         ("POST", "/a/_doc", json!(null), 400, "parse_exception"),
         ("POST", "/_bulk", json!({}), 400, "illegal_argument_exception"),

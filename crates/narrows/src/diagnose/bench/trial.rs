@@ -245,7 +245,7 @@ async fn explain(
         client = written(client, dir, LOOK_FOR, INTERVAL)?;
         Label { name: case.name(), classes: case.classes() }.write(dir)?;
     }
-    let mut looking = Looking::new(greet(client, &args).await?, INTERVAL);
+    let mut looking = Looking::new(greet(env, client, &args).await?, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
     looking.sampler.client().transcript()?;
     let Judgement { diagnosis: passive, seconds, guesses } =

@@ -404,7 +404,7 @@ fn settings_are_checked_by_the_caller() {
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = \"64 apples\""), @r#"
-    my.toml:45:1: "64 apples" is not a size; write a number with b, kb, mb, gb or tb, for example 1mb
+    my.toml:45:1: "64 apples" is not a size; write a number with b, kb, mb, gb or tb, for example 64kb or 1mb
        |
     45 | "ccr.indices.recovery.chunk_size" = "64 apples"
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
