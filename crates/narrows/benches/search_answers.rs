@@ -89,7 +89,7 @@ fn document(i: usize) -> Value {
         1 => document[name] = Value::Null,
         _ => {}
     }
-    if i % 11 == 0 {
+    if i.is_multiple_of(11) {
         document["tag"] = json!(["red", "violet", "red"]);
         document["big"] = json!([i as i64 * 10 - 300, 40]);
     }
