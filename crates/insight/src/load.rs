@@ -266,6 +266,9 @@ pub fn headline(laps: &[LoadFigures]) -> String {
         |value: Option<f64>| value.map_or_else(|| "-".to_owned(), crate::words::three_digits);
     let Some(first) = laps.first() else { return "Nothing was measured.".to_owned() };
     let errors = total("error rate").filter(|rate| *rate > 0.0);
+    if total("50th percentile latency").is_none() && errors.is_some() {
+        return format!("{}: no request was answered as it should.", first.operation);
+    }
     let errors = errors.map_or_else(String::new, |rate| {
         format!(", {} % errors", crate::words::three_digits(rate))
     });

@@ -4,7 +4,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use record::names::nearest;
 
 use crate::terminal::{self, say};
@@ -51,14 +51,34 @@ const MEANT: [(&[&str], &str); 15] = [
     ),
 ];
 
+/// What to type where a command stands alone that wants a cluster, a run or a plan.
+const ALONE: [(&str, &str); 7] = [
+    ("watch", "narrows watch http://localhost:9200"),
+    ("explain", "narrows explain http://localhost:9200, or narrows explain last for the last run"),
+    ("run", "narrows run remote-recovery; narrows plans lists the others"),
+    ("what-if", "narrows what-if http://localhost:9200 --lose NODE"),
+    ("steer", "narrows steer http://localhost:9200"),
+    ("load", "narrows load http://localhost:9200 --operation /_cluster/health --rate 10"),
+    ("link", "narrows link --listen 127.0.0.1:9901 --to 127.0.0.1:9200 --rtt 100ms"),
+];
+
 pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
     let error = with_helpful_hints(error, cli);
     terminal::print_clap(&error);
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// An unknown command is told the line that does what it may have meant, or a name that is near; and no other.
+/// An unknown command is told the line that does what it may have meant, or a name that is near; and no other. A command
+/// that lacks what it is about is told a whole line.
 fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Error {
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        let command = std::env::args().nth(1).unwrap_or_default();
+        if let Some((_, line)) = ALONE.iter().find(|(name, _)| *name == command) {
+            let line = ContextValue::StyledStrs(vec![format!("for example: {line}").into()]);
+            error.insert(ContextKind::Suggested, line);
+        }
+        return error;
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };

@@ -132,7 +132,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             ended = serve(&mut target, &topology, args, &credentials) => ended,
             told = interrupt::told() => Ok(told?),
         };
-        say!("stopping");
+        // Where nothing has started, the reason is all that is to be said.
+        if !target.nodes(&args.name).is_empty() {
+            say!("stopping");
+        }
         target.stop().await;
         ended
     })
