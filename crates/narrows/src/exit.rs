@@ -74,7 +74,7 @@ fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Erro
     if error.kind() == ErrorKind::MissingRequiredArgument {
         let command = std::env::args().nth(1).unwrap_or_default();
         if let Some((_, line)) = ALONE.iter().find(|(name, _)| *name == command) {
-            let line = ContextValue::StyledStrs(vec![format!("for example: {line}").into()]);
+            let line = ContextValue::StyledStrs(vec![(*line).into()]);
             error.insert(ContextKind::Suggested, line);
         }
         return error;
