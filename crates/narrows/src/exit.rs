@@ -68,8 +68,8 @@ pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// An unknown command is told the line that does what it may have meant, or a name that is near; and no other. A command
-/// that lacks what it is about is told a whole line.
+/// An unknown command is told the line that does what it may have meant, or a name that is near; and no other. A
+/// command that lacks what it is about is told a whole line.
 fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Error {
     if error.kind() == ErrorKind::MissingRequiredArgument {
         let command = std::env::args().nth(1).unwrap_or_default();
