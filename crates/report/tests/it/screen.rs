@@ -142,7 +142,7 @@ fn what_went_through_nodes_is_a_line_where_there_is_room() {
     };
     assert!(line(200, "paris").contains("▁▄█"), "{}", line(200, "paris"));
     assert!(!line(110, "paris").contains('█'), "{}", line(110, "paris"));
-    assert!(line(60, "Nodes").starts_with("Nodes, in all ▁▄█ "), "{}", line(60, "Nodes"));
+    assert!(line(60, "Nodes").starts_with("Nodes, rx + tx of all ▁▄█ "), "{}", line(60, "Nodes"));
     assert!(!line(50, "Nodes").contains('█'), "{}", line(50, "Nodes"));
 }
 

@@ -64,12 +64,16 @@ pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value
             json!({"count": all.len(), "min": opt(min), "max": opt(max), "sum": sum, "avg": opt(sum / all.len() as f64)})
         }
         "value_count" => {
-            let distinct = |d: &&Value| match path {
-                // Columns of texts hold each value of a document once for each time that it is there.
-                "key" => values(d, path).len(),
+            let counted = |d: &&Value| match path {
+                // Columns of words and addresses hold each value of a document once.
+                "key" | "from" => {
+                    let once: BTreeSet<String> =
+                        values(d, path).into_iter().map(Value::to_string).collect();
+                    once.len()
+                }
                 _ => values(d, path).len(),
             };
-            json!({"value": documents.iter().map(distinct).sum::<usize>()})
+            json!({"value": documents.iter().map(counted).sum::<usize>()})
         }
         "cardinality" => {
             let distinct: BTreeSet<String> =

@@ -190,7 +190,7 @@ fn hits_are_filtered_collapsed_and_shown() {
             .collect();
         assert_eq!(
             json,
-            json!({"b": [false], "d": ["2020"], "k": ["a"], "n": [1], "w": ["A-1", "b"], "x": [0.1]})
+            json!({"b": [false], "d": ["2020-01-02", "2020"], "k": ["a"], "n": [1], "w": ["A-1", "b"], "x": [0.1]})
         );
 
         for (query, expected) in [
