@@ -8,11 +8,15 @@ use clusters::Credentials;
 use clusters::live::{
     Address, Header, LiveClient, LiveOptions, Sampler, TlsOptions, Transcript, is_transcript,
 };
+use futures_util::future::join_all;
 use record::units::parse_duration;
 use world::Env;
 
 use crate::exit::Usage;
 use crate::terminal::say;
+
+/// How long a host may take to say of which cluster it is, where several are given.
+const SAYS_ITS_CLUSTER: Duration = Duration::from_secs(2);
 
 /// How to reach a cluster. Credentials come from NARROWS_USER and NARROWS_PASSWORD, NARROWS_API_KEY or
 /// NARROWS_TOKEN, or from a file; never from the command line, which others can see.
@@ -132,17 +136,22 @@ pub(crate) async fn greet(
     Ok(sampler)
 }
 
-/// Only one host is asked at a time, so that another cluster would not be looked at. A host that does not answer is
-/// none of another cluster as far as we know.
+/// Only one host is asked at a time, so that another cluster would not be looked at. A host that does not answer soon
+/// is none of another cluster as far as we know: where nodes are ill, nobody wants to wait for them first.
 async fn refuse_several_clusters(
     env: &Env,
     hosts: &[Address],
     args: &ConnectArgs,
 ) -> anyhow::Result<()> {
+    let root = async |host: &Address| {
+        let options =
+            options(&[host.to_string()], args, args.timeout.min(SAYS_ITS_CLUSTER)).ok()?;
+        LiveClient::new(env, &options).ok()?.get("/").await.ok()
+    };
+    let roots = join_all(hosts.iter().map(root)).await;
     let mut first: Option<(&Address, String, String)> = None;
-    for host in hosts {
-        let client = second_client(env, &[host.to_string()], args)?;
-        let Ok(root) = client.get("/").await else { continue };
+    for (host, root) in hosts.iter().zip(roots) {
+        let Some(root) = root else { continue };
         let text = |key: &str| root[key].as_str().unwrap_or_default().to_owned();
         let (name, uuid) = (text("cluster_name"), text("cluster_uuid"));
         // A node that has found no cluster yet has none.
