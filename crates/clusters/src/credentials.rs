@@ -39,6 +39,9 @@ impl fmt::Debug for Credentials {
     }
 }
 
+/// What a file of `--credentials` holds.
+const HOLDS: &str = "it holds user and password, or api_key, or token, each = \"...\"";
+
 /// The file of `--credentials`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,10 +70,7 @@ impl Credentials {
         let File { user, password, api_key, token } =
             toml::from_str(&text).map_err(|error: toml::de::Error| Error::Credentials {
                 source_name: path.display().to_string(),
-                why: format!(
-                    "is not right{}: it holds user and password, or api_key, or token, each = \"...\"",
-                    line_of(&text, error.span())
-                ),
+                why: format!("is not right{}: {HOLDS}", line_of(&text, error.span())),
             })?;
         let names = ["user", "password", "api_key", "token"];
         Self::of(user, password, api_key, token, &path.display().to_string(), names)
@@ -171,6 +171,12 @@ fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> String {
 fn refuse_if_readable_by_others(path: &Path) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt;
     let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
+    if !path.exists() {
+        return Err(Error::Credentials {
+            source_name: path.display().to_string(),
+            why: format!("is not there; {HOLDS}, and only you may read it (chmod 600)"),
+        });
+    }
     let mode = std::fs::metadata(path).map_err(io)?.permissions().mode();
     if mode & 0o077 == 0 {
         return Ok(());

@@ -52,7 +52,7 @@ const MEANT: [(&[&str], &str); 15] = [
 ];
 
 /// What to type where a command stands alone that wants a cluster, a run or a plan.
-const ALONE: [(&str, &str); 7] = [
+const ALONE: [(&str, &str); 12] = [
     ("watch", "narrows watch http://localhost:9200"),
     ("explain", "narrows explain http://localhost:9200, or narrows explain last for the last run"),
     ("run", "narrows run remote-recovery; narrows plans lists the others"),
@@ -60,7 +60,16 @@ const ALONE: [(&str, &str); 7] = [
     ("steer", "narrows steer http://localhost:9200"),
     ("load", "narrows load http://localhost:9200 --operation /_cluster/health --rate 10"),
     ("link", "narrows link --listen 127.0.0.1:9901 --to 127.0.0.1:9200 --rtt 100ms"),
+    ("compare", "narrows compare A B; narrows runs lists the runs that there are"),
+    ("store", "narrows store --to http://localhost:9200"),
+    ("completions", "narrows completions bash"),
+    ("man", "narrows man ./man"),
+    ("dcp drain", "narrows dcp drain couchbase://localhost/BUCKET"),
 ];
+
+/// Units that people write apart from their number.
+const UNITS: [&str; 15] =
+    ["micros", "ms", "s", "m", "h", "d", "b", "kb", "mb", "gb", "tb", "kbit", "mbit", "gbit", "%"];
 
 pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
     let error = with_helpful_hints(error, cli);
@@ -71,29 +80,86 @@ pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
 /// An unknown command is told the line that does what it may have meant, or a name that is near; and no other. A
 /// command that lacks what it is about is told a whole line.
 fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Error {
-    if error.kind() == ErrorKind::MissingRequiredArgument {
-        let command = std::env::args().nth(1).unwrap_or_default();
-        if let Some((_, line)) = ALONE.iter().find(|(name, _)| *name == command) {
-            let line = ContextValue::StyledStrs(vec![(*line).into()]);
-            error.insert(ContextKind::Suggested, line);
-        }
-        return error;
-    }
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
-        return error;
+    let tip = match error.kind() {
+        ErrorKind::MissingRequiredArgument => whole_line(),
+        ErrorKind::UnknownArgument => instead_of_unknown(&mut error),
+        ErrorKind::ValueValidation => number_wanted(&error),
+        ErrorKind::InvalidSubcommand => instead_of_command(&mut error, cli),
+        _ => None,
     };
-    let given = given.clone();
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|one| one.to_string_lossy().into_owned())
+}
+
+fn told_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// What to type for a command that stands alone.
+fn whole_line() -> Option<String> {
+    let given: Vec<String> = arguments().skip(1).take(2).collect();
+    let is_given =
+        |name: &str| given.first().is_some_and(|first| first == name) || given.join(" ") == name;
+    ALONE.iter().find(|(name, _)| is_given(name)).map(|(_, line)| (*line).to_owned())
+}
+
+/// A unit apart from its number, an option of other programs, or the way to the list of options.
+fn instead_of_unknown(error: &mut clap::Error) -> Option<String> {
+    let given = told_of(error, ContextKind::InvalidArg)?;
+    let arguments: Vec<String> = arguments().collect();
+    let before = arguments
+        .iter()
+        .position(|one| *one == given)
+        .and_then(|at| arguments.get(at.checked_sub(1)?));
+    if let Some(number) = before.filter(|before| before.parse::<f64>().is_ok())
+        && UNITS.contains(&given.to_lowercase().as_str())
+    {
+        return Some(format!("a number and its unit are one word: {number}{given}"));
+    }
+    // A name that is near says more; that a name may be passed as a value says nothing.
+    if error.get(ContextKind::SuggestedArg).is_some() {
+        return None;
+    }
+    error.remove(ContextKind::Suggested);
+    let command = arguments.get(1).filter(|name| !name.starts_with('-'));
+    let command = command.map_or_else(String::new, |name| format!(" {name}"));
+    Some(match given.as_str() {
+        "-v" | "-V" => "narrows --version says which version this is".to_owned(),
+        "-q" | "--quiet" | "--silent" => {
+            "progress is written to standard error; 2> /dev/null leaves it out".to_owned()
+        }
+        _ => format!("narrows{command} --help lists the options"),
+    })
+}
+
+/// A whole number in place of a word.
+fn number_wanted(error: &clap::Error) -> Option<String> {
+    std::error::Error::source(error)?.downcast_ref::<std::num::ParseIntError>()?;
+    let option = told_of(error, ContextKind::InvalidArg)?;
+    Some(format!("a whole number is wanted: {} 3", option.split(' ').next()?))
+}
+
+/// The command that was meant.
+fn instead_of_command(error: &mut clap::Error, cli: &clap::Command) -> Option<String> {
+    let given = told_of(error, ContextKind::InvalidSubcommand)?;
     error.remove(ContextKind::SuggestedSubcommand);
     let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
     let meant = MEANT.iter().find(|(words, _)| words.contains(&given.to_lowercase().as_str()));
-    let line = match (nearest(&given, names.iter().copied()).first(), meant) {
+    Some(match (nearest(&given, names.iter().copied()).first(), meant) {
         (Some(near), _) => format!("did you mean `narrows {near}`?"),
         (None, Some((_, line))) => line.to_string(),
         (None, None) => format!("commands: {}", names.join(", ")),
-    };
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![line.into()]));
-    error
+    })
 }
 
 pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {

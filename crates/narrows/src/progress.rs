@@ -122,6 +122,8 @@ impl Watch for Progress {
         let phase = self.phase.borrow_mut();
         match &phase.bar {
             Some(bar) => bar.finish_and_clear(),
+            // Its time is a figure of the row that follows, and shorter there: one time for one thing.
+            None if phase.unit == "bytes" => {}
             None => {
                 let took = show_seconds(phase.began.elapsed().as_secs_f64());
                 match phase.virtual_seconds(self.virtual_s.get()) {

@@ -26,8 +26,13 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     }
     let hint = record::names::did_you_mean(given, ids.iter().map(String::as_str));
     let text = format!(
-        "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"",
-        runs.display()
+        "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{}",
+        runs.display(),
+        if given.contains(['/', ' ']) || !hint.is_empty() {
+            String::new()
+        } else {
+            format!("; a cluster is written http://{given}:9200")
+        }
     );
     Err(Usage(text).into())
 }

@@ -59,6 +59,9 @@ impl Address {
         if host.is_empty() || !host.chars().all(valid) {
             return refuse("it names no host; write http://host:9200 or https://host:9200");
         }
+        if path.split('/').any(|part| part.starts_with('_')) {
+            return refuse("it is the address of an API; give scheme, host and port alone");
+        }
         let is_plain = |c: char| c.is_ascii_graphic();
         if !path.chars().all(is_plain) {
             return refuse("its path holds a character that a URL cannot hold");

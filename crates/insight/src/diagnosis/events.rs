@@ -168,11 +168,7 @@ impl EventFinder {
                 format!("{} began to recover{from}{}{size}", one.shard_name(), to(one))
             });
             say(found, Topic::Recovery, began, "recoveries began");
-            let ended = copying().filter(|one| one.ended).map(|one| {
-                let took = one.total_ms.map(|ms| show_seconds(ms as f64 / 1e3));
-                let took = took.map_or_else(String::new, |took| format!(" after {took}"));
-                format!("the recovery of {}{} ended{took}", one.shard_name(), to(one))
-            });
+            let ended = copying().filter(|one| one.ended).map(end_of);
             say(found, Topic::Recovery, ended, "recoveries ended");
         }
         self.recoveries = Some(now);
@@ -207,6 +203,21 @@ impl EventFinder {
 
 fn to(recovery: &Recovery) -> String {
     recovery.target.as_ref().map_or_else(String::new, |name| format!(" to {name}"))
+}
+
+/// How a recovery ended. One that is no longer told of and was not done was cancelled, failed, or lost its node.
+fn end_of(recovery: &Recovery) -> String {
+    let name = format!("the recovery of {}{}", recovery.shard_name(), to(recovery));
+    if recovery.stage == "DONE" {
+        let took = recovery.total_ms.map(|ms| show_seconds(ms as f64 / 1e3));
+        return format!(
+            "{name} ended{}",
+            took.map_or_else(String::new, |took| format!(" after {took}"))
+        );
+    }
+    let of = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), show_bytes);
+    let (came, total) = (of(recovery.recovered_bytes), of(recovery.total_bytes));
+    format!("{name} is gone; it was last seen in {} with {came} of {total}", recovery.stage)
 }
 
 /// A sentence for each, or their number where there are too many.

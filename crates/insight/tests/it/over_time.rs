@@ -218,8 +218,8 @@ fn health_and_recoveries_are_told() {
         ]
     );
     let mut done = Observation { nodes: vec![], ..green };
-    done.recoveries =
-        vec![Recovery { ended: true, total_ms: Some(200_000), ..recovery("logs", 9, MB) }];
+    let gone = Recovery { ended: true, total_ms: Some(200_000), ..recovery("logs", 9, MB) };
+    done.recoveries = vec![Recovery { stage: "DONE".into(), ..gone.clone() }];
     let ended = happened(&look(1, 0), &done);
     assert_eq!(
         ended,
@@ -228,6 +228,12 @@ fn health_and_recoveries_are_told() {
             "index logs is green again",
             "the recovery of logs[0] to b ended after 3:20"
         ]
+    );
+    // One that was cancelled never ended.
+    done.recoveries = vec![gone];
+    assert_eq!(
+        happened(&look(1, 0), &done)[2],
+        "the recovery of logs[0] to b is gone; it was last seen in INDEX with 9.44 MB of 50.0 GB"
     );
 }
 

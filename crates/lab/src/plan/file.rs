@@ -34,6 +34,13 @@ impl Plan {
             return Plan::read(Path::new(name_or_path));
         }
         let found = bundled().iter().find(|plan| plan.name == name_or_path);
+        if name_or_path.ends_with(".yaml") || name_or_path.ends_with(".yml") {
+            let why = format!(
+                "{name_or_path} is not TOML, as plans are; `narrows plans remote-recovery > mine.toml` writes one to \
+                 start from"
+            );
+            return Err(Error::Usage { why });
+        }
         let unknown = || {
             let known = bundled().iter().map(|plan| plan.name).collect();
             Error::UnknownPlan { name: name_or_path.to_owned(), known }

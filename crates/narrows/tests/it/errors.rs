@@ -53,7 +53,12 @@ const COMMANDS: &[Mistake] = &[
     typed("A misspelt plan", "run remote-recvery", "\"remote-recovery\""),
     typed("A file that is not there", "run mine.toml", "narrows plans remote-recovery > mine.toml"),
     typed("A misspelt variant", "run remote-recovery --variant 1MBx5", "1 MB x 5"),
+    typed("A plan in YAML", "run mine.yaml", "narrows plans remote-recovery > mine.toml"),
     typed("A misspelt option", "run remote-recovery --scael 0.1", "--scale"),
+    typed("An option of other programs", "run remote-recovery -v", "narrows --version"),
+    typed("An option that is not there", "watch http://127.0.0.1:1 --zoom", "narrows watch --help"),
+    typed("A unit apart from its number", "run remote-recovery --scale 1 --rtt 100 ms", "100ms"),
+    typed("A word for a number", "run remote-recovery --laps many", "--laps 3"),
     typed("A percentage", "run remote-recovery --scale 10%", "write --scale 0.1"),
     typed("No size at all", "run remote-recovery --scale 0", "for example 0.1"),
     typed("A time without a unit", "run remote-recovery --rtt 50", "50ms"),
@@ -63,6 +68,9 @@ const COMMANDS: &[Mistake] = &[
     typed("A plan too large for this machine", "run shard-recovery", "--on virtual"),
     typed("A misspelt place", "run remote-recovery --on virtal", "\"virtual\""),
     typed("A shell that is not known", "completions bsh", "bash"),
+    typed("No shell", "completions", "narrows completions bash"),
+    typed("Nothing to drain", "dcp drain", "narrows dcp drain couchbase://localhost/BUCKET"),
+    typed("Nothing to compare", "compare", "narrows compare A B"),
     typed("A misspelt published plan", "published remote-recvery", "\"remote-recovery\""),
     typed("No run yet", "show", "narrows run remote-recovery"),
     typed("A run that is not there", "report 2024", "give an id, a directory, or \"last\""),
@@ -99,6 +107,17 @@ const COMMANDS: &[Mistake] = &[
 
 const ADDRESSES: &[Mistake] = &[
     typed("Nobody answers", "explain http://127.0.0.1:1", "http://HOST:9200"),
+    typed("A host alone, to explain", "explain no-such-host", "http://no-such-host:9200"),
+    typed(
+        "An API in place of a cluster",
+        "explain http://CLUSTER/_cat/health",
+        "host and port alone",
+    ),
+    typed(
+        "Credentials that are not there",
+        "watch http://CLUSTER --credentials es.toml",
+        "api_key",
+    ),
     typed("Another protocol", "explain ftp://es:21", "http://"),
     typed("TLS where there is none", "explain https://CLUSTER", "http://"),
     typed(

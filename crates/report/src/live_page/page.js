@@ -52,7 +52,8 @@ function paintStanding(frame) {
   byId("away").hidden = !trouble;
   if (byId("away").textContent !== (trouble ?? "")) byId("away").textContent = trouble ?? "";
   document.body.classList.toggle("stale", Boolean(trouble));
-  const pulse = state.isAway ? "not connected" : state.past ? "history" : `live, ${clock.format(state.heardMs)}`;
+  const pulse = state.isAway ? "not connected" : state.past ? "history"
+    : `${frame?.trouble ? "no answer" : "live"}, ${clock.format(state.heardMs)}`;
   byId("pulse").textContent = pulse;
   byId("past").hidden = !state.past;
   if (state.past) byId("past-text").textContent = `As it was at ${clock.format(state.past.frame.at_ms)}.`;
