@@ -148,16 +148,28 @@ pub(super) async fn on_nodes(
     request: &Request,
     limit: Duration,
 ) -> Vec<(String, Result<Value, Failure>)> {
+    let json = |answer| match answer {
+        Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
+        _ => Err(unexpected()),
+    };
+    let answers = ask_nodes(node, names, request, limit).await.into_iter();
+    answers.map(|(name, answer)| (name, answer.and_then(json))).collect()
+}
+
+/// Asks the nodes of these names at once. In the order of the names.
+pub(super) async fn ask_nodes(
+    node: &Node,
+    names: Vec<String>,
+    request: &Request,
+    limit: Duration,
+) -> Vec<(String, Result<Response, Failure>)> {
     let calls: Vec<_> = names
         .into_iter()
         .map(|name| {
             let (node2, name2, request) = (node.clone(), name.clone(), request.clone());
             let call = node.core().env.spawn("asks a node", async move {
                 let address = node2.core().address_of(&name2).ok_or_else(|| gone(&name2))?;
-                match node2.core().call(&address, Class::Control, request, limit).await? {
-                    Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
-                    _ => Err(unexpected()),
-                }
+                Ok(node2.core().call(&address, Class::Control, request, limit).await?)
             });
             (name, call)
         })

@@ -22,10 +22,9 @@ mod taking_over;
 mod target;
 mod transfer;
 
-use serde_json::{Value, json};
-
 use crate::core::Core;
 use crate::shard::Stage;
+use crate::transport::RecoveryState;
 
 pub(crate) use service::RecoveryService;
 pub(crate) use source::{
@@ -34,11 +33,11 @@ pub(crate) use source::{
 };
 pub(crate) use target::{recover, report_started};
 
-/// Every recovery of this node's copies, running or done, as `_recovery` shows them.
-pub(crate) fn recoveries(core: &Core, active_only: bool, detailed: bool) -> Value {
+/// Every recovery of this node's copies, running or done.
+pub(crate) fn recoveries(core: &Core, active_only: bool, detailed: bool) -> Vec<RecoveryState> {
     let now = core.env.now();
     let shards = core.shards.borrow();
     let all = shards.values().filter_map(|shard| shard.progress());
     let wanted = all.filter(|progress| !active_only || progress.stage() != Stage::Done);
-    json!(wanted.map(|progress| progress.to_json(now, detailed)).collect::<Vec<_>>())
+    wanted.map(|progress| progress.state(now, detailed)).collect()
 }

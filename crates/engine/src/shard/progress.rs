@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use record::Limit;
-use serde_json::{Value, json};
 use world::Time;
 
+use crate::transport::{RecoveredFiles, RecoveryState};
 use policy::transfer::accounting::Accounting;
 
 /// The stages of a recovery, as Elasticsearch names them.
@@ -168,96 +168,61 @@ impl Progress {
         (until - *from).as_millis() as u64
     }
 
-    /// The object that `_recovery` shows, and what narrows adds to it under `narrows`; `detailed` with each file.
-    pub(crate) fn to_json(&self, now: Time, detailed: bool) -> Value {
+    /// How it goes; `detailed` with each file.
+    pub(crate) fn state(&self, now: Time, detailed: bool) -> RecoveryState {
         let ends = self.ends.borrow();
         let end = self.ended.get().unwrap_or(now);
-        let total_ms = (end - self.began).as_millis() as u64;
-        let mut object = json!({
-            "index": ends.index,
-            "id": ends.shard,
-            "type": ends.kind,
-            "stage": self.stage().name(),
-            "primary": ends.primary,
-            "start_time_in_millis": self.began_epoch_ms,
-            "total_time_in_millis": total_ms,
-            "source": { "name": ends.source, "transport_address": ends.source_address },
-            "target": { "name": ends.target, "transport_address": ends.target_address },
-            "index_details": self.index_json(end, detailed),
-            "translog": {
-                "recovered": self.ops_recovered.get(),
-                "total": self.ops_total.get(),
-                "percent": percent(self.ops_recovered.get(), self.ops_total.get()),
-                "total_on_start": self.ops_total.get(),
-                "total_time_in_millis": self.stage_ms(end, Stage::Translog),
-            },
-            "verify_index": {
-                "check_index_time_in_millis": 0,
-                "total_time_in_millis": self.stage_ms(end, Stage::VerifyIndex),
-            },
-            "narrows": self.own_json(now),
-        });
-        if self.ended.get().is_some() {
-            object["stop_time_in_millis"] = json!(self.began_epoch_ms + total_ms);
+        let elapsed = end - self.began;
+        let charged = self.charged(now).into_iter();
+        RecoveryState {
+            index: ends.index.clone(),
+            shard: ends.shard,
+            kind: ends.kind.to_owned(),
+            stage: self.stage().name().to_owned(),
+            primary: ends.primary,
+            began_epoch_ms: self.began_epoch_ms,
+            total_ms: elapsed.as_millis() as u64,
+            ended: self.ended.get().is_some(),
+            source: ends.source.clone(),
+            source_address: ends.source_address.clone(),
+            target: ends.target.clone(),
+            target_address: ends.target_address.clone(),
+            files: self.recovered_files(detailed),
+            index_ms: self.stage_ms(end, Stage::Index),
+            source_throttle_ms: self.source_throttle.get().as_millis() as u64,
+            target_throttle_ms: self.target_throttle.get().as_millis() as u64,
+            ops_total: self.ops_total.get(),
+            ops_recovered: self.ops_recovered.get(),
+            ops_bytes: self.ops_bytes.get(),
+            translog_ms: self.stage_ms(end, Stage::Translog),
+            verify_ms: self.stage_ms(end, Stage::VerifyIndex),
+            charged_ns: charged.map(|(limit, time)| (limit, time.as_nanos() as u64)).collect(),
+            elapsed_ns: elapsed.as_nanos() as u64,
+            chunk_bytes: self.chunk_bytes.get(),
+            in_flight_bytes: self.in_flight_bytes.get(),
+            in_flight_bytes_max: self.in_flight_bytes_max.get(),
+            connections: self.connections.get(),
+            connections_max: self.connections_max.get(),
+            refetched_chunks: self.refetched_chunks.get(),
+            retries: self.retries.get(),
+            failure: self.failure.borrow().clone(),
         }
-        object
     }
 
-    fn index_json(&self, end: Time, detailed: bool) -> Value {
-        let files = self.files.borrow();
-        let sum = |of: fn(&FileProgress) -> u64| files.iter().map(of).sum::<u64>();
-        let (total, reused, recovered) = (sum(|f| f.len), sum(|f| f.reused), sum(|f| f.recovered));
-        let whole = |f: &&FileProgress| f.reused + f.recovered >= f.len;
-        let reused_files = files.iter().filter(|f| f.reused == f.len).count() as u64;
-        let whole_files = files.iter().filter(whole).count() as u64;
-        let total_files = files.len() as u64;
-        let mut object = json!({
-            "size": {
-                "total_in_bytes": total,
-                "reused_in_bytes": reused,
-                "recovered_in_bytes": recovered,
-                "percent": percent(recovered, total - reused),
-            },
-            "files": {
-                "total": total_files,
-                "reused": reused_files,
-                "recovered": whole_files - reused_files,
-                "percent": percent(whole_files - reused_files, total_files - reused_files),
-            },
-            "total_time_in_millis": self.stage_ms(end, Stage::Index),
-            "source_throttle_time_in_millis": self.source_throttle.get().as_millis() as u64,
-            "target_throttle_time_in_millis": self.target_throttle.get().as_millis() as u64,
-        });
-        if detailed {
-            let detail = |f: &FileProgress| json!({ "name": f.name, "length": f.len, "recovered": f.recovered + f.reused });
-            object["files"]["details"] = files.iter().map(detail).collect();
+    fn recovered_files(&self, detailed: bool) -> RecoveredFiles {
+        let mut all = RecoveredFiles::default();
+        for file in &*self.files.borrow() {
+            let is_reused = file.reused == file.len;
+            all.count += 1;
+            all.reused += u64::from(is_reused);
+            all.recovered += u64::from(!is_reused && file.reused + file.recovered >= file.len);
+            all.bytes += file.len;
+            all.reused_bytes += file.reused;
+            all.recovered_bytes += file.recovered;
+            if detailed {
+                all.details.push((file.name.clone(), file.len, file.recovered + file.reused));
+            }
         }
-        object
+        all
     }
-
-    fn own_json(&self, now: Time) -> Value {
-        let charged: BTreeMap<Limit, u64> = self
-            .charged(now)
-            .into_iter()
-            .map(|(limit, time)| (limit, time.as_nanos() as u64))
-            .collect();
-        json!({
-            "charged_ns": charged,
-            "elapsed_ns": (self.ended.get().unwrap_or(now) - self.began).as_nanos() as u64,
-            "chunk_bytes": self.chunk_bytes.get(),
-            "in_flight_bytes": self.in_flight_bytes.get(),
-            "in_flight_bytes_max": self.in_flight_bytes_max.get(),
-            "connections": self.connections.get(),
-            "connections_max": self.connections_max.get(),
-            "operations_bytes": self.ops_bytes.get(),
-            "refetched_chunks": self.refetched_chunks.get(),
-            "retries": self.retries.get(),
-            "failure": *self.failure.borrow(),
-        })
-    }
-}
-
-fn percent(part: u64, whole: u64) -> String {
-    let share = if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
-    format!("{:.1}%", share * 100.0)
 }

@@ -13,8 +13,8 @@ use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
 use super::searching::{hit_bytes, page_bytes, searched_bytes};
 use super::{
-    Changes, Failure, LeaseRequest, OpenPointInTime, PrimaryContext, ReadChanges, RemoteIndex,
-    ScrollPage, SessionKind, SessionOpened, ShardSearch, ShardSearched, WireChunk,
+    Changes, Failure, LeaseRequest, OpenPointInTime, PrimaryContext, ReadChanges, RecoveryState,
+    RemoteIndex, ScrollPage, SessionKind, SessionOpened, ShardSearch, ShardSearched, WireChunk,
 };
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 use policy::retention::Leases;
@@ -359,6 +359,8 @@ pub enum Response {
     Shard(ShardAnswer),
     /// JSON text.
     Json(String),
+    /// The recoveries of a node's copies.
+    Recoveries(Vec<RecoveryState>),
     /// What an index is.
     RemoteIndex(RemoteIndex),
     /// What the indices are, by name, at a version of the state; without those that would make it too long.
@@ -431,6 +433,9 @@ impl Response {
             Response::Changes(changes) => SMALL + changes.ops.wire_bytes(),
             Response::Written(results) => SMALL + 32 * results.len() as u64,
             Response::Json(text) => SMALL + text.len() as u64,
+            Response::Recoveries(all) => {
+                SMALL + all.iter().map(RecoveryState::wire_bytes).sum::<u64>()
+            }
             Response::State(state) => SMALL + state.wire_bytes(),
             Response::Searched(searched) => SMALL + searched_bytes(searched),
             Response::Scrolled(page) => SMALL + page_bytes(page),

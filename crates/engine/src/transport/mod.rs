@@ -37,7 +37,10 @@ pub use operations::Operations;
 pub use pool::Reply;
 pub use pool::{CallError, Class, Pool};
 pub(crate) use pool::{Handlers, serve};
-pub use recovery::{PrimaryContext, SessionKind, SessionOpened, SourcePhases, WireChunk};
+pub use recovery::{
+    PrimaryContext, RecoveredFiles, RecoveryState, SessionKind, SessionOpened, SourcePhases,
+    WireChunk,
+};
 pub use searching::{
     HeldView, Hit, OpenPointInTime, ScrollPage, SearchOutcome, ShardFailure, ShardSearch,
     ShardSearched, ViewHolder,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use record::Limit;
 use serde::{Deserialize, Serialize};
 use store::Commit;
 
@@ -96,4 +97,98 @@ pub struct WireChunk {
 
 fn empty_chunk() -> store::Chunk {
     store::Chunk::Bytes(Bytes::new())
+}
+
+/// How a copy comes, or came, to its node: what `_recovery` says of it, and what narrows adds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RecoveryState {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// `type`: `PEER`, `SNAPSHOT`, ...
+    pub kind: String,
+    /// Its stage, as the field names it.
+    pub stage: String,
+    /// Whether the primary recovers.
+    pub primary: bool,
+    /// When it began, in milliseconds since 1970.
+    pub began_epoch_ms: u64,
+    /// How long it has lasted, in milliseconds.
+    pub total_ms: u64,
+    /// Whether it is done.
+    pub ended: bool,
+    /// The node that is read, or the remote cluster, and its transport address; none where nothing is read.
+    pub source: Option<String>,
+    /// Its transport address.
+    pub source_address: Option<String>,
+    /// The node that recovers.
+    pub target: String,
+    /// Its transport address.
+    pub target_address: String,
+    /// The segment files.
+    pub files: RecoveredFiles,
+    /// How long they were copied, in milliseconds.
+    pub index_ms: u64,
+    /// How long the source waited for its rate limit, in milliseconds.
+    pub source_throttle_ms: u64,
+    /// How long the target did.
+    pub target_throttle_ms: u64,
+    /// Operations that are to be replayed.
+    pub ops_total: u64,
+    /// Operations that were.
+    pub ops_recovered: u64,
+    /// Their bytes.
+    pub ops_bytes: u64,
+    /// How long they were replayed, in milliseconds.
+    pub translog_ms: u64,
+    /// How long files were verified, in milliseconds.
+    pub verify_ms: u64,
+    /// What its time was charged to, in nanoseconds; the sum is `elapsed_ns`.
+    pub charged_ns: BTreeMap<Limit, u64>,
+    /// How long it has lasted, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u64,
+    /// Bytes in flight now.
+    pub in_flight_bytes: u64,
+    /// The most that were.
+    pub in_flight_bytes_max: u64,
+    /// Connections that carry it now.
+    pub connections: u32,
+    /// The most that did.
+    pub connections_max: u32,
+    /// Chunks that came damaged and were fetched again.
+    pub refetched_chunks: u64,
+    /// How often it was tried again.
+    pub retries: u64,
+    /// Why it failed last.
+    pub failure: Option<String>,
+}
+
+/// The segment files of a recovery: their number and their bytes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RecoveredFiles {
+    /// All.
+    pub count: u64,
+    /// Those that were on the node already.
+    pub reused: u64,
+    /// Those that have come.
+    pub recovered: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// Bytes that were on the node already.
+    pub reused_bytes: u64,
+    /// Bytes that have come.
+    pub recovered_bytes: u64,
+    /// Each: its name, its bytes, and those that are there. Empty unless they were asked for.
+    pub details: Vec<(String, u64, u64)>,
+}
+
+impl RecoveryState {
+    /// Bytes on the wire, about.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        let details: usize = self.files.details.iter().map(|(name, ..)| name.len() + 10).sum();
+        150 + (self.index.len() + details) as u64
+    }
 }
