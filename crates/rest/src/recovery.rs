@@ -107,8 +107,10 @@ fn shape(state: &ClusterState, one: RecoveryState, detailed: bool) -> Value {
         shard["stop_time_in_millis"] = json!(one.began_epoch_ms + one.total_ms);
     }
     if detailed {
-        let detail = |(name, length, recovered): &(String, u64, u64)| json!({ "name": name, "length": length, "recovered": recovered });
-        shard["index"]["files"]["details"] = files.details.iter().map(detail).collect();
+        let files = files.details.iter().map(|(name, length, recovered)| {
+            json!({ "name": name, "length": length, "recovered": recovered })
+        });
+        shard["index"]["files"]["details"] = files.collect();
     }
     let leader = state.indices.get(&one.index).and_then(|meta| meta.leader.as_ref());
     if one.kind == "SNAPSHOT"
