@@ -32,8 +32,8 @@ pub(crate) struct TrackArgs {
     /// Run the rest of the challenge where some of its operations are refused.
     #[arg(long)]
     skip_refused: bool,
-    /// Generate documents where the files of the corpus are not there: like those of geopoint, http_logs and pmc, of other
-    /// tracks such as their mappings say.
+    /// Generate documents where the files of the corpus are not there: like those of geopoint, http_logs and pmc, of
+    /// other tracks such as their mappings say.
     #[arg(long)]
     generate: bool,
     /// Where files of documents lie (.json, .bz2, .gz, .zst), besides the track's own folder.
@@ -51,12 +51,7 @@ impl TrackArgs {
     }
 
     /// The track that a path names; none where it names a plan.
-    pub(crate) fn open(
-        &self,
-        path: &str,
-        scale: f64,
-        on: &On,
-    ) -> anyhow::Result<Option<Track>> {
+    pub(crate) fn open(&self, path: &str, scale: f64, on: &On) -> anyhow::Result<Option<Track>> {
         let Some(file) = file_of(path) else {
             self.refuse_for_plan()?;
             return Ok(None);

@@ -359,15 +359,22 @@ mod tests {
     fn a_file_may_bring_its_actions() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("docs.json");
-        let text = "{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"x\":1}\n{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"create\": {\"_id\":\"2\"}}\n{\"x\":2}\n";
-        std::fs::write(&path, text).unwrap();
+        let lines = [
+            r#"{"index":{"_index":"a","_id":"1"}}"#,
+            r#"{"x":1}"#,
+            r#"{"delete":{"_index":"a","_id":"1"}}"#,
+            r#"{"create": {"_id":"2"}}"#,
+            r#"{"x":2}"#,
+        ];
+        let text = lines.map(|line| format!("{line}\n")).concat();
+        std::fs::write(&path, &text).unwrap();
         let source = Source::File(path.clone());
         let read = |range: Range<u64>| {
             let mut bodies = BulkBodies::written(&source, 42, range, 10, &Written::AsSaid).unwrap();
             let body = bodies.next().unwrap();
             body.map(|body| (body.documents, String::from_utf8(body.body.to_vec()).unwrap()))
         };
-        assert_eq!(read(0..9).unwrap(), (3, text.to_owned()));
+        assert_eq!(read(0..9).unwrap(), (3, text.clone()));
         let last = text.split_inclusive('\n').skip(3).collect();
         assert_eq!(read(2..3).unwrap(), (1, last));
 
