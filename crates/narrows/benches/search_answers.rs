@@ -107,21 +107,31 @@ async fn ask(target: &impl Clusters, method: &str, path: &str, body: String) -> 
     }
 }
 
-async fn fill(target: &impl Clusters) {
+/// The index that bodies of a group are sent to: one that says what is asked where no field is named, or one that does
+/// not.
+fn index_of(group: &str) -> &'static str {
+    if group == "default_field" { "named" } else { "answers" }
+}
+
+async fn fill(target: &impl Clusters, name: &str) {
     let mapping: Value = serde_json::from_str(MAPPING).expect("it is JSON");
-    let settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
+    let mut settings = json!({ "number_of_shards": 1, "number_of_replicas": 0 });
+    if name == index_of("default_field") {
+        settings["index.query.default_field"] = json!(["title^2", "tag", "count", "n_*"]);
+    }
     let index = json!({ "settings": settings, "mappings": mapping }).to_string();
     let mut bulk = String::new();
     for i in 0..DOCUMENTS {
         let _ = writeln!(bulk, "{}\n{}", json!({ "index": { "_id": i.to_string() } }), document(i));
     }
     for (method, path, body) in [
-        ("PUT", "/answers", index),
-        ("POST", "/answers/_bulk?refresh=true", bulk),
-        ("POST", "/answers/_forcemerge?max_num_segments=1", String::new()),
-        ("POST", "/answers/_refresh", String::new()),
+        ("PUT", "", index),
+        ("POST", "/_bulk?refresh=true", bulk),
+        ("POST", "/_forcemerge?max_num_segments=1", String::new()),
+        ("POST", "/_refresh", String::new()),
     ] {
-        let (status, answer) = ask(target, method, path, body).await;
+        let path = format!("/{name}{path}");
+        let (status, answer) = ask(target, method, &path, body).await;
         let failed = answer["errors"] == true;
         assert!(status == 200 && !failed, "{}: {method} {path}: {answer}", target.name());
     }
@@ -186,10 +196,11 @@ async fn compare(embedded: &impl Clusters, opensearch: &impl Clusters) -> usize 
     let mut all = [0; 5];
     for (name, bodies) in asked().into_iter().filter(|(name, _)| name.contains(&only)) {
         let mut counts = [bodies.len(), 0, 0, 0, 0];
+        let path = format!("/{}/_search", index_of(name));
         for (body, is_wrong) in bodies {
             let sorts = body.get("sort").is_some();
-            let ours = ask(embedded, "POST", "/answers/_search", body.to_string()).await;
-            let theirs = ask(opensearch, "POST", "/answers/_search", body.to_string()).await;
+            let ours = ask(embedded, "POST", &path, body.to_string()).await;
+            let theirs = ask(opensearch, "POST", &path, body.to_string()).await;
             let (here, there) = (essence(&ours, sorts), essence(&theirs, sorts));
             let outcome = match (ours.0, theirs.0) {
                 _ if alike(&here, &there) => 1,
@@ -237,8 +248,10 @@ async fn bench(env: &Env) {
         opensearch = opensearch.with_home(home.as_ref());
     }
     opensearch.start(&topology).await.expect("OpenSearch starts: java and mvn are there");
-    fill(&embedded).await;
-    fill(&opensearch).await;
+    for group in ["", "default_field"] {
+        fill(&embedded, index_of(group)).await;
+        fill(&opensearch, index_of(group)).await;
+    }
     TABLE.begin();
     let others = compare(&embedded, &opensearch).await;
     embedded.stop().await;

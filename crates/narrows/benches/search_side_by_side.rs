@@ -214,7 +214,7 @@ async fn same(
     let mut requests = operation.requests(7, 0, 1).expect("it is a search");
     let mut same = 0;
     for _ in 0..COMPARED {
-        let request = requests.next().expect("there is no end").expect("it is a search");
+        let request = requests.next(0).expect("there is no end").expect("it is a search");
         let mut body: Value = serde_json::from_slice(&request.body).expect("it is JSON");
         body["track_total_hits"] = json!(true);
         let ours = essence(&ask(embedded, "POST", &request.path, body.clone()).await, scored);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use lab::track::{Params, Track, TrackOptions};
 
 use crate::exit::Usage;
+use crate::on::On;
 
 /// Files that a folder of a track begins with: of Rally, and of OpenSearch Benchmark.
 const FILES: [&str; 2] = ["track.json", "workload.json"];
@@ -31,7 +32,8 @@ pub(crate) struct TrackArgs {
     /// Run the rest of the challenge where some of its operations are refused.
     #[arg(long)]
     skip_refused: bool,
-    /// Generate documents like those of geopoint, http_logs or pmc where the files of the corpus are not there.
+    /// Generate documents where the files of the corpus are not there: like those of geopoint, http_logs and pmc, of
+    /// other tracks such as their mappings say.
     #[arg(long)]
     generate: bool,
     /// Where files of documents lie (.json, .bz2, .gz, .zst), besides the track's own folder.
@@ -49,12 +51,7 @@ impl TrackArgs {
     }
 
     /// The track that a path names; none where it names a plan.
-    pub(crate) fn open(
-        &self,
-        path: &str,
-        scale: f64,
-        embedded: bool,
-    ) -> anyhow::Result<Option<Track>> {
+    pub(crate) fn open(&self, path: &str, scale: f64, on: &On) -> anyhow::Result<Option<Track>> {
         let Some(file) = file_of(path) else {
             self.refuse_for_plan()?;
             return Ok(None);
@@ -69,7 +66,8 @@ impl TrackArgs {
             generate: self.generate,
             corpora: self.corpora.clone(),
             scale,
-            embedded,
+            embedded: matches!(on, On::Embedded | On::Virtual),
+            live: matches!(on, On::Url(_)),
         };
         Ok(Some(lab::track::open(&file, &options)?))
     }

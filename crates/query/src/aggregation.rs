@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::date::{CalendarUnit, DAY_MS};
+use super::histogram::{AutoHistogram, Histogram};
 use super::{DateFormat, Literal, Query, Zone};
 
 /// `search.max_buckets` where nothing else is said.
@@ -32,6 +32,11 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
+    /// Whether the width of its buckets depends on what is found.
+    pub fn is_auto(&self) -> bool {
+        matches!(self.kind, AggregationKind::AutoHistogram(_))
+    }
+
     /// One of a kind, with nothing else said of it.
     pub fn of(kind: AggregationKind) -> Self {
         Aggregation {
@@ -59,6 +64,8 @@ pub enum AggregationKind {
     },
     /// `histogram` and `date_histogram`
     Histogram(Histogram),
+    /// `auto_date_histogram`, which stands within no other.
+    AutoHistogram(AutoHistogram),
     /// In the order in which they are shown, by `from`, then by `to`.
     Range(Vec<RangeBucket>),
     DateRange(DateRanges),
@@ -117,82 +124,6 @@ pub enum OrderBy {
     Key,
     /// A metric of the bucket, and which of its numbers: `price`, `price.max`.
     Metric(String, Option<String>),
-}
-
-/// Width of the buckets of a [`Histogram`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Interval {
-    /// A number, or milliseconds.
-    Fixed(f64),
-    /// Units of the calendar.
-    Calendar(CalendarUnit),
-}
-
-/// Buckets of one width. Dates are milliseconds since 1970.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Histogram {
-    /// Width of a bucket.
-    pub interval: Interval,
-    /// By how much buckets begin later.
-    pub offset: f64,
-    /// The time zone whose calendar it is.
-    pub zone: Zone,
-    /// Whether it is a `date_histogram`.
-    pub of_dates: bool,
-    /// How dates are written; else as the mapping says.
-    pub format: Option<DateFormat>,
-    /// Values whose buckets are shown at least, where empty ones are.
-    pub extended_bounds: Option<(f64, f64)>,
-}
-
-impl Histogram {
-    /// Whether its buckets begin where clocks of the zone show it, and not by the clocks' offset at the moment: those
-    /// of hours go on while clocks show an hour twice.
-    fn is_by_days(&self) -> bool {
-        match self.interval {
-            Interval::Fixed(width) => width >= DAY_MS as f64,
-            Interval::Calendar(unit) => !unit.is_within_days(),
-        }
-    }
-
-    fn local(&self, value: f64) -> f64 {
-        match self.zone.is_utc() {
-            true => value - self.offset,
-            false => value - self.offset + self.zone.offset_ms((value - self.offset) as i64) as f64,
-        }
-    }
-
-    /// The moment of a bucket that begins at `local`; `near` lies in it, or at its start.
-    fn moment(&self, local: f64, near: f64) -> f64 {
-        if self.zone.is_utc() {
-            return local + self.offset;
-        }
-        let moment = match self.is_by_days() {
-            true => self.zone.moment(local as i64) as f64,
-            false => local - self.zone.offset_ms((near - self.offset) as i64) as f64,
-        };
-        moment + self.offset
-    }
-
-    /// The start of the bucket of a value.
-    pub fn start(&self, value: f64) -> f64 {
-        let local = self.local(value);
-        let start = match self.interval {
-            Interval::Fixed(width) => (local / width).floor() * width,
-            Interval::Calendar(unit) => unit.floor(local as i64) as f64,
-        };
-        self.moment(start, value)
-    }
-
-    /// The start of the bucket after the one that begins at `start`.
-    pub fn next(&self, start: f64) -> f64 {
-        let local = self.local(start);
-        let next = match self.interval {
-            Interval::Fixed(width) => ((local / width).round() + 1.0) * width,
-            Interval::Calendar(unit) => unit.add(local as i64, 1) as f64,
-        };
-        self.moment(next, start)
-    }
 }
 
 /// Ranges of dates, whose ends are read where the field's format is known.

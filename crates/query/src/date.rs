@@ -117,10 +117,10 @@ pub fn fixed_interval_ms(text: &str) -> Option<i64> {
 }
 
 /// How a date is written: what was given as `format`, as `a||b`. The first one writes.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DateFormat(Vec<Form>);
 
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Form {
     /// ISO 8601 (`strict_date_optional_time` and its like).
     Iso,

@@ -4,6 +4,7 @@ pub mod aggregation;
 pub mod date;
 mod error;
 pub mod geo;
+pub mod histogram;
 pub mod json;
 pub mod mapping;
 mod parse;

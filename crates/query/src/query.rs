@@ -248,12 +248,14 @@ pub struct ScoreFunction {
 /// What a query asks of several fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldsQuery {
-    /// Paths, or patterns of them, each with what the score in it is multiplied by.
+    /// Paths, or patterns of them, each with what the score in it is multiplied by; empty for those of the index
+    /// (`index.query.default_field`).
     pub fields: Vec<(String, f32)>,
     /// What is asked of each.
     pub query: FieldQuery,
-    /// What does not fit a field's type matches nothing in it.
-    pub lenient: bool,
+    /// What does not fit a field's type matches nothing in it; none for where the fields of the index are all that
+    /// there are.
+    pub lenient: Option<bool>,
     /// What the fields beside the best one add to a score.
     pub tie_breaker: f32,
     /// Whether scores are summed up, and not the best is taken.

@@ -35,10 +35,7 @@ pub const AGGREGATIONS: Words = &[
         "adjacency_matrix children diversified_sampler global nested parent reverse_nested sampler",
     ),
     ("send [terms] with a large [size]", "rare_terms"),
-    (
-        "send [date_histogram], [histogram] or [range]",
-        "auto_date_histogram ip_range variable_width_histogram",
-    ),
+    ("send [date_histogram], [histogram] or [range]", "ip_range variable_width_histogram"),
     (
         "send a search with [geo_distance] or [geo_bounding_box]",
         "geo_bounds geo_centroid geo_distance geohash_grid geohex_grid geotile_grid",

@@ -45,6 +45,8 @@ pub struct SearchLimits {
     pub now_ms: i64,
     /// `search.max_buckets`
     pub max_buckets: usize,
+    /// `index.query.default_field`: the fields that queries ask which name none, with what scores are multiplied by.
+    pub default_fields: Vec<(String, f32)>,
     /// Set from outside when time has run out.
     pub stop: Arc<AtomicBool>,
 }

@@ -63,6 +63,13 @@ impl Body {
     }
 }
 
+/// Whether an index can be made with this body of `PUT /{index}`. The error is the reason of the refusal.
+pub fn check_new_index(body: &Value) -> Result<(), String> {
+    let read = Body::read(body.clone()).map_err(|failure| failure.reason)?;
+    let checked = check_update(SettingScope::Index, When::Start, &read.settings);
+    checked.map(drop).map_err(|error| error.to_string())
+}
+
 /// `PUT /{index}`.
 pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
     refuse_types(&call)?;

@@ -68,9 +68,11 @@ use world::Env;
 
 pub use engine::core::{BasicAuth, PresentedAs};
 pub use hosts::is_own_name;
+pub use index::check_new_index;
 pub use message::{RestMessage, RestRequest, RestResponse};
 pub use router::handle;
 pub use server::RestListener;
+pub use templates::check_template;
 
 use server::{listen, serve};
 

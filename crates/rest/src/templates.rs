@@ -94,6 +94,11 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template, Failure> {
     Ok(Template { index_patterns, order, settings, mappings, aliases, composed_of, version, meta })
 }
 
+/// Whether a template of this kind can be put with this body. The error is the reason of the refusal.
+pub fn check_template(kind: TemplateKind, body: &Value) -> Result<(), String> {
+    read(kind, body.clone()).map(drop).map_err(|failure| failure.reason)
+}
+
 /// `PUT /_template/{name}` and the like.
 pub(super) async fn put(call: Call, kind: TemplateKind) -> Result<Reply, Failure> {
     refuse_types(&call)?;

@@ -39,6 +39,7 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         }
         AggregationKind::Histogram(histogram) if histogram.of_dates => "date_histogram",
         AggregationKind::Histogram(_) => "histogram",
+        AggregationKind::AutoHistogram(_) => "auto_date_histogram",
         AggregationKind::Range(_) => "range",
         AggregationKind::DateRange(_) => "date_range",
         // The field names `missing` apart; here it is a filter like any other.

@@ -23,9 +23,11 @@ pub(super) fn uri_query(query: &Query) -> Result<Option<query::Query>, Failure> 
     let mut read = QueryString::default();
     if let Some(field) = query.get("df") {
         read.fields = vec![(field.to_owned(), 1.0)];
-        read.lenient = field == "*";
+        read.lenient = Some(field == "*");
     }
-    read.lenient = query.flag("lenient", read.lenient)?;
+    if query.get("lenient").is_some() {
+        read.lenient = Some(query.flag("lenient", false)?);
+    }
     read.all = match query.get("default_operator").map(str::to_ascii_lowercase).as_deref() {
         None | Some("or") => false,
         Some("and") => true,

@@ -54,7 +54,9 @@ pub(crate) async fn query(
             stop.store(true, Ordering::Relaxed);
         })
     });
-    let limits = SearchLimits { now_ms: ask.now_ms, max_buckets: ask.max_buckets as usize, stop };
+    let (now_ms, max_buckets) = (ask.now_ms, ask.max_buckets as usize);
+    let default_fields = default_fields(service, &ask.index);
+    let limits = SearchLimits { now_ms, max_buckets, default_fields, stop };
     let (hits, view) = match held {
         None => store.search(&ask.request, &limits).await?,
         Some(number) => {
@@ -100,6 +102,13 @@ pub(crate) async fn query(
     counters.query_time.set(counters.query_time.get() + took);
     let answer = ShardSearched { hits, context, fetched, feedback, primary_term, declared_bytes };
     Ok(Response::Searched(Box::new(answer)))
+}
+
+/// The fields of an index that queries ask which name none.
+fn default_fields(service: &SearchService, index: &str) -> Vec<(String, f32)> {
+    let state = service.core.state();
+    let settings = state.indices.get(index).map(|meta| meta.typed_settings().default_fields());
+    settings.unwrap_or_default()
 }
 
 /// Answers a probe without a slot of the pool: it asks how full the pool is, and must not wait in it.

@@ -453,6 +453,17 @@ impl IndexSettings {
         count(&self.0, "index.max_result_window")
     }
 
+    /// `index.query.default_field`: names and patterns, each with its boost, as in `name^2`.
+    pub fn default_fields(&self) -> Vec<(String, f32)> {
+        let read = |text: &String| {
+            let boosted = text.split_once('^').and_then(|(name, boost)| {
+                Some((name.to_owned(), boost.parse().ok().filter(|boost: &f32| *boost >= 0.0)?))
+            });
+            boosted.unwrap_or_else(|| (text.clone(), 1.0))
+        };
+        names(&self.0, "index.query.default_field").iter().map(read).collect()
+    }
+
     /// `index.requests.cache.enable`.
     pub fn requests_cache_enable(&self) -> bool {
         flag(&self.0, "index.requests.cache.enable")

@@ -452,6 +452,13 @@ pub static TABLE: &[Setting] = &[
         "Whether a node keeps which documents a filter matches; here it never does.",
     )),
     fixed(index(
+        "index.query.default_field",
+        Kind::Names,
+        "*",
+        "The fields that query_string, simple_query_string and multi_match ask where they name none, by names or \
+         patterns, each with or without a boost as in title^2. Dynamic in the field.",
+    )),
+    fixed(index(
         "index.store.type",
         Kind::Word(&["fs", "hybridfs", "mmapfs", "niofs"]),
         "fs",

@@ -1,16 +1,31 @@
 //! Bodies for `_bulk` requests.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::conflicts::{Conflicts, Id, Ids};
 use super::file::FileDocuments;
 use super::generated::DocumentWriter;
+use super::mapped::Mapped;
 use super::source::Source;
 use crate::error::Error;
 
 /// The action: index under an automatic id. The index stands in the request's path.
 const ACTION: &[u8] = b"{\"index\":{}}\n";
+
+/// How documents of a source are written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Written {
+    /// As new ones, whose ids are generated.
+    #[default]
+    New,
+    /// Under ids of their own, and some under those of documents before them.
+    Again(Conflicts),
+    /// As the file says, which has an action before each document.
+    AsSaid,
+}
 
 /// The body of one `POST /{index}/_bulk`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,27 +46,65 @@ pub(crate) struct DocumentReader {
 
 enum Documents {
     Generated(DocumentWriter),
+    /// With the seed.
+    Mapped(Arc<Mapped>, u64),
     File(FileDocuments),
+    /// With actions of their own.
+    Actions(FileDocuments),
+}
+
+impl Documents {
+    /// Opens those of `source` that follow the first `skipped`.
+    fn open(source: &Source, seed: u64, written: &Written, skipped: u64) -> Result<Self, Error> {
+        let mut documents = match (source, written) {
+            (Source::Generated(corpus), _) => {
+                return Ok(Documents::Generated(DocumentWriter::new(*corpus, seed)));
+            }
+            (Source::Mapped(mapped), _) => return Ok(Documents::Mapped(mapped.clone(), seed)),
+            (Source::File(path), Written::AsSaid) => Documents::Actions(FileDocuments::open(path)?),
+            (Source::File(path), _) => Documents::File(FileDocuments::open(path)?),
+        };
+        let mut document = Vec::new();
+        for n in 0..skipped {
+            document.clear();
+            if !documents.read(n, &mut document)? {
+                break;
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Appends document `n`, which is the next, without a newline; false at the end.
+    fn read(&mut self, n: u64, out: &mut Vec<u8>) -> Result<bool, Error> {
+        match self {
+            Documents::Generated(writer) => {
+                writer.write(n, out);
+                Ok(true)
+            }
+            Documents::Mapped(mapped, seed) => {
+                mapped.write(*seed, n, out);
+                Ok(true)
+            }
+            Documents::File(file) => file.read(out),
+            Documents::Actions(file) => file.read_with_action(out),
+        }
+    }
 }
 
 impl DocumentReader {
     /// The documents `range` of `source`; `seed` matters to generated corpora only. Errors: the file cannot be opened,
     /// or is damaged before the range.
     pub(crate) fn new(source: &Source, seed: u64, range: Range<u64>) -> Result<Self, Error> {
-        let documents = match source {
-            Source::Generated(corpus) => Documents::Generated(DocumentWriter::new(*corpus, seed)),
-            Source::File(path) => {
-                let mut file = FileDocuments::open(path)?;
-                let mut skipped = Vec::new();
-                for _ in 0..range.start {
-                    skipped.clear();
-                    if !file.read(&mut skipped)? {
-                        break;
-                    }
-                }
-                Documents::File(file)
-            }
-        };
+        DocumentReader::written(source, seed, range, &Written::New)
+    }
+
+    fn written(
+        source: &Source,
+        seed: u64,
+        range: Range<u64>,
+        written: &Written,
+    ) -> Result<Self, Error> {
+        let documents = Documents::open(source, seed, written, range.start)?;
         Ok(DocumentReader { documents, left: range })
     }
 
@@ -59,13 +112,7 @@ impl DocumentReader {
     /// is nothing more.
     pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<u64>, Error> {
         let Some(n) = self.left.next() else { return Ok(None) };
-        let read = match &mut self.documents {
-            Documents::Generated(writer) => {
-                writer.write(n, out);
-                Ok(true)
-            }
-            Documents::File(file) => file.read(out),
-        };
+        let read = self.documents.read(n, out);
         if !matches!(read, Ok(true)) {
             self.left = 0..0;
         }
@@ -77,9 +124,19 @@ impl DocumentReader {
 /// documents; a file may end before. After an error there is nothing more.
 pub struct BulkBodies {
     reader: DocumentReader,
+    actions: Actions,
     bulk_documents: u64,
     /// Size of the largest body so far: what the next one will probably need.
     capacity: usize,
+}
+
+/// The lines before documents.
+enum Actions {
+    New,
+    /// With the id of the next, and whether documents that are written again are changed by an update.
+    Again(Ids, Conflicts),
+    /// The documents have them.
+    AsSaid,
 }
 
 impl BulkBodies {
@@ -92,23 +149,46 @@ impl BulkBodies {
         range: Range<u64>,
         bulk_documents: u64,
     ) -> Result<Self, Error> {
-        let reader = DocumentReader::new(source, seed, range)?;
-        Ok(BulkBodies { reader, bulk_documents: bulk_documents.max(1), capacity: 0 })
+        BulkBodies::written(source, seed, range, bulk_documents, &Written::New)
     }
 
-    fn body(&mut self) -> Result<Option<BulkBody>, Error> {
+    /// The same, written otherwise than as new documents.
+    pub fn written(
+        source: &Source,
+        seed: u64,
+        range: Range<u64>,
+        bulk_documents: u64,
+        written: &Written,
+    ) -> Result<Self, Error> {
+        let reader = DocumentReader::written(source, seed, range.clone(), written)?;
+        let actions = match written {
+            Written::New => Actions::New,
+            Written::Again(conflicts) => {
+                Actions::Again(Ids::new(*conflicts, seed, range), *conflicts)
+            }
+            Written::AsSaid => Actions::AsSaid,
+        };
+        Ok(BulkBodies { reader, actions, bulk_documents: bulk_documents.max(1), capacity: 0 })
+    }
+
+    /// The next body, which a client sends; none at the end.
+    pub fn next_of(&mut self, client: usize) -> Option<Result<BulkBody, Error>> {
+        self.body(client).transpose()
+    }
+
+    fn body(&mut self, client: usize) -> Result<Option<BulkBody>, Error> {
         let mut out = Vec::with_capacity(self.capacity);
         let mut first = None;
         let mut documents = 0;
         while documents < self.bulk_documents {
             let action_at = out.len();
-            out.extend_from_slice(ACTION);
+            let ending = self.actions.before(client, self.reader.left.start, &mut out);
             let Some(n) = self.reader.next(&mut out)? else {
                 out.truncate(action_at);
                 break;
             };
             first.get_or_insert(n);
-            out.push(b'\n');
+            out.extend_from_slice(ending);
             documents += 1;
         }
         self.capacity = self.capacity.max(out.len() + out.len() / 64);
@@ -116,11 +196,35 @@ impl BulkBodies {
     }
 }
 
+impl Actions {
+    /// Appends what stands before document `n`; answers with what stands behind it.
+    fn before(&mut self, client: usize, n: u64, out: &mut Vec<u8>) -> &'static [u8] {
+        match self {
+            Actions::New => out.extend_from_slice(ACTION),
+            Actions::AsSaid => {}
+            Actions::Again(ids, conflicts) => {
+                let Id { number, again } = ids.next(client, n);
+                if again && conflicts.updates {
+                    out.extend_from_slice(
+                        format!("{{\"update\":{{\"_id\":\"{number:010}\"}}}}\n{{\"doc\":")
+                            .as_bytes(),
+                    );
+                    return b"}\n";
+                }
+                out.extend_from_slice(
+                    format!("{{\"index\":{{\"_id\":\"{number:010}\"}}}}\n").as_bytes(),
+                );
+            }
+        }
+        b"\n"
+    }
+}
+
 impl Iterator for BulkBodies {
     type Item = Result<BulkBody, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.body().transpose()
+        self.next_of(0)
     }
 }
 
@@ -218,5 +322,67 @@ mod tests {
         assert!(damaged.next().unwrap().is_ok());
         assert!(damaged.next().unwrap().is_err());
         assert!(damaged.next().is_none());
+    }
+
+    #[test]
+    fn documents_are_written_again_under_ids_of_their_own() {
+        let conflicts = Conflicts { random: false, probability: 0.5, updates: true, recency: 0.0 };
+        let source = Source::Generated(Corpus::HttpLogs);
+        let again = Written::Again(conflicts);
+        let mut bodies = BulkBodies::written(&source, 42, 0..400, 100, &again).unwrap();
+        let (mut ids, mut updates, mut documents) = (Vec::new(), 0, 0);
+        while let Some(body) = bodies.next_of(documents % 2) {
+            let body = body.unwrap();
+            let text = std::str::from_utf8(&body.body).unwrap();
+            let lines: Vec<Value> =
+                text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            for pair in lines.chunks(2) {
+                match (&pair[0]["index"]["_id"], &pair[0]["update"]["_id"]) {
+                    (Value::String(id), Value::Null) => {
+                        assert!(!ids.contains(id) && pair[1]["status"].is_u64(), "{pair:?}");
+                        ids.push(id.clone());
+                    }
+                    (Value::Null, Value::String(id)) => {
+                        assert!(ids.contains(id) && pair[1]["doc"]["status"].is_u64(), "{pair:?}");
+                        updates += 1;
+                    }
+                    _ => panic!("{pair:?}"),
+                }
+                documents += 1;
+            }
+        }
+        assert_eq!((documents, ids.len() + updates), (400, 400));
+        assert!(ids[0] == "0000000000" && (150..250).contains(&updates), "{updates} updates");
+    }
+
+    #[test]
+    fn a_file_may_bring_its_actions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("docs.json");
+        let lines = [
+            r#"{"index":{"_index":"a","_id":"1"}}"#,
+            r#"{"x":1}"#,
+            r#"{"delete":{"_index":"a","_id":"1"}}"#,
+            r#"{"create": {"_id":"2"}}"#,
+            r#"{"x":2}"#,
+        ];
+        let text = lines.map(|line| format!("{line}\n")).concat();
+        std::fs::write(&path, &text).unwrap();
+        let source = Source::File(path.clone());
+        let read = |range: Range<u64>| {
+            let mut bodies = BulkBodies::written(&source, 42, range, 10, &Written::AsSaid).unwrap();
+            let body = bodies.next().unwrap();
+            body.map(|body| (body.documents, String::from_utf8(body.body.to_vec()).unwrap()))
+        };
+        assert_eq!(read(0..9).unwrap(), (3, text.clone()));
+        let last = text.split_inclusive('\n').skip(3).collect();
+        assert_eq!(read(2..3).unwrap(), (1, last));
+
+        std::fs::write(&path, "{\"x\":1}\n{\"x\":2}\n").unwrap();
+        let said = read(0..9).unwrap_err().to_string();
+        assert!(said.contains("docs.json line 1") && said.contains("no action"), "{said}");
+        std::fs::write(&path, "{\"index\":{}}\n").unwrap();
+        let said = read(0..9).unwrap_err().to_string();
+        assert!(said.contains("line 1") && said.contains("no document"), "{said}");
     }
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use crate::error::Error;
 
@@ -52,6 +53,37 @@ impl FileDocuments {
         Ok(true)
     }
 
+    /// Appends the next action of `_bulk` and, but for `delete`, the document that follows it, with a newline between
+    /// the two; false at the end of the file. Errors as of [`read`](Self::read), and if a line is no action or has no
+    /// document.
+    pub fn read_with_action(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let first = out.len();
+        let read = self.action_and_document(out);
+        read.inspect_err(|_| out.truncate(first))
+    }
+
+    fn action_and_document(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let first = out.len();
+        if !self.read(out)? {
+            return Ok(false);
+        }
+        let line = self.line;
+        let action =
+            serde_json::from_slice::<Map<String, Value>>(&out[first..]).unwrap_or_default();
+        let why = if !is_action(&action) {
+            "this is no action of _bulk, and the track says that each document has one before it"
+        } else if action.contains_key("delete") {
+            return Ok(true);
+        } else {
+            out.push(b'\n');
+            if self.read(out)? {
+                return Ok(true);
+            }
+            "this action has no document behind it"
+        };
+        Err(Error::CorpusLine { path: self.path.clone(), line, why: why.to_owned() })
+    }
+
     /// Appends the next line that is not blank.
     fn next_line(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         let first = out.len();
@@ -80,11 +112,7 @@ impl FileDocuments {
         if !FileDocuments::open(path)?.read(&mut line)? {
             return Ok(false);
         }
-        let first = serde_json::from_slice::<serde_json::Map<_, _>>(&line).unwrap_or_default();
-        let is_action = |(name, value): (&String, &serde_json::Value)| {
-            ACTIONS.contains(&name.as_str()) && value.is_object()
-        };
-        Ok(first.len() == 1 && first.iter().all(is_action))
+        Ok(is_action(&serde_json::from_slice(&line).unwrap_or_default()))
     }
 
     /// How many documents there are, counted up to `enough`. Lines are not looked into. Errors as of
@@ -114,6 +142,13 @@ impl FileDocuments {
         };
         Err(Error::CorpusLine { path: self.path.clone(), line: self.line, why })
     }
+}
+
+/// Whether an object is an action of `_bulk`, as `{"index": {}}`.
+fn is_action(object: &Map<String, Value>) -> bool {
+    let is_one =
+        |(name, value): (&String, &Value)| ACTIONS.contains(&name.as_str()) && value.is_object();
+    object.len() == 1 && object.iter().all(is_one)
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@
 //! source documents.
 
 mod bulk;
+mod conflicts;
 mod date;
 mod file;
 mod generated;
 mod geopoint;
 mod http_logs;
+mod mapped;
 mod nginx;
 mod number;
 mod pmc;
@@ -24,8 +26,10 @@ mod weighted;
 mod words;
 
 pub(crate) use bulk::DocumentReader;
-pub use bulk::{BulkBodies, BulkBody, portions};
+pub use bulk::{BulkBodies, BulkBody, Written, portions};
+pub use conflicts::Conflicts;
 pub use file::FileDocuments;
 pub use generated::Corpus;
+pub use mapped::Mapped;
 pub(crate) use random::Random;
 pub use source::Source;

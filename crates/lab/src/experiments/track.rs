@@ -72,10 +72,18 @@ impl Experiment for RunTrack {
         Ok(Row { loads, ..Row::measured(&turn.variant.name, turn.lap, seconds, bytes) })
     }
 
-    /// The next lap finds no index of this one, whether the track deletes them or not.
+    /// The next lap finds no index and no template of this one, whether the track deletes them or not.
     async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
-        for index in &self.0.indices {
-            let asked = run.ask(LEADER, "DELETE", &format!("/{index}"), None).await;
+        let mut names = self.0.indices.clone();
+        if self.0.makes_other_indices() {
+            // The cluster was started for the track: all indices are its own, but for those of the store itself.
+            let all = run.ask(LEADER, "GET", "/_cat/indices?format=json&h=index", None).await?;
+            let all = all.as_array().into_iter().flatten().filter_map(|row| row["index"].as_str());
+            names = all.filter(|name| !name.starts_with('.')).map(str::to_owned).collect();
+        }
+        let indices = names.iter().map(|name| format!("/{name}"));
+        for path in indices.chain(self.0.templates().into_iter().map(str::to_owned)) {
+            let asked = run.ask(LEADER, "DELETE", &path, None).await;
             match asked {
                 Ok(_) | Err(Error::Target(clusters::Error::Refused { status: 404, .. })) => {}
                 Err(error) => return Err(error),

@@ -130,7 +130,7 @@ impl Shared {
             if at > free && !self.wait_until(at).await {
                 return;
             }
-            let Some(request) = self.request() else { return };
+            let Some(request) = self.request(number) else { return };
             let Some((host, started)) = self.host(at, free).await else { return };
             let until = started + self.timeout;
             let answer = match request.pages {
@@ -169,9 +169,9 @@ impl Shared {
         }
     }
 
-    /// The next request; none at their end.
-    fn request(&self) -> Option<Request> {
-        match self.requests.borrow_mut().next() {
+    /// The next request of a client; none at their end.
+    fn request(&self, client: usize) -> Option<Request> {
+        match self.requests.borrow_mut().next(client) {
             Some(Ok(request)) => return Some(request),
             Some(Err(error)) => *self.failure.borrow_mut() = Some(error),
             None => {}

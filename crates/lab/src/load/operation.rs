@@ -8,7 +8,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::Failure;
-use crate::corpus::{BulkBodies, Random, Source};
+use crate::corpus::{BulkBodies, Random, Source, Written};
 use crate::error::Error;
 
 /// The family of random numbers that parameters are drawn from.
@@ -35,8 +35,8 @@ pub struct Request {
 
 /// A source of requests.
 pub trait Requests {
-    /// The next one; none at the end.
-    fn next(&mut self) -> Option<Result<Request, Error>>;
+    /// The next one, which a client sends; none at the end.
+    fn next(&mut self, client: usize) -> Option<Result<Request, Error>>;
 }
 
 /// When an answer is a good one.
@@ -177,7 +177,7 @@ pub enum Content {
 /// Documents of one source, as bulk requests send them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BulkPart {
-    /// The index.
+    /// The index; empty where each document's action names its own.
     pub index: String,
     /// Where documents come from.
     pub source: Source,
@@ -187,6 +187,8 @@ pub struct BulkPart {
     pub bulk_documents: u64,
     /// Parameters of each request, `pipeline=a`; may be empty.
     pub query: String,
+    /// How documents are written.
+    pub written: Written,
 }
 
 impl BulkPart {
@@ -197,10 +199,13 @@ impl BulkPart {
         let part = |n: u64| start + (u128::from(all) * u128::from(n) / u128::from(step)) as u64;
         let range = part(first)..part(first + 1);
         let more = if self.query.is_empty() { String::new() } else { format!("&{}", self.query) };
+        let below = if self.index.is_empty() { "" } else { "/" };
+        let path = format!("{below}{}/_bulk?filter_path=errors,took{more}", self.index);
+        let (source, documents) = (&self.source, self.bulk_documents);
         Ok(Bulk {
             method: "POST".into(),
-            path: format!("/{}/_bulk?filter_path=errors,took{more}", self.index).into(),
-            bodies: BulkBodies::new(&self.source, seed, range, self.bulk_documents)?,
+            path: path.into(),
+            bodies: BulkBodies::written(source, seed, range, documents, &self.written)?,
         })
     }
 }
@@ -300,6 +305,7 @@ impl Operation {
                     documents: documents.clone(),
                     bulk_documents: *bulk_documents,
                     query: String::new(),
+                    written: Written::New,
                 };
                 Ok(Box::new(part.requests(seed, first, step)?))
             }
@@ -328,8 +334,8 @@ struct Bulk {
 }
 
 impl Requests for Bulk {
-    fn next(&mut self) -> Option<Result<Request, Error>> {
-        Some(self.bodies.next()?.map(|body| Request {
+    fn next(&mut self, client: usize) -> Option<Result<Request, Error>> {
+        Some(self.bodies.next_of(client)?.map(|body| Request {
             method: self.method.clone(),
             path: self.path.clone(),
             body: body.body,
@@ -343,9 +349,9 @@ impl Requests for Bulk {
 struct OneAfterAnother(VecDeque<Bulk>);
 
 impl Requests for OneAfterAnother {
-    fn next(&mut self) -> Option<Result<Request, Error>> {
+    fn next(&mut self, client: usize) -> Option<Result<Request, Error>> {
         loop {
-            match self.0.front_mut()?.next() {
+            match self.0.front_mut()?.next(client) {
                 Some(request) => return Some(request),
                 None => drop(self.0.pop_front()),
             }
@@ -357,7 +363,7 @@ impl Requests for OneAfterAnother {
 struct Scrolls(Request);
 
 impl Requests for Scrolls {
-    fn next(&mut self) -> Option<Result<Request, Error>> {
+    fn next(&mut self, _: usize) -> Option<Result<Request, Error>> {
         Some(Ok(self.0.clone()))
     }
 }
@@ -376,7 +382,7 @@ struct Drawn {
 }
 
 impl Requests for Drawn {
-    fn next(&mut self) -> Option<Result<Request, Error>> {
+    fn next(&mut self, _: usize) -> Option<Result<Request, Error>> {
         let n = self.next;
         self.next += self.step;
         let mut random = Random::new(self.seed, PARAMETERS, n);
@@ -477,7 +483,7 @@ mod tests {
     }
 
     fn take(requests: &mut Box<dyn Requests>, count: usize) -> Vec<Request> {
-        (0..count).map(|_| requests.next().unwrap().unwrap()).collect()
+        (0..count).map(|_| requests.next(0).unwrap().unwrap()).collect()
     }
 
     #[test]
@@ -545,7 +551,7 @@ mod tests {
         let mut lines = Vec::new();
         for first in 0..2 {
             let mut requests = operation.requests(3, first, 2).unwrap();
-            while let Some(request) = requests.next() {
+            while let Some(request) = requests.next(0) {
                 let request = request.unwrap();
                 assert_eq!(
                     (&*request.path, request.check),

@@ -23,7 +23,7 @@ impl CorpusUse {
     pub fn document_bytes(&self) -> f64 {
         match &self.source {
             Source::Generated(corpus) => corpus.mean_bytes(),
-            Source::File(_) => FILE_DOCUMENT_BYTES,
+            Source::Mapped(_) | Source::File(_) => FILE_DOCUMENT_BYTES,
         }
     }
 }

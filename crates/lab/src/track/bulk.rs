@@ -1,18 +1,22 @@
 //! Corpora: which files hold documents, which are missing, and what generates those.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::TrackOptions;
-use super::context::{Context, Why};
+use super::context::{Context, NOT_RENAMED, Why};
 use super::corpora::{Corpus, DocumentSet};
 use super::reader::Object;
-use crate::corpus::{Corpus as Generated, Source};
+use super::templates::Template;
+use crate::corpus::{Conflicts, Corpus as Generated, Mapped, Source, Written};
 use crate::load::{BulkPart, Content};
 
 /// Members of a bulk operation that change nothing here: how Rally reads files, and how much it says.
 const HARMLESS: [&str; 4] =
     ["batch-size", "detailed-results", "ignore-response-error-level", "timeout"];
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 21] = [
     "name",
     "operation-type",
     "tags",
@@ -30,11 +34,13 @@ const KNOWN: [&str; 17] = [
     "refresh",
     "retry-until-success",
     "type",
+    "conflicts",
+    "conflict-probability",
+    "on-conflict",
+    "recency",
 ];
 /// Members that would send other documents, with what is not done.
-const REFUSED: [(&str, &str); 5] = [
-    ("conflicts", "documents that are written again under their ids are not sent yet"),
-    ("recency", "documents that are written again under their ids are not sent yet"),
+const REFUSED: [(&str, &str); 3] = [
     ("looped", "a corpus is sent once"),
     ("data-streams", "documents are not sent to data streams"),
     ("runtime-fields", "runtime fields are not sent"),
@@ -48,9 +54,7 @@ const BULK_DOCUMENTS_MAX: u64 = 1_000_000;
 pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Content, u64), Why> {
     let reader = context.reader;
     let refused = REFUSED.iter().map(|(name, _)| *name);
-    let conflict = ["on-conflict", "conflict-probability"];
-    let known: Vec<&str> =
-        KNOWN.into_iter().chain(HARMLESS).chain(refused).chain(conflict).collect();
+    let known: Vec<&str> = KNOWN.into_iter().chain(HARMLESS).chain(refused).collect();
     reader.only(object, "a bulk operation", &known);
     for (name, why) in REFUSED {
         if object.get(name).is_some() {
@@ -78,6 +82,7 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
     for name in ["pipeline", "refresh"] {
         query.extend(reader.text(object, name).map(|value| format!("{name}={value}")));
     }
+    let conflicts = conflicts(context, object);
     let wanted = |corpus: &&Corpus| corpora.is_empty() || corpora.contains(&corpus.name);
     let mut parts = Vec::new();
     for corpus in context.corpora.iter().filter(wanted) {
@@ -86,13 +91,31 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
             if !indices.is_empty() && !indices.contains(&index) {
                 continue;
             }
-            let (source, documents) = documents(context, corpus, set)?;
+            let (source, documents) = documents(context, corpus, (set, &index))?;
+            let written = match conflicts {
+                Some(_) if set.has_actions => {
+                    let why = format!(
+                        "{} has actions with ids of its own, so that no document can be given another's",
+                        set.file
+                    );
+                    return Err(("conflicts".to_owned(), why));
+                }
+                Some(_) if documents == u64::MAX => {
+                    let why =
+                        format!("{} has no document-count: how many ids are there?", set.file);
+                    return Err(("conflicts".to_owned(), why));
+                }
+                Some(conflicts) => Written::Again(conflicts),
+                None if set.has_actions => Written::AsSaid,
+                None => Written::New,
+            };
             parts.push(BulkPart {
                 index,
                 source,
                 documents: 0..((documents as f64 * share).ceil() as u64),
                 bulk_documents: size.unwrap_or(1),
                 query: query.join("&"),
+                written,
             });
         }
     }
@@ -102,8 +125,41 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
     }
 }
 
+/// Which documents are written again, where the operation asks for it. Names and bounds are Rally's.
+fn conflicts(context: &Context<'_>, object: &Object<'_>) -> Option<Conflicts> {
+    let reader = context.reader;
+    let one_of = |member: &str, known: [&str; 2]| {
+        let found = reader.text(object, member)?;
+        if !known.contains(&found.as_str()) {
+            let near = record::names::did_you_mean(&found, known);
+            let said = format!("{member} is {} or {}, found \"{found}\"{near}", known[0], known[1]);
+            reader.wrong(object.get(member).unwrap_or(object.node), member, said);
+        }
+        Some(found)
+    };
+    let at_most = |member: &str, most: f64, otherwise: f64| {
+        let found = reader.number(object, member, 0.0).unwrap_or(otherwise);
+        if found > most {
+            let said = format!("{member} is a number from 0 to {most}, found {found}");
+            reader.wrong(object.get(member).unwrap_or(object.node), member, said);
+        }
+        found.min(most)
+    };
+    let order = one_of("conflicts", ["sequential", "random"]);
+    let on_conflict = one_of("on-conflict", ["index", "update"]);
+    let probability = at_most("conflict-probability", 100.0, 25.0) / 100.0;
+    let recency = at_most("recency", 1.0, 0.0);
+    order.map(|order| Conflicts {
+        random: order == "random",
+        probability,
+        updates: on_conflict.is_some_and(|action| action == "update"),
+        recency,
+    })
+}
+
 fn target(context: &Context<'_>, set: &DocumentSet) -> Result<String, Why> {
     match (&set.target, context.indices.as_slice()) {
+        _ if set.has_actions => Ok(String::new()),
         (Some(index), _) => Ok(index.clone()),
         (None, [only]) => Ok(only.name.clone()),
         (None, several) => Err((
@@ -121,12 +177,15 @@ fn target(context: &Context<'_>, set: &DocumentSet) -> Result<String, Why> {
 fn documents(
     context: &Context<'_>,
     corpus: &Corpus,
-    set: &DocumentSet,
+    (set, index): (&DocumentSet, &str),
 ) -> Result<(Source, u64), Why> {
     let options = context.options;
     let refuse = |why: String| ("corpora".to_owned(), why);
     if let Some(why) = &set.refused {
         return Err(refuse(format!("{}: {why}", set.file)));
+    }
+    if set.has_actions && options.live {
+        return Err(refuse(format!("{} brings its own actions: {NOT_RENAMED}", set.file)));
     }
     let all = if set.documents == 0 { u64::MAX } else { set.documents };
     let scaled = if options.scale == 1.0 {
@@ -151,27 +210,61 @@ fn documents(
             set.file
         )));
     }
-    let Some(generated) = generator(&corpus.name, context) else {
-        let names = Generated::ALL.map(Generated::name);
+    if set.has_actions {
         return Err(refuse(format!(
-            "{} is not there, and no generator is like the corpus {}; there are {}",
-            set.file,
-            corpus.name,
-            names.join(", ")
+            "{} is not there, and documents with actions of their own are not generated; give its folder with --corpora DIR",
+            set.file
         )));
-    };
+    }
     if wanted == u64::MAX {
         return Err(refuse(format!(
             "{} has no document-count: how many are to be generated?",
             set.file
         )));
     }
+    if let Some(generated) = generator(&corpus.name, context) {
+        context.change(format!(
+            "The documents of the corpus {} are generated: its files are not there. They have the fields and the sizes of \
+             the original, not its values.",
+            corpus.name
+        ));
+        return Ok((Source::Generated(generated), wanted));
+    }
+    let (mapped, left_out) = Mapped::of(&mapping(context, index));
+    if mapped.is_empty() {
+        let names = Generated::ALL.map(Generated::name);
+        return Err(refuse(format!(
+            "{} is not there, no generator is like the corpus {} (there are {}), and the track maps no field of {index}",
+            set.file,
+            corpus.name,
+            names.join(", ")
+        )));
+    }
+    let without = match left_out.as_slice() {
+        [] => String::new(),
+        some => format!(", without {}", some.join(", ")),
+    };
     context.change(format!(
-        "The documents of the corpus {} are generated: its files are not there. They have the fields and the sizes of the \
-         original, not its values.",
+        "The documents of the corpus {} are made of the mapping of {index}{without}: its files are not there. The figures \
+         say nothing of the original.",
         corpus.name
     ));
-    Ok((Source::Generated(generated), wanted))
+    Ok((Source::Mapped(Arc::new(mapped)), wanted))
+}
+
+/// The mapping of an index as the track has it: its own, or that of a template for it.
+fn mapping(context: &Context<'_>, index: &str) -> Value {
+    let own = context.indices.iter().find(|known| known.name == index);
+    let fits = |template: &&Template| {
+        template.pattern.as_ref().is_some_and(|pattern| record::names::matches(pattern, index))
+    };
+    let bodies = own.map(|index| &index.body).into_iter();
+    let mut bodies =
+        bodies.chain(context.templates.iter().filter(fits).map(|template| &template.body));
+    let found = bodies.find_map(|body| {
+        ["/mappings", "/template/mappings"].iter().find_map(|path| body.pointer(path))
+    });
+    found.cloned().unwrap_or_default()
 }
 
 /// Our generator of a corpus: by its own name, or by that of the track.

@@ -5,15 +5,35 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use query::json::Node;
 use serde_json::Value;
 
-use super::TrackOptions;
 use super::corpora::Corpus;
 use super::reader::{Object, Reader};
+use super::templates::Template;
+use super::{Request, TrackOptions};
 
 /// What is not sent as it is in a query string.
 const SENT: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'*').remove(b',');
+
+/// Why nothing is made on a cluster that was there already but indices under names of the run.
+pub(super) const NOT_RENAMED: &str = "the cluster was there already, and what it makes has names that are not changed into those of the run";
+
+/// Members of every operation.
+pub(super) const COMMON: [&str; 11] = [
+    "name",
+    "operation-type",
+    "tags",
+    "meta",
+    "include-in-reporting",
+    "request-timeout",
+    "request-params",
+    "detailed-results",
+    "assertions",
+    "opaque-id",
+    "retry-until-success",
+];
 
 /// Why something is refused: the word that it stands under, and a sentence.
 pub(super) type Why = (String, String);
@@ -29,6 +49,7 @@ pub(super) struct Context<'a> {
     pub(super) reader: &'a Reader<'a>,
     pub(super) indices: Vec<Index>,
     pub(super) corpora: Vec<Corpus>,
+    pub(super) templates: Vec<Template>,
     pub(super) options: &'a TrackOptions,
     /// The text of the track's own Python, where it has any.
     pub(super) python: Option<String>,
@@ -45,10 +66,27 @@ impl Context<'_> {
         }
     }
 
+    /// Says at a node what the embedded engine would refuse of an index that is made with this body.
+    pub(super) fn check_new_index(&self, node: &Node<'_>, body: &Value) {
+        if self.options.embedded
+            && let Err(why) = rest::check_new_index(body)
+        {
+            self.reader.wrong(
+                node,
+                "",
+                format!("the embedded engine does not make this index: {why}"),
+            );
+        }
+    }
+
     /// The indices of the track as a path has them.
     pub(super) fn all_indices(&self) -> String {
         let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
-        if names.is_empty() { "_all".to_owned() } else { names.join(",") }
+        if names.is_empty() || !self.templates.is_empty() {
+            "_all".to_owned()
+        } else {
+            names.join(",")
+        }
     }
 
     /// The index that an operation names; `otherwise` where it names none.
@@ -88,4 +126,9 @@ impl Context<'_> {
         let found = self.reader.number(object, name, 0.0);
         found.map_or(otherwise, |seconds| Duration::from_secs_f64(seconds.min(1e6)))
     }
+}
+
+/// A request without anything special.
+pub(super) fn request(method: &'static str, path: String, body: Option<Value>) -> Request {
+    Request { method, path, body, may_be_missing: false, condition: None, retried: false }
 }

@@ -13,6 +13,8 @@ pub(super) struct DocumentSet {
     pub(super) file: String,
     pub(super) documents: u64,
     pub(super) target: Option<String>,
+    /// Whether an action stands before each document, with the index that it goes to.
+    pub(super) has_actions: bool,
     /// Why it cannot be sent, if it cannot.
     pub(super) refused: Option<String>,
 }
@@ -34,6 +36,7 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
         "compressed-bytes",
         "uncompressed-bytes",
         "document-file-parts",
+        "source-url",
     ];
     reader.only(object, "a corpus", &known);
     let name = reader.text(object, "name").unwrap_or_default();
@@ -50,19 +53,15 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
         if file.is_none() {
             reader.wrong(node, "", "a set of documents has a source-file");
         }
-        let refused = if truth(&set, "includes-action-and-meta-data") {
-            Some("files that bring their own actions are not sent yet".to_owned())
-        } else if declared(&set, "target-data-stream") {
-            Some("documents are not sent to data streams".to_owned())
-        } else {
-            None
-        };
+        let to_streams = declared(&set, "target-data-stream");
+        let refused = to_streams.then(|| "documents are not sent to data streams".to_owned());
         DocumentSet {
             file: file.unwrap_or_default(),
             documents: reader.whole(&set, "document-count", 1, u64::MAX / 2).unwrap_or(0),
             target: reader
                 .text(&set, "target-index")
                 .or_else(|| reader.text(object, "target-index")),
+            has_actions: truth(&set, "includes-action-and-meta-data"),
             refused,
         }
     };

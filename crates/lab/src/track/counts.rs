@@ -6,11 +6,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Action, Step, Track};
-use crate::load::{Check, Content};
+use crate::corpus::{Conflicts, Written};
+use crate::load::{Check, Content, Operation};
 
 /// What is said of it.
 const SAID: &str = "In virtual time documents have sizes and no words: every search is one that counts all documents, and a \
      scroll is one such search.";
+
+/// What is said of updates.
+const SAID_OF_UPDATES: &str =
+    "In virtual time there are no words to change: what an update would change is replaced.";
 
 impl Track {
     /// Has every search count in place of what it asks.
@@ -25,6 +30,27 @@ impl Track {
         if changed {
             self.changes.push(SAID.to_owned());
         }
+        if self.replace_in_place_of_updates() {
+            self.changes.push(SAID_OF_UPDATES.to_owned());
+        }
+    }
+
+    fn replace_in_place_of_updates(&mut self) -> bool {
+        let mut changed = false;
+        for task in self.elements.iter_mut().flat_map(|element| &mut element.tasks) {
+            let Action::Send(Operation { content: Content::Corpora(parts), .. }) = &mut task.action
+            else {
+                continue;
+            };
+            for part in parts {
+                if let Written::Again(Conflicts { updates: updates @ true, .. }) = &mut part.written
+                {
+                    *updates = false;
+                    changed = true;
+                }
+            }
+        }
+        changed
     }
 }
 

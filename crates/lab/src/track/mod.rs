@@ -7,6 +7,7 @@
 //! | `reader` | values with their places, and what is wrong with them |
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
 //! | `operations` | what an operation sends: requests of a load, or steps |
+//! | `templates`, `template_steps` | the templates of indices that it declares; what makes and deletes them |
 //! | `bulk` | which files hold the documents of a corpus, and what generates those that are missing |
 //! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
 //! | `open` | the track's own file, its indices and the challenge that is run |
@@ -26,16 +27,22 @@ mod reader;
 mod rename;
 mod render;
 mod tasks;
+mod template_steps;
+mod templates;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::load::{Arrival, Extent, Operation};
+use crate::corpus::Written;
+use crate::load::{Arrival, Content, Extent, Operation};
 
 pub use open::open;
 pub use params::Params;
+
+/// Where templates of indices are put: the older ones, those of today, and what these are made of.
+const TEMPLATES: [&str; 3] = ["/_template/", "/_index_template/", "/_component_template/"];
 
 /// What of a track is run, and how.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +67,8 @@ pub struct TrackOptions {
     pub scale: f64,
     /// Whether the embedded engine runs it, whose search and mappings are known.
     pub embedded: bool,
+    /// Whether the cluster was there already: nothing is made there but indices under names of the run.
+    pub live: bool,
 }
 
 /// A track, with one of its challenges.
@@ -178,6 +187,40 @@ pub enum Condition {
         /// Whether no copy may be on its way to another node.
         none_relocating: bool,
     },
+}
+
+impl Track {
+    /// The templates that it makes, by their paths, those first that are made of others.
+    pub(crate) fn templates(&self) -> Vec<&str> {
+        let tasks = self.elements.iter().flat_map(|element| &element.tasks);
+        let steps = tasks.filter_map(|task| match &task.action {
+            Action::Do(steps) => Some(steps),
+            Action::Send(_) => None,
+        });
+        let paths = steps.flatten().filter_map(|step| match step {
+            Step::Request(request) if request.method == "PUT" => request.path.split('?').next(),
+            _ => None,
+        });
+        let mut paths: Vec<&str> =
+            paths.filter(|path| TEMPLATES.iter().any(|of| path.starts_with(of))).collect();
+        // Component templates come last, which cannot be deleted before those that are made of them.
+        paths.sort_unstable_by(|a, b| b.cmp(a));
+        paths.dedup();
+        paths
+    }
+
+    /// Whether there may be indices of it that it does not declare: made by templates, or by documents that say where
+    /// they go.
+    pub(crate) fn makes_other_indices(&self) -> bool {
+        let mut tasks = self.elements.iter().flat_map(|element| &element.tasks);
+        !self.templates().is_empty()
+            || tasks.any(|task| match &task.action {
+                Action::Send(Operation { content: Content::Corpora(parts), .. }) => {
+                    parts.iter().any(|part| part.written == Written::AsSaid)
+                }
+                _ => false,
+            })
+    }
 }
 
 impl Condition {

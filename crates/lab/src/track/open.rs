@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use query::json::{Node, Value as Json, document};
+use query::json::{Node, document};
 use serde_json::{Value, json};
 
 use super::context::{Context, Index};
 use super::corpora::corpus;
-use super::operations::Refusal;
-use super::reader::{Object, Reader};
+use super::reader::{Object, Reader, Refusal};
 use super::render::{Files, Place, Rendered};
 use super::tasks::{self, Schedule};
+use super::templates::{KINDS, Template, below};
 use super::{Track, TrackOptions};
 use crate::diagnostic::Mistakes;
 use crate::error::Error;
@@ -48,9 +48,6 @@ const CHALLENGES: [&str; 6] = [
     "test-procedures",
     "test-procedure",
 ];
-/// What a track may declare and is not made here.
-const NOT_MADE: [&str; 4] =
-    ["data-streams", "templates", "composable-templates", "component-templates"];
 
 /// Reads the track in a file, with the challenge that the options name.
 ///
@@ -79,6 +76,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track, Error> {
         reader: &reader,
         indices,
         corpora: corpora.collect(),
+        templates: templates(&files, &reader, &top, options)?,
         options,
         python: python(dir),
         changes: RefCell::default(),
@@ -94,13 +92,6 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track, Error> {
     let challenge = challenge(&reader, &top, options)?;
     let schedule = tasks::schedule(&context, &operations, challenge.schedule);
     check_params(&files, options)?;
-    for member in NOT_MADE {
-        if let Some(node) =
-            top.get(member).filter(|node| !matches!(&node.value, Json::List(l) if l.is_empty()))
-        {
-            reader.wrong(node, member, format!("{member} are not made here yet; indices are"));
-        }
-    }
     let refused = refusals(&files, &context, &schedule, options);
     match (reader.mistakes(), refused) {
         (Some(wrong), Some(refused)) => return Err(wrong.and(refused).into()),
@@ -173,18 +164,14 @@ fn indices(
         let body = match reader.text(&object, "body") {
             None => json!({}),
             Some(file) => {
-                let path = files.dir().join(&file);
-                if !path.is_file() {
-                    reader.wrong(node, &file, format!("there is no file {}", path.display()));
-                    continue;
-                }
-                let rendered = files.render(&path)?;
-                let root = parsed(files, &rendered)?;
-                let body = root.plain();
+                let Some((rendered, body)) = body_of(files, reader, node, &file)? else { continue };
                 // What several indices share is told once.
                 if options.embedded && !checked.contains(&file) {
                     checked.push(file.clone());
-                    check_index(&rendered, reader, &name, &body);
+                    if let Err(why) = rest::check_new_index(&body) {
+                        let Refusal { place, word, why } = refused_at(&rendered, &why);
+                        reader.wrong_at(place, &word, format!("{why} ({name})"));
+                    }
                 }
                 body
             }
@@ -194,22 +181,81 @@ fn indices(
     Ok(found)
 }
 
-/// Whether the embedded engine has the mappings of an index.
-fn check_index(rendered: &Rendered, reader: &Reader<'_>, name: &str, body: &Value) {
-    let mappings = body.get("mappings").cloned().unwrap_or_else(|| json!({}));
-    let Err(error) = query::Mapping::parse(&mappings) else { return };
-    let text = rendered.placed_text();
-    // The word that the message quotes first, where it stands in the file.
-    let said = error.to_string();
-    let word = said.split(['[', ']', '"', '\'']).nth(1).unwrap_or_default();
-    let line =
-        text.lines().position(|line| !word.is_empty() && line.contains(&format!("\"{word}\"")));
-    let place = line.map_or_else(|| rendered.place(1), |line| rendered.place(line + 1));
-    reader.wrong_at(
-        place,
-        word,
-        format!("the embedded engine does not have this mapping of {name}: {said}"),
-    );
+/// A body that stands in a file of its own; none, and a mistake, where there is no such file.
+fn body_of(
+    files: &Files,
+    reader: &Reader<'_>,
+    node: &Node<'_>,
+    file: &str,
+) -> Result<Option<(Rendered, Value)>, Error> {
+    let path = files.dir().join(file);
+    if !path.is_file() {
+        reader.wrong(node, file, format!("there is no file {}", path.display()));
+        return Ok(None);
+    }
+    let rendered = files.render(&path)?;
+    let body = parsed(files, &rendered)?.plain();
+    Ok(Some((rendered, body)))
+}
+
+/// What the embedded engine refuses of a body, at the word that the reason quotes first, where it stands in the file.
+fn refused_at(rendered: &Rendered, why: &str) -> Refusal {
+    let word = why.split(['[', ']', '"', '\'']).nth(1).unwrap_or_default().to_owned();
+    let quoted = format!("\"{word}\"");
+    let mut lines = rendered.placed_text().lines();
+    let line = lines.position(|line| !word.is_empty() && line.contains(&quoted));
+    let place = rendered.place(line.map_or(1, |line| line + 1));
+    Refusal { place, word, why: format!("the embedded engine does not take it: {why}") }
+}
+
+/// The templates that a track declares. One that the embedded engine does not take is refused where it is to be made.
+fn templates(
+    files: &Files,
+    reader: &Reader<'_>,
+    top: &Object<'_>,
+    options: &TrackOptions,
+) -> Result<Vec<Template>, Error> {
+    let known = [
+        "name",
+        "index-pattern",
+        "delete-matching-indices",
+        "template",
+        "template-path",
+        "#COMMENT",
+    ];
+    let mut found = Vec::new();
+    for kind in &KINDS {
+        let nodes = top.get(kind.member).map_or(&[][..], |node| reader.list(node, kind.member));
+        for node in nodes {
+            let object = reader.object(node, "a template");
+            reader.only(&object, "a template", &known);
+            let (Some(name), Some(file)) =
+                (reader.text(&object, "name"), reader.text(&object, "template"))
+            else {
+                reader.wrong(node, "", "a template has a name, and its file under \"template\"");
+                continue;
+            };
+            let Some((rendered, whole)) = body_of(files, reader, node, &file)? else { continue };
+            let path = reader.text(&object, "template-path");
+            let body = path.as_ref().map_or(Some(whole.clone()), |path| below(whole, path));
+            let Some(body) = body else {
+                let path = path.unwrap_or_default();
+                reader.wrong(node, &path, format!("{file} has nothing under {path}"));
+                continue;
+            };
+            let checked =
+                if options.embedded { rest::check_template(kind.of, &body) } else { Ok(()) };
+            found.push(Template {
+                kind,
+                name,
+                pattern: reader.text(&object, "index-pattern"),
+                deletes_indices: reader.bool(&object, "delete-matching-indices").unwrap_or(true),
+                body,
+                refused: checked.err().map(|why| refused_at(&rendered, &why)),
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// A challenge as the track's file has it.

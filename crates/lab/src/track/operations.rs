@@ -6,9 +6,10 @@ use query::json::Node;
 use serde_json::{Map, Value, json};
 
 use super::bulk;
-use super::context::{Context, Index, Why};
-use super::reader::Object;
-use super::render::Place;
+use super::context::{COMMON, Context, Index, NOT_RENAMED, Why, request};
+use super::reader::{Object, Refusal};
+use super::template_steps;
+use super::templates::kind_of;
 use super::{Action, Condition, Request, Step};
 use crate::load::{Check, Content, Operation};
 
@@ -16,22 +17,8 @@ use crate::load::{Check, Content, Operation};
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a step may take that nobody bounds: a merge may take long.
 const STEP_TIMEOUT: Duration = Duration::from_secs(7200);
-/// Members of every operation.
-const COMMON: [&str; 11] = [
-    "name",
-    "operation-type",
-    "tags",
-    "meta",
-    "include-in-reporting",
-    "request-timeout",
-    "request-params",
-    "detailed-results",
-    "assertions",
-    "opaque-id",
-    "retry-until-success",
-];
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 9] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
     ("sql", "SQL over REST is a plugin of the cluster"),
     ("eql", "EQL is in Elasticsearch alone"),
@@ -41,18 +28,26 @@ const REFUSED: [(&str, &str); 8] = [
     ),
     ("composite-agg", "pages of composite aggregations are not sent yet"),
     ("create-data-stream", "data streams are not made here"),
+    ("delete-data-stream", "data streams are not made here"),
     ("vector-search", "vectors are not searched here"),
     ("field-caps", "not sent yet; raw-request with the path /INDEX/_field_caps does the same"),
 ];
 /// Every type that is sent.
-const TYPES: [&str; 14] = [
+const TYPES: [&str; 21] = [
     "bulk",
+    "index",
     "search",
     "scroll-search",
     "raw-request",
     "composite",
     "create-index",
     "delete-index",
+    "create-index-template",
+    "delete-index-template",
+    "create-composable-template",
+    "delete-composable-template",
+    "create-component-template",
+    "delete-component-template",
     "cluster-health",
     "refresh",
     "force-merge",
@@ -61,14 +56,6 @@ const TYPES: [&str; 14] = [
     "put-settings",
     "sleep",
 ];
-
-/// What cannot be run here.
-#[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    pub(super) place: Place,
-    pub(super) word: String,
-    pub(super) why: String,
-}
 
 /// An operation that can be run.
 pub(super) struct Known {
@@ -107,7 +94,8 @@ pub(super) fn operation(
         check_settings(&body).map_err(|why| refuse("body", why))?;
     }
     let (action, bulk_documents) = match kind {
-        "bulk" => {
+        // The name of bulk operations before Rally 0.8.
+        "bulk" | "index" => {
             let (content, documents) =
                 bulk::content(context, object).map_err(|why| refuse(&why.0, why.1))?;
             (send(name, content), Some(documents))
@@ -117,7 +105,13 @@ pub(super) fn operation(
         }
         "raw-request" => (raw_request(context, name, object), None),
         "composite" => (Action::Do(composite(context, object)?), None),
-        _ => (Action::Do(steps(context, kind, object)), None),
+        _ => match kind_of(kind) {
+            Some(_) if context.options.live => {
+                return Err(refuse("operation-type", NOT_RENAMED.to_owned()));
+            }
+            Some(of) => (Action::Do(template_steps::of(context, of, kind, object)?), None),
+            None => (Action::Do(steps(context, kind, object)), None),
+        },
     };
     let otherwise = if matches!(action, Action::Send(_)) { TIMEOUT } else { STEP_TIMEOUT };
     Ok(Known {
@@ -148,13 +142,25 @@ fn check_settings(body: &Value) -> Result<(), String> {
     ["transient", "persistent"].iter().try_for_each(|scope| check("", &body[*scope]))
 }
 
+/// Whether there are operations of a type, be it only to be refused.
+pub(super) fn is_type(context: &Context<'_>, kind: &str) -> bool {
+    TYPES.contains(&kind)
+        || REFUSED.iter().any(|(name, _)| *name == kind)
+        || is_python(context, kind)
+}
+
+/// Whether a type is that of a runner in the track's Python.
+fn is_python(context: &Context<'_>, kind: &str) -> bool {
+    let quoted = [format!("\"{kind}\""), format!("'{kind}'")];
+    let registered = |python: &String| quoted.iter().any(|quoted| python.contains(quoted.as_str()));
+    context.python.as_ref().is_some_and(registered)
+}
+
 fn unknown_type(context: &Context<'_>, kind: &str) -> String {
     if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == kind) {
         return format!("operations of type {kind} are not run: {why}");
     }
-    let quoted = [format!("\"{kind}\""), format!("'{kind}'")];
-    let registered = |python: &String| quoted.iter().any(|quoted| python.contains(quoted.as_str()));
-    if context.python.as_ref().is_some_and(registered) {
+    if is_python(context, kind) {
         return format!("operations of type {kind} are run by Python of the track, track.py");
     }
     let near = record::names::did_you_mean(kind, TYPES);
@@ -265,10 +271,6 @@ fn body_text(node: &Node<'_>) -> String {
     }
 }
 
-fn request(method: &'static str, path: String, body: Option<Value>) -> Request {
-    Request { method, path, body, may_be_missing: false, condition: None, retried: false }
-}
-
 /// The steps of everything that is no load.
 fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Vec<Step> {
     let reader = context.reader;
@@ -359,6 +361,7 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
     let named = reader.texts(object, "index");
     let query = context.query(object, &[]);
     if let (Some(body), [name]) = (object.plain("body"), named.as_slice()) {
+        context.check_new_index(object.get("body").unwrap_or(object.node), &body);
         return vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))];
     }
     for name in named.iter().filter(|name| context.indices.iter().all(|index| index.name != **name))
@@ -377,6 +380,9 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
             if let Some(own) = own.as_object_mut() {
                 own.extend(settings.clone());
             }
+        }
+        if let Some(node) = object.get("settings") {
+            context.check_new_index(node, &body);
         }
         Step::Request(request("PUT", format!("/{}{query}", index.name), Some(body)))
     };

@@ -151,6 +151,14 @@ fn shown(node: &Node<'_>) -> String {
     }
 }
 
+/// What cannot be run here.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    pub(super) place: Place,
+    pub(super) word: String,
+    pub(super) why: String,
+}
+
 /// An object of a track.
 #[derive(Clone, Copy)]
 pub(super) struct Object<'n> {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use query::json::{Node, Value as Json};
+use record::names::did_you_mean;
 
 use super::context::Context;
-use super::operations::{self, Known, Refusal};
-use super::reader::Object;
+use super::operations::{self, Known};
+use super::reader::{Object, Refusal};
 use super::{Action, CompletedBy, Element, Task};
 use crate::load::{Arrival, Extent};
 
@@ -134,7 +135,7 @@ fn together(
         }
         Some(name) => {
             let known = found.names[before..].iter().map(String::as_str);
-            let near = record::names::did_you_mean(&name, known);
+            let near = did_you_mean(&name, known);
             reader.wrong(
                 parallel.get("completed-by")?,
                 &name,
@@ -183,6 +184,15 @@ fn task(
         return None;
     }
     reader.only(object, "a task", &KNOWN);
+    let is_declared = || operations.iter().any(|(known, _)| *known == named);
+    if matches!(node.value, Json::Text(_)) && !is_declared() && !operations::is_type(context, &kind)
+    {
+        let near = did_you_mean(&named, operations.iter().map(|(known, _)| known.as_str()));
+        let why = format!("the track has no operation \"{named}\"{near}, and it is no type of one");
+        let refusal = Refusal { place: reader.place(node), word: named, why };
+        found.refused.push((name, refusal));
+        return None;
+    }
     let known = match operations::operation(context, &name, &kind, &operation) {
         Ok(known) => known,
         Err(refusal) => {
@@ -286,7 +296,7 @@ fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<
         None | Some("deterministic") => Some(Arrival::Deterministic { rate_per_s }),
         Some("poisson") => Some(Arrival::Poisson { rate_per_s }),
         Some(other) => {
-            let near = record::names::did_you_mean(other, ["deterministic", "poisson"]);
+            let near = did_you_mean(other, ["deterministic", "poisson"]);
             let said = format!(
                 "the schedule \"{other}\" is Python of a track or not known{near}; there are deterministic and poisson"
             );

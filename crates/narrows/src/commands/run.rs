@@ -116,8 +116,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Runs the plan, or the track.
 fn executed(args: &Args) -> anyhow::Result<Executed> {
-    let embedded = matches!(args.on, On::Embedded | On::Virtual);
-    Ok(match args.track.open(&args.plan, args.scale, embedded)? {
+    Ok(match args.track.open(&args.plan, args.scale, &args.on)? {
         Some(track) => {
             lab::execute_track(track, args.track.nodes(), &place(args)?, &options(args))?
         }

@@ -6,16 +6,24 @@ use std::path::{Path, PathBuf};
 use record::RunDir;
 use serde_json::Value;
 
-use crate::common::{json, narrows, only_run, refused, said};
+use crate::common::{failed, json, narrows, only_run, refused, said};
 
-/// The track `shop`, with its documents, in a directory of the test's own.
+/// A track of `tests/tracks`, with its documents, in a directory of the test's own.
 struct Shop {
     dir: tempfile::TempDir,
+    name: &'static str,
 }
 
 impl Shop {
+    /// The track `stock`, whose indices are made by templates.
+    fn stock() -> Shop {
+        let stock = Shop { dir: tempfile::tempdir().unwrap(), name: "stock" };
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tracks/stock"), &stock.folder());
+        stock
+    }
+
     fn new() -> Shop {
-        let shop = Shop { dir: tempfile::tempdir().unwrap() };
+        let shop = Shop { dir: tempfile::tempdir().unwrap(), name: "shop" };
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tracks/shop"), &shop.folder());
         let items = ["tea", "coffee", "sugar", "milk"];
         let document = |n: usize| format!("{{\"item\":\"{}\",\"count\":{n}}}\n", items[n % 4]);
@@ -25,7 +33,7 @@ impl Shop {
     }
 
     fn folder(&self) -> PathBuf {
-        self.dir.path().join("shop")
+        self.dir.path().join(self.name)
     }
 
     /// Changes a file: this text becomes that.
@@ -179,7 +187,16 @@ fn missing_documents_are_generated_when_that_is_asked_for_and_said() {
     let shop = Shop::new();
     std::fs::remove_file(shop.folder().join("documents.json")).unwrap();
     shop.refused(&[], &["documents.json.bz2 is not there", "--corpora", "--generate"]);
-    shop.refused(&["--generate"], &["no generator is like the corpus orders", "geopoint"]);
+    let output = shop.run(&["--generate", "--test-mode", "--json", "--on", "virtual"]);
+    let changes = json(&output)["changes"].to_string();
+    assert!(changes.contains("corpus orders are made of the mapping of orders"), "{changes}");
+    std::fs::remove_dir_all(shop.dir.path().join("runs")).unwrap();
+    shop.change("index.json", "\"item\": { \"type\": \"keyword\" },", "");
+    shop.change("index.json", "\"count\": { \"type\": \"integer\" }", "");
+    shop.refused(
+        &["--generate"],
+        &["no generator is like the corpus orders", "geopoint", "maps no field"],
+    );
     shop.change(
         "track.json",
         "\"name\": \"orders\",\n      \"documents\"",
@@ -187,8 +204,8 @@ fn missing_documents_are_generated_when_that_is_asked_for_and_said() {
     );
     shop.change(
         "index.json",
-        "\"item\": { \"type\": \"keyword\" }",
-        "\"location\": { \"type\": \"geo_point\" }",
+        "\"properties\": {",
+        "\"properties\": { \"location\": { \"type\": \"geo_point\" }",
     );
     let output = shop.run(&["--generate", "--test-mode", "--json", "--on", "virtual"]);
     let found = json(&output);
@@ -196,4 +213,71 @@ fn missing_documents_are_generated_when_that_is_asked_for_and_said() {
     assert!(changes.contains("are generated") && changes.contains("Test mode"), "{changes}");
     assert_eq!(task(&found, "index-append")["documents"], 400, "{}", said(&output));
     assert_eq!(task(&found, "all-orders")["requests"], 2, "once for each client");
+}
+
+#[test]
+fn templates_make_indices_and_documents_come_again_under_their_ids() {
+    let stock = Shop::stock();
+    let run = |params: &str, more: &[&str]| {
+        let params = ["--generate", "--json", "--track-params", params];
+        stock.run(&[&params[..], more].concat())
+    };
+    // Where every document comes again under an id before it, there is one; where none does, all are there.
+    let output = run("clients:1,probability:100,expected:2", &[]);
+    failed(&output, 1, &["as-many-as-expected"]);
+    for params in [
+        "clients:1,probability:100,expected:1",
+        "probability:0,expected:200",
+        "conflicts:sequential,on_conflict:index",
+    ] {
+        assert_eq!(json(&run(params, &[]))["status"], "complete", "{params}");
+    }
+    // The second lap finds nothing of the first. Clients do not write what others may not have written yet.
+    for place in ["embedded", "virtual"] {
+        let found = json(&run("clients:3", &["--laps", "2", "--on", place]));
+        assert_eq!(task(&found, "fill")["documents"], 200);
+        assert_eq!(task(&found, "move")["documents"], 5);
+        for load in found["loads"].as_array().unwrap() {
+            let laps = load["laps"].as_array().unwrap().len();
+            assert_eq!((&load["failed"], laps), (&0.into(), 2), "{place}: {load}");
+        }
+        let changes = found["changes"].to_string();
+        assert!(changes.contains("corpus goods are made of the mapping of goods-1"), "{changes}");
+    }
+}
+
+#[test]
+fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
+    let stock = Shop::stock();
+    let args = ["--generate"];
+    stock.refused(&[], &["track.json:", "goods.json is not there", "--generate"]);
+    let made = "create-component-template\", \"template\": \"stock-";
+    stock.change("track.json", &format!("{made}fields"), &format!("{made}shapes"));
+    stock.refused(&args, &["templates/all.json:15:", "geo_shape", "--skip-refused"]);
+    let stock = Shop::stock();
+    stock.change("track.json", &format!("{made}fields"), &format!("{made}feilds"));
+    stock.refused(&args, &["track.json:30:", "did you mean \"stock-fields\"?"]);
+    let stock = Shop::stock();
+    stock.change(
+        "track.json",
+        "\"template\": \"templates/old.json\"",
+        "\"template\": \"templates/new.json\"",
+    );
+    stock.refused(&args, &["track.json:5:", "there is no file", "new.json"]);
+    let stock = Shop::stock();
+    stock.refused(
+        &["--generate", "--track-params", "conflicts:randomly,on_conflict:delete"],
+        &[
+            "track.json:39:",
+            "conflicts is sequential or random",
+            "track.json:40:",
+            "on-conflict is index or update",
+        ],
+    );
+    let stock = Shop::stock();
+    stock.change("track.json", "\"corpora\": \"goods\"", "\"corpora\": \"moves\"");
+    stock.refused(&args, &["moves.json has actions with ids of its own"]);
+    let stock = Shop::stock();
+    std::fs::remove_file(stock.folder().join("moves.json")).unwrap();
+    stock.refused(&args, &["moves.json is not there", "actions of their own are not generated"]);
 }

@@ -4,11 +4,12 @@ use record::names::did_you_mean;
 
 use super::query::{date_format, query, time_zone};
 use crate::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, DateRanges, Filters, FiltersShape, Histogram,
-    Interval, OrderBy, RangeBucket, Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, DateRanges, Filters, FiltersShape, OrderBy,
+    RangeBucket, Statistic, Tuples,
 };
 use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{SearchError, illegal, parsing};
+use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
 use crate::query::{BoolQuery, Query, QueryKind};
 use crate::refused;
@@ -29,7 +30,8 @@ const OF_HISTOGRAM: &str =
     "field missing interval offset min_doc_count order extended_bounds keyed";
 
 /// The aggregations that there are, the parameters of each, and what reads them.
-const KINDS: [(&str, &str, Read); 19] = [
+const KINDS: [(&str, &str, Read); 20] = [
+    ("auto_date_histogram", "field buckets format time_zone minimum_interval", auto_histogram),
     ("avg", "field missing", |_| statistic(Statistic::Avg)),
     ("cardinality", "field missing precision_threshold", |options| {
         let threshold = options.read("precision_threshold", Node::count)?.unwrap_or(3000);
@@ -126,6 +128,11 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
         parsing(member.node.at, format!("Missing definition for aggregation [{name}]"))
     })?;
     let mut aggregation = of_kind(kind)?;
+    if depth > 0 && matches!(aggregation.kind, AggregationKind::AutoHistogram(_)) {
+        let reason = "[auto_date_histogram] within another aggregation is not supported by this engine; send \
+                      [date_histogram], or a search for each part";
+        return Err(parsing(kind.at, reason));
+    }
     if let Some(part) = subs {
         aggregation.subs = level(&part.node, depth + 1)?;
         if aggregation.kind.is_metric() && !aggregation.subs.is_empty() {
@@ -442,6 +449,30 @@ fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
     let offset = offset.unwrap_or(0.0);
     let histogram = Histogram { interval, offset, zone, of_dates, format, extended_bounds };
     Ok(AggregationKind::Histogram(histogram))
+}
+
+fn auto_histogram(options: &Options<'_>) -> Result<AggregationKind> {
+    let least = |node: &Node, name: &str| {
+        let unit = node.text(name)?;
+        AutoHistogram::level_of_unit(&unit)
+            .ok_or_else(|| node.wrong(name, "year, month, day, hour, minute or second"))
+    };
+    let buckets = |node: &Node, name: &str| match node.count(name)? {
+        0 => Err(parsing(
+            node.at,
+            format!("[{name}] must be greater than 0 in [auto_date_histogram]"),
+        )),
+        count if count > MAX_BUCKETS as u64 => {
+            Err(parsing(node.at, format!("[{name}] must be less than {MAX_BUCKETS}")))
+        }
+        count => Ok(count as usize),
+    };
+    Ok(AggregationKind::AutoHistogram(AutoHistogram {
+        buckets: options.read("buckets", buckets)?.unwrap_or(10),
+        least: options.read("minimum_interval", least)?.unwrap_or(0),
+        zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
+        format: options.read("format", date_format)?,
+    }))
 }
 
 fn date_interval(options: &Options<'_>) -> Result<Interval> {

@@ -275,10 +275,10 @@ fn pattern(name: &str, node: &Node, of: fn(String) -> FieldQuery) -> Result<Quer
     asked(&options, field, of(value.text("value")?))
 }
 
-/// Fields with their boosts: `a^2`; none where they are not named.
-fn fields(options: &Options<'_>) -> Result<Option<Vec<(String, f32)>>> {
-    let Some(node) = options.get("fields") else { return Ok(None) };
+/// Fields with their boosts: `a^2`; none where they are not named: those of the index then.
+fn fields(options: &Options<'_>) -> Result<Vec<(String, f32)>> {
     let mut fields = Vec::new();
+    let Some(node) = options.get("fields") else { return Ok(fields) };
     for node in node.items() {
         let text = node.text("fields")?;
         let (name, boost) = match text.split_once('^') {
@@ -288,17 +288,14 @@ fn fields(options: &Options<'_>) -> Result<Option<Vec<(String, f32)>>> {
         let boost = boost.ok_or_else(|| node.wrong("fields", "a field, or field^2"))?;
         fields.push((name.to_owned(), boost));
     }
-    Ok(Some(fields).filter(|fields| !fields.is_empty()))
+    Ok(fields)
 }
 
-/// `lenient`: without fields, or of all of them, nobody can say that a text fits.
-fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<bool> {
+/// `lenient`: of all fields nobody can say that a text fits. None where the index says which they are.
+fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<Option<bool>> {
     let of_all = fields.iter().any(|(name, _)| name == "*");
-    Ok(options.read("lenient", Node::bool)?.unwrap_or(of_all))
-}
-
-fn all_fields() -> Vec<(String, f32)> {
-    vec![("*".to_owned(), 1.0)]
+    let said = options.read("lenient", Node::bool)?;
+    Ok(said.or((!fields.is_empty()).then_some(of_all)))
 }
 
 fn multi_match(node: &Node) -> Result<Query> {
@@ -308,7 +305,7 @@ fn multi_match(node: &Node) -> Result<Query> {
     options.one_of("zero_terms_query", &["none"])?;
     options.one_of("slop", &["0"])?;
     let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
-    let fields = fields(&options)?.unwrap_or_else(all_fields);
+    let fields = fields(&options)?;
     let lenient = lenient(&options, &fields)?;
     let value = options.need("query")?.literal("query")?;
     let query = match kind {
@@ -317,7 +314,7 @@ fn multi_match(node: &Node) -> Result<Query> {
             value,
             all: options.one_of("operator", &["or", "and"])? == "and",
             minimum: options.read("minimum_should_match", minimum)?,
-            lenient,
+            lenient: false,
             fuzziness: fuzziness(&options, "fuzzy_transpositions")?,
         },
     };
@@ -335,16 +332,15 @@ fn query_string(node: &Node) -> Result<Query> {
     options.one_of("analyzer", &["standard"])?;
     options.one_of("analyze_wildcard", &["false"])?;
     options.one_of("phrase_slop", &["0"])?;
-    let fields = match (fields(&options)?, options.read("default_field", Node::text)?) {
-        (Some(fields), None) => fields,
-        (None, Some(field)) => vec![(field, 1.0)],
-        (None, None) => all_fields(),
-        (Some(_), Some(_)) => {
+    let mut fields = fields(&options)?;
+    if let Some(field) = options.read("default_field", Node::text)? {
+        if !fields.is_empty() {
             let reason =
                 "addition of [fields] to the query when [default_field] is set is not allowed";
             return Err(parsing(node.at, reason.to_owned()));
         }
-    };
+        fields.push((field, 1.0));
+    }
     let lenient = lenient(&options, &fields)?;
     let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
     let all = options.one_of("default_operator", &["or", "and"])? == "and";
@@ -362,7 +358,7 @@ fn simple_query_string(node: &Node) -> Result<Query> {
     options.one_of("flags", &["all", "-1"])?;
     options.one_of("analyzer", &["standard"])?;
     options.one_of("analyze_wildcard", &["false"])?;
-    let fields = fields(&options)?.unwrap_or_else(all_fields);
+    let fields = fields(&options)?;
     let simple = SimpleQueryString {
         lenient: lenient(&options, &fields)?,
         all: options.one_of("default_operator", &["or", "and"])? == "and",

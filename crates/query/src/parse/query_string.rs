@@ -12,28 +12,18 @@ const MAX_DEPTH: usize = 20;
 const MAX_CLAUSES: usize = 1024;
 
 /// What a text of this language is read with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryString {
-    /// Fields, by patterns, and what their scores are multiplied by, where the text names none.
+    /// Fields, by patterns, and what their scores are multiplied by, where the text names none; none for those of the
+    /// index.
     pub fields: Vec<(String, f32)>,
     /// `default_operator` is `AND`.
     pub all: bool,
-    /// What does not fit the type of a field matches nothing in it.
-    pub lenient: bool,
+    /// What does not fit the type of a field matches nothing in it; none for where the fields of the index are all
+    /// that there are.
+    pub lenient: Option<bool>,
     /// What the fields beside the best one add to a score.
     pub tie_breaker: f32,
-}
-
-impl Default for QueryString {
-    fn default() -> Self {
-        // As in the field: of all fields nobody can say that a text fits them.
-        QueryString {
-            fields: vec![("*".to_owned(), 1.0)],
-            all: false,
-            lenient: true,
-            tie_breaker: 0.0,
-        }
-    }
 }
 
 impl QueryString {
@@ -386,7 +376,8 @@ impl Reader<'_> {
             }
             Some(Token::Bare(sign)) => self.matched(field, sign.encode_utf8(&mut [0; 4])),
             Some(Token::Pattern(pattern)) if pattern == "*" => {
-                let of_all = self.of.fields.iter().all(|(pattern, _)| pattern == "*");
+                let fields = &self.of.fields;
+                let of_all = !fields.is_empty() && fields.iter().all(|(of, _)| of == "*");
                 match field {
                     Some("*") => Query::match_all(),
                     None if of_all => Query::match_all(),
@@ -417,13 +408,8 @@ impl Reader<'_> {
 
     fn matched(&self, field: Option<&str>, text: &str) -> Query {
         let (value, all) = (Literal::Text(text.to_owned()), self.of.all);
-        let query = FieldQuery::Match {
-            value,
-            all,
-            minimum: None,
-            lenient: self.of.lenient,
-            fuzziness: None,
-        };
+        let query =
+            FieldQuery::Match { value, all, minimum: None, lenient: false, fuzziness: None };
         self.asked(field, query)
     }
 
@@ -492,7 +478,10 @@ mod tests {
                     }
                     other => format!("{other:?}"),
                 };
-                format!("{}:{asked}", fields.fields[0].0)
+                format!(
+                    "{}:{asked}",
+                    fields.fields.first().map_or("*", |(field, _)| field.as_str())
+                )
             }
             other => format!("{other:?}"),
         };
@@ -525,7 +514,7 @@ mod tests {
             ("x:{* TO \"5 6\"]", "x:*..5 6]", "x:*..5 6]"),
             ("x:>=5 y:<a z:>", "(x:5[..* y:*..a} z:>)", "(+x:5[..* +y:*..a} +z:>)"),
             ("a* x:b?c", "(*:~a* x:~b?c)", "(+*:~a* +x:~b?c)"),
-            ("*", "*:*", "*:*"),
+            ("*", "*:~*", "*:~*"),
             ("*:*", "*:*", "*:*"),
             ("x:*", "exists(x)", "exists(x)"),
             ("_exists_:x.y", "exists(x.y)", "exists(x.y)"),

@@ -16,7 +16,7 @@ pub(super) struct SimpleQueryString {
     pub(super) fields: Vec<(String, f32)>,
     /// `default_operator` is `AND`.
     pub(super) all: bool,
-    pub(super) lenient: bool,
+    pub(super) lenient: Option<bool>,
 }
 
 impl SimpleQueryString {
@@ -186,7 +186,7 @@ impl Reader<'_> {
                 value: Literal::Text(text),
                 all: self.of.all,
                 minimum: None,
-                lenient: self.of.lenient,
+                lenient: false,
                 fuzziness: None,
             },
         })))
@@ -252,12 +252,12 @@ mod tests {
         ] {
             let read = |all| {
                 let of =
-                    SimpleQueryString { fields: vec![("f".to_owned(), 1.0)], all, lenient: true };
+                    SimpleQueryString { fields: vec![("f".to_owned(), 1.0)], all, lenient: None };
                 shown(&of.parse(text).unwrap())
             };
             assert_eq!((read(false), read(true)), (any.to_owned(), all.to_owned()), "{text}");
         }
-        let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: true };
+        let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: None };
         assert!(of.parse("roam~1").unwrap_err().reason.contains("[~]"));
         assert!(of.parse(&"(".repeat(50)).unwrap_err().reason.contains("too deep"));
         assert!(of.parse(&"a ".repeat(1025)).unwrap_err().reason.contains("1024 clauses"));

@@ -25,7 +25,7 @@ use tantivy::aggregation::{
     DistributedAggregationCollector, Key, ValueSource, ValueSourceRegistry,
 };
 use tantivy::collector::{Collector as _, SegmentCollector as _};
-use tantivy::query::{EnableScoring, Query as _};
+use tantivy::query::{EnableScoring, Query as _, Weight};
 use tantivy::{DocId, SegmentReader, TantivyError};
 
 use query::aggregation::{
@@ -34,14 +34,13 @@ use query::aggregation::{
 use query::date::DateContext;
 use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, unfit};
 
-use super::aggregated::{
-    Found, Shown, buckets, distinct_kept, ranges_key, statistic_name, too_many,
-};
+use super::aggregated::{Found, Shown, buckets, ranges_key, too_many};
 use super::bounds::{BLOCK, Bounds, Findings};
-use super::column::double_of;
+use super::column::{Column, double_of};
 use super::computed::{Computed, Matches, Reading, Source};
 use super::failed::{Failed, Result};
 use super::resolve::Resolver;
+use super::rows::{distinct_kept, statistic_name};
 use super::value::{self, check_sortable, format_of};
 
 /// Documents are handed to the library so many at once.
@@ -72,10 +71,17 @@ impl<'a> Collectors<'a> {
         of: &'a [Aggregation],
         resolver: &Resolver<'_>,
         max_buckets: usize,
+        weight: &dyn Weight,
     ) -> Result<Self> {
         let Resolver { searcher, mapping, now_ms, .. } = *resolver;
         let (sources, found) = (Vec::new(), Found::default());
         let mut translator = Translator { resolver, mapping, now_ms, sources, found };
+        for of in of {
+            let AggregationKind::AutoHistogram(auto) = &of.kind else { continue };
+            let span = span(resolver, weight, &of.field)?;
+            let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
+            translator.found.levels.insert(of.name.clone(), level);
+        }
         let (plain, rest): (Vec<_>, Vec<_>) = of.iter().partition(|of| is_counted(of));
         let mut asked = Aggregations::default();
         for of in &rest {
@@ -168,6 +174,25 @@ impl<'a> Collectors<'a> {
     }
 }
 
+/// The first and the last moment of the documents that match, in milliseconds.
+fn span(resolver: &Resolver<'_>, weight: &dyn Weight, path: &str) -> Result<Option<(f64, f64)>> {
+    let mut span = None::<(f64, f64)>;
+    for segment in resolver.searcher.segment_readers() {
+        let column = Column::open(segment, path, FieldType::Date)?;
+        let alive = segment.alive_bitset();
+        weight.for_each_no_score(segment, &mut |docs| {
+            let docs = docs.iter().filter(|doc| alive.is_none_or(|alive| alive.is_alive(**doc)));
+            docs.for_each(|doc| {
+                column.each_number(*doc, |ms| {
+                    let (low, high) = span.unwrap_or((ms, ms));
+                    span = Some((low.min(ms), high.max(ms)));
+                });
+            });
+        })?;
+    }
+    Ok(span)
+}
+
 /// Whether an aggregation is counted here.
 fn is_counted(of: &Aggregation) -> bool {
     matches!(of.kind, AggregationKind::Histogram(_)) && of.subs.is_empty()
@@ -254,6 +279,10 @@ impl Translator<'_> {
                 (!has_numbers || is_text).then_some(Reading::Value)
             }
             AggregationKind::Histogram(histogram) => Some(Reading::Start(histogram.clone())),
+            AggregationKind::AutoHistogram(auto) => {
+                let level = self.found.levels.get(&of.name).copied();
+                Some(Reading::Start(auto.at(level.unwrap_or(auto.least))))
+            }
             AggregationKind::Range(ranges) => Some(Reading::Places(ranges.as_slice().into())),
             AggregationKind::DateRange(ranges) => {
                 let read = self.date_ranges(of, ranges)?;
@@ -383,7 +412,9 @@ fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
         | AggregationKind::Cardinality { .. }
         | AggregationKind::Stats(Statistic::ValueCount) => true,
         AggregationKind::Histogram(histogram) if histogram.of_dates => kind == FieldType::Date,
-        AggregationKind::DateRange(_) => kind == FieldType::Date,
+        AggregationKind::DateRange(_) | AggregationKind::AutoHistogram(_) => {
+            kind == FieldType::Date
+        }
         _ => is_number,
     };
     if fits {

@@ -1,24 +1,27 @@
 //! What shards found for the aggregations of a search: merged, and written as the field writes it, as text at once:
 //! buckets are many, and JSON values in between would cost more than finding them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tantivy::aggregation::intermediate_agg_result::{
     IntermediateAggregationResult as One, IntermediateAggregationResults as Results,
-    IntermediateBucketResult, IntermediateKey, IntermediateMetricResult,
+    IntermediateBucketResult,
 };
-use tantivy::aggregation::metric::{ExtendedStats, Stats};
 
 use query::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, Histogram, OrderBy,
-    RangeBucket, Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket,
+    Statistic, Tuples,
 };
 use query::date::DateContext;
-use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone};
+use query::histogram::{AutoHistogram, Histogram};
+use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
 use serde_json::Value;
 
+use super::rows::{
+    Row, compare_tuples, distinct, numbered, numbered_statistic, placed, quantile, rows, sort,
+    statistic_name, stats, tuples,
+};
 use super::text::Text;
 use super::value::show_double;
 
@@ -41,6 +44,8 @@ pub(super) struct Found {
     pub(super) results: Results,
     /// By field.
     pub(super) shown: BTreeMap<String, Shown>,
+    /// Levels of [`AutoHistogram`]s, by the names of their aggregations.
+    pub(super) levels: BTreeMap<String, usize>,
     /// Ranges of dates in milliseconds, by [`ranges_key`].
     pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
 }
@@ -102,6 +107,10 @@ impl Aggregated {
         self.shards += 1;
         self.found.shown.extend(found.shown);
         self.found.ranges.extend(found.ranges);
+        for (name, level) in found.levels {
+            let widest = self.found.levels.entry(name).or_default();
+            *widest = level.max(*widest);
+        }
         self.found.results.merge_fruits(found.results).map_err(|error| error.to_string())
     }
 
@@ -118,86 +127,6 @@ impl Aggregated {
         writer.to.close(b'}');
         Ok(())
     }
-}
-
-/// A bucket. Dates are milliseconds since 1970, booleans 0 and 1.
-#[derive(Clone)]
-struct Row<'a> {
-    key: Literal,
-    doc_count: u64,
-    subs: Option<&'a Results>,
-}
-
-/// The buckets of an aggregation, in no order.
-fn rows(found: Option<&One>) -> Vec<Row<'_>> {
-    match found {
-        Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) => {
-            let row = buckets.entries().iter().map(|(key, bucket)| {
-                let key = match key {
-                    IntermediateKey::IpAddr(address) => Literal::Address(*address),
-                    IntermediateKey::Bool(yes) => Literal::Integer((*yes).into()),
-                    IntermediateKey::Str(text) => Literal::Text(text.clone()),
-                    IntermediateKey::F64(number) => Literal::Float(*number),
-                    IntermediateKey::I64(number) => Literal::Integer(*number),
-                    IntermediateKey::U64(number) => Literal::Integer(*number as i64),
-                };
-                Row { key, doc_count: bucket.doc_count, subs: Some(&bucket.sub_aggregation) }
-            });
-            row.collect()
-        }
-        Some(One::Bucket(IntermediateBucketResult::Histogram { buckets, .. })) => {
-            let row = buckets.iter().map(|bucket| Row {
-                key: Literal::Float(bucket.key),
-                doc_count: bucket.doc_count,
-                subs: None,
-            });
-            row.collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The buckets of an aggregation whose keys are numbers, in their order.
-fn numbered(found: Option<&One>) -> Vec<Row<'_>> {
-    let mut rows = rows(found);
-    rows.iter_mut().for_each(|row| row.key = Literal::Float(row.key.number()));
-    rows.sort_by(|a, b| a.key.order(&b.key));
-    rows
-}
-
-/// The buckets of an aggregation whose keys are places, so many.
-fn placed<'a>(found: Option<&'a One>, places: usize) -> Vec<Row<'a>> {
-    let mut there = numbered(found).into_iter().peekable();
-    let row = |place: usize| {
-        let key = Literal::Float(place as f64);
-        let row = there.next_if(|row| row.key == key);
-        row.unwrap_or(Row { key, doc_count: 0, subs: None })
-    };
-    (0..places).map(row).collect()
-}
-
-/// The buckets of tuples, each with a value of each source.
-fn tuples<'a>(sources: &[Aggregation], found: Option<&'a One>) -> Vec<(Vec<Literal>, Row<'a>)> {
-    let Some((_, within)) = sources.split_first() else { return Vec::new() };
-    let of = |row: Row<'a>| match within.first() {
-        None => vec![(vec![row.key.clone()], row)],
-        Some(next) => {
-            let mut rest = tuples(within, row.subs.and_then(|subs| subs.get(&next.name)));
-            rest.iter_mut().for_each(|(values, _)| values.insert(0, row.key.clone()));
-            rest
-        }
-    };
-    rows(found).into_iter().flat_map(of).collect()
-}
-
-/// The order of tuples: by each source in its own.
-fn compare_tuples(sources: &[Aggregation], a: &[Literal], b: &[Literal]) -> Ordering {
-    let pairs = sources.iter().zip(a.iter().zip(b));
-    let by = pairs.map(|(source, (a, b))| match source.order.first() {
-        Some(BucketOrder { by: OrderBy::Key, descending: true }) => b.order(a),
-        _ => a.order(b),
-    });
-    by.fold(Ordering::Equal, Ordering::then)
 }
 
 struct Writer<'a> {
@@ -222,6 +151,7 @@ impl Writer<'_> {
             match &of.kind {
                 AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
+                AggregationKind::AutoHistogram(auto) => self.auto_histogram(of, auto, found)?,
                 AggregationKind::Range(ranges) => self.ranges(of, (ranges, None), found)?,
                 AggregationKind::DateRange(of_dates) => {
                     let read = self.found.ranges.get(&ranges_key(of));
@@ -326,6 +256,47 @@ impl Writer<'_> {
         }
         rows.retain(|row| row.doc_count >= of.min_doc_count);
         sort(&mut rows, of);
+        self.of_widths(of, histogram, &rows)
+    }
+
+    fn auto_histogram(
+        &mut self,
+        of: &Aggregation,
+        auto: &AutoHistogram,
+        found: Option<&One>,
+    ) -> Result<()> {
+        let gathered = numbered(found);
+        let starts: Vec<f64> = gathered.iter().map(|row| row.key.number()).collect();
+        let level = self.found.levels.get(&of.name).copied().unwrap_or(auto.least);
+        let (buckets, width) = auto.settle(&starts, level);
+        let merged = buckets.iter().map(|(_, places)| {
+            let mut subs = places.iter().filter_map(|place| gathered[*place].subs.cloned());
+            let mut whole = subs.next();
+            if let Some(whole) = &mut whole {
+                subs.try_for_each(|more| whole.merge_fruits(more))?;
+            }
+            Ok(whole)
+        });
+        let merged = merged.collect::<tantivy::Result<Vec<Option<Results>>>>();
+        let merged = merged.map_err(|error| illegal(error.to_string()))?;
+        let rows = buckets.iter().zip(&merged).map(|((start, places), subs)| Row {
+            key: Literal::Float(*start),
+            doc_count: places.iter().map(|place| gathered[*place].doc_count).sum(),
+            subs: subs.as_ref(),
+        });
+        let rows: Vec<Row<'_>> = rows.collect();
+        self.of_widths(of, &auto.at(level), &rows)?;
+        self.to.member("interval", &width);
+        Ok(())
+    }
+
+    /// Writes buckets of a width.
+    fn of_widths(
+        &mut self,
+        of: &Aggregation,
+        histogram: &Histogram,
+        rows: &[Row<'_>],
+    ) -> Result<()> {
         let own = self.format(of).unwrap_or_default();
         let format = histogram.format.as_ref().unwrap_or(&own);
         let name = |key: &Literal| match histogram.of_dates {
@@ -339,7 +310,7 @@ impl Writer<'_> {
             }
             false => to.member("key", &key.number()),
         };
-        self.buckets(of, &rows, (name, own))
+        self.buckets(of, rows, (name, own))
     }
 
     /// With an empty bucket wherever there is none between the first and the last.
@@ -570,119 +541,5 @@ impl Writer<'_> {
             }
         }
         self.to.close(if of.keyed { b'}' } else { b']' });
-    }
-}
-
-/// What is known of numbers, and what more of them is asked for.
-fn stats(found: Option<&One>) -> (Stats, Option<Box<ExtendedStats>>) {
-    match found {
-        Some(One::Metric(IntermediateMetricResult::Stats(found))) => (found.finalize(), None),
-        Some(One::Metric(IntermediateMetricResult::ExtendedStats(found))) => {
-            let extended = found.finalize();
-            let ExtendedStats { count, sum, min, max, avg, .. } = *extended;
-            (Stats { count, sum, min, max, avg }, Some(extended))
-        }
-        _ => (Stats { count: 0, sum: 0.0, min: None, max: None, avg: None }, None),
-    }
-}
-
-/// The library's name of a single statistic.
-pub(super) fn statistic_name(statistic: Statistic) -> &'static str {
-    match statistic {
-        Statistic::Min => "min",
-        Statistic::Max => "max",
-        Statistic::Sum => "sum",
-        Statistic::ValueCount => "count",
-        _ => "avg",
-    }
-}
-
-fn numbered_statistic(stats: &Stats, name: &str) -> Option<f64> {
-    match name {
-        "min" => stats.min,
-        "max" => stats.max,
-        "sum" => Some(stats.sum),
-        "count" => Some(stats.count as f64),
-        _ => stats.avg,
-    }
-}
-
-/// The value below which the share `q` (0 to 1) lies, interpolated between the values, each of which stands for the
-/// middle of its share: as `AVLTreeDigest.quantile` of Elasticsearch and OpenSearch does for values that are few.
-fn quantile(rows: &[Row<'_>], q: f64) -> Option<f64> {
-    let count: u64 = rows.iter().map(|row| row.doc_count).sum();
-    let value = |rank: u64| {
-        let mut below = 0;
-        let row = rows.iter().find(|row| {
-            below += row.doc_count;
-            rank < below
-        });
-        row.map(|row| row.key.number())
-    };
-    let rank = (q * count as f64 - 0.5).clamp(0.0, count.checked_sub(1)? as f64);
-    let (low, share) = (value(rank as u64)?, rank.fract());
-    let high = value(rank.ceil() as u64).unwrap_or(low);
-    // Equal values of a document differ in their last bits, which are not shown.
-    format!("{:.14e}", low + (high - low) * share).parse().ok()
-}
-
-/// Hashes that are kept to count distinct values.
-pub(super) fn distinct_kept(threshold: usize) -> usize {
-    (threshold + 1).max(1 << 14)
-}
-
-/// How many distinct hashes there are: exactly while all are kept, and beyond by how near the least of them lie to each
-/// other (K. Beyer and others, "On synopses for distinct-value estimation under multiset operations", 2007).
-fn distinct(found: Option<&One>, threshold: usize) -> u64 {
-    let kept = distinct_kept(threshold);
-    let hash = |row: Row<'_>| match row.key {
-        Literal::Integer(hash) => hash as u64,
-        _ => 0,
-    };
-    let mut hashes: Vec<u64> = rows(found).into_iter().map(hash).collect();
-    if hashes.len() < kept {
-        return hashes.len() as u64;
-    }
-    let (_, greatest, _) = hashes.select_nth_unstable(kept - 1);
-    ((kept - 1) as f64 / (*greatest as f64 / 2f64.powi(64))).round() as u64
-}
-
-/// Sorts buckets as an order says, ties by their keys. Buckets without a value come last, in either direction.
-fn sort(rows: &mut Vec<Row<'_>>, of: &Aggregation) {
-    let value = |row: &Row<'_>, order: &BucketOrder| match &order.by {
-        OrderBy::Metric(name, part) => {
-            metric(row, &of.subs, name, part.as_deref()).map(Literal::Float)
-        }
-        OrderBy::Count => Some(Literal::Integer(row.doc_count as i64)),
-        OrderBy::Key => Some(row.key.clone()),
-    };
-    let values = |row: &Row<'_>| of.order.iter().map(|order| value(row, order)).collect();
-    let mut all: Vec<(Vec<_>, Row<'_>)> = rows.drain(..).map(|row| (values(&row), row)).collect();
-    all.sort_by(|(a_values, a), (b_values, b)| {
-        let pairs = of.order.iter().zip(a_values.iter().zip(b_values));
-        let by = pairs.map(|(order, pair)| match pair {
-            (Some(a), Some(b)) if order.descending => b.order(a),
-            (Some(a), Some(b)) => a.order(b),
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        });
-        by.fold(Ordering::Equal, Ordering::then).then_with(|| a.key.order(&b.key))
-    });
-    rows.extend(all.into_iter().map(|(_, row)| row));
-}
-
-/// The number of a metric that a bucket is sorted by; none where no value was seen.
-fn metric(row: &Row<'_>, subs: &[Aggregation], name: &str, part: Option<&str>) -> Option<f64> {
-    let sub = subs.iter().find(|sub| sub.name == name)?;
-    let found = row.subs.and_then(|results| results.get(name));
-    match &sub.kind {
-        AggregationKind::Stats(statistic) => {
-            let name = part.filter(|part| *part != "value").unwrap_or(statistic_name(*statistic));
-            numbered_statistic(&stats(found).0, name)
-        }
-        AggregationKind::Cardinality { threshold } => Some(distinct(found, *threshold) as f64),
-        AggregationKind::Percentiles(_) => {
-            quantile(&numbered(found), part?.parse::<f64>().ok()? / 100.0)
-        }
-        _ => None,
     }
 }

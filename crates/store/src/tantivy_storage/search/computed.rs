@@ -11,7 +11,8 @@ use tantivy::{DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use query::FieldType;
-use query::aggregation::{Histogram, RangeBucket};
+use query::aggregation::RangeBucket;
+use query::histogram::Histogram;
 
 use super::bounds::{Bounds, Findings};
 use super::column::{Column, double_bits, double_of, long_of, text_of};

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
 //! | `resolve.rs`, `value.rs` | queries, in the types of their fields |
+//! | `resolve_words.rs`, `resolve_values.rs` | those about the words of a field, and about its values |
 //! | `pattern.rs`, `wildcard.rs`, `fuzzy.rs` | words by a pattern, or near another |
 //! | `functions.rs` | scores that functions change |
 //! | `statistics.rs` | what BM25 needs to know of a field |
@@ -13,7 +14,7 @@
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
-//! | `aggregated.rs`, `text.rs` | their answers, merged and written |
+//! | `aggregated.rs`, `rows.rs`, `text.rs` | their answers, merged and written |
 //! | `shown.rs` | what hits show of their columns |
 //! | `failed.rs` | why a search failed |
 
@@ -30,6 +31,9 @@ mod functions;
 mod fuzzy;
 mod pattern;
 mod resolve;
+mod resolve_values;
+mod resolve_words;
+mod rows;
 mod shown;
 mod statistics;
 mod text;
@@ -47,7 +51,7 @@ use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use query::{
     BoolQuery, FetchedHit, Literal, Mapping, Query, QueryKind, SearchLimits, SearchRequest,
-    ShardHit, ShardHits, SortKey, SortValue, compare_hits, keep_first_of_group,
+    ShardHit, ShardHits, SortKey, SortValue, compare_hits, keep_first_of_group, unfit,
 };
 
 use self::aggregate::Collectors;
@@ -127,8 +131,16 @@ impl Execution<'_> {
         let Execution { request, mapping, findings, limits } = *self;
         let failed = Arc::new(OnceLock::new());
         let (now_ms, regexps) = (limits.now_ms, RefCell::default());
-        let resolver =
-            Resolver { searcher, mapping, findings, now_ms, regexps, failed: failed.clone() };
+        let (default_fields, failure) = (limits.default_fields.as_slice(), failed.clone());
+        let resolver = Resolver {
+            searcher,
+            mapping,
+            findings,
+            now_ms,
+            default_fields,
+            regexps,
+            failed: failure,
+        };
         let query = resolver.resolve(&request.query)?;
         let plain = request.aggregations.is_empty()
             && request.min_score.is_none()
@@ -184,8 +196,17 @@ impl Execution<'_> {
             check_collapsible(path, field.kind)?;
         }
         let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
-        let mut collectors =
-            Collectors::new(&request.aggregations, resolver, self.limits.max_buckets)?;
+        if request.min_score.is_some()
+            && request.aggregations.iter().any(query::aggregation::Aggregation::is_auto)
+        {
+            return Err(unfit("[auto_date_histogram] with [min_score] is not supported").into());
+        }
+        let mut collectors = Collectors::new(
+            &request.aggregations,
+            resolver,
+            self.limits.max_buckets,
+            weight.as_ref(),
+        )?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.is_over() {

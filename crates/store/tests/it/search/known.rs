@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use query::aggregation::DEFAULT_MAX_BUCKETS;
-use query::{Literal, Mapping, parse_search};
+use query::{Literal, Mapping, SearchLimits, SourceFilter, parse_search};
 use serde_json::{Value, json};
 use store::{Aggregated, Options, Shard, WriteRequest};
 use world::Env;
@@ -139,6 +139,38 @@ fn words_that_are_near_are_found() {
         assert_eq!(found(simple("\"road to\" + rome")).await, [5]);
         assert_eq!(found(simple("ro* + -rome")).await, [0, 2, 4]);
         assert!(refused(&shard, json!({"query": {"fuzzy": {"n": "1"}}})).await.contains("fuzzy"));
+    });
+}
+
+#[test]
+fn queries_without_fields_ask_those_of_the_index() {
+    run("default fields", 1, async |env, dir, _| {
+        let properties =
+            json!({"t": {"type": "text"}, "k": {"type": "keyword"}, "n": {"type": "long"}});
+        let documents = [("red fox", "blue"), ("blue fox", "red"), ("green", "fox")]
+            .map(|(text, key)| json!({"t": text, "k": key, "n": 7}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let found = async |fields: &[(&str, f32)], kind: &str, text: &str| {
+            let body = json!({"query": {kind: {"query": text}}});
+            let request = Arc::new(parse_search(body.to_string().as_bytes()).unwrap());
+            let default_fields = fields.iter().map(|(name, boost)| ((*name).to_owned(), *boost));
+            let limits = SearchLimits { default_fields: default_fields.collect(), ..limits() };
+            let (hits, view) = shard.search(&request, &limits).await.map_err(|e| e.to_string())?;
+            let places = hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
+            let found = shard.fetch(&view, places, &SourceFilter::default()).await.unwrap();
+            Ok::<_, String>(found.iter().map(|hit| hit.id.parse().unwrap()).collect::<Vec<u64>>())
+        };
+        for kind in ["query_string", "simple_query_string", "multi_match"] {
+            assert_eq!(found(&[("*", 1.0)], kind, "red").await.unwrap().len(), 2, "{kind}");
+            assert_eq!(found(&[("t", 1.0)], kind, "red").await.unwrap(), [0], "{kind}");
+            let boosted = [("t", 1.0), ("k", 9.0)];
+            assert_eq!(found(&boosted, kind, "red").await.unwrap(), [1, 0], "{kind}");
+            // Of named fields a text has to fit each; of all it need not.
+            assert!(found(&[("t", 1.0), ("n", 1.0)], kind, "red").await.is_err(), "{kind}");
+        }
+        assert_eq!(found(&[("k", 1.0)], "query_string", "*").await.unwrap().len(), 3);
+        assert_eq!(found(&[("none", 1.0)], "query_string", "*").await.unwrap().len(), 0);
+        assert_eq!(found(&[("*", 1.0)], "query_string", "*").await.unwrap().len(), 3);
     });
 }
 

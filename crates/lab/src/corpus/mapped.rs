@@ -1,0 +1,180 @@
+//! Documents that are made of nothing but a mapping: a value of the right type in each field. They show whether the
+//! requests of a track work, and nothing of how long they take.
+
+use query::DateFormat;
+use serde_json::{Map, Value, json};
+
+use super::random::Random;
+use super::words::WORDS;
+
+const FAMILY: u64 = 0x6d61_7070;
+/// 2015-01-01T00:00:00Z, when the first document is from; each is a second younger than the one before.
+const FIRST_EPOCH_MS: i64 = 1_420_070_400_000;
+/// Distinct values of a keyword.
+const KEYWORDS: u32 = 100;
+/// Words of a text.
+const TEXT_WORDS: u32 = 12;
+
+/// What is made in each field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped(Vec<(String, Made)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Made {
+    Keyword,
+    Words,
+    /// From 0 to below.
+    Whole(u32),
+    Decimal,
+    Flag,
+    Date(DateFormat),
+    Address,
+    Point,
+    Range,
+    Object(Mapped),
+}
+
+impl Mapped {
+    /// Documents of a mapping, `{"properties": {...}}`. Fields of other types are left out and their paths told.
+    pub fn of(mapping: &Value) -> (Mapped, Vec<String>) {
+        let mut left_out = Vec::new();
+        (Mapped::below(mapping, "", &mut left_out), left_out)
+    }
+
+    /// Whether no field is made.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, made)| matches!(made, Made::Object(fields) if fields.is_empty()))
+    }
+
+    fn below(mapping: &Value, path: &str, left_out: &mut Vec<String>) -> Mapped {
+        let mut fields = Vec::new();
+        for (name, field) in mapping["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let made = match field["type"].as_str() {
+                None | Some("object" | "nested") => {
+                    Some(Made::Object(Mapped::below(field, &path, left_out)))
+                }
+                Some("keyword") => Some(Made::Keyword),
+                Some("text" | "match_only_text") => Some(Made::Words),
+                Some("byte") => Some(Made::Whole(100)),
+                Some("short" | "integer" | "long") => Some(Made::Whole(10_000)),
+                Some("half_float" | "float" | "double" | "scaled_float") => Some(Made::Decimal),
+                Some("boolean") => Some(Made::Flag),
+                Some("date") => {
+                    let format = field["format"].as_str().map(DateFormat::parse);
+                    format.unwrap_or_else(|| Ok(DateFormat::default())).ok().map(Made::Date)
+                }
+                Some("ip") => Some(Made::Address),
+                Some("geo_point") => Some(Made::Point),
+                Some("integer_range" | "long_range" | "float_range" | "double_range") => {
+                    Some(Made::Range)
+                }
+                Some(_) => None,
+            };
+            match made {
+                Some(made) => fields.push((name.clone(), made)),
+                None => left_out.push(path),
+            }
+        }
+        Mapped(fields)
+    }
+
+    /// Appends document `n`, without a newline.
+    pub(super) fn write(&self, seed: u64, n: u64, out: &mut Vec<u8>) {
+        let document = self.document(&mut Random::new(seed, FAMILY, n), n);
+        out.extend_from_slice(document.to_string().as_bytes());
+    }
+
+    fn document(&self, random: &mut Random, n: u64) -> Value {
+        let field = |(name, made): &(String, Made)| (name.clone(), made.value(random, n));
+        Value::Object(self.0.iter().map(field).collect::<Map<_, _>>())
+    }
+}
+
+impl Made {
+    fn value(&self, random: &mut Random, n: u64) -> Value {
+        match self {
+            // The lesser of two: some are frequent and some are rare.
+            Made::Keyword => {
+                let value = random.below(KEYWORDS).min(random.below(KEYWORDS));
+                format!("value {value}").into()
+            }
+            Made::Words => {
+                let mut text = Vec::new();
+                WORDS.write(TEXT_WORDS, random, &mut text);
+                String::from_utf8(text).expect("words are ASCII").into()
+            }
+            Made::Whole(bound) => random.below(*bound).into(),
+            Made::Decimal => json!(f64::from(random.below(10_000)) / 100.0),
+            Made::Flag => (random.below(2) == 1).into(),
+            Made::Date(format) => {
+                let moment = n.min(1 << 40) as i64 * 1000;
+                format.show(FIRST_EPOCH_MS + moment).into()
+            }
+            Made::Address => {
+                format!("10.{}.{}.{}", random.below(4), random.below(16), random.below(256)).into()
+            }
+            Made::Point => {
+                let degrees = |random: &mut Random, most: u32| {
+                    f64::from(random.below(2 * most * 1000)) / 1000.0 - f64::from(most)
+                };
+                json!({ "lat": degrees(random, 80), "lon": degrees(random, 180) })
+            }
+            Made::Range => {
+                let (low, width) = (random.below(1000), random.below(100));
+                json!({ "gte": low, "lte": low + width })
+            }
+            Made::Object(fields) => fields.document(random, n),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use query::Mapping;
+    use query::mapping::document::{Extent, Indexed, Sink};
+
+    use super::*;
+
+    struct Counted(usize);
+
+    impl Sink for Counted {
+        fn put(&mut self, _: usize, _: Indexed<'_>) {
+            self.0 += 1;
+        }
+    }
+
+    #[test]
+    fn documents_fit_the_mapping_that_they_are_made_of() {
+        let mapping = json!({"dynamic": "strict", "properties": {
+            "k": {"type": "keyword"}, "t": {"type": "text"}, "b": {"type": "byte"}, "s": {"type": "short"},
+            "x": {"type": "scaled_float", "scaling_factor": 100}, "y": {"type": "boolean"},
+            "d": {"type": "date", "format": "yyyy-MM-dd HH:mm:ss"}, "e": {"type": "date", "format": "epoch_second"},
+            "i": {"type": "ip"}, "r": {"type": "double_range"},
+            "o": {"properties": {"p": {"type": "geo_point"}, "l": {"type": "long"}}},
+        }});
+        let (made, left_out) = Mapped::of(&mapping);
+        assert!(left_out.is_empty() && !made.is_empty());
+        let mapping = Mapping::parse(&mapping).unwrap();
+        let (mut first, mut again) = (Vec::new(), Vec::new());
+        for n in 0..200 {
+            let mut document = Vec::new();
+            made.write(7, n, &mut document);
+            let mut values = Counted(0);
+            assert_eq!(mapping.read(&document, true, &mut values).unwrap(), Extent::Whole);
+            assert_eq!(values.0, 12, "a value in each field");
+            first.extend(document);
+            made.write(7, n, &mut again);
+        }
+        assert_eq!(first, again);
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_told() {
+        let shapes = json!({"properties": {"o": {"properties": {"shape": {"type": "geo_shape"}}}}});
+        let (made, left_out) = Mapped::of(&shapes);
+        assert!(made.is_empty());
+        assert_eq!(left_out, ["o.shape"]);
+        assert!(Mapped::of(&json!({"dynamic": "true"})).0.is_empty());
+    }
+}

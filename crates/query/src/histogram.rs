@@ -1,0 +1,267 @@
+//! Buckets of one width: where they begin, and where the next one does. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use super::date::{CalendarUnit, DAY_MS};
+use super::{DateFormat, Zone};
+
+/// Width of the buckets of a [`Histogram`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Interval {
+    /// A number, or milliseconds.
+    Fixed(f64),
+    /// Units of the calendar.
+    Calendar(CalendarUnit),
+}
+
+/// Buckets of one width. Dates are milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Width of a bucket.
+    pub interval: Interval,
+    /// By how much buckets begin later.
+    pub offset: f64,
+    /// The time zone whose calendar it is.
+    pub zone: Zone,
+    /// Whether it is a `date_histogram`.
+    pub of_dates: bool,
+    /// How dates are written; else as the mapping says.
+    pub format: Option<DateFormat>,
+    /// Values whose buckets are shown at least, where empty ones are.
+    pub extended_bounds: Option<(f64, f64)>,
+}
+
+impl Histogram {
+    /// Whether its buckets begin where clocks of the zone show it, and not by the clocks' offset at the moment: those
+    /// of hours go on while clocks show an hour twice.
+    fn is_by_days(&self) -> bool {
+        match self.interval {
+            Interval::Fixed(width) => width >= DAY_MS as f64,
+            Interval::Calendar(unit) => !unit.is_within_days(),
+        }
+    }
+
+    fn local(&self, value: f64) -> f64 {
+        match self.zone.is_utc() {
+            true => value - self.offset,
+            false => value - self.offset + self.zone.offset_ms((value - self.offset) as i64) as f64,
+        }
+    }
+
+    /// The moment of a bucket that begins at `local`; `near` lies in it, or at its start.
+    fn moment(&self, local: f64, near: f64) -> f64 {
+        if self.zone.is_utc() {
+            return local + self.offset;
+        }
+        let moment = match self.is_by_days() {
+            true => self.zone.moment(local as i64) as f64,
+            false => local - self.zone.offset_ms((near - self.offset) as i64) as f64,
+        };
+        moment + self.offset
+    }
+
+    /// The start of the bucket of a value.
+    pub fn start(&self, value: f64) -> f64 {
+        let local = self.local(value);
+        let start = match self.interval {
+            Interval::Fixed(width) => (local / width).floor() * width,
+            Interval::Calendar(unit) => unit.floor(local as i64) as f64,
+        };
+        self.moment(start, value)
+    }
+
+    /// The start of the bucket after the one that begins at `start`.
+    pub fn next(&self, start: f64) -> f64 {
+        let local = self.local(start);
+        let next = match self.interval {
+            Interval::Fixed(width) => ((local / width).round() + 1.0) * width,
+            Interval::Calendar(unit) => unit.add(local as i64, 1) as f64,
+        };
+        self.moment(next, start)
+    }
+}
+
+/// A width that buckets may have: a unit, how long it is about, how it is written, and of how many units a bucket may
+/// be.
+type Level = (CalendarUnit, i64, char, &'static [usize]);
+
+const LEVELS: [Level; 6] = [
+    (CalendarUnit::Second, 1000, 's', &[1, 5, 10, 30]),
+    (CalendarUnit::Minute, 60_000, 'm', &[1, 5, 10, 30]),
+    (CalendarUnit::Hour, 3_600_000, 'h', &[1, 3, 12]),
+    (CalendarUnit::Day, DAY_MS, 'd', &[1, 7]),
+    (CalendarUnit::Month, 30 * DAY_MS, 'M', &[1, 3]),
+    (CalendarUnit::Year, 365 * DAY_MS, 'y', &[1, 5, 10, 20, 50, 100]),
+];
+
+/// Fewer buckets than this may be asked for: 65 535 of the narrowest, of which 30 make one.
+pub(crate) const MAX_BUCKETS: usize = 65_535 / 30;
+
+/// Buckets by their start, each with the places of what it is made of.
+pub type Buckets = Vec<(f64, Vec<usize>)>;
+
+/// `auto_date_histogram`: buckets of dates whose width follows from how many there may be. The rules are those of
+/// OpenSearch's `AutoDateHistogramAggregationBuilder` and `InternalAutoDateHistogram`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AutoHistogram {
+    /// Buckets that are shown at most.
+    pub buckets: usize,
+    /// The narrowest level.
+    pub least: usize,
+    /// The time zone whose calendar it is.
+    pub zone: Zone,
+    /// How dates are written; else as the mapping says.
+    pub format: Option<DateFormat>,
+}
+
+impl AutoHistogram {
+    /// The level of `minimum_interval`.
+    pub fn level_of_unit(unit: &str) -> Option<usize> {
+        let unit = CalendarUnit::of_interval(unit)?;
+        LEVELS.iter().position(|(of, ..)| *of == unit)
+    }
+
+    /// The histogram of a level.
+    pub fn at(&self, level: usize) -> Histogram {
+        Histogram {
+            interval: Interval::Calendar(LEVELS[level].0),
+            offset: 0.0,
+            zone: self.zone.clone(),
+            of_dates: true,
+            format: self.format.clone(),
+            extended_bounds: None,
+        }
+    }
+
+    /// Buckets of a level that can still be made into as many as are wanted.
+    fn most(&self, level: usize) -> usize {
+        LEVELS[level].3.last().map_or(0, |units| units * self.buckets)
+    }
+
+    /// The narrowest level in which a shard gathers values from `low` to `high`.
+    pub fn level_of_span(&self, low: f64, high: f64) -> usize {
+        let fits = |level: &usize| {
+            let histogram = self.at(*level);
+            let span = histogram.start(high) - histogram.start(low);
+            span <= self.most(*level) as f64 * LEVELS[*level].1 as f64
+        };
+        (self.least..LEVELS.len()).find(fits).unwrap_or(LEVELS.len() - 1)
+    }
+
+    /// The buckets that are shown of those that begin at `starts`, in their order, which shards have gathered in
+    /// `level` at most; and the width of each, as `7d`.
+    pub fn settle(&self, starts: &[f64], mut level: usize) -> (Buckets, String) {
+        let gathered = starts.iter().enumerate().map(|(place, start)| (*start, vec![place]));
+        let mut buckets = self.in_level(gathered.collect(), level);
+        self.widen(&mut buckets, &mut level);
+        if let (Some((first, _)), Some((last, _))) = (buckets.first(), buckets.last()) {
+            level = self.level_with_empty(*first, *last, level);
+            buckets = self.with_empty(self.in_level(buckets, level), level);
+            self.widen(&mut buckets, &mut level);
+        }
+        let (_, _, unit, widths) = LEVELS[level];
+        let fits = |width: &&usize| buckets.len().div_ceil(**width) <= self.buckets;
+        let width = match buckets.len() > self.buckets {
+            true => widths.iter().find(fits).copied().unwrap_or(1),
+            false => 1,
+        };
+        let joined = buckets.chunks(width).map(|chunk| {
+            (chunk[0].0, chunk.iter().flat_map(|(_, places)| places).copied().collect())
+        });
+        (joined.collect(), format!("{width}{unit}"))
+    }
+
+    /// Buckets that begin in the same unit as one.
+    fn in_level(&self, buckets: Buckets, level: usize) -> Buckets {
+        let histogram = self.at(level);
+        let mut joined: Buckets = Vec::new();
+        for (start, places) in buckets {
+            let start = histogram.start(start);
+            match joined.last_mut().filter(|(last, _)| *last == start) {
+                Some((_, of)) => of.extend(places),
+                None => joined.push((start, places)),
+            }
+        }
+        joined
+    }
+
+    fn widen(&self, buckets: &mut Buckets, level: &mut usize) {
+        while buckets.len() > self.most(*level) && *level < LEVELS.len() - 1 {
+            *level += 1;
+            *buckets = self.in_level(std::mem::take(buckets), *level);
+        }
+    }
+
+    /// The level in which the buckets between two, empty ones with them, are not too many.
+    fn level_with_empty(&self, first: f64, last: f64, level: usize) -> usize {
+        // About how many there would be says where to begin to count.
+        let about = |level: &usize| ((last - first) as i64 / LEVELS[*level].1) as usize;
+        let wider = (level + 1..LEVELS.len()).find(|level| about(level) < self.most(*level));
+        let begin = wider.map_or(level, |wider| wider - 1);
+        let fits = |level: &usize| {
+            let histogram = self.at(*level);
+            let starts = std::iter::successors(Some(first), |start| Some(histogram.next(*start)));
+            let most = self.most(*level);
+            starts.take_while(|start| *start < last).take(most + 1).count() <= most
+        };
+        (begin..LEVELS.len()).find(fits).unwrap_or(LEVELS.len() - 1)
+    }
+
+    fn with_empty(&self, buckets: Buckets, level: usize) -> Buckets {
+        let histogram = self.at(level);
+        let mut filled: Buckets = Vec::new();
+        for bucket in buckets {
+            while let Some((last, _)) = filled.last() {
+                let next = histogram.next(*last);
+                if next >= bucket.0 || next <= *last {
+                    break;
+                }
+                filled.push((next, Vec::new()));
+            }
+            filled.push(bucket);
+        }
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn auto(buckets: usize) -> AutoHistogram {
+        AutoHistogram { buckets, least: 0, zone: Zone::default(), format: None }
+    }
+
+    fn settled(auto: &AutoHistogram, moments: &[i64]) -> (Vec<(i64, usize)>, String) {
+        let moments: Vec<f64> = moments.iter().map(|ms| *ms as f64).collect();
+        let (low, high) = (moments[0], moments[moments.len() - 1]);
+        let (buckets, width) = auto.settle(&moments, auto.level_of_span(low, high));
+        (buckets.into_iter().map(|(start, of)| (start as i64, of.len())).collect(), width)
+    }
+
+    #[test]
+    fn buckets_are_as_narrow_as_their_number_lets_them_be() {
+        let (buckets, width) = settled(&auto(10), &[0, 1500, 9000]);
+        assert_eq!((buckets.len(), width.as_str()), (10, "1s"), "with the empty ones between");
+        assert_eq!(buckets[1], (1000, 1));
+        let (buckets, width) = settled(&auto(10), &[0, 1500, 10_000]);
+        assert_eq!((buckets, width.as_str()), (vec![(0, 2), (5000, 0), (10_000, 1)], "5s"));
+        let hours: Vec<i64> = (0..48).map(|hour| hour * 3_600_000).collect();
+        let (buckets, width) = settled(&auto(10), &hours);
+        assert_eq!(
+            (buckets, width.as_str()),
+            ((0..4).map(|n| (n * 43_200_000, 12)).collect(), "12h")
+        );
+        let (buckets, width) = settled(&auto(3), &[0, 400 * DAY_MS, 900 * DAY_MS]);
+        assert_eq!((buckets.len(), width.as_str()), (3, "1y"));
+    }
+
+    #[test]
+    fn no_bucket_is_narrower_than_the_least_unit() {
+        let of_days =
+            AutoHistogram { least: AutoHistogram::level_of_unit("day").unwrap(), ..auto(10) };
+        assert_eq!(settled(&of_days, &[5, 9000]), (vec![(0, 2)], "1d".to_owned()));
+        assert_eq!(of_days.settle(&[], of_days.least).1, "1d");
+        assert_eq!(AutoHistogram::level_of_unit("week"), None);
+    }
+}

@@ -1,0 +1,232 @@
+//! Queries about the values of a field: equal to one, or within a range.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use tantivy::query::doc_predicate_query::{DocPredicateBoxable, DocPredicateQuery};
+use tantivy::query::{BooleanQuery, InvertedIndexRangeQuery, Occur, RangeQuery as LibraryRange};
+use tantivy::{DocId, Term};
+
+use query::{FieldType, Literal, RangeQuery, Relation, geo, unfit};
+
+use super::between::Between;
+use super::column::Column;
+use super::failed::Result;
+use super::resolve::{IndexedField, Resolved, Resolver, constant, nothing, predicate, set};
+use super::value::{Value, exact, range};
+use crate::tantivy_storage::analyzer::NO_WORDS;
+
+type Bounds = (Bound<Value>, Bound<Value>);
+
+impl Resolver<'_> {
+    pub(super) fn term(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
+        if indexed.is_text() {
+            return self.word(indexed, Term::from_field_text(indexed.field, &value.text()));
+        }
+        let Some((low, high)) = self.ends(indexed, value)? else { return Ok(nothing()) };
+        let score = match low {
+            // Kept as words in the field, and scored as such.
+            Value::Boolean(yes) => {
+                let there = self.counts(indexed)?;
+                self.findings.booleans.idf(self.searcher, indexed.path, yes, there)?
+            }
+            _ => 1.0,
+        };
+        Ok(constant(self.exactly(indexed, low, high), score))
+    }
+
+    pub(super) fn terms(&self, indexed: &IndexedField, values: &[Literal]) -> Result<Resolved> {
+        if indexed.is_text() {
+            let term = |value: &Literal| Term::from_field_text(indexed.field, &value.text());
+            return Ok(set(values.iter().map(term)));
+        }
+        // Dates by a day are ranges, so that a set of values will not do for all of them.
+        let mut points = BTreeSet::new();
+        let mut ranges: Vec<(Occur, Resolved)> = Vec::new();
+        for value in values {
+            match self.ends(indexed, value)? {
+                None => {}
+                Some((low, high)) if low == high => _ = points.insert(low.bits()),
+                Some((low, high)) => {
+                    ranges.push((Occur::Should, self.exactly(indexed, low, high)));
+                }
+            }
+        }
+        if !points.is_empty() {
+            let one_of = any_value(indexed, move |bits| points.contains(&bits));
+            ranges.push((Occur::Should, one_of));
+        }
+        Ok(if ranges.is_empty() { nothing() } else { Box::new(BooleanQuery::new(ranges)) })
+    }
+
+    /// The least and the greatest value that equal a literal; none if nothing can.
+    fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Value, Value)>> {
+        Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.now_ms))?)
+    }
+
+    fn exactly(&self, indexed: &IndexedField, low: Value, high: Value) -> Resolved {
+        self.between(indexed, (Bound::Included(low), Bound::Included(high)))
+    }
+
+    pub(super) fn range(&self, indexed: &IndexedField, asked: &RangeQuery) -> Result<Resolved> {
+        let path = indexed.path;
+        if indexed.mapped.kind == FieldType::GeoPoint {
+            let reason =
+                format!("Field [{path}] of type [geo_point] does not support range queries");
+            return Err(unfit(reason).into());
+        }
+        let RangeQuery { lower, upper, format, zone, relation } = asked;
+        let dates = (format.as_ref(), Some(zone), self.now_ms);
+        match range(path, indexed.mapped, (lower.as_ref(), upper.as_ref()), dates)? {
+            None => Ok(nothing()),
+            Some(bounds) if indexed.mapped.kind == FieldType::DoubleRange => {
+                Ok(ranges(path, bounds, *relation))
+            }
+            Some((Bound::Unbounded, Bound::Unbounded)) => self.exists(path),
+            Some(bounds) => Ok(self.between(indexed, bounds)),
+        }
+    }
+
+    fn between(&self, indexed: &IndexedField, bounds: Bounds) -> Resolved {
+        let kind = indexed.mapped.kind;
+        if kind == FieldType::DoubleRange {
+            return ranges(indexed.path, bounds, Relation::Intersects);
+        }
+        let ends = ends_of(kind, &bounds);
+        let (low, high) = bounds;
+        let field = indexed.field;
+        let term = move |bound: Bound<Value>| match bound {
+            Bound::Included(value) => Bound::Included(value.term(field)),
+            Bound::Excluded(value) => Bound::Excluded(value.term(field)),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let library: Resolved = match kind {
+            FieldType::Text | FieldType::MatchOnlyText => {
+                let low = match term(low) {
+                    // Before the first word stands the mark of texts without any.
+                    Bound::Unbounded => Bound::Excluded(Term::from_field_text(field, NO_WORDS)),
+                    low => low,
+                };
+                return Box::new(InvertedIndexRangeQuery::new(low, term(high)));
+            }
+            FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint => {
+                return Box::new(LibraryRange::new(term(low), term(high)));
+            }
+            // The library has no ranges of booleans.
+            FieldType::Boolean => any_value(indexed, move |bits| {
+                ends.is_some_and(|(low, high)| (low.into()..=high.into()).contains(&bits))
+            }),
+            _ => Box::new(LibraryRange::new(term(low), term(high))),
+        };
+        let Some(ends) = ends else { return nothing() };
+        let (path, findings) = (indexed.path.to_owned(), self.findings.clone());
+        let between: Arc<dyn DocPredicateBoxable> =
+            Arc::new(Between { path, kind, ends, findings, library });
+        Box::new(DocPredicateQuery::from(between))
+    }
+
+    /// Documents with a point at most so far from another.
+    pub(super) fn within_distance(
+        &self,
+        path: &str,
+        center: (f64, f64),
+        distance_m: f64,
+    ) -> Resolved {
+        let (south, north) = geo::latitudes_within(center, distance_m);
+        points(path, move |lat, lon| {
+            (south..=north).contains(&lat) && geo::haversine_m(center, (lat, lon)) <= distance_m
+        })
+    }
+
+    /// Documents with a point in a box: its top, left, bottom and right.
+    pub(super) fn within_box(
+        &self,
+        path: &str,
+        (top, left, bottom, right): (f64, f64, f64, f64),
+    ) -> Resolved {
+        points(path, move |lat, lon| {
+            let between = match left <= right {
+                true => lon >= left && lon <= right,
+                false => lon >= left || lon <= right,
+            };
+            between && lat <= top && lat >= bottom
+        })
+    }
+}
+
+/// Documents with a range that lies so to one of numbers.
+fn ranges(path: &str, (low, high): Bounds, relation: Relation) -> Resolved {
+    let number = |bound: Bound<Value>, open: f64, next: fn(f64) -> f64| match bound {
+        Bound::Included(Value::Double(number)) => number,
+        Bound::Excluded(Value::Double(number)) => next(number),
+        _ => open,
+    };
+    let low = number(low, f64::NEG_INFINITY, f64::next_up);
+    let high = number(high, f64::INFINITY, f64::next_down);
+    pairs((format!("{path}.gte"), format!("{path}.lte")), move |least, greatest| match relation {
+        Relation::Intersects => least <= high && greatest >= low,
+        Relation::Contains => least <= low && greatest >= high,
+        Relation::Within => least >= low && greatest <= high,
+    })
+}
+
+/// Documents with a point that fits.
+fn points(path: &str, fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static) -> Resolved {
+    pairs((format!("{path}.lat"), format!("{path}.lon")), fits)
+}
+
+/// Documents with a pair of numbers in two columns that fits.
+fn pairs(
+    names: (String, String),
+    fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static,
+) -> Resolved {
+    predicate(move |segment| {
+        let columns = segment.fast_fields();
+        let firsts = columns.column_opt::<f64>(&names.0)?;
+        let seconds = columns.column_opt::<f64>(&names.1)?;
+        let (columns, fits) = (firsts.zip(seconds), fits.clone());
+        Ok(move |doc: DocId| {
+            let Some((firsts, seconds)) = &columns else { return false };
+            let mut pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
+            pairs.any(|(first, second)| fits(first, second))
+        })
+    })
+}
+
+/// Bounds as the least and the greatest value, in the bits of columns; none where these are no such numbers, or where
+/// nothing lies between.
+fn ends_of(kind: FieldType, (low, high): &Bounds) -> Option<(u64, u64)> {
+    let has_bits = !matches!(kind, FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint);
+    if kind.has_words() || !has_bits {
+        return None;
+    }
+    let bits = |value: &Value| u64::try_from(value.bits()).ok();
+    let low = match low {
+        Bound::Included(value) => bits(value)?,
+        Bound::Excluded(value) => bits(value)?.checked_add(1)?,
+        Bound::Unbounded => 0,
+    };
+    let high = match high {
+        Bound::Included(value) => bits(value)?,
+        Bound::Excluded(value) => bits(value)?.checked_sub(1)?,
+        Bound::Unbounded => u64::MAX,
+    };
+    (low <= high).then_some((low, high))
+}
+
+/// Documents with a value whose bits fit.
+fn any_value(
+    indexed: &IndexedField,
+    fits: impl Fn(u128) -> bool + Send + Sync + 'static,
+) -> Resolved {
+    let (path, kind, fits) = (indexed.path.to_owned(), indexed.mapped.kind, Arc::new(fits));
+    predicate(move |segment| {
+        let (column, fits) = (Column::open(segment, &path, kind)?, fits.clone());
+        Ok(move |doc: DocId| {
+            let mut found = false;
+            column.each_bits(doc, |bits| found |= fits(bits));
+            found
+        })
+    })
+}
