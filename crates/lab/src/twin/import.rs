@@ -21,8 +21,14 @@ const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
 const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
 /// Settings that decide how long recoveries take.
-const RELEVANT: [&str; 3] =
-    ["indices.recovery.", "cluster.routing.allocation.", "cluster.routing.rebalance."];
+const RELEVANT: [&str; 4] = [
+    "cluster.info.update.",
+    "indices.recovery.",
+    "cluster.routing.allocation.",
+    "cluster.routing.rebalance.",
+];
+/// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
+const HEADROOM: &str = ".max_headroom";
 
 /// A plan of a cluster, nothing asked yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +68,10 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
         row.insert("name".to_owned(), node.name.as_str().into());
         if let Some(zone) = zone.as_ref().and_then(|zone| node.attributes.get(zone)) {
             row.insert("zone".to_owned(), zone.as_str().into());
+        }
+        if let Some((total, free)) = node.disk_bytes {
+            row.insert("disk".to_owned(), show_size_setting(total).into());
+            row.insert("disk_free".to_owned(), show_size_setting(free).into());
         }
         Value::Table(row)
     };
@@ -209,7 +219,9 @@ fn settings(seen: &Inventory, left_out: &mut Vec<String>) -> Table {
         }
         if engine::settings::check(name, &setting.value).is_ok() {
             settings.insert(name.clone(), setting.value.as_str().into());
-        } else if setting.scope != Scope::Default {
+        } else if setting.scope != Scope::Default
+            || (name.ends_with(HEADROOM) && setting.value != "-1")
+        {
             left_out.push(format!("{name} = {}, which is not modelled", setting.value));
         }
     }
@@ -251,6 +263,7 @@ mod tests {
             holds_data: Some(data),
             attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
             cores: Some(8),
+            disk_bytes: (name == "a").then_some((100 << 30, 12 << 30)),
         };
         let copy = |shard: u32, primary: bool, state: &str, node: Option<&str>| InventoryCopy {
             index: "Logs of \"today\"".to_lowercase().replace([' ', '"'], "-"),
@@ -325,6 +338,8 @@ mod tests {
         let twin = resolved.twin.as_ref().unwrap();
         assert_eq!(twin.question, Question::Lose(vec![1]), "r2 is where b is");
         assert_eq!((twin.nodes.len(), resolved.leader.nodes), (2, 3), "m holds no data");
+        assert_eq!(twin.nodes[0].disk, Some((100 << 30, 12 << 30)));
+        assert_eq!((twin.nodes[1].disk, twin.disks().len()), (None, 1), "nothing is known of b's");
         let [index] = &twin.indices[..] else { panic!("{:?}", twin.indices) };
         assert_eq!((index.replicas, index.shards.len()), (1, 2), "shard 2 has no primary");
         assert_eq!(
