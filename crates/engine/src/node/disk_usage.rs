@@ -63,8 +63,9 @@ pub(super) async fn look_at_all(core: &Rc<Core>, state: &ClusterState) -> Cluste
     let others = state.present_nodes().filter(|other| other.name != core.name());
     let (names, addresses): (Vec<&str>, Vec<String>) =
         others.map(|other| (other.name.as_str(), other.transport_address.clone())).unzip();
-    let looks = core.pool.call_each(&addresses, Class::Control, &Request::DiskLook, LOOK_TIMEOUT);
-    let answers = names.into_iter().zip(looks.await);
+    let looks =
+        core.pool.call_each(&addresses, Class::Control, &Request::DiskLook, LOOK_TIMEOUT).await;
+    let answers = names.into_iter().zip(looks);
     let told = answers.filter_map(|(name, answer)| match answer {
         Ok(Response::DiskLook(look)) => Some((name, *look)),
         _ => None,

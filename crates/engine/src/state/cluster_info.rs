@@ -1,8 +1,7 @@
 //! What is known of disks and of the sizes of shards, as looked at last.
 //!
-//! As the `ClusterInfo` of Elasticsearch and OpenSearch, which their manager renews every
-//! `cluster.info.update.interval`. A node that is not in it has a disk of which nothing is known, and by that nothing is
-//! decided.
+//! As the `ClusterInfo` of Elasticsearch and OpenSearch, which their manager renews every `cluster.info.update.interval`.
+//! Of the disk of a node that is not in it nothing is known, and nothing is decided by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

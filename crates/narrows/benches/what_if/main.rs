@@ -17,6 +17,7 @@ use bytes::Bytes;
 use clusters::{
     ClusterSpec, Clusters, FaultKind, Faults, LinkControl, OpenSearchClusters, TopologySpec,
 };
+use lab::calibration::time_of_a_copy;
 use record::random::split_mix;
 use serde_json::{Map, Value, json};
 use testbed::bench::Table;
@@ -95,12 +96,18 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
     // What a node takes to start is no question to a twin: it is told, as it was when one was started here last.
     let first = followers(&target).await.pop().expect("there are others");
     let mut start_s = restart(&mut target, &first, Duration::ZERO, nodes).await;
+    // Nor is what a copy takes there apart from its bytes. The first copies are slower: nothing is compiled yet.
+    let mut copy = Duration::ZERO;
+    for _ in 0..2 {
+        copy = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
+    }
+    eprintln!("{nodes} nodes: one starts in {start_s:.1} s, a copy takes {copy:.0?}");
     let mut outcomes = Vec::new();
     for case in cases {
         let began = Instant::now();
         prepare(&target, case).await;
         let followers = followers(&target).await;
-        let predicted = predict(&target, case, &followers, start_s);
+        let predicted = predict(&target, case, &followers, (start_s, copy));
         let measured_s = carry_out(&mut target, case, &followers).await;
         outcomes.push(tell(case, &predicted, measured_s));
         if let Some(seconds) = clear_away(&mut target, case, &followers).await {
@@ -203,7 +210,12 @@ async fn followers(target: &OpenSearchClusters) -> Vec<String> {
 }
 
 /// What narrows says before it is done; null without an answer.
-fn predict(target: &OpenSearchClusters, case: &Case, followers: &[String], start_s: f64) -> Value {
+fn predict(
+    target: &OpenSearchClusters,
+    case: &Case,
+    followers: &[String],
+    (start_s, copy): (f64, Duration),
+) -> Value {
     let victim = followers.last().expect("there are others");
     let urls: Vec<String> =
         target.nodes(CLUSTER).iter().map(|node| format!("http://{}", node.http)).collect();
@@ -212,6 +224,7 @@ fn predict(target: &OpenSearchClusters, case: &Case, followers: &[String], start
     command.args(["what-if", &urls.join(","), "--json", "--draws", "5", "--runs"]).arg(runs.path());
     // Not what is assumed where nobody says it: all nodes are on this machine, with one disk.
     command.args(["--link", "10gbit", "--disk-read", "400mb", "--disk-write", "200mb"]);
+    command.args(["--open-copy", &format!("{}ms", copy.as_millis())]);
     let down = format!("{:.0}ms", (case.away_s as f64 + start_s) * 1e3);
     match case.deed {
         Deed::Lose => command.args(["--lose", victim]),
