@@ -128,7 +128,16 @@ pub(super) async fn watch_nodes(node: Node) {
     let mut looked = core.env.now();
     let mut looked_at = None;
     loop {
-        core.env.sleep(core.settings().follower_check_interval()).await;
+        let next_check = core.env.sleep(core.settings().follower_check_interval());
+        if core.settings().checks_on_disconnect() {
+            tokio::select! {
+                biased;
+                () = core.pool.closed_by_other() => {}
+                () = next_check => {}
+            }
+        } else {
+            next_check.await;
+        }
         let (state, version) = (manager.state(), manager.published.get());
         let others = state.present_nodes().filter(|other| other.name != core.name());
         let (names, addresses): (Vec<&String>, Vec<String>) =

@@ -251,6 +251,11 @@ impl Settings {
         duration(&self.0.plain, "cluster.fault_detection.follower_check.interval")
     }
 
+    /// `narrows.fault_detection.on_disconnect`.
+    pub fn checks_on_disconnect(&self) -> bool {
+        flag(&self.0.plain, "narrows.fault_detection.on_disconnect")
+    }
+
     /// `cluster.routing.allocation.disk.threshold_enabled`.
     pub fn disk_threshold_enabled(&self) -> bool {
         flag(&self.0.plain, "cluster.routing.allocation.disk.threshold_enabled")
@@ -511,7 +516,7 @@ mod tests {
         assert_eq!(s.cluster_concurrent_rebalance(), 2);
         assert_eq!(s.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
         assert!(s.allocation_filters().is_empty());
-        assert!(!s.disk_threshold_enabled());
+        assert!(!s.disk_threshold_enabled() && !s.checks_on_disconnect());
         let Watermarks { low, high } = s.disk_watermarks();
         assert_eq!([low, high].map(|mark| mark.to_string()), ["85%", "90%"]);
         assert_eq!(s.transport_compress(), Compress::False);

@@ -324,6 +324,12 @@ pub static TABLE: &[Setting] = &[
         "Pause before a recovery is tried again while the source does not know of it yet.",
     ),
     cluster(
+        "narrows.fault_detection.on_disconnect",
+        Kind::Bool,
+        "false",
+        "Whether nodes are looked for as soon as one closes a connection, as in the field, and not at the next check.",
+    ),
+    cluster(
         "narrows.following.memory_max",
         size(MB, 64 * GB),
         "256mb",

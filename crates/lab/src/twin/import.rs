@@ -16,6 +16,8 @@ const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// What the field waits for a node where an index does not say it.
 const DELAY_OF_THE_FIELD: &str = "1m";
 const PRIORITY: &str = "index.priority";
+/// A manager of the field misses a node as soon as its connection closes.
+const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
@@ -80,11 +82,16 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
     twin.insert("index".to_owned(), indices.into());
     twin.insert("uncertain".to_owned(), Value::Array(Vec::new()));
     let mut plan = head(seen, nodes.len());
-    plan.insert("settings".to_owned(), settings(seen, &mut left_out).into());
+    let is_field = seen.cluster.flavour != "narrows";
+    let mut settings = settings(seen, &mut left_out);
+    if is_field {
+        settings.insert(ON_DISCONNECT.to_owned(), "true".into());
+    }
+    plan.insert("settings".to_owned(), settings.into());
     plan.insert("twin".to_owned(), twin.into());
     machines(&mut plan, seen, &mut left_out);
     given::say(&mut plan, given);
-    given::assume(&mut plan, seen.cluster.flavour != "narrows");
+    given::assume(&mut plan, is_field);
     Ok(Import { plan, left_out })
 }
 
@@ -356,6 +363,7 @@ mod tests {
         assert_eq!(settings["cluster.routing.allocation.awareness.attributes"], "zone");
         assert_eq!(settings["cluster.routing.allocation.awareness.force.zone.values"], "r1,r2");
         assert_eq!(settings["cluster.routing.rebalance.enable"], "none");
+        assert_eq!(settings[ON_DISCONNECT], "true");
         assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
         assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
     }
