@@ -231,7 +231,9 @@ fn predict(
         Deed::Drain => command.args(["--drain", victim]),
         Deed::Restart => command.args(["--restart", victim, "--down", &down]),
         Deed::Rolling => {
-            followers.iter().for_each(|node| drop(command.args(["--restart", node])));
+            for node in followers {
+                command.args(["--restart", node]);
+            }
             command.args(["--down", &down])
         }
         Deed::Replicas => command.args(["--replicas", &format!("{INDEX}=1")]),
