@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use engine::Placement;
+use engine::{DiskSize, Placement};
 use futures_util::future::LocalBoxFuture;
 use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats, LinkTimes};
@@ -148,8 +148,14 @@ pub trait VirtualControls {
     /// before the experiment began.
     async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<(), Error>;
 
-    /// Puts indices in place, each copy on the node that it is said to be on. That takes no time.
-    async fn place(&self, cluster: &str, indices: &[Placement]) -> Result<(), Error>;
+    /// Puts indices in place, each copy on the node that it is said to be on; and says of the disks that are named how
+    /// large they are. That takes no time.
+    async fn place(
+        &self,
+        cluster: &str,
+        indices: &[Placement],
+        disks: &[DiskSize],
+    ) -> Result<(), Error>;
 }
 
 /// An index of documents that exist only as a number, for corpora that are too large to index. Each figure is that of

@@ -17,6 +17,6 @@ pub mod transport;
 
 pub use crate::core::{Core, NodeConfig};
 pub use error::Error;
-pub use node::{Node, Placement, ShardContents, check_addresses, place};
+pub use node::{DiskSize, Node, Placement, ShardContents, check_addresses, place};
 pub use shard::LocalShard;
 pub use store::Segments;

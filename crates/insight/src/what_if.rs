@@ -14,6 +14,8 @@ const DONE: &str = "DONE";
 /// What the time may differ by because of all that is not modelled, as a share. `docs/benchmarks/what_if.md` says how
 /// often that was enough.
 pub const NOT_MODELLED: f64 = 0.1;
+/// What notes about full disks name.
+const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;
 
@@ -40,6 +42,8 @@ pub struct Answer {
     pub curve: Vec<Point>,
     /// What the nodes spent on it.
     pub foreground: Foreground,
+    /// The disks that are above a watermark in the end, a sentence each.
+    pub full_disks: Vec<String>,
 }
 
 /// A time in which one thing held it.
@@ -139,6 +143,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             phases: phases(&samples, green_s),
             curve: curve(&samples),
             foreground: foreground(run, variant, shown),
+            full_disks: full_disks(run, &variant.name),
         })
     };
     run.manifest.variants.iter().filter_map(answer).collect()
@@ -150,6 +155,16 @@ fn samples<'a>(run: &'a RunDir, name: &str, of_lap: u32) -> Vec<(f64, &'a Recove
     let one = |line: &'a Line| match line {
         Line::Recovery { t_ms, variant, lap, sample } if variant == name && *lap == of_lap => {
             Some(((t_ms - began_ms) / 1e3, sample))
+        }
+        _ => None,
+    };
+    run.lines.iter().filter_map(one).collect()
+}
+
+fn full_disks(run: &RunDir, name: &str) -> Vec<String> {
+    let one = |line: &Line| match line {
+        Line::Note { variant: Some(variant), text, .. } if variant == name => {
+            text.contains(WATERMARK).then(|| text.clone())
         }
         _ => None,
     };

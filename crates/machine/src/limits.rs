@@ -4,8 +4,14 @@ use std::path::Path;
 
 /// What others than the superuser may still write there, bytes; none where the system does not tell.
 pub fn free_bytes(dir: &Path) -> Option<u64> {
+    disk_bytes(dir).map(|(_, free)| free)
+}
+
+/// How large the disk is that this is on, and what others than the superuser may still write there, bytes; none where
+/// the system does not tell.
+pub fn disk_bytes(dir: &Path) -> Option<(u64, u64)> {
     let stat = rustix::fs::statvfs(dir).ok()?;
-    Some(stat.f_bavail * stat.f_frsize)
+    Some((stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize))
 }
 
 /// How many files and connections this process may hold open: the soft limit; none where the system does not tell.

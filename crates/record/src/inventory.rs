@@ -44,6 +44,8 @@ pub struct InventoryNode {
     pub attributes: BTreeMap<String, String>,
     /// Cores that it may use.
     pub cores: Option<u64>,
+    /// Bytes of its disks, and those of them that can still be written.
+    pub disk_bytes: Option<(u64, u64)>,
 }
 
 /// A copy of a shard.

@@ -29,6 +29,9 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
     write_phases(&mut text, first);
     write_curve(&mut text, &first.curve);
     let _ = writeln!(text, "\n{}", foreground(&first.foreground));
+    for disk in &first.full_disks {
+        let _ = writeln!(text, "{}.", plain(disk));
+    }
     if tried.len() > 1 {
         let _ = writeln!(text, "\nWhat settings bring, each by itself");
         let after = format!("{until} after");

@@ -14,7 +14,7 @@ use super::names::{called, indices as named, matches_any};
 use super::spread::{on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;
-use engine::state::{self, ClusterState, CopyState, ShardCopy};
+use engine::state::{self, ClusterState, CopyState, DiskUsage, ShardCopy};
 use engine::transport::{Failure, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -102,10 +102,10 @@ pub(super) async fn indices(call: Call) -> Result<Reply, Failure> {
 static ALLOCATION: [Column; 9] = [
     numbers("shards", "s", "copies on the node"),
     numbers("disk.indices", "di,diskIndices", "bytes of their segment files"),
-    numbers("disk.used", "du,diskUsed", "not known"),
-    numbers("disk.avail", "da,diskAvail", "not known"),
-    numbers("disk.total", "dt,diskTotal", "not known"),
-    numbers("disk.percent", "dp,diskPercent", "not known"),
+    numbers("disk.used", "du,diskUsed", "bytes of its disk in use, where disks are looked at"),
+    numbers("disk.avail", "da,diskAvail", "bytes of it that are free"),
+    numbers("disk.total", "dt,diskTotal", "bytes of it"),
+    numbers("disk.percent", "dp,diskPercent", "of it in use"),
     words("host", "h", "host of its transport address"),
     words("ip", "", "the same"),
     words("node", "n", "node name"),
@@ -120,7 +120,7 @@ pub(super) async fn allocation(call: Call) -> Result<Reply, Failure> {
     let mut table = Table::new(&ALLOCATION);
     let mut push = |copies: usize, bytes: Option<u64>, host: Option<&str>, node: &str| {
         let mut row = vec![Cell::Number(copies as u64), bytes.map(Cell::Size).into()];
-        row.extend(vec![Cell::Empty; 4]);
+        row.extend(disk_cells(state.info.disks.get(node)));
         row.extend([host.into(), host.into(), node.into()]);
         table.push(row);
     };
@@ -136,6 +136,17 @@ pub(super) async fn allocation(call: Call) -> Result<Reply, Failure> {
         push(unassigned, None, None, "UNASSIGNED");
     }
     table.answer(&call.query)
+}
+
+/// How full a disk is, as it was looked at last.
+fn disk_cells(disk: Option<&DiskUsage>) -> [Cell; 4] {
+    let Some(&DiskUsage { total_bytes, free_bytes, .. }) = disk else {
+        return std::array::from_fn(|_| Cell::Empty);
+    };
+    let used_bytes = total_bytes.saturating_sub(free_bytes);
+    let percent = used_bytes as f64 / total_bytes.max(1) as f64 * 100.0;
+    let [used, free, total] = [used_bytes, free_bytes, total_bytes].map(Cell::Size);
+    [used, free, total, Cell::Number(percent.round() as u64)]
 }
 
 static SHARDS: [Column; 18] = [

@@ -18,8 +18,8 @@ const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primar
 /// Segments are asked for where there are no more copies than this: some hundred bytes for each segment of each.
 const COPIES_MAX: usize = 4000;
 const INDICES: &str = "/_settings?flat_settings=true";
-const INDEXED: &str =
-    "/_nodes/stats/indices/indexing?filter_path=nodes.*.indices.indexing.index_total";
+const INDEXED: &str = "/_nodes/stats/indices,fs/indexing?filter_path=nodes.*.indices.indexing.index_total,\
+    nodes.*.fs.total.total_in_bytes,nodes.*.fs.total.available_in_bytes";
 /// Between two looks at what was indexed.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -27,8 +27,10 @@ const BETWEEN: Duration = Duration::from_secs(1);
 /// a gap.
 pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inventory, Error> {
     let mut gaps = Vec::new();
-    let nodes = parse::inventory_nodes(&client.get(NODES).await?);
+    let mut nodes = parse::inventory_nodes(&client.get(NODES).await?);
     let before = (ask(client, INDEXED, &mut gaps).await?, client.now());
+    let disks = before.0.as_ref().map(parse::disks).unwrap_or_default();
+    nodes.iter_mut().for_each(|node| node.disk_bytes = disks.get(&node.id).copied());
     let mut copies = parse::inventory_copies(&client.get(COPIES).await?);
     if copies.len() <= COPIES_MAX {
         let segments = ask(client, SEGMENTS, &mut gaps).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::transport::Failure;
-use engine::{Node, NodeConfig, Placement, Segments};
+use engine::{DiskSize, Node, NodeConfig, Placement, Segments};
 use futures_util::future::try_join_all;
 use record::random::split_mix;
 use world::model::{CoreCosts, Disk, Host};
@@ -352,11 +352,16 @@ impl VirtualControls for VirtualClusters {
     /// Of a large cluster the state with every copy is so many bytes that to publish it once to each node would take
     /// longer than the manager waits, and nodes that missed it would ask for it in the time that is measured: so cards
     /// take no time either.
-    async fn place(&self, cluster: &str, indices: &[Placement]) -> Result<(), Error> {
+    async fn place(
+        &self,
+        cluster: &str,
+        indices: &[Placement],
+        disks: &[DiskSize],
+    ) -> Result<(), Error> {
         self.give_hosts(cluster, &Host { card_bytes_per_s: u64::MAX, ..instant() });
         let nodes: Vec<Node> =
             self.nodes.of(cluster).filter_map(|node| node.running.clone()).collect();
-        let placed = engine::place(&nodes, indices).await;
+        let placed = engine::place(&nodes, indices, disks).await;
         let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
         self.give_hosts(cluster, &model);
         placed.map_err(|failure| Error::Place { reason: failure.reason })

@@ -107,7 +107,7 @@ async fn placed(env: &Env, nodes: &[Vec<String>]) -> VirtualClusters {
     };
     let contents = ShardContents { documents: DOCUMENTS, bytes: BYTES, segments: SEGMENTS };
     let contents = vec![contents; SHARDS as usize];
-    target.place("leader", &[Placement { placed, contents }]).await.unwrap();
+    target.place("leader", &[Placement { placed, contents }], &[]).await.unwrap();
     green(&target, 4).await;
     assert_eq!(places(&target).await, nodes);
     target

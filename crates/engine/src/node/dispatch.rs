@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use policy::failures::Component;
 
+use super::disk_usage;
 use super::manager::{Manager, version_of};
 use super::parts::{Node, Parts};
 use crate::following;
@@ -31,6 +32,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
     let Parts { core, recovery, remotes, search, .. } = &*node.parts;
     let response = match request {
         Request::Ping => Response::Done,
+        Request::DiskLook => Response::DiskLook(Box::new(disk_usage::look(core))),
         Request::Hello => Response::Hello(core.row.clone()),
         Request::Join(row, found) => {
             let joined = state::Node {

@@ -4,11 +4,12 @@
 //! publications, not one for each copy. A node that has the previous state is sent the difference, as in Elasticsearch;
 //! others are sent the whole state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::disk_usage::look_at_all;
 use super::manager::{Answer, Manager};
 use super::parts::Node;
 use crate::core::Core;
@@ -118,14 +119,25 @@ async fn something_to_do(node: &Node, manager: &Manager) {
     }
 }
 
-/// Takes nodes that no longer answer out of the cluster, those of one round together; and looks for room on full disks.
+/// Takes nodes that no longer answer out of the cluster, those of one round together; and looks for room on full disks:
+/// on all of them as soon as a node joins, as in the field.
 pub(super) async fn watch_nodes(node: Node) {
     let manager = node.parts.manager.as_ref().expect("only the manager watches");
     let core = node.core();
     let mut lost: BTreeMap<String, u32> = BTreeMap::new();
     let mut looked = core.env.now();
+    let mut looked_at = None;
     loop {
-        core.env.sleep(core.settings().follower_check_interval()).await;
+        let next_check = core.env.sleep(core.settings().follower_check_interval());
+        if core.settings().checks_on_disconnect() {
+            tokio::select! {
+                biased;
+                () = core.pool.closed_by_other() => {}
+                () = next_check => {}
+            }
+        } else {
+            next_check.await;
+        }
         let (state, version) = (manager.state(), manager.published.get());
         let others = state.present_nodes().filter(|other| other.name != core.name());
         let (names, addresses): (Vec<&String>, Vec<String>) =
@@ -153,7 +165,14 @@ pub(super) async fn watch_nodes(node: Node) {
         }
         let waits =
             |shard: &IndexShardRoutingTable| shard.copies.iter().any(ShardCopy::waits_for_room);
-        if core.env.now() - looked >= core.settings().info_update_interval() {
+        let is_due = core.env.now() - looked >= core.settings().info_update_interval();
+        let is_enabled = core.settings().disk_threshold_enabled();
+        let has_new = |before: &Arc<BTreeSet<String>>| !state.present.is_subset(before);
+        if is_enabled && (is_due || looked_at.as_ref().is_none_or(has_new)) {
+            gone.push(Event::DisksSeen(Box::new(look_at_all(core, &state).await)));
+        }
+        looked_at = is_enabled.then(|| state.present.clone());
+        if is_due {
             looked = core.env.now();
             let waits = manager.state().shards().any(|(_, _, shard)| waits(shard));
             gone.extend(waits.then_some(Event::LookForRoom));

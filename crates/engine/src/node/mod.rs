@@ -12,10 +12,12 @@
 //! | `stored_indices`, `dangling` | what indices are, beside their copies; those that the cluster state does not know |
 //! | `place` | indices that are put in place with all their copies |
 //! | `inspect` | what tests and checkers ask of a node |
+//! | `disk_usage` | how full the disks are |
 //! | `stats`, `cgroup` | a node in numbers |
 
 mod cgroup;
 mod dangling;
+mod disk_usage;
 mod dispatch;
 mod inspect;
 mod maintenance;
@@ -30,5 +32,5 @@ mod stats;
 mod stored_indices;
 
 pub use parts::Node;
-pub use place::{Placement, ShardContents, place};
+pub use place::{DiskSize, Placement, ShardContents, place};
 pub use start::check_addresses;

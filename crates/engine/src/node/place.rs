@@ -7,8 +7,8 @@ use std::rc::Rc;
 use query::Mapping;
 use store::{Options, Segments, Shard};
 
-use super::dispatch;
 use super::parts::Node;
+use super::{disk_usage, dispatch};
 use crate::settings::CheckOnStartup;
 use crate::shard::{CopyMetadata, LocalShard, store_durability};
 use crate::state::{self, ClusterState, Event, IndexMeta, PlacedIndex, ShardCopy};
@@ -45,12 +45,27 @@ pub struct Placement {
     pub contents: Vec<ShardContents>,
 }
 
+/// How large the disk of a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskSize {
+    /// The node.
+    pub node: String,
+    /// Bytes of its disk.
+    pub total_bytes: u64,
+    /// Those of them that are free once the copies are in place.
+    pub free_bytes: u64,
+}
+
 /// Puts indices in place on these nodes, of which one is the manager. No copy recovers, and nothing is published but
 /// the state in which all of them are started.
 ///
 /// The state that will be is worked out first, so that copies are open under the ids that it gives them by the time
-/// that nodes hear of it.
-pub async fn place(nodes: &[Node], indices: &[Placement]) -> Result<(), Failure> {
+/// that nodes hear of it. Of disks that are named here it is known at once how full they are.
+pub async fn place(
+    nodes: &[Node],
+    indices: &[Placement],
+    disks: &[DiskSize],
+) -> Result<(), Failure> {
     let lacks = || Failure::new(503, "not_master_exception", "none of the nodes is the manager");
     let manager = nodes.iter().find_map(|node| dispatch::manager(node).ok()).ok_or_else(lacks)?;
     let events = || indices.iter().map(|one| Event::PlaceIndex(Box::new(one.placed.clone())));
@@ -73,7 +88,15 @@ pub async fn place(nodes: &[Node], indices: &[Placement]) -> Result<(), Failure>
     for one in opening {
         one.await.map_err(|_| Failure::new(503, "node_closed_exception", "a node has ended"))??;
     }
-    let answers: Vec<_> = events().map(|event| manager.put(event)).collect();
+    for DiskSize { node, total_bytes, free_bytes } in disks {
+        if let Some(node) = nodes.iter().find(|one| one.name() == node) {
+            disk_usage::set_size(node.core(), (*total_bytes, *free_bytes));
+        }
+    }
+    let looks = nodes.iter().map(|node| (node.name(), disk_usage::look(node.core())));
+    let seen = (!disks.is_empty()).then(|| disk_usage::together(looks));
+    let seen = seen.map(|info| Event::DisksSeen(Box::new(info)));
+    let answers: Vec<_> = events().chain(seen).map(|event| manager.put(event)).collect();
     for answer in answers {
         let ended = || Failure::new(503, "node_closed_exception", "the manager has ended");
         answer.await.map_err(|_| ended())??;

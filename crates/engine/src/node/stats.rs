@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::disk_usage;
 use super::parts::Node;
 use crate::shard::stats_json;
 use crate::transport::ViewHolder;
@@ -83,6 +84,13 @@ impl Node {
                 "write_kilobytes": disk.written_bytes >> 10,
                 "io_time_in_millis": disk.busy.as_millis() as u64,
             } } });
+        }
+        // What copies take is added up for it.
+        let disk = if copies && core.env.is_virtual() { disk_usage::look(core).disk } else { None };
+        if let Some((total, free)) = disk {
+            stats["fs"]["total"] = json!({
+                "total_in_bytes": total, "free_in_bytes": free, "available_in_bytes": free,
+            });
         }
         // Simulated hosts have neither control groups nor handles.
         if !core.env.is_virtual() {

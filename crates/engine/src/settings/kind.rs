@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use record::units;
 
+use super::Watermark;
+
 /// The kind of a setting, with its bounds (both inclusive).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -40,6 +42,8 @@ pub enum Kind {
     Addresses,
     /// Names or patterns with `*`, any number of them.
     Names,
+    /// How full a disk may be.
+    Watermark,
     /// Anything.
     Text {
         /// Most characters.
@@ -68,6 +72,8 @@ pub enum Typed {
     Addresses(Vec<String>),
     /// Names or patterns.
     Names(Vec<String>),
+    /// How full a disk may be.
+    Watermark(Watermark),
     /// As it was given.
     Text(String),
 }
@@ -96,6 +102,7 @@ impl Kind {
             },
             Kind::Addresses => read_addresses(text),
             Kind::Names => Ok(Typed::Names(parts(text).map(str::to_owned).collect())),
+            Kind::Watermark => Watermark::read(text).map(Typed::Watermark),
             Kind::Text { chars_max } if text.chars().count() > chars_max => {
                 Err(format!("it may have {chars_max} characters"))
             }
@@ -116,6 +123,7 @@ impl Kind {
             Typed::Duration(Some(time)) => show_duration(text.trim(), time),
             Typed::Word(word) => word.to_owned(),
             Typed::Text(text) => text,
+            Typed::Watermark(mark) => mark.to_string(),
             Typed::Addresses(list) | Typed::Names(list) => list.join(","),
         })
     }
@@ -239,6 +247,9 @@ mod tests {
             (Kind::Addresses, "a:9300, [::1]:9301,", "a:9300,[::1]:9301"),
             (Kind::Addresses, "", ""),
             (Kind::Names, "a, b-*,", "a,b-*"),
+            (Kind::Watermark, "0.85", "85%"),
+            (Kind::Watermark, "92.5%", "92.5%"),
+            (Kind::Watermark, "1024mb", "1gb"),
             (Kind::Text { chars_max: 9 }, "on, call ", "on, call"),
         ] {
             assert_eq!(kind.canonical(given).as_deref(), Ok(canonical), "{kind:?} {given}");

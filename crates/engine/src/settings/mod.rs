@@ -8,6 +8,7 @@
 //! | `words` | the settings that are one word of a few |
 //! | `update` | a change of settings: from JSON, checked against the table, applied to a map |
 //! | `render` | a map of settings as JSON, nested or flat, with the defaults |
+//! | `watermark` | how full a disk may be |
 //! | `values` | typed values, above the defaults |
 //! | `snapshot` | what the engine reads of them |
 //!
@@ -20,6 +21,7 @@ mod snapshot;
 mod table;
 mod update;
 mod values;
+mod watermark;
 mod words;
 
 use std::collections::BTreeMap;
@@ -32,6 +34,7 @@ pub use table::{Setting, SettingScope, TABLE, check, find};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
 };
+pub use watermark::{Watermark, Watermarks, check_together};
 pub use words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
     FollowPace, RebalanceEnable, Scheduler, Selection,

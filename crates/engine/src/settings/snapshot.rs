@@ -10,8 +10,10 @@ use super::SettingsMap;
 use super::kind::Typed;
 use super::table::{SettingScope, find};
 use super::values::{
-    TypedValues, count, decimal, duration, flag, names, optional_duration, size, throttle, word,
+    TypedValues, count, decimal, duration, flag, names, optional_duration, size, throttle,
+    watermark, word,
 };
+use super::watermark::{HIGH, LOW, Watermarks};
 use super::words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
     FollowPace, RebalanceEnable, Scheduler, Selection,
@@ -247,6 +249,22 @@ impl Settings {
     /// `cluster.fault_detection.follower_check.interval`.
     pub fn follower_check_interval(&self) -> Duration {
         duration(&self.0.plain, "cluster.fault_detection.follower_check.interval")
+    }
+
+    /// `narrows.fault_detection.on_disconnect`.
+    pub fn checks_on_disconnect(&self) -> bool {
+        flag(&self.0.plain, "narrows.fault_detection.on_disconnect")
+    }
+
+    /// `cluster.routing.allocation.disk.threshold_enabled`.
+    pub fn disk_threshold_enabled(&self) -> bool {
+        flag(&self.0.plain, "cluster.routing.allocation.disk.threshold_enabled")
+    }
+
+    /// `cluster.routing.allocation.disk.watermark.*`.
+    pub fn disk_watermarks(&self) -> Watermarks {
+        let mark = |name| watermark(&self.0.plain, name);
+        Watermarks { low: mark(LOW), high: mark(HIGH) }
     }
 
     /// `cluster.info.update.interval`.
@@ -509,6 +527,9 @@ mod tests {
         assert_eq!(s.cluster_concurrent_rebalance(), 2);
         assert_eq!(s.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
         assert!(s.allocation_filters().is_empty());
+        assert!(!s.disk_threshold_enabled() && !s.checks_on_disconnect());
+        let Watermarks { low, high } = s.disk_watermarks();
+        assert_eq!([low, high].map(|mark| mark.to_string()), ["85%", "90%"]);
         assert_eq!(s.transport_compress(), Compress::False);
         assert_eq!(s.transport_compression_scheme(), CompressionScheme::Lz4);
         assert_eq!(s.transport_recovery_connections(), 2);

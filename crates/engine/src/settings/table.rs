@@ -8,7 +8,7 @@ use super::words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
     FollowPace, RebalanceEnable, Scheduler, Selection,
 };
-use super::{Kind, SettingError};
+use super::{Kind, SettingError, watermark};
 
 /// What a setting belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub static TABLE: &[Setting] = &[
         "cluster.info.update.interval",
         at_least_ms(10_000),
         "30s",
-        "How often copies are tried again that were given up for want of room.",
+        "How often it is looked at how full disks are, and copies are tried again that were given up for want of room.",
     ),
     cluster(
         "cluster.metadata.*",
@@ -178,6 +178,24 @@ pub static TABLE: &[Setting] = &[
         count(0, 10_000),
         "2",
         "Copies that may be on their way at once before another is moved for the balance.",
+    ),
+    cluster(
+        "cluster.routing.allocation.disk.threshold_enabled",
+        Kind::Bool,
+        "false",
+        "Whether copies are kept from disks that are full; true in the field, here only where it is asked for.",
+    ),
+    cluster(
+        watermark::HIGH,
+        Kind::Watermark,
+        "90%",
+        "How full a disk may be before copies are moved away from its node.",
+    ),
+    cluster(
+        watermark::LOW,
+        Kind::Watermark,
+        "85%",
+        "How full a disk may be before its node is given no more copies.",
     ),
     cluster(
         "cluster.routing.allocation.enable",
@@ -304,6 +322,12 @@ pub static TABLE: &[Setting] = &[
         at_least_ms(0),
         "500ms",
         "Pause before a recovery is tried again while the source does not know of it yet.",
+    ),
+    cluster(
+        "narrows.fault_detection.on_disconnect",
+        Kind::Bool,
+        "false",
+        "Whether nodes are looked for as soon as one closes a connection, as in the field, and not at the next check.",
     ),
     cluster(
         "narrows.following.memory_max",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::SettingsMap;
 use super::kind::Typed;
 use super::table::{SettingScope, TABLE, find};
+use super::watermark::Watermark;
 
 type ByName = BTreeMap<&'static str, Typed>;
 
@@ -102,6 +103,11 @@ pub(super) fn flag(values: &TypedValues, name: &str) -> bool {
 pub(super) fn names<'a>(values: &'a TypedValues, name: &str) -> &'a [String] {
     let Some(Typed::Names(list)) = values.get(name) else { wrong(name) };
     list
+}
+
+pub(super) fn watermark(values: &TypedValues, name: &str) -> Watermark {
+    let Some(Typed::Watermark(mark)) = values.get(name) else { wrong(name) };
+    *mark
 }
 
 pub(super) fn duration(values: &TypedValues, name: &str) -> Duration {

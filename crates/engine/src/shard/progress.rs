@@ -161,6 +161,14 @@ impl Progress {
         (files.iter().map(|f| f.len).sum(), files.iter().map(|f| f.recovered).sum())
     }
 
+    /// Bytes that are on the disk, and bytes that are still to be written there.
+    pub(crate) fn room(&self) -> (u64, u64) {
+        let files = self.files.borrow();
+        let here = files.iter().map(|f| f.reused + f.recovered).sum::<u64>();
+        let all = files.iter().map(|f| f.len).sum::<u64>();
+        (here, all.saturating_sub(here))
+    }
+
     fn stage_ms(&self, now: Time, stage: Stage) -> u64 {
         let began = self.stage_began.borrow();
         let Some(from) = began.get(&stage) else { return 0 };

@@ -25,21 +25,15 @@ use crate::settings::Settings;
 pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
-    let filters = Filters::of(state, &settings);
+    let mut filters = Filters::of(state, &settings);
     let indices = by_priority(state);
     let mut placed = (!indices.is_empty()).then(|| RecoveryCounts::of(state, &settings));
     // A copy that is placed later may change which node an earlier one waits for.
     while let Some(placed) = &mut placed {
         let (mut counts, before) = (placed.clone(), changes.len());
         for primaries in [true, false] {
-            let round = Round {
-                settings: &settings,
-                filters: &filters,
-                now_ms,
-                indices: &indices,
-                primaries,
-            };
-            place(state, round, (&mut counts, placed), &mut changes);
+            let round = Round { settings: &settings, now_ms, indices: &indices, primaries };
+            place(state, round, (&mut counts, placed, &mut filters), &mut changes);
         }
         debug_assert_eq!(*placed, RecoveryCounts::of(state, &settings));
         let is_full = [true, false].iter().all(|primaries| !counts.have_room(*primaries));
@@ -47,8 +41,8 @@ pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touche
             break;
         }
     }
-    moving::move_away(state, &settings, &filters, &mut changes);
-    rebalancing::rebalance(state, (&settings, &filters), &mut changes);
+    moving::move_away(state, &settings, &mut filters, &mut changes);
+    rebalancing::rebalance(state, (&settings, &mut filters), &mut changes);
     touched.add_changes(state, &changes);
     update_in_sync(state, &touched, &mut changes);
     changes
@@ -142,7 +136,6 @@ fn by_priority(state: &ClusterState) -> Vec<String> {
 #[derive(Clone, Copy)]
 struct Round<'a> {
     settings: &'a Settings,
-    filters: &'a Filters,
     now_ms: u64,
     indices: &'a [String],
     primaries: bool,
@@ -152,10 +145,10 @@ struct Round<'a> {
 fn place(
     state: &mut ClusterState,
     round: Round<'_>,
-    (counts, placed): (&mut RecoveryCounts, &mut RecoveryCounts),
+    (counts, placed, filters): (&mut RecoveryCounts, &mut RecoveryCounts, &mut Filters),
     changes: &mut Vec<Change>,
 ) {
-    let Round { settings, filters, now_ms, indices, primaries } = round;
+    let Round { settings, now_ms, indices, primaries } = round;
     for index in indices {
         // If no node has room, the other copies need not be looked at.
         if !counts.have_room(primaries) {
@@ -164,7 +157,8 @@ fn place(
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
-            let deciders = Deciders { state, counts, settings, filters, now_ms, with_words: false };
+            let deciders =
+                Deciders { state, counts, settings, filters: &*filters, now_ms, with_words: false };
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
@@ -177,6 +171,7 @@ fn place(
             let recovery = recovery_of(state, slot);
             counts.add(&node, Some(&recovery));
             placed.add(&node, Some(&recovery));
+            filters.place(state, (index, number), &node, None);
             changes.push(assign(state, index, number, at, node, recovery));
         }
     }

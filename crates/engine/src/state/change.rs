@@ -129,6 +129,8 @@ pub enum Change {
         /// The copy.
         allocation_id: String,
     },
+    /// Disks, or the sizes of shards, are others than when they were looked at before.
+    DisksSeen,
     /// Copies that failed too often are tried again.
     RetriesReset,
 }

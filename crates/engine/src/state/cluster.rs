@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use serde::{Deserialize, Serialize};
 
 use super::changed_indices::{ChangedIndices, Places, ShardId};
+use super::cluster_info::ClusterInfo;
 use super::on_disk_copies::{Holders, OnDiskCopies};
 use super::tombstones::Tombstones;
 use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy, Templates};
@@ -102,6 +103,9 @@ pub struct ClusterState {
     pub persistent: SettingsMap,
     /// Settings kept while the cluster runs.
     pub transient: SettingsMap,
+    /// What is known of disks and of the sizes of shards.
+    #[serde(default)]
+    pub info: Arc<ClusterInfo>,
     pub(super) disks: OnDiskCopies,
     #[serde(default)]
     pub(super) tombstones: Tombstones,
@@ -133,6 +137,7 @@ impl ClusterState {
             templates: Arc::default(),
             persistent: SettingsMap::new(),
             transient: SettingsMap::new(),
+            info: Arc::default(),
             disks: OnDiskCopies::default(),
             tombstones: Tombstones::default(),
             ids,

@@ -86,8 +86,10 @@ fn move_copy(
         return Err(format!("the copy on [{node}] is being moved to [{to}]; cancel that first"));
     }
     may_go(state, place, at, to_node)?;
-    let mut counts = RecoveryCounts::of(state, &state.settings());
-    moving::begin(state, (place.0, place.1, at), to_node, &mut counts, changes);
+    let settings = state.settings();
+    let (mut counts, mut filters) =
+        (RecoveryCounts::of(state, &settings), Filters::of(state, &settings));
+    moving::begin(state, (place.0, place.1, at), to_node, (&mut counts, &mut filters), changes);
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Why a copy may go to a node, must wait, or must not go there.
 //!
 //! The deciders of Elasticsearch that matter here, under their names: `max_retry`, `enable`,
-//! `replica_after_primary_active`, `same_shard`, `filter`, `awareness`, `throttling`; and `in_sync_store` and
-//! `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
+//! `replica_after_primary_active`, `same_shard`, `filter`, `awareness`, `disk_threshold`, `throttling`; and
+//! `in_sync_store` and `delayed_allocation`, which there are part of the allocators of primaries and of replicas.
 
 use serde::Serialize;
 
@@ -187,7 +187,7 @@ impl<'a> Deciders<'a> {
     }
 
     fn against(&self, slot: Slot<'_>, node: &str) -> Option<Against> {
-        self.filters.against(self.state, (slot.index, slot.shard), slot.copy, node)
+        self.filters.against(self.state, (slot.index, slot.number), slot.copy, node)
     }
 
     /// The node that a started copy goes to which cannot stay: the emptiest that can have it now, else the emptiest

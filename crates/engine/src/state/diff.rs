@@ -14,7 +14,8 @@ use super::differing::differing;
 use super::on_disk_copies::Holders;
 use super::tombstones::Tombstone;
 use super::{
-    AutoFollow, ClusterState, IndexMeta, IndexShardRoutingTable, Node, Template, Templates,
+    AutoFollow, ClusterInfo, ClusterState, IndexMeta, IndexShardRoutingTable, Node, Template,
+    Templates,
 };
 use crate::ids::IdSource;
 use crate::settings::SettingsMap;
@@ -36,6 +37,8 @@ pub struct StateDiff {
     shards: BTreeMap<String, BTreeMap<u32, IndexShardRoutingTable>>,
     /// Both, where one of them changed.
     settings: Option<(SettingsMap, SettingsMap)>,
+    /// All of it, where it changed.
+    info: Option<Arc<ClusterInfo>>,
     /// All of them, where one changed.
     auto_follow: Option<BTreeMap<String, Arc<AutoFollow>>>,
     /// All of them, where one changed.
@@ -75,6 +78,7 @@ impl StateDiff {
             buried: new.tombstones.since(&old.tombstones),
             shards: BTreeMap::new(),
             settings: (!settings_same).then_some(settings),
+            info: (!Arc::ptr_eq(&old.info, &new.info)).then(|| new.info.clone()),
             auto_follow: (old.auto_follow != new.auto_follow).then(|| new.auto_follow.clone()),
             templates: (old.templates != new.templates).then(|| new.templates.clone()),
             disks: old.disks.changes_to(&new.disks),
@@ -157,6 +161,9 @@ impl StateDiff {
         if let Some((persistent, transient)) = &self.settings {
             (state.persistent, state.transient) = (persistent.clone(), transient.clone());
         }
+        if let Some(info) = &self.info {
+            state.info.clone_from(info);
+        }
         if let Some(auto_follow) = &self.auto_follow {
             state.auto_follow.clone_from(auto_follow);
         }
@@ -194,8 +201,9 @@ impl StateDiff {
         let indices = self.indices.len() as u64 * INDEX_BYTES;
         let patterns = self.auto_follow.iter().flatten().map(|(_, pattern)| pattern_bytes(pattern));
         let templates = self.templates.as_deref().map_or(0, templates_bytes);
+        let info = self.info.as_deref().map_or(0, ClusterInfo::wire_bytes);
         let patterns = patterns.sum::<u64>();
-        128 + shards + disks.sum::<u64>() + members + names + indices + patterns + templates
+        128 + shards + disks.sum::<u64>() + members + names + indices + patterns + templates + info
     }
 }
 
@@ -226,6 +234,7 @@ impl ClusterState {
             + self.members.len() as u64 * MEMBER_BYTES
             + self.indices.len() as u64 * INDEX_BYTES
             + templates_bytes(&self.templates)
+            + self.info.wire_bytes()
     }
 
     /// UUIDs of the indices that were deleted since an older state.

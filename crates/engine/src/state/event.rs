@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    AliasAction, Aliases, AutoFollowChange, DanglingCopy, FollowChange, FollowOrigin, Node,
-    PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
+    AliasAction, Aliases, AutoFollowChange, ClusterInfo, DanglingCopy, FollowChange, FollowOrigin,
+    Node, PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
 };
 use crate::settings::Update;
 
@@ -224,6 +224,8 @@ pub enum Event {
     },
     /// Copies that failed too often, last because a disk had no room, are tried once more.
     LookForRoom,
+    /// It was looked at how full disks are.
+    DisksSeen(Box<ClusterInfo>),
     /// A copy need wait for its node no longer.
     DelayEnded,
     /// Nothing happened. Whoever sends it is answered once all that came before is published, as `wait_for_events` is

@@ -130,7 +130,7 @@ pub fn explain_placed(
     let deciders =
         Deciders { state, counts, settings, filters, now_ms: DELAY_IS_OVER, with_words: true };
     let slot = Slot { index, number, shard, copy };
-    let against_staying = filters.against(state, (index, shard), copy, node);
+    let against_staying = filters.against(state, (index, number), copy, node);
     let (verdict, nodes) = judge_all(deciders, slot, deciders.best_node_to_move_to(slot));
     let (can_move, reason) = split(verdict);
     let nodes = nodes.into_iter().filter(|other| other.node_name != node).collect();

@@ -1,20 +1,22 @@
 //! Which nodes copies may be on by name or address: `exclude`, `include` and `require`, of the cluster and of each
-//! index; and by what [`Awareness`] says of their attributes.
+//! index; and by what [`Awareness`] says of their attributes, and [`DiskThreshold`] of their disks.
 
 use std::collections::BTreeMap;
 
 use record::names::matches;
 
 use super::awareness::{Awareness, Uneven};
-use super::{ClusterState, IndexShardRoutingTable, Node, ShardCopy};
+use super::disk_threshold::{DiskThreshold, Full};
+use super::{ClusterState, Node, ShardCopy};
 use crate::settings::{FilterKind, IndexSettings, NodeFilter, Settings};
 
 /// The filters that are set.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Filters {
     cluster: Vec<NodeFilter>,
     by_index: BTreeMap<String, Vec<NodeFilter>>,
     awareness: Awareness,
+    disks: DiskThreshold,
 }
 
 impl Filters {
@@ -27,27 +29,56 @@ impl Filters {
             cluster: settings.allocation_filters(),
             by_index: state.indices.iter().filter_map(of_index).collect(),
             awareness: Awareness::of(state, settings),
+            disks: DiskThreshold::of(state, settings),
         }
     }
 
     /// Whether every copy may be everywhere.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
+        self.go_by_nodes_alone() && self.disks.is_empty()
+    }
+
+    fn go_by_nodes_alone(&self) -> bool {
         self.cluster.is_empty() && self.by_index.is_empty() && self.awareness.is_empty()
+    }
+
+    /// Whether every copy may stay where it is.
+    pub fn all_may_stay(&self) -> bool {
+        self.go_by_nodes_alone() && self.disks.all_may_stay()
+    }
+
+    /// A copy is to be made on a node, where it takes room; or moved there from another, which it leaves.
+    pub fn place(
+        &mut self,
+        state: &ClusterState,
+        (index, number): (&str, u32),
+        to: &str,
+        from: Option<&str>,
+    ) {
+        let bytes = state.info.bytes_of(index, number);
+        if state.on_disk(to, index, number).is_none() {
+            self.disks.take(to, bytes);
+        }
+        from.into_iter().for_each(|from| self.disks.leave(from, bytes));
     }
 
     /// What keeps a copy from a node, whether it is there or would go there; none where it may be there.
     pub fn against(
         &self,
         state: &ClusterState,
-        (index, shard): (&str, &IndexShardRoutingTable),
+        (index, number): (&str, u32),
         copy: &ShardCopy,
         node: &str,
     ) -> Option<Against> {
         if self.is_empty() {
             return None;
         }
-        let uneven = || self.awareness.against(state, shard, copy, node).map(Against::Uneven);
-        self.filter_against(state, index, node).or_else(uneven)
+        let uneven = || {
+            let shard = state.shard(index, number)?;
+            self.awareness.against(state, shard, copy, node).map(Against::Uneven)
+        };
+        let full = || self.disks.against(state, (index, number), copy, node).map(Against::Full);
+        self.filter_against(state, index, node).or_else(uneven).or_else(full)
     }
 
     fn filter_against(&self, state: &ClusterState, index: &str, node: &str) -> Option<Against> {
@@ -64,6 +95,8 @@ pub(super) enum Against {
     Filter { setting: &'static str, kind: FilterKind },
     /// Too many copies of the shard are on nodes like it.
     Uneven(Uneven),
+    /// The node's disk is too full.
+    Full(Full),
 }
 
 impl Against {
@@ -72,6 +105,7 @@ impl Against {
         match self {
             Against::Filter { .. } => "filter",
             Against::Uneven(_) => "awareness",
+            Against::Full(_) => "disk_threshold",
         }
     }
 
@@ -82,6 +116,7 @@ impl Against {
             }
             Against::Filter { setting, .. } => format!("the node is not among those of {setting}"),
             Against::Uneven(uneven) => uneven.words(),
+            Against::Full(full) => full.words(),
         }
     }
 }

@@ -8,11 +8,12 @@ use super::applied::{Applied, NewIndex, find};
 use super::cluster::{ByNode, SinceBefore};
 use super::touched::Touched;
 use super::{
-    Change, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable, MAX_RETRIES, Made,
-    Node, ShardCopy, StateError, UnassignedReason, change_aliases, change_auto_follow,
-    change_following, commands, dangling, indices, placed, relocation, templates,
+    Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable,
+    MAX_RETRIES, Made, Node, ShardCopy, StateError, UnassignedReason, change_aliases,
+    change_auto_follow, change_following, commands, dangling, indices, placed, relocation,
+    templates,
 };
-use crate::settings::{self, SettingScope, Update, When, check_update};
+use crate::settings::{self, SettingScope, Settings, Update, When, check_together, check_update};
 
 /// What came of a batch of events.
 #[derive(Debug, Default)]
@@ -118,6 +119,7 @@ fn apply_one(
         Event::Reroute { commands } => commands::run(state, now_ms, &commands),
         Event::DelayEnded | Event::Nothing => Ok(Vec::new()),
         Event::PlaceIndex(placed) => placed::place_index(state, now_ms, *placed),
+        Event::DisksSeen(info) => Ok(disks_seen(state, *info)),
         Event::LookForRoom => Ok(retry(state, ShardCopy::waits_for_room, MAX_RETRIES - 1)),
     }
 }
@@ -212,14 +214,25 @@ fn put_cluster_settings(
 ) -> Applied {
     let persistent = check_update(SettingScope::Cluster, When::Running, persistent)?;
     let transient = check_update(SettingScope::Cluster, When::Running, transient)?;
-    let mut names = settings::apply(&mut state.persistent, &persistent);
-    names.extend(settings::apply(&mut state.transient, &transient));
+    let (mut kept, mut passing) = (state.persistent.clone(), state.transient.clone());
+    let mut names = settings::apply(&mut kept, &persistent);
+    names.extend(settings::apply(&mut passing, &transient));
     names.sort();
     names.dedup();
+    check_together(&Settings::resolve(&[&passing, &kept]))?;
+    (state.persistent, state.transient) = (kept, passing);
     if names.is_empty() {
         return Ok(Vec::new());
     }
     Ok(vec![Change::ClusterSettingsChanged { names }])
+}
+
+fn disks_seen(state: &mut ClusterState, info: ClusterInfo) -> Vec<Change> {
+    if *state.info == info {
+        return Vec::new();
+    }
+    state.info = Arc::new(info);
+    vec![Change::DisksSeen]
 }
 
 fn shard_started(

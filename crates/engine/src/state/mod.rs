@@ -20,6 +20,7 @@
 //! | `relocation` | a copy that is moved, from the beginning to the end |
 //! | `commands` | what an operator does with copies by hand |
 //! | `moving`, `filters` | which copies are moved, and which nodes they may be on |
+//! | `cluster_info`, `disk_threshold` | how full disks are, and which copies that keeps from them |
 //! | `awareness` | copies that are spread over zones, or over other attributes of nodes |
 //! | `rebalancing` | copies that are moved so that nodes hold as many as each other |
 //! | `template`, `templates` | what new indices are given whose names fit |
@@ -56,12 +57,14 @@ mod changed_indices;
 mod check;
 mod check_aliases;
 mod cluster;
+mod cluster_info;
 mod commands;
 mod dangling;
 mod deciders;
 mod delayed;
 mod diff;
 mod differing;
+mod disk_threshold;
 mod error;
 mod event;
 mod explain;
@@ -93,6 +96,7 @@ pub use change::Change;
 pub(crate) use changed_indices::ChangedIndices;
 pub use check::check;
 pub use cluster::{ClusterState, FORMAT, Node};
+pub use cluster_info::{ClusterInfo, DiskUsage};
 pub use dangling::{DanglingCopy, DanglingIndex, StoredIndex};
 pub use deciders::{Reason, Verdict};
 pub use delayed::{delay_ends_ms, delayed_copies};

@@ -6,14 +6,15 @@ use super::recovery_counts::RecoveryCounts;
 use super::{Change, ClusterState, RecoverySource, relocation};
 use crate::settings::Settings;
 
-/// Begins to move what a filter or awareness keeps from its node, as far as nodes may send and receive now.
+/// Begins to move what a filter, awareness or a full disk keeps from its node, as far as nodes may send and receive
+/// now.
 pub(super) fn move_away(
     state: &mut ClusterState,
     settings: &Settings,
-    filters: &Filters,
+    filters: &mut Filters,
     changes: &mut Vec<Change>,
 ) {
-    if filters.is_empty() {
+    if filters.all_may_stay() {
         return;
     }
     let mut counts = RecoveryCounts::of(state, settings);
@@ -22,12 +23,18 @@ pub(super) fn move_away(
             return;
         }
         let shard = state.shard(&index, number).expect("it was found");
-        let slot = Slot { index: &index, number, shard, copy: &shard.copies[at] };
+        let copy = &shard.copies[at];
+        let node = copy.node.as_deref().expect("it is started");
+        // What began to leave a full disk before it may be enough.
+        if filters.against(state, (&index, number), copy, node).is_none() {
+            continue;
+        }
+        let slot = Slot { index: &index, number, shard, copy };
         let deciders = Deciders {
             state,
             counts: &counts,
             settings,
-            filters,
+            filters: &*filters,
             now_ms: DELAY_IS_OVER,
             with_words: false,
         };
@@ -36,7 +43,7 @@ pub(super) fn move_away(
         }
         let Some((node, Verdict::Yes)) = deciders.best_node_to_move_to(slot) else { continue };
         let node = node.to_owned();
-        begin(state, (&index, number, at), &node, &mut counts, changes);
+        begin(state, (&index, number, at), &node, (&mut counts, filters), changes);
     }
 }
 
@@ -45,10 +52,11 @@ pub(super) fn begin(
     state: &mut ClusterState,
     (index, number, at): (&str, u32, usize),
     node: &str,
-    counts: &mut RecoveryCounts,
+    (counts, filters): (&mut RecoveryCounts, &mut Filters),
     changes: &mut Vec<Change>,
 ) {
     let from = state.shard(index, number).and_then(|shard| shard.copies[at].node.clone());
+    filters.place(state, (index, number), node, from.as_deref());
     let change = relocation::begin(state, (index, number), at, node);
     if let (Change::Assigned { recovery, .. }, Some(from)) = (&change, from) {
         let recovery: &RecoverySource = recovery;
@@ -65,7 +73,8 @@ fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<(String, u32, usize
         for (at, copy) in shard.copies.iter().enumerate() {
             let stays = !copy.is_started() || copy.is_relocating();
             let node = copy.node.as_deref().filter(|_| !stays);
-            if node.is_some_and(|node| filters.against(state, (index, shard), copy, node).is_some())
+            if node
+                .is_some_and(|node| filters.against(state, (index, number), copy, node).is_some())
             {
                 found.push((index.to_owned(), number, at));
             }

@@ -16,7 +16,7 @@ use crate::settings::{AllowRebalance, RebalanceEnable, Settings};
 /// Begins to move what is to be moved now.
 pub(super) fn rebalance(
     state: &mut ClusterState,
-    (settings, filters): (&Settings, &Filters),
+    (settings, filters): (&Settings, &mut Filters),
     changes: &mut Vec<Change>,
 ) {
     let enable = settings.rebalance_enable();
@@ -33,7 +33,7 @@ pub(super) fn rebalance(
                 state,
                 counts: &counts,
                 settings,
-                filters,
+                filters: &*filters,
                 now_ms: DELAY_IS_OVER,
                 with_words: false,
             };
@@ -41,7 +41,7 @@ pub(super) fn rebalance(
                 break;
             };
             let node = node.to_owned();
-            moving::begin(state, (&index, number, at), &node, &mut counts, changes);
+            moving::begin(state, (&index, number, at), &node, (&mut counts, filters), changes);
             under_way += 1;
         }
     }

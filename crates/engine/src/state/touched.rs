@@ -54,7 +54,8 @@ impl Touched {
                 | Change::AutoFollowChanged { .. }
                 | Change::TemplatesChanged { .. }
                 | Change::ClusterSettingsChanged { .. }
-                | Change::RetriesReset => {}
+                | Change::RetriesReset
+                | Change::DisksSeen => {}
             }
         }
     }

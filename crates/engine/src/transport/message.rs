@@ -112,6 +112,28 @@ pub struct Written {
     pub outcome: WriteOutcome,
 }
 
+/// How full a node's disk is, and what its copies take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskLook {
+    /// Bytes of the disk, and those of them that can still be written; none where that is not known.
+    pub disk: Option<(u64, u64)>,
+    /// The copies on it.
+    pub copies: Vec<CopyBytes>,
+}
+
+/// What a copy takes on a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyBytes {
+    /// Index.
+    pub index: String,
+    /// Shard number.
+    pub shard: u32,
+    /// Bytes of segment files that are there.
+    pub here_bytes: u64,
+    /// Those that a recovery still brings.
+    pub missing_bytes: u64,
+}
+
 /// A state on its way from the manager to a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Publication {
@@ -147,6 +169,8 @@ impl Publication {
 pub enum Request {
     /// Answers at once; measures the round trip.
     Ping,
+    /// From the manager: how full is your disk?
+    DiskLook,
     /// Who are you?
     Hello,
     /// To the manager: I am here, with these copies on my disk.
@@ -344,6 +368,8 @@ pub enum Response {
     Done,
     /// Who I am.
     Hello(NodeRow),
+    /// To [`Request::DiskLook`].
+    DiskLook(Box<DiskLook>),
     /// The state that holds now.
     State(Arc<ClusterState>),
     /// The version of the state that holds now.
@@ -432,6 +458,7 @@ impl Response {
             Response::Ops { ops, .. } => SMALL + ops_bytes(ops),
             Response::Changes(changes) => SMALL + changes.ops.wire_bytes(),
             Response::Written(results) => SMALL + 32 * results.len() as u64,
+            Response::DiskLook(look) => SMALL + 32 * look.copies.len() as u64,
             Response::Json(text) => SMALL + text.len() as u64,
             Response::Recoveries(all) => {
                 SMALL + all.iter().map(RecoveryState::wire_bytes).sum::<u64>()

@@ -31,7 +31,8 @@ pub use failure::{Failure, unexpected};
 pub use follow_stats::FollowStats;
 pub use following::{Changes, LeaderShard, LeaseRequest, ReadChanges, RemoteIndex, Versions};
 pub use message::{
-    NodeRow, Publication, Request, Response, ShardAction, ShardAnswer, Write, Written,
+    CopyBytes, DiskLook, NodeRow, Publication, Request, Response, ShardAction, ShardAnswer, Write,
+    Written,
 };
 pub use operations::Operations;
 pub use pool::Reply;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use policy::failures::ErrorKind;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
 use super::Failure;
@@ -134,13 +134,20 @@ struct Inner {
     partition: NetworkPartition,
     next_id: Cell<u64>,
     channels: RefCell<BTreeMap<String, BTreeMap<Class, Slot>>>,
+    closed: Rc<Notify>,
 }
 
 impl Pool {
     /// A pool without connections.
     pub fn new(env: Env) -> Self {
         let (partition, channels) = (NetworkPartition::default(), RefCell::default());
-        Pool { inner: Rc::new(Inner { env, partition, next_id: Cell::new(0), channels }) }
+        let closed = Rc::default();
+        Pool { inner: Rc::new(Inner { env, partition, next_id: Cell::new(0), channels, closed }) }
+    }
+
+    /// Waits until another node closes a connection, or has done so since this was asked last.
+    pub(crate) async fn closed_by_other(&self) {
+        self.inner.closed.notified().await;
     }
 
     /// Whether messages pass between this node and all others.
@@ -269,7 +276,11 @@ impl Pool {
         let open = Rc::new(Cell::new(true));
         let (partition, waits) = (self.inner.partition.clone(), waiting.clone());
         let reading = read_answers(receiver, partition, waits, open.clone(), address.to_owned());
-        let reader = self.inner.env.spawn("answers", reading);
+        let closed = self.inner.closed.clone();
+        let reader = self.inner.env.spawn("answers", async move {
+            reading.await;
+            closed.notify_one();
+        });
         let channel = Rc::new(Channel { sender, waiting, open, _reader: reader });
         *slot = Some(channel.clone());
         Ok(channel)

@@ -8,6 +8,7 @@ mod compression;
 mod damage;
 mod determinism;
 mod disk_full;
+mod disk_watermarks;
 mod dynamic_mapping;
 mod every_file;
 mod following;

@@ -1,5 +1,6 @@
 //! What members know of the cluster.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Node;
@@ -8,9 +9,28 @@ use serde_json::{Value, json};
 use world::Env;
 
 use crate::common::between::cluster_behind;
-use crate::common::{ask, eventually};
+use crate::common::{Cluster, ask, eventually};
 
 both_worlds!(a_state_that_was_missed_is_asked_for, health_that_was_waited_for_is_so_on_every_node,);
+
+virtual_world!(a_closed_connection_is_enough_where_that_is_asked_for);
+
+/// Checks are a minute apart: only the connection that closes can say so earlier.
+async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {
+    let settings = BTreeMap::from([
+        ("cluster.fault_detection.follower_check.interval".to_owned(), "1m".to_owned()),
+        ("narrows.fault_detection.on_disconnect".to_owned(), "true".to_owned()),
+    ]);
+    let mut cluster = Cluster::start_with(&env, "one", 3, settings).await;
+    // The first check has connected to all.
+    env.sleep(Duration::from_secs(90)).await;
+    let began = env.now();
+    cluster.kill_node(2).await;
+    eventually(&env, "the node is missed", async || cluster.node(0).state().present.len() == 2)
+        .await;
+    assert!(env.now() - began < Duration::from_secs(1), "{:?}", env.now() - began);
+    cluster.stop().await;
+}
 
 /// A publication that is lost, and no other after it: the next check says that there was one.
 async fn a_state_that_was_missed_is_asked_for(env: Env) {

@@ -7,6 +7,7 @@
 //! | `indexing` | parsing and indexing documents |
 //! | `transport` | sending and receiving messages |
 //! | `disk` | sequential reads and writes, small reads, syncs |
+//! | `target` | copies in OpenSearch, for twins of its clusters |
 //! | `clock` | core time of a thread and of the process |
 //!
 //! Core constants are core time, not elapsed time: other programs on the machine disturb them little. Disk
@@ -18,7 +19,9 @@ mod cpu;
 mod disk;
 mod indexing;
 mod measurement;
+mod target;
 mod transport;
 
 pub use calibrate::calibrate;
 pub use measurement::Measurement;
+pub use target::{calibrate_target, time_of_a_copy};

@@ -94,6 +94,13 @@ pub(super) fn hosts(options: &LiveOptions) -> Vec<String> {
 }
 
 impl OpenSearchNodes {
+    /// What is started, as people write it: a release, or a directory.
+    pub fn name(&self) -> String {
+        self.home
+            .as_ref()
+            .map_or_else(|| self.release.name.to_owned(), |home| home.display().to_string())
+    }
+
     /// Clusters of such nodes, none of which is started yet.
     pub fn clusters(&self, env: &Env) -> OpenSearchClusters {
         let clusters =

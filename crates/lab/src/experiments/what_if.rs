@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use clusters::FaultKind;
+use engine::settings::{Settings, Watermark, Watermarks};
 use record::Row;
 use record::random::split_mix;
 use record::units::show_bytes;
@@ -63,7 +64,7 @@ impl Experiment for WhatIf {
         let indices = twin(run).placements(&settings);
         let controls = run.clusters.virtual_controls();
         let controls = controls.expect("a twin is refused where machines are real");
-        controls.place(LEADER, &indices).await?;
+        controls.place(LEADER, &indices, &twin(run).disks()).await?;
         run.watch.end();
         run.journal.phase("place", false, name, 1)
     }
@@ -123,6 +124,9 @@ impl Experiment for WhatIf {
             _ => (run.env.now() - began.0).as_secs_f64(),
         };
         run.end_recovery(turn)?;
+        if turn.lap == 1 {
+            note_full_disks(run, turn.variant).await?;
+        }
         Ok(run.row(turn, seconds, &end))
     }
 }
@@ -177,6 +181,33 @@ async fn restart(
         run.note(Some(turn.variant), &text)?;
     }
     Ok(end)
+}
+
+/// Says which disks are above a watermark in the end, whether nodes obey it or not.
+async fn note_full_disks(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+    let twin = twin(run);
+    if twin.nodes.iter().all(|node| node.disk.is_none()) {
+        return Ok(());
+    }
+    let Watermarks { low, high } = Settings::resolve(&[&variant.settings]).disk_watermarks();
+    let stats = run.ask(LEADER, "GET", "/_nodes/stats/indices,fs", None).await?;
+    for node in stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values()) {
+        let bytes = |name: &str| node["fs"]["total"][name].as_u64();
+        let disk = bytes("total_in_bytes").zip(bytes("available_in_bytes"));
+        let name = node["name"].as_str().and_then(|machine| twin.stands_for(machine));
+        let (Some((total, free)), Some(name)) = (disk, name) else { continue };
+        let is_above = |mark: Watermark| free < mark.free_bytes(total);
+        let above = [("high", high), ("low", low)].into_iter().find(|(_, mark)| is_above(*mark));
+        if let Some((which, mark)) = above {
+            let percent = (total - free.min(total)) as f64 / total.max(1) as f64 * 100.0;
+            let text = format!(
+                "the disk of {name} is {percent:.1} % full in the end, above \
+                 cluster.routing.allocation.disk.watermark.{which} [{mark}]"
+            );
+            run.note(Some(variant), &text)?;
+        }
+    }
+    Ok(())
 }
 
 /// A variant's settings of indices.

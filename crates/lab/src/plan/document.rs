@@ -144,6 +144,8 @@ pub(super) struct TwinTable {
 pub(super) struct TwinNodeTable {
     pub(super) name: Spanned<String>,
     pub(super) zone: Option<String>,
+    pub(super) disk: Option<Spanned<String>>,
+    pub(super) disk_free: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

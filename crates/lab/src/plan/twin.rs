@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::state::PlacedIndex;
-use engine::{Placement, ShardContents};
+use engine::{DiskSize, Placement, ShardContents};
 
 use super::topology::LEADER;
 
@@ -28,6 +28,8 @@ pub struct TwinNode {
     pub name: String,
     /// Its zone or rack, where it has one.
     pub zone: Option<String>,
+    /// Bytes of its disk, and those of them that are free, where that is known.
+    pub disk: Option<(u64, u64)>,
 }
 
 /// An index.
@@ -101,6 +103,15 @@ impl Twin {
             zone.collect::<BTreeMap<_, _>>()
         };
         std::iter::once(BTreeMap::new()).chain(self.nodes.iter().map(of)).collect()
+    }
+
+    /// How large the disks of the nodes in virtual time are, as far as that is known.
+    pub fn disks(&self) -> Vec<DiskSize> {
+        let of = |(at, node): (usize, &TwinNode)| {
+            let (total_bytes, free_bytes) = node.disk?;
+            Some(DiskSize { node: Twin::machine(at), total_bytes, free_bytes })
+        };
+        self.nodes.iter().enumerate().filter_map(of).collect()
     }
 
     /// What a node of virtual time stands for.
@@ -270,7 +281,7 @@ mod tests {
     use super::*;
 
     pub(crate) fn twin(question: Question) -> Twin {
-        let node = |name: &str| TwinNode { name: name.to_owned(), zone: None };
+        let node = |name: &str| TwinNode { name: name.to_owned(), zone: None, disk: None };
         let contents = ShardContents { documents: 10, bytes: 1000, segments: 1 };
         let shard = |nodes: &[usize]| TwinShard { contents, nodes: nodes.to_vec() };
         let index = TwinIndex {

@@ -97,12 +97,14 @@ fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
     let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut zones: BTreeMap<String, usize> = BTreeMap::new();
-    let mut zone_of_like = None;
+    let (mut zone_of_like, mut disk) = (None, None);
     for row in rows.into_iter().flatten() {
         let (name, zone) = (text(row, "name"), text(row, "zone"));
         if like.is_some() && name.as_deref() == like {
             zone_of_like.clone_from(&zone);
+            disk = text(row, "disk");
         }
+        disk = disk.or_else(|| text(row, "disk").filter(|_| like.is_none()));
         names.extend(name);
         if let Some(zone) = zone {
             *zones.entry(zone).or_default() += 1;
@@ -117,6 +119,10 @@ fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
         if let Some(zone) = zone {
             *zones.entry(zone.clone()).or_default() += 1;
             row.insert("zone".to_owned(), zone.into());
+        }
+        // All of it is free.
+        if let Some(disk) = &disk {
+            row.insert("disk".to_owned(), disk.as_str().into());
         }
         Value::Table(row)
     };

@@ -23,6 +23,8 @@ pub struct Given {
     pub disk_write: Option<String>,
     /// Round trip between nodes, in microseconds.
     pub rtt_micros: Option<u64>,
+    /// What a copy takes apart from its bytes.
+    pub open_copy: Option<String>,
 }
 
 /// How a value is known.
@@ -87,7 +89,7 @@ const NEEDED: [Needed; 5] = [
     },
     Needed {
         parameter: OPEN_COPY,
-        option: "in the plan",
+        option: "--open-copy",
         assumed: "600ms",
         between: Some(("100ms", "1600ms")),
     },
@@ -131,6 +133,7 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         ("disk.write_bytes_per_s", given.disk_write.clone()),
         // A round trip goes through four halves of a switch with their cards.
         ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
+        (OPEN_COPY, given.open_copy.clone()),
     ];
     for (parameter, value) in said {
         if let Some(value) = value {

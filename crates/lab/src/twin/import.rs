@@ -16,13 +16,21 @@ const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// What the field waits for a node where an index does not say it.
 const DELAY_OF_THE_FIELD: &str = "1m";
 const PRIORITY: &str = "index.priority";
+/// A manager of the field misses a node as soon as its connection closes.
+const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
 const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
 /// Settings that decide how long recoveries take.
-const RELEVANT: [&str; 3] =
-    ["indices.recovery.", "cluster.routing.allocation.", "cluster.routing.rebalance."];
+const RELEVANT: [&str; 4] = [
+    "cluster.info.update.",
+    "indices.recovery.",
+    "cluster.routing.allocation.",
+    "cluster.routing.rebalance.",
+];
+/// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
+const HEADROOM: &str = ".max_headroom";
 
 /// A plan of a cluster, nothing asked yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +71,10 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
         if let Some(zone) = zone.as_ref().and_then(|zone| node.attributes.get(zone)) {
             row.insert("zone".to_owned(), zone.as_str().into());
         }
+        if let Some((total, free)) = node.disk_bytes {
+            row.insert("disk".to_owned(), show_size_setting(total).into());
+            row.insert("disk_free".to_owned(), show_size_setting(free).into());
+        }
         Value::Table(row)
     };
     let mut twin = Table::new();
@@ -70,11 +82,16 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
     twin.insert("index".to_owned(), indices.into());
     twin.insert("uncertain".to_owned(), Value::Array(Vec::new()));
     let mut plan = head(seen, nodes.len());
-    plan.insert("settings".to_owned(), settings(seen, &mut left_out).into());
+    let is_field = seen.cluster.flavour != "narrows";
+    let mut settings = settings(seen, &mut left_out);
+    if is_field {
+        settings.insert(ON_DISCONNECT.to_owned(), "true".into());
+    }
+    plan.insert("settings".to_owned(), settings.into());
     plan.insert("twin".to_owned(), twin.into());
     machines(&mut plan, seen, &mut left_out);
     given::say(&mut plan, given);
-    given::assume(&mut plan, seen.cluster.flavour != "narrows");
+    given::assume(&mut plan, is_field);
     Ok(Import { plan, left_out })
 }
 
@@ -209,7 +226,9 @@ fn settings(seen: &Inventory, left_out: &mut Vec<String>) -> Table {
         }
         if engine::settings::check(name, &setting.value).is_ok() {
             settings.insert(name.clone(), setting.value.as_str().into());
-        } else if setting.scope != Scope::Default {
+        } else if setting.scope != Scope::Default
+            || (name.ends_with(HEADROOM) && setting.value != "-1")
+        {
             left_out.push(format!("{name} = {}, which is not modelled", setting.value));
         }
     }
@@ -251,6 +270,7 @@ mod tests {
             holds_data: Some(data),
             attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
             cores: Some(8),
+            disk_bytes: (name == "a").then_some((100 << 30, 12 << 30)),
         };
         let copy = |shard: u32, primary: bool, state: &str, node: Option<&str>| InventoryCopy {
             index: "Logs of \"today\"".to_lowercase().replace([' ', '"'], "-"),
@@ -325,6 +345,8 @@ mod tests {
         let twin = resolved.twin.as_ref().unwrap();
         assert_eq!(twin.question, Question::Lose(vec![1]), "r2 is where b is");
         assert_eq!((twin.nodes.len(), resolved.leader.nodes), (2, 3), "m holds no data");
+        assert_eq!(twin.nodes[0].disk, Some((100 << 30, 12 << 30)));
+        assert_eq!((twin.nodes[1].disk, twin.disks().len()), (None, 1), "nothing is known of b's");
         let [index] = &twin.indices[..] else { panic!("{:?}", twin.indices) };
         assert_eq!((index.replicas, index.shards.len()), (1, 2), "shard 2 has no primary");
         assert_eq!(
@@ -341,6 +363,7 @@ mod tests {
         assert_eq!(settings["cluster.routing.allocation.awareness.attributes"], "zone");
         assert_eq!(settings["cluster.routing.allocation.awareness.force.zone.values"], "r1,r2");
         assert_eq!(settings["cluster.routing.rebalance.enable"], "none");
+        assert_eq!(settings[ON_DISCONNECT], "true");
         assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
         assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
     }

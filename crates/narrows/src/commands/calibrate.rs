@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use insight::stats::median;
-use lab::calibration::{Measurement, calibrate};
+use lab::calibration::{Measurement, calibrate, calibrate_target};
 use record::Machine;
 use record::units::show_bytes;
 use serde_json::json;
 
+use crate::opensearch_args::OpenSearchArgs;
 use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
@@ -27,6 +28,12 @@ pub(crate) struct Args {
     /// One JSON object on standard output, with every lap.
     #[arg(long)]
     json: bool,
+    /// What is measured in place of this engine: opensearch, on two nodes that are started for it. What a copy takes
+    /// there, for twins of such clusters.
+    #[arg(long, value_name = "TARGET", value_parser = ["opensearch"], conflicts_with = "dir")]
+    on: Option<String>,
+    #[command(flatten)]
+    opensearch: OpenSearchArgs,
 }
 
 /// A parameter with its median and the lowest and highest lap, as plans write them.
@@ -51,6 +58,8 @@ impl Figure {
 
 /// What was measured, on what, when.
 struct Calibration {
+    /// The target and its release, where it is not this engine.
+    target: Option<String>,
     machine: Machine,
     file_system: String,
     date: String,
@@ -68,8 +77,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.with_context(|| written(path))?;
     }
-    let measured = calibrate(&args.dir, args.laps, |what| say!("measuring {what}"))?;
+    let tell = |what: &str| say!("measuring {what}");
+    let (target, measured) = match &args.on {
+        None => (None, calibrate(&args.dir, args.laps, tell)?),
+        Some(target) => {
+            let nodes = args.opensearch.nodes()?;
+            let name = format!("{target} {}", nodes.name());
+            (Some(name), calibrate_target(|env| nodes.clusters(env), args.laps, tell)?)
+        }
+    };
     let calibration = Calibration {
+        target,
         machine: lab::machine::describe(),
         file_system: lab::machine::file_system(&args.dir),
         date: lab::now()[..10].to_owned(),
@@ -95,8 +113,10 @@ impl Calibration {
     /// The table `[virtual]` of a plan.
     fn toml(&self) -> String {
         let Machine { os, cpu, cores, memory_bytes } = &self.machine;
+        let target = self.target.as_ref().map(|target| format!(" in {target}"));
+        let target = target.unwrap_or_default();
         let mut text = format!(
-            "# What work costs, measured by `narrows calibrate` of narrows {} on {}.\n\
+            "# What work costs{target}, measured by `narrows calibrate` of narrows {} on {}.\n\
              # {cpu}, {cores} cores, {}, {os}, {}.\n\
              # Medians of {} laps; behind each, the lowest and the highest.\n\n[virtual]\n",
             env!("CARGO_PKG_VERSION"),
@@ -105,7 +125,7 @@ impl Calibration {
             self.file_system,
             self.laps,
         );
-        let source = json!(format!("measured on {cpu}, {}", self.date));
+        let source = json!(format!("measured{target} on {cpu}, {}", self.date));
         for Figure { measured, median, low, high } in &self.figures {
             let Measurement { parameter, how, .. } = measured;
             let row = format!("\"{parameter}\" = {{ value = \"{median}\", source = {source} }}");
@@ -128,6 +148,7 @@ impl Calibration {
         });
         json!({
             "version": env!("CARGO_PKG_VERSION"),
+            "target": self.target,
             "date": self.date,
             "machine": self.machine,
             "file_system": self.file_system,

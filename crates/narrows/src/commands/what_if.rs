@@ -73,6 +73,9 @@ pub(crate) struct Args {
     /// Round trip between nodes.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     rtt: Option<Duration>,
+    /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    open_copy: Option<Duration>,
     /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -205,6 +208,7 @@ fn twin_of(args: &Args) -> anyhow::Result<Import> {
         link: args.link.clone(),
         disk_read: args.disk_read.clone(),
         disk_write: args.disk_write.clone(),
+        open_copy: args.open_copy.map(|time| format!("{}ns", time.as_nanos())),
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };
     if let [file] = &args.what[..]

@@ -206,6 +206,32 @@ fn a_lost_zone_is_not_refilled_against_forced_awareness() {
     assert!(said(&output).contains("[zone] = [east], and 1 may be"), "{}", said(&output));
 }
 
+/// a is to get a copy of 30 MB: with 165 MB of 1 GB free it may and ends above the low watermark, with 150 MB it may
+/// not.
+#[test]
+fn a_full_disk_is_said_and_is_given_no_copy() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    let path = file.to_str().unwrap();
+    let enabled = "[settings]\n\"cluster.routing.allocation.disk.threshold_enabled\" = true";
+    let with_free = |free: &str| {
+        let a = format!("{{ name = \"a\", disk = \"1gb\", disk_free = \"{free}\",");
+        let twin = TWIN.replacen("{ name = \"a\",", &a, 1);
+        std::fs::write(&file, twin.replacen("[settings]", enabled, 1)).unwrap();
+    };
+    with_free("165mb");
+    let found = answer(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
+    let disks = &found["answers"][0]["full_disks"];
+    let says = "the disk of a is 86.8 % full in the end, above \
+                cluster.routing.allocation.disk.watermark.low [85%]";
+    assert_eq!(disks, &json!([says]), "{found}");
+    with_free("150mb");
+    let output = asked(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let words = "[a]: its disk of 1.07 GB has 157 MB (14.6 %) free";
+    assert!(said(&output).contains(words), "{}", said(&output));
+}
+
 #[test]
 fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
     let dir = tempfile::tempdir().unwrap();

@@ -32,6 +32,7 @@ fn node(id: &str, value: &Value) -> InventoryNode {
         holds_data: roles.map(|roles| roles.iter().any(is_data)),
         attributes: entries(value.get("attributes")).filter_map(attribute).collect(),
         cores: count_at(value, "/os/allocated_processors"),
+        disk_bytes: None,
     }
 }
 
@@ -100,6 +101,15 @@ pub(crate) fn index_settings(answer: &Value) -> BTreeMap<String, BTreeMap<String
         (index.clone(), entries(settings.get("settings")).filter_map(value).collect())
     };
     entries(Some(answer)).map(one).collect()
+}
+
+/// How large the disks of nodes are, and what is free of them, by the ids of the nodes that tell both.
+pub(crate) fn disks(answer: &Value) -> BTreeMap<String, (u64, u64)> {
+    let of = |(id, node): (&String, &Value)| {
+        let bytes = |name: &str| count_at(node, &format!("/fs/total/{name}_in_bytes"));
+        Some((id.clone(), (bytes("total")?, bytes("available")?)))
+    };
+    entries(answer.get("nodes")).filter_map(of).collect()
 }
 
 /// Operations that the nodes have indexed since they started; none where none says it.
@@ -184,5 +194,9 @@ mod tests {
             "b": {"indices": {"indexing": {"index_total": 7}}},
         }});
         assert_eq!((indexed(&stats), indexed(&json!({}))), (Some(12), None));
+        let fs = json!({"total": {"total_in_bytes": 90, "available_in_bytes": 30}});
+        let stats =
+            json!({"nodes": {"a": {"fs": fs}, "b": {"fs": {"total": {"total_in_bytes": 9}}}}});
+        assert_eq!(disks(&stats), BTreeMap::from([("a".to_owned(), (90, 30))]));
     }
 }

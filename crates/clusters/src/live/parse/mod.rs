@@ -19,7 +19,9 @@ pub(crate) use followers::{
     ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
 };
 pub(crate) use hot_threads::hot_threads;
-pub(crate) use inventory::{committed, index_settings, indexed, inventory_copies, inventory_nodes};
+pub(crate) use inventory::{
+    committed, disks, index_settings, indexed, inventory_copies, inventory_nodes,
+};
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
 pub(crate) use recovery::recoveries;

@@ -173,6 +173,8 @@ pub(super) static TWIN_NODE: Section = Section {
     keys: &[
         needed("name", Text, "\"n1\"", "Its name."),
         optional("zone", Text, NONE, "\"a\"", "Its zone or rack."),
+        optional("disk", Size, NONE, "\"500gb\"", "Size of its disk; without it no watermark is obeyed there."),
+        optional("disk_free", Size, NONE, "\"80gb\"", "What of it is free; all of it unless said."),
     ],
 };
 

@@ -13,7 +13,9 @@ use world::model::{Models, parameters};
 use super::together::{Together, every};
 use crate::choices::unknown;
 use crate::error::Error;
-use crate::plan::document::{TwinIndexTable, TwinShardTable, TwinTable, UncertainTable};
+use crate::plan::document::{
+    TwinIndexTable, TwinNodeTable, TwinShardTable, TwinTable, UncertainTable,
+};
 use crate::plan::file::Plan;
 use crate::plan::topology::Cluster;
 use crate::plan::twin::{Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
@@ -67,7 +69,8 @@ impl Plan {
                     "each node of a twin has a name of its own, of characters that can be seen";
                 return Err(self.error(node.name.span(), message));
             }
-            Ok(TwinNode { name: name.clone(), zone: node.zone.clone() })
+            let disk = self.twin_disk(node)?;
+            Ok(TwinNode { name: name.clone(), zone: node.zone.clone(), disk })
         });
         let nodes: Vec<TwinNode> = every(nodes)?;
         if self.has_right_keys() && leader.nodes as usize != nodes.len() + 1 {
@@ -80,6 +83,24 @@ impl Plan {
             return Err(self.error(self.document.leader.nodes.span(), message));
         }
         Ok(nodes)
+    }
+
+    /// Bytes of a node's disk, and those of them that are free.
+    fn twin_disk(&self, node: &TwinNodeTable) -> Result<Option<(u64, u64)>, Error> {
+        let size = |text: &Option<Spanned<String>>| {
+            text.as_ref().map(|text| self.unit(text, parse_size)).transpose()
+        };
+        let (total, free) = (size(&node.disk), size(&node.disk_free)).together()?;
+        match (total, free) {
+            (Some(total), free) if free.is_none_or(|free| free <= total) => {
+                Ok(Some((total, free.unwrap_or(total))))
+            }
+            (None, None) => Ok(None),
+            _ => {
+                let message = "disk_free is a part of disk: write both, and disk as the larger one";
+                Err(self.error(node.name.span(), message))
+            }
+        }
     }
 
     fn twin_index(
