@@ -17,13 +17,13 @@ virtual_world!(a_closed_connection_is_enough_where_that_is_asked_for);
 
 /// Checks are a minute apart: only the connection that closes can say so earlier.
 async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {
-    let settings = BTreeMap::from([
-        ("cluster.fault_detection.follower_check.interval".to_owned(), "1m".to_owned()),
-        ("narrows.fault_detection.on_disconnect".to_owned(), "true".to_owned()),
-    ]);
+    let interval = "cluster.fault_detection.follower_check.interval".to_owned();
+    let settings = BTreeMap::from([(interval, "1m".to_owned())]);
     let mut cluster = Cluster::start_with(&env, "one", 3, settings).await;
     // The first check has connected to all.
     env.sleep(Duration::from_secs(90)).await;
+    let set = json!({ "persistent": { "narrows.fault_detection.on_disconnect": true } });
+    cluster.must("PUT", "/_cluster/settings", set).await;
     let began = env.now();
     cluster.kill_node(2).await;
     eventually(&env, "the node is missed", async || cluster.node(0).state().present.len() == 2)
