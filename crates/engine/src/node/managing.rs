@@ -119,6 +119,20 @@ async fn something_to_do(node: &Node, manager: &Manager) {
     }
 }
 
+/// Waits for the next round of checks, or until a node closes a connection where that is enough.
+async fn next_check(core: &Core) {
+    let next = core.env.sleep(core.settings().follower_check_interval());
+    tokio::pin!(next);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut next => return,
+            // It may have been asked for after the wait began.
+            () = core.pool.closed_by_other() => if core.settings().checks_on_disconnect() { return },
+        }
+    }
+}
+
 /// Takes nodes that no longer answer out of the cluster, those of one round together; and looks for room on full disks:
 /// on all of them as soon as a node joins, as in the field.
 pub(super) async fn watch_nodes(node: Node) {
@@ -128,16 +142,7 @@ pub(super) async fn watch_nodes(node: Node) {
     let mut looked = core.env.now();
     let mut looked_at = None;
     loop {
-        let next_check = core.env.sleep(core.settings().follower_check_interval());
-        if core.settings().checks_on_disconnect() {
-            tokio::select! {
-                biased;
-                () = core.pool.closed_by_other() => {}
-                () = next_check => {}
-            }
-        } else {
-            next_check.await;
-        }
+        next_check(core).await;
         let (state, version) = (manager.state(), manager.published.get());
         let others = state.present_nodes().filter(|other| other.name != core.name());
         let (names, addresses): (Vec<&String>, Vec<String>) =

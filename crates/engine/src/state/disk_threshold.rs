@@ -232,11 +232,11 @@ mod tests {
         lab.set("cluster.routing.allocation.node_concurrent_recoveries", "9");
         lab.sees(&[("n1", 500), ("n2", 240)], 60);
         lab.replicas("a", 1);
-        assert_eq!(lab.on("n2"), 1, "180 are left, and 120 would be below the low watermark");
+        assert_eq!(lab.on("n2"), 2, "for a third 120 are left, which is above the low watermark");
+        assert!(why(&lab)[0].2.contains("watermark.low"), "{:?}", why(&lab));
         lab.set(LOW, "88%");
-        assert_eq!(lab.on("n2"), 2, "120 are left, and 60 would be above the high one");
-        let why = why(&lab);
-        assert!(why[0].2.contains("before the 60 B of this copy"), "{why:?}");
+        assert_eq!(lab.on("n2"), 2, "and with a third 60 would be left");
+        assert!(why(&lab)[0].2.contains("before the 60 B of this copy"), "{:?}", why(&lab));
     }
 
     #[test]

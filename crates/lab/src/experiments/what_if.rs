@@ -201,7 +201,7 @@ async fn note_full_disks(run: &Runner<'_>, variant: &Variant) -> Result<(), Erro
         if let Some((which, mark)) = above {
             let percent = (total - free.min(total)) as f64 / total.max(1) as f64 * 100.0;
             let text = format!(
-                "the disk of {name} is {percent:.1} % full in the end, above \
+                "The disk of {name} is {percent:.1} % full in the end, above \
                  cluster.routing.allocation.disk.watermark.{which} [{mark}]"
             );
             run.note(Some(variant), &text)?;

@@ -222,7 +222,7 @@ fn a_full_disk_is_said_and_is_given_no_copy() {
     with_free("165mb");
     let found = answer(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
     let disks = &found["answers"][0]["full_disks"];
-    let says = "the disk of a is 86.8 % full in the end, above \
+    let says = "The disk of a is 86.8 % full in the end, above \
                 cluster.routing.allocation.disk.watermark.low [85%]";
     assert_eq!(disks, &json!([says]), "{found}");
     with_free("150mb");
