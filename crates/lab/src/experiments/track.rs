@@ -75,7 +75,9 @@ impl Experiment for RunTrack {
     /// The next lap finds no index and no template of this one, whether the track deletes them or not.
     async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
         let mut names = self.0.indices.clone();
-        if self.0.makes_other_indices() {
+        // Of clusters that were not started here nothing is deleted but what has the run's own names, whatever was
+        // refused before.
+        if self.0.makes_other_indices() && run.clusters.faults().is_ok() {
             // The cluster was started for the track: all indices are its own, but for those of the store itself.
             let all = run.ask(LEADER, "GET", "/_cat/indices?format=json&h=index", None).await?;
             let all = all.as_array().into_iter().flatten().filter_map(|row| row["index"].as_str());
