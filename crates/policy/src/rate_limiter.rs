@@ -7,8 +7,10 @@
 //! behind one another, so together they keep the rate, and the sum of the sleeps may exceed the time
 //! that passed. Time that nobody used is not saved up for a burst, beyond one pause's worth.
 //!
-//! In one thing it does better than the field's: a new rate holds for those that sleep already, too. Five chunks of
-//! 1 MB that queued up at 1 MB/s would otherwise keep to it for five seconds more.
+//! In two things it does better than the field's. A new rate holds for those that sleep already, too: five chunks of
+//! 1 MB that queued up at 1 MB/s would otherwise keep to it for five seconds more. And a sleep that is broken off gives
+//! back what it took: eight chunks of 16 MB of a cancelled recovery would otherwise keep the next one from moving a
+//! byte for two minutes.
 
 use std::time::Duration;
 
@@ -53,6 +55,14 @@ impl RateLimiter {
         let Some(rate) = self.bytes_per_s else { return Duration::ZERO };
         let nanos = rest.as_nanos() * u128::from(before) / u128::from(rate);
         Duration::from_nanos(nanos.min(NANOS_MAX) as u64)
+    }
+
+    /// Gives back what a sleep has taken of the rate that was broken off before its `bytes` moved: those that come next
+    /// do not queue up behind it.
+    pub fn give_back(&mut self, now: Time, bytes: u64) {
+        let Some(rate) = self.bytes_per_s else { return };
+        let worth = Duration::from_nanos(nanos(bytes, rate));
+        self.last = now + (self.last - now).saturating_sub(worth);
     }
 
     /// How long to sleep before `bytes` are sent (at the source) or written (at the target).
@@ -129,6 +139,21 @@ mod tests {
         assert_eq!(limiter.pause(now, MB), Duration::from_millis(250));
         limiter.set_rate(now, None);
         assert_eq!(limiter.left(left[1], 10 * MB), Duration::ZERO);
+    }
+
+    #[test]
+    fn sleeps_that_are_broken_off_hold_nobody_up() {
+        let mut limiter = RateLimiter::new(Some(MB));
+        for _ in 0..8 {
+            limiter.pause(Time(0), 16 * MB);
+        }
+        let now = Time(2_000_000_000);
+        assert_eq!(limiter.clone().pause(now, MB), Duration::from_secs(8 * 16 - 2 + 1));
+        (0..7).for_each(|_| limiter.give_back(now, 16 * MB));
+        assert_eq!(limiter.pause(now, MB), Duration::from_secs(16 - 2 + 1), "one still sleeps");
+        // What passed meanwhile is not given back, nor is more than was taken.
+        (0..2).for_each(|_| limiter.give_back(now, 16 * MB));
+        assert_eq!(limiter.pause(now, MB), Duration::from_secs(1));
     }
 
     proptest! {

@@ -33,6 +33,8 @@ pub struct Bench {
     pub refused: BTreeMap<String, usize>,
     /// Whether cases were drawn from seeds, so that scores are those of the odd ones. Otherwise all are scored.
     pub is_drawn: bool,
+    /// How long each draw took, seconds; empty where that is not told.
+    pub took_s: Vec<f64>,
 }
 
 /// A line of the table of scores.
@@ -72,6 +74,7 @@ impl Bench {
             .map(|case| {
                 json!({
                     "target": case.target,
+                    "case": case.name,
                     "class": class(case),
                     "severity": case.severity,
                     "seed": case.seed,
@@ -250,6 +253,10 @@ impl Bench {
         if self.is_drawn {
             about.push(format!("{refused} draws of both halves were no cases"));
         }
+        // In virtual time nobody waits for a case.
+        if let Some(s) = median(&self.took_s).filter(|_| self.target != "virtual") {
+            about.push(format!("a draw took {s:.0} s, median, from its first run to its last"));
+        }
         about
     }
 
@@ -330,7 +337,8 @@ mod tests {
             case(3, &[], &[Class::Latency]),
         ];
         let refused = [("it costs nothing".to_owned(), 2)].into();
-        Bench { target: "virtual".to_owned(), cases, refused, is_drawn: true }
+        let took_s = vec![20.0, 30.0, 90.0];
+        Bench { target: "virtual".to_owned(), cases, refused, is_drawn: true, took_s }
     }
 
     #[test]

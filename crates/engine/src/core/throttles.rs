@@ -27,6 +27,22 @@ pub(crate) struct Throttles {
     waited: Cell<Duration>,
 }
 
+/// What a wait takes of a rate: given back where the recovery is cancelled meanwhile.
+struct Taken<'a> {
+    env: &'a Env,
+    limiter: &'a RefCell<RateLimiter>,
+    bytes: u64,
+    is_over: bool,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.limiter.borrow_mut().give_back(self.env.now(), self.bytes);
+        }
+    }
+}
+
 impl Throttles {
     pub(super) fn new(settings: &Settings) -> Self {
         Throttles {
@@ -51,6 +67,7 @@ impl Throttles {
         let limiter = self.of(throttle);
         let began = env.now();
         let mut ends = began + limiter.borrow_mut().pause(began, bytes);
+        let mut taken = Taken { env, limiter, bytes, is_over: ends <= began };
         while ends > env.now() {
             let Some(rate) = limiter.borrow().rate() else { break };
             let changed = self.changed.notified();
@@ -58,6 +75,7 @@ impl Throttles {
                 ends = env.now() + limiter.borrow().left(ends - env.now(), rate);
             }
         }
+        taken.is_over = true;
         let waited = env.now() - began;
         self.waited.set(self.waited.get() + waited);
         waited

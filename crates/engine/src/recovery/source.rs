@@ -14,6 +14,7 @@ use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
 };
+use policy::failures::GONE;
 use policy::transfer::chunk::ChunkRequest;
 use policy::transfer::prefetch::prefetched_chunk;
 
@@ -100,23 +101,38 @@ async fn until_assigned(
     shard: &LocalShard,
     allocation_id: &str,
 ) -> Result<(), Failure> {
-    let is_assigned = || {
-        let state = service.core.state();
-        let routing = state.shard(&shard.index, shard.number);
-        routing.is_some_and(|shard| shard.assigned().any(|c| c.allocation_id == allocation_id))
-    };
-    let waiting = async {
-        loop {
-            let changed = service.core.published.changed.notified();
-            if is_assigned() {
-                return;
-            }
-            changed.await;
-        }
-    };
+    let waiting = until(service, || is_assigned(service, shard, allocation_id));
     let why = "is copied to a node that the primary's node does not know of yet; try again";
     let waited = service.core.env.timeout(OPENING_PATIENCE, waiting).await;
     waited.map_err(|_| Failure::unavailable(&shard.index, shard.number, why))
+}
+
+fn is_assigned(service: &RecoveryService, shard: &LocalShard, allocation_id: &str) -> bool {
+    let state = service.core.state();
+    let routing = state.shard(&shard.index, shard.number);
+    routing.is_some_and(|shard| shard.assigned().any(|c| c.allocation_id == allocation_id))
+}
+
+/// Waits until this node's state is such.
+async fn until(service: &RecoveryService, is_such: impl Fn() -> bool) {
+    loop {
+        let changed = service.core.published.changed.notified();
+        if is_such() {
+            return;
+        }
+        changed.await;
+    }
+}
+
+/// Waits until the copy that a session serves is to be no longer: nobody tells the source that it is not recovered any
+/// more. Another cluster's copies are not in this node's state.
+async fn until_unassigned(service: &RecoveryService, session: &Session) {
+    match &session.kind {
+        SessionKind::Peer { allocation_id, .. } => {
+            until(service, || !is_assigned(service, &session.shard, allocation_id)).await;
+        }
+        SessionKind::Remote { .. } => std::future::pending().await,
+    }
 }
 
 /// Waits until every copy in sync has everything up to `max`: a follower must not have operations that another primary
@@ -210,7 +226,14 @@ pub(crate) async fn read_chunk(
     };
     let (chunk, wire_len, plain_len) = maybe_compress(env, chunk, compress).await;
     phases.cpu = env.now() - hashing;
-    phases.throttle = service.core.throttle(session.throttle(), u64::from(len)).await;
+    phases.throttle = tokio::select! {
+        biased;
+        waited = service.core.throttle(session.throttle(), u64::from(len)) => waited,
+        // Those that come next need the room, and the rate.
+        () = until_unassigned(service, &session) => {
+            return Err(Failure::new(404, GONE, "the copy is to be on that node no longer"));
+        }
+    };
     session.used.set(env.now());
     let pressure = service.core.pressure();
     let chunk = WireChunk { chunk, crc32c, plain_len, wire_len, phases, pressure };

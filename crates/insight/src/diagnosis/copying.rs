@@ -9,7 +9,10 @@ use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
 use super::rule::Rule;
 use super::series::{MS_PER_S, NodeSpan, Series, Step, Transfer};
-use super::threshold::{IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, NEAR_MS, ROUNDS, SAME_RATE};
+use super::threshold::{
+    CORES_ANSWER, CPU_OWN, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
+    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE,
+};
 use crate::words;
 
 /// A recovery that copies files.
@@ -68,6 +71,25 @@ impl Standstill<'_> {
             latest = words::rtt(latest_ms.round())
         );
         Evidence::new(NODES_STATS, ANSWERS_LATE, value)
+    }
+}
+
+/// Cores that something else keeps busy, and that a recovery hardly waits for.
+pub(crate) struct HardlyWaits {
+    /// What the node's own process takes of all cores, 0 to 1.
+    own: f64,
+    answer_ms: f64,
+    chunk_ms: f64,
+}
+
+impl HardlyWaits {
+    pub(crate) fn why(&self, end: &End<'_>) -> String {
+        format!(
+            "the cores of {} are busy with something else, but it answers within {}, and a chunk takes {}",
+            end.node(),
+            words::rtt_tenths(self.answer_ms),
+            words::rtt(self.chunk_ms.round())
+        )
     }
 }
 
@@ -171,6 +193,14 @@ impl<'s, 'a> Copying<'s, 'a> {
         Some(self.transfer.paused_ms()? as f64 / self.transfer.wall_ms())
     }
 
+    /// Whether the limiter of the node holds it, where the node moves so much of what that lets through, and chunks
+    /// pause so much of the time, summed over those in flight.
+    pub(crate) fn is_limited(&self, used: f64, paused: f64) -> bool {
+        let each_paused = paused / self.knobs.chunk_count(self.series).unwrap_or(1.0);
+        let is_full = used >= LIMIT_FULL.value && paused >= LIMIT_PAUSED.value;
+        is_full || (used >= LIMIT_USED.value && each_paused >= LIMIT_COSTS.value)
+    }
+
     /// How long chunks take; none where a scheduler chooses how many there are, too few came to tell, or not all of
     /// them are on their way because the embedded engine's source keeps no room for more.
     pub(crate) fn chunk_times(&self) -> Option<ChunkTimes> {
@@ -242,8 +272,27 @@ impl<'s, 'a> Copying<'s, 'a> {
         self.ends.iter().filter_map(of).max_by_key(|one| one.late)
     }
 
+    /// Something else keeps the cores of an end busy, and chunks hardly wait for them all the same; none where that is
+    /// not so, or nobody asked the node itself. A question waits for cores as a chunk does.
+    pub(crate) fn hardly_waits(&self, end: &End<'_>) -> Option<HardlyWaits> {
+        let (share, own) = (end.span.cpu()?.0, end.span.process_cpu()?);
+        let answer_ms = self.series.answers_in_ms(end.node())?;
+        // Where next to nothing came, chunks take as long as one looked, or longer.
+        let chunk_ms =
+            (self.in_flight_bytes? / self.rate_bytes_per_s * MS_PER_S).min(self.transfer.wall_ms());
+        let hardly = own < share * CPU_OWN.value && answer_ms < chunk_ms * CORES_ANSWER.value;
+        hardly.then_some(HardlyWaits { own, answer_ms, chunk_ms })
+    }
+
+    /// Use of the cores of an end, 0 to 1, as far as that may hold the recovery.
+    fn cores_in_use(&self, end: &End<'_>) -> Option<f64> {
+        let share = end.span.cpu()?.0;
+        Some(self.hardly_waits(end).map_or(share, |others| others.own))
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
-        let cpu = self.busiest(|span| span.cpu().map(|(share, _)| share)).unwrap_or(0.0);
+        let cpu = self.ends.iter().filter_map(|end| self.cores_in_use(end));
+        let cpu = cpu.reduce(f64::max).unwrap_or(0.0);
         let disk = self.busiest(|span| span.share(|node| node.io_time_ms)).unwrap_or(0.0);
         cpu < IDLE.value && disk < IDLE.value
     }

@@ -14,6 +14,10 @@ use super::series::{MS_PER_S, Series, Transfer};
 use super::threshold::{FAST_BYTES_PER_S, JUDGED_MS, SHORT_S, STAGE, VERDICT};
 use crate::words;
 
+/// A limiter tells a pause once it is over.
+const NOTHING_CAME: &str = "nothing came meanwhile; where larger chunks of a recovery that was cancelled are still in \
+                            line at the limiter, they keep the others waiting";
+
 /// What is made of one recovery.
 #[derive(Clone, Debug)]
 pub(crate) enum Judged {
@@ -83,6 +87,9 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     let standstill = copying.standstill();
     let why = match &standstill {
         Some(standstill) => standstill.why(),
+        None if copying.rate_bytes_per_s == 0.0 && copying.limit_bytes_per_s.is_some() => {
+            NOTHING_CAME.to_owned()
+        }
         None => "nothing that REST shows is near a limit".to_owned(),
     };
     evidence.extend(standstill.as_ref().map(Standstill::evidence));

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::class::Class;
 use crate::stats::median;
@@ -15,7 +15,7 @@ use crate::stats::median;
 const TOP: usize = 3;
 
 /// What simpler tools say of a case; none is healthy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guesses {
     /// A lint that reads settings alone.
     pub lint: Option<Class>,
@@ -24,7 +24,7 @@ pub struct Guesses {
 }
 
 /// A case with its verdicts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scored {
     /// Where: `virtual`, `embedded`, `opensearch`.
     pub target: String,

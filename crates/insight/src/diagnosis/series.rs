@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::{Node, Observation, Recovery, Remote, Scope, Setting};
+use record::observation::{AnswerTime, Node, Observation, Recovery, Remote, Scope, Setting};
 
 use super::threshold::SHORT_S;
+use crate::stats::mean;
 
 pub(crate) const MS_PER_S: f64 = 1e3;
 pub(crate) const NS_PER_MS: f64 = 1e6;
@@ -126,8 +127,19 @@ impl<'a> Series<'a> {
 
     /// By how much a node answered for itself later than when it was asked again, look by look, in milliseconds.
     pub(crate) fn late_ms(&self, node: &str) -> Vec<f64> {
+        self.answers(node).map(|answer| answer.ms - answer.again_ms).collect()
+    }
+
+    /// How long a node takes to answer for itself, in milliseconds, on average; none where it was not asked directly.
+    pub(crate) fn answers_in_ms(&self, node: &str) -> Option<f64> {
+        let all: Vec<f64> =
+            self.answers(node).flat_map(|answer| [answer.ms, answer.again_ms]).collect();
+        mean(&all)
+    }
+
+    fn answers(&self, node: &str) -> impl Iterator<Item = &'a AnswerTime> {
         let all = self.looks.iter().flat_map(|(_, look)| &look.answers);
-        all.filter(|answer| answer.node == node).map(|answer| answer.ms - answer.again_ms).collect()
+        all.filter(move |answer| answer.node == node)
     }
 
     /// The last looks alone.

@@ -52,6 +52,12 @@ pub(crate) const LIMIT_USED: Threshold = at("rate over max_bytes_per_sec", 0.7);
 /// Pauses take at least this share of the time where the limiter holds.
 pub(crate) const LIMIT_PAUSED: Threshold =
     at("throttle time over wall time, source and target summed", 0.03);
+/// Nearly all of the limiter's rate: whatever little pauses is held by it. Below, chunks that come in bursts pause,
+/// too, and the limiter holds only where lifting it would bring something: chunks are faster without their pauses.
+pub(crate) const LIMIT_FULL: Threshold =
+    at("rate over max_bytes_per_sec, from which on any pauses count", 0.9);
+pub(crate) const LIMIT_COSTS: Threshold =
+    at("throttle time over wall time x chunks in flight, where less of the rate is used", 0.15);
 /// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
 pub(crate) const PAUSED_ALONE: Threshold =
     at("throttle time over wall time x chunks in flight", 0.5);
@@ -63,6 +69,13 @@ pub(crate) const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / ro
 pub(crate) const LATE_MS: Threshold = at("ms by which an answer is later than the next", 100.0);
 pub(crate) const LATE_SHARE: Threshold = at("share of a node's answers that are late", 0.2);
 pub(crate) const LATE_ANSWERS: Threshold = at("late answers, at least", 3.0);
+
+/// Cores that something else keeps busy hold a recovery where the node answers so late: a chunk waits for cores at one
+/// end about as long as a question does.
+pub(crate) const CORES_ANSWER: Threshold = at(
+    "time of an answer over time of a chunk, from which on cores that something else keeps busy hold",
+    0.25,
+);
 
 /// A core, or all of them, are busy from here on.
 pub(crate) const CPU_BUSY: Threshold = at("CPU use", 0.9);

@@ -61,6 +61,14 @@ pub(crate) struct Args {
     /// that says what was injected: `--recordings DIR` judges them again.
     #[arg(long, value_name = "DIR", requires_all = ["bench", "no_probe"], conflicts_with_all = ["recordings", "steer"])]
     record: Option<PathBuf>,
+    /// Keeps what comes of each case there, and takes what earlier sittings of this build kept there as it is, so that
+    /// many sittings add up.
+    #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["recordings", "steer", "green"])]
+    resume: Option<PathBuf>,
+    /// Cases that the bench tries side by side on processes, each on two nodes of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "bench",
+          value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with_all = ["recordings", "steer", "green"])]
+    at_once: u16,
     /// Has the bench score `narrows steer` on the cases, in place of verdicts: beside leaving them alone, and beside
     /// the best fixed settings. In virtual time.
     #[arg(long, requires = "bench", conflicts_with_all = ["recordings", "no_probe", "write"])]
@@ -202,17 +210,23 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    let record = args.record.as_deref();
+    let asked = bench::Asked {
+        seeds: &seeds,
+        probes,
+        recordings: args.record.as_deref(),
+        kept: args.resume.as_deref(),
+        at_once: args.at_once,
+    };
     let (found, failed) = match on {
         On::Embedded => world::real_world::run(SEED, async |env| {
-            let clusters = EmbeddedClusters::new(&env, std::env::current_exe()?);
-            bench::on_processes(&env, clusters, seeds, probes, record).await
+            let start = || anyhow::Ok(EmbeddedClusters::new(&env, std::env::current_exe()?));
+            bench::on_processes(&env, start, asked).await
         })?,
         On::OpenSearch => world::real_world::run(SEED, async |env| {
-            let clusters = args.opensearch.nodes()?.clusters(&env);
-            bench::on_processes(&env, clusters, seeds, probes, record).await
+            let start = || anyhow::Ok(args.opensearch.nodes()?.clusters(&env));
+            bench::on_processes(&env, start, asked).await
         })?,
-        On::Virtual | On::Url(_) => bench::in_virtual_time(seeds, probes, record)?,
+        On::Virtual | On::Url(_) => bench::in_virtual_time(asked)?,
     };
     // A page says which seeds it is of: what ended early is printed, and not written.
     if let (Some(dir), None) = (&args.write, &failed) {
@@ -223,8 +237,13 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         let shown: Vec<String> = shown.collect();
         let probes = if args.no_probe { " --no-probe" } else { "" };
         let (seeds, to) = (shown.join(","), dir.display());
-        let command =
-            format!("narrows diagnose --bench --on {on}\n--seeds {seeds}{probes} --write {to}");
+        let beside = match args.at_once {
+            1 => String::new(),
+            count => format!(" --at-once {count}"),
+        };
+        let command = format!(
+            "narrows diagnose --bench --on {on}\n--seeds {seeds}{probes}{beside} --write {to}"
+        );
         for (name, text) in [
             (".md", found.markdown(&command)),
             ("-matrix.svg", found.matrix_svg()),

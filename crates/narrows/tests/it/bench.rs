@@ -7,6 +7,9 @@ use crate::common::{json, narrows};
 /// One case of each class, which every earlier version named: the same seed is the same case and the same trace.
 const NAMED: &str = "0,2,12,14,18,28,32,38,40,44,50,66,70,106";
 
+/// So many of them draw a bucket, too.
+const BUCKETS: usize = 3;
+
 fn bench(seeds: &str, probe: &[&str]) -> Value {
     let asked = ["diagnose", "--bench", "--on", "virtual", "--json", "--seeds", seeds];
     json(&narrows(&[&asked, probe].concat()))
@@ -16,7 +19,7 @@ fn bench(seeds: &str, probe: &[&str]) -> Value {
 fn what_was_injected_is_named() {
     let found = bench(NAMED, &["--no-probe"]);
     let cases = found["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), NAMED.split(',').count(), "all of these are cases");
+    assert_eq!(cases.len(), NAMED.split(',').count() + BUCKETS, "all of these are cases");
     for case in cases {
         let class = case["class"].as_str().unwrap();
         let first = class.split('+').next().unwrap_or_default();
@@ -24,6 +27,36 @@ fn what_was_injected_is_named() {
         let seed = &case["seed"];
         assert_eq!(said, first, "narrows diagnose --bench --no-probe --seeds {seed}");
     }
+}
+
+/// A slow consumer, a slow disk of a producer, and a consumer with too little memory, mild and grave.
+#[test]
+fn what_holds_a_bucket_is_named() {
+    let found = bench("8,48,108,148,228,378", &["--no-probe"]);
+    let is_of_bucket = |case: &&Value| case["class"].as_str().unwrap().starts_with("dcp_");
+    let cases: Vec<&Value> =
+        found["cases"].as_array().unwrap().iter().filter(is_of_bucket).collect();
+    assert_eq!(cases.len(), 6, "{found:#}");
+    for case in cases {
+        assert_eq!(case["verdicts"], value!([case["class"]]), "{case:#}");
+    }
+}
+
+#[test]
+fn a_sitting_goes_on_where_the_one_before_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let asked = ["--no-probe", "--resume", dir.path().to_str().unwrap()];
+    let first = bench("66", &asked);
+    let kept = dir.path().join("virtual.jsonl");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    assert!(text.contains("\"verdicts\":[\"latency\"]"), "{text}");
+    // What is kept is not tried again, and what is not is.
+    std::fs::write(&kept, text.replace("[\"latency\"]", "[\"gc\"]")).unwrap();
+    let second = bench("66,2", &asked);
+    assert_eq!(second["cases"][0]["verdicts"], value!(["gc"]));
+    assert_eq!(second["cases"].as_array().unwrap().len(), 2);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap().lines().count(), 2);
+    assert_eq!(first["cases"][0]["verdicts"], value!(["latency"]));
 }
 
 #[test]

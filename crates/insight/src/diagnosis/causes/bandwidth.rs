@@ -8,8 +8,8 @@ use crate::diagnosis::finding::{Against, Evidence, Finding, Lift, NODES_STATS, R
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Step;
 use crate::diagnosis::threshold::{
-    FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_PAUSED, LIMIT_USED,
-    LITTLE_USED, NEAR_MS, PAUSED_ALONE, Threshold, at,
+    CORES_ANSWER, CPU_OWN, FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS,
+    LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, PAUSED_ALONE, Threshold, at,
 };
 use crate::words;
 
@@ -47,12 +47,16 @@ pub(super) static CAUSE: Cause = Cause {
             IDLE,
             LIMIT_USED,
             LIMIT_PAUSED,
+            LIMIT_FULL,
+            LIMIT_COSTS,
             PAUSED_ALONE,
             NEAR_MS,
             FAST_BYTES_PER_S,
             LATE_MS,
             LATE_SHARE,
             LATE_ANSWERS,
+            CORES_ANSWER,
+            CPU_OWN,
             BELOW_CARD,
             ABOVE_CARD,
             CARDS_BYTES_PER_S[0],
@@ -134,14 +138,20 @@ fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
 }
 
 /// Whether the limiter of the node could hold it. Chunks that come in a burst pause for each other far below the limit,
-/// too: there only pauses say so that are long.
+/// too: there only pauses say so that are long. And a rate that happens to be near the limit is none of the limiter's
+/// where nothing pauses.
 fn is_limited(recovery: &Copying<'_, '_>) -> bool {
     let chunks = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
-    let each_paused = recovery.paused().unwrap_or(0.0) / chunks;
+    let paused = recovery.paused();
+    let each_paused = paused.unwrap_or(0.0) / chunks;
     match recovery.limit_bytes_per_s {
         Some(limit) => {
-            recovery.node_bytes_per_s >= limit * LIMIT_USED.value
-                || each_paused >= PAUSED_ALONE.value
+            let used = recovery.node_bytes_per_s / limit;
+            let holds = match paused {
+                Some(paused) => recovery.is_limited(used, paused),
+                None => used >= LIMIT_USED.value,
+            };
+            holds || each_paused >= PAUSED_ALONE.value
         }
         None => each_paused >= LIMIT_PAUSED.value,
     }

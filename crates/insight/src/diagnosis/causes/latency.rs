@@ -11,7 +11,7 @@ use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_ST
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, IDLE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold, at,
+    CORES_ANSWER, CPU_OWN, DISK_OWN, IDLE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold, at,
 };
 use crate::words;
 
@@ -40,6 +40,7 @@ pub(super) static CAUSE: Cause = Cause {
             LITTLE_USED_BUSY,
             IMPLIED_MS,
             IDLE,
+            CORES_ANSWER,
             NEAR_MS,
             STRENGTH,
             GUESS_STRENGTH,
@@ -71,11 +72,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         recovery.in_flight().unwrap_or_default(),
         words::rtt(implied_ms.round()),
         words::rate(recovery.rate_bytes_per_s),
-        if recovery.is_idle() {
-            "no limiter binds, cores and disks are idle"
-        } else {
-            "no limiter binds, and that explains the rate although cores or disks are busy"
-        }
+        beside(recovery)
     );
     Ok(Finding {
         subjects: vec![recovery.transfer.name()],
@@ -86,6 +83,17 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         doubt,
         ..Finding::of(&CAUSE.rule, format!("between {between}"), strength, sentence)
     })
+}
+
+/// What does not hold.
+fn beside(recovery: &Copying<'_, '_>) -> &'static str {
+    if !recovery.is_idle() {
+        "no limiter binds, and that explains the rate although cores or disks are busy"
+    } else if recovery.ends.iter().any(|end| recovery.hardly_waits(end).is_some()) {
+        "no limiter binds, disks are idle, and chunks hardly wait for cores that other work keeps busy"
+    } else {
+        "no limiter binds, cores and disks are idle"
+    }
 }
 
 /// How well the round trip explains the rate, and what else would; what speaks against it where it does not.

@@ -5,9 +5,11 @@ use crate::diagnosis::busy::{BusyCores, BusyDisk};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::finding::{Against, Evidence, Finding, NODES_STATS};
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, Threshold, at};
+use crate::diagnosis::threshold::{
+    CORES_ANSWER, CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, Threshold, at,
+};
 use crate::words;
 
 /// A busy neighbour is only a suspicion: a cause that explains the rate itself comes before it.
@@ -17,10 +19,10 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::NoisyNeighbour,
         label: "noisy neighbour",
-        signature: "the disk or the cores are busy, and mostly not with this",
+        signature: "the disk is busy, or the cores are and the node answers late, and mostly not with this",
         reads: "_nodes/stats fs.io_stats.total.*_kilobytes, os.cpu.percent, process.cpu.total_in_millis, \
-                indices.search.query_total, indexing.index_total",
-        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN, STRENGTH],
+                indices.search.query_total, indexing.index_total; time of its own answers",
+        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN, CORES_ANSWER, STRENGTH],
         lift: "move or cap the neighbour",
         default: "",
         probe: "a control recovery elsewhere",
@@ -32,6 +34,9 @@ fn cores(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let busy = BusyCores::of(end)?;
     if busy.is_own() {
         return Err(busy.against(end));
+    }
+    if let Some(others) = recovery.hardly_waits(end) {
+        return Err(Against::figure(others.why(end)));
     }
     let sentence = format!(
         "{}, of which its own process takes {}",

@@ -1,5 +1,6 @@
 //! The limiter of a node holds its recoveries.
 
+use record::observation::Setting;
 use record::units::show_seconds;
 
 use crate::diagnosis::answers::Answer;
@@ -9,11 +10,11 @@ use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::{MS_PER_S, Series, Step};
+use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::snapshots::written;
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE,
-    ROUNDS, Threshold, VERDICT, at,
+    CPU_OWN, DISK_OWN, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH,
+    NEAR_USE, PAUSED_ALONE, ROUNDS, SHORT_S, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -28,6 +29,12 @@ const ROOM: Threshold = at("ceiling of latency over the limit, to raise it up to
 /// Otherwise it is raised by what chunks pause, within these bounds.
 const RAISE_MIN: Threshold = at("times the limit to try, at least", 2.0);
 const RAISE_MAX: Threshold = at("times the limit to try, at most", 8.0);
+
+/// Where less came than so many times what is in flight, the whole time of a recovery tells more than the looks.
+const FEW: Threshold = at(
+    "chunks that came over those in flight, below which the time since the beginning counts",
+    2.0,
+);
 
 /// A limit that changed is not blamed for so long, or until what was in flight has passed, and never for longer.
 const THROUGH_MS: Threshold = at("ms after a change of the limit until it is through", 5000.0);
@@ -47,6 +54,8 @@ pub(super) static CAUSE: Cause = Cause {
             LIMIT_USED,
             USED_ALONE,
             LIMIT_PAUSED,
+            LIMIT_FULL,
+            LIMIT_COSTS,
             PAUSED_ALONE,
             PAUSED_STRENGTH,
             REPOSITORY_STRENGTH,
@@ -63,6 +72,8 @@ pub(super) static CAUSE: Cause = Cause {
             DISK_OWN,
             NEAR_PATH,
             ROUNDS,
+            FEW,
+            SHORT_S,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
@@ -80,29 +91,24 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let setting = recovery.series.setting_or_default(name, default);
     let no_limit = || Against::figure(format!("{name} = {} sets no limit", setting.value));
     let limit = recovery.limit_bytes_per_s.ok_or_else(no_limit)?;
-    let used = recovery.node_bytes_per_s / limit;
-    let paused = recovery.paused();
-    let sleepers = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
-    // Pauses are summed over the chunks in flight: this is the share of the time that each of them paused.
-    let each_paused = paused.map_or(0.0, |paused| paused / sleepers);
-    let strength = match paused {
-        Some(paused) if used >= LIMIT_USED.value && paused >= LIMIT_PAUSED.value => used.min(1.0),
-        None if used >= USED_ALONE.value => VERDICT.value,
-        // The limiter may also serve recoveries that are not seen from here.
-        Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(each_paused),
-        _ => return Err(below(recovery, name, limit)),
-    };
+    if let Some(finding) = in_line(recovery, name, &setting, limit) {
+        return Ok(finding);
+    }
+    let Seen { used, each_paused, strength } = Seen::while_looked(recovery, limit)
+        .or_else(|| Seen::since_it_began(recovery, name, limit))
+        .ok_or_else(|| below(recovery, name, limit))?;
     if let Some(finding) = not_yet_through(recovery, name, limit, strength) {
         return Ok(finding);
     }
     let ceiling = recovery
         .little_bytes_per_s()
-        .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s);
+        .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s)
+        .filter(|ceiling| ceiling.is_finite());
     let to = raised(limit, ceiling, each_paused);
     // Where the recoveries that are seen use less than the limit, others use the rest: these have the whole limit to
     // gain, and no more.
-    let today_bytes_per_s =
-        if used >= LIMIT_USED.value { recovery.node_bytes_per_s } else { limit };
+    let moved = used * limit;
+    let today_bytes_per_s = if used >= LIMIT_USED.value { moved } else { limit };
     let to_text = show_whole_mib(to);
     let mut evidence = vec![recovery.rate_evidence()];
     evidence.extend(recovery.paused_evidence());
@@ -112,7 +118,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         format!(
             "the limiter of {} holds: {} of the {} that {name} = {} lets through",
             recovery.node,
-            words::rate(recovery.node_bytes_per_s),
+            words::rate(moved),
             words::rate(limit),
             setting.value
         )
@@ -141,6 +147,101 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         next: Some(next_limit(recovery, ceiling)),
         doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
+    })
+}
+
+/// What is seen of a limiter at work.
+struct Seen {
+    /// What the node moves over what its limiter lets through.
+    used: f64,
+    /// Share of the time that each chunk in flight pauses.
+    each_paused: f64,
+    strength: f64,
+}
+
+impl Seen {
+    /// None where the limiter does not hold. `paused` is summed over the chunks in flight; none where it is not told.
+    fn of(recovery: &Copying<'_, '_>, used: f64, paused: Option<f64>) -> Option<Seen> {
+        let sleepers = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
+        let each_paused = paused.map_or(0.0, |paused| paused / sleepers);
+        let strength = match paused {
+            Some(paused) if recovery.is_limited(used, paused) => used.min(1.0),
+            None if used >= USED_ALONE.value => VERDICT.value,
+            // The limiter may also serve recoveries that are not seen from here.
+            Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(each_paused),
+            _ => return None,
+        };
+        Some(Seen { used, each_paused, strength })
+    }
+
+    fn while_looked(recovery: &Copying<'_, '_>, limit: f64) -> Option<Seen> {
+        Seen::of(recovery, recovery.node_bytes_per_s / limit, recovery.paused())
+    }
+
+    /// Of chunks that hardly any came of while one looked, the whole time of the recovery tells more. A limit that
+    /// changed meanwhile is not the one that they met.
+    fn since_it_began(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Option<Seen> {
+        let came = recovery.transfer.bytes()? as f64;
+        let last = recovery.transfer.last();
+        let is_told = came < recovery.in_flight_bytes? * FEW.value
+            && last.stage == "INDEX"
+            && recovery.series.changed(name).is_none();
+        let whole = Transfer::since_its_beginning(0.0, last);
+        let wall_ms = last.total_ms.filter(|ms| *ms > 0 && is_told)? as f64;
+        let paused = whole.paused_ms().map(|ms| ms as f64 / wall_ms);
+        // Others share the limiter; where nothing came meanwhile, no rates tell how.
+        let shared = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
+        let shared = if shared.is_finite() { shared } else { 1.0 };
+        Seen::of(recovery, whole.bytes_per_s()? * shared / limit, paused)
+    }
+}
+
+/// A limit so low that a single chunk takes seconds to pass: neither its bytes nor its pause are told before. Where
+/// what came and the next chunk take about the recovery's whole time to pass, nothing else has to hold it.
+fn in_line(
+    recovery: &Copying<'_, '_>,
+    name: &str,
+    setting: &Setting,
+    limit: f64,
+) -> Option<Finding> {
+    let last = recovery.transfer.last();
+    let taken_s = last.total_ms.filter(|ms| *ms > 0)? as f64 / MS_PER_S;
+    let chunk_s = recovery.knobs.chunk_bytes(recovery.series)? / limit;
+    // Chunks pass one after another: where the next one was due long ago, something else holds it.
+    let due_s = last.recovered_bytes? as f64 / limit + chunk_s;
+    let explained = due_s / taken_s;
+    let is_told = last.stage == "INDEX" && !last.ended && chunk_s >= SHORT_S.value;
+    if !is_told || explained < LIMIT_USED.value || recovery.series.changed(name).is_some() {
+        return None;
+    }
+    let node = &recovery.node;
+    let sentence = format!(
+        "the limiter of {node} holds ({name} = {}): a chunk takes {} to pass it, and the next one is due {} after the \
+         beginning, which was {} ago",
+        setting.value,
+        show_seconds(chunk_s),
+        show_seconds(due_s),
+        show_seconds(taken_s)
+    );
+    let mut evidence = vec![recovery.rate_evidence()];
+    evidence.extend(recovery.paused_evidence());
+    evidence.extend(node_pauses(recovery));
+    evidence.push(Evidence::setting(name, setting));
+    let to = show_whole_mib(limit * RAISE_MAX.value);
+    let action = "raise the limit while searches and indexing have room";
+    Some(Finding {
+        subjects: vec![recovery.transfer.name()],
+        evidence,
+        lift: Some(Lift::setting(name, setting.clone(), Some(to.clone()), action)),
+        gain: Some(Gain {
+            factor: RAISE_MAX.value,
+            formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
+        }),
+        next: Some(next_limit(recovery, recovery.little_bytes_per_s())),
+        doubt: Some(
+            "a path that carries nothing looks the same until a chunk has passed".to_owned(),
+        ),
+        ..Finding::of(&CAUSE.rule, node, PAUSED_STRENGTH.at_most(explained), sentence)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{Class, Finding};
+use insight::diagnosis::{Class, Finding, RuledOut};
 use record::observation::{AnswerTime, HotThreads, Node, Observation, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks, only};
@@ -414,6 +414,98 @@ fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
     assert_eq!(at(135 * MB, 460), Some(Class::Bandwidth));
     assert_eq!(at(200 * MB, 4600), Some(Class::RateLimit));
     assert_eq!(at(135 * MB, 4600), Some(Class::RateLimit), "others use the rest of the limit");
+}
+
+/// The trap: what a path carries happens to be near the limit, which pauses nobody.
+#[test]
+fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
+    let at = |paused_ms: u64| {
+        let looks = looks(|s| {
+            let mut look = case(s, LIMIT * 85 / 100);
+            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+            look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
+            look.round_trips = rtt(20.0);
+            look
+        });
+        only(&looks).class
+    };
+    assert_eq!(at(20), Class::Bandwidth);
+    // Chunks that come in bursts: without their pauses they would be faster by a twentieth.
+    assert_eq!(at(250), Class::Bandwidth);
+    assert_eq!(at(900), Class::RateLimit);
+}
+
+/// The trap: something else keeps all cores busy, beside a recovery that hardly needs them. A question to the node
+/// waits for cores as a chunk does.
+#[test]
+fn busy_cores_hold_no_recovery_whose_chunks_hardly_wait_for_them() {
+    let at = |answer_ms: f64, chunks: &str, rtt_ms: f64| {
+        let looks = looks(|s| {
+            let mut look = case(s, 9 * MB);
+            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
+            look.round_trips = rtt(rtt_ms);
+            look.nodes[0].os_cpu_percent = Some(99);
+            let answer =
+                |node: &str| AnswerTime { node: node.into(), ms: answer_ms, again_ms: answer_ms };
+            look.answers = vec![answer("a"), answer("b")];
+            look
+        });
+        only(&looks)
+    };
+    // Five chunks take 291 ms each.
+    assert_eq!(at(30.0, "5", 20.0).class, Class::Bandwidth);
+    assert_eq!(at(200.0, "5", 20.0).class, Class::NoisyNeighbour);
+    let explained = at(10.0, "2", 110.0);
+    assert_eq!(explained.class, Class::Latency);
+    assert!(explained.sentence.contains("chunks hardly wait for cores"), "{}", explained.sentence);
+    let neighbour = |one: &&RuledOut| one.class == Class::NoisyNeighbour;
+    let ruled_out = explained.ruled_out.iter().find(neighbour).unwrap();
+    assert!(ruled_out.why.contains("it answers within 10 ms"), "{}", ruled_out.why);
+}
+
+/// A chunk of 512 KiB takes 8 s to pass 64 KiB/s: no look of ten seconds has to see one come.
+#[test]
+fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
+    let at = |limit: &'static str, came: u64, ran_s: u64| {
+        let looks = looks(|s| {
+            let mut look = case(s, 0);
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            let recovery = &mut look.recoveries[0];
+            recovery.total_ms = Some(ran_s * 1000 + s * 1000);
+            recovery.recovered_bytes = Some(came * (512 << 10));
+            look.round_trips = rtt(20.0);
+            look
+        });
+        only(&looks)
+    };
+    for finding in [at("64kb", 0, 1), at("64kb", 1, 2)] {
+        assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
+        assert_eq!(finding.lift.unwrap().to.as_deref(), Some("1mb"));
+        assert!(finding.doubt.is_some());
+    }
+    // The next chunk was due long ago, or would have been.
+    let late = at("64kb", 0, 30);
+    assert_eq!(late.class, Class::Unknown);
+    assert!(late.sentence.contains("nothing came meanwhile"), "{}", late.sentence);
+    assert_eq!(at("2mb", 0, 1).class, Class::Unknown);
+}
+
+/// The trap: two chunks came while one looked, and by chance it were not three.
+#[test]
+fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
+    let looks = looks(|s| {
+        let mut look = case(s, 0);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "256kb")]);
+        let recovery = &mut look.recoveries[0];
+        recovery.total_ms = Some(30_000 + s * 1000);
+        // A chunk takes 2 s; the last of these came just before the first look.
+        recovery.recovered_bytes = Some((16 + s / 4) * (512 << 10));
+        recovery.source_throttle_ms = Some(30_000 + s / 4 * 2000);
+        look.round_trips = rtt(20.0);
+        look
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
 }
 
 /// The trap: a shard that hardly moves shares a path with one whose rate jumps. Measured by the bytes of the small one

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use insight::diagnosis::Class;
-use record::random::split_mix;
 use world::LinkConfig;
 use world::model::{Host, Tcp};
 
 use super::cause::{Cause, Load, Oddity};
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS, SLOTS_ENOUGH};
+use super::draw::Draw;
 use crate::diagnose::LIMIT;
 
 /// Chunks in flight that the embedded engine allows.
@@ -125,7 +125,7 @@ impl Case {
         let turn = seed / 2;
         let kind = DECK[(turn % DECK.len() as u64) as usize];
         let severity = 1 + ((turn / DECK.len() as u64) % SEVERITIES) as usize;
-        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut draw = Draw::of(seed);
         let at_source = draw.one_of(&[true, false]);
         let surroundings = surroundings(kind, &mut draw);
         Case { seed, kind, severity, at_source, surroundings }
@@ -137,7 +137,7 @@ impl Case {
         let kind = DECK_OF_PROCESSES[(turn % count) as usize];
         // Each turn of the deck begins one severity further, so that a kind meets all of them in three turns.
         let severity = 1 + ((turn + turn / count) % SEVERITIES) as usize;
-        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut draw = Draw::of(seed);
         let surroundings = of_processes(kind, chunks_max, &mut draw);
         Case { seed, kind, severity, at_source: false, surroundings }
     }
@@ -194,24 +194,6 @@ impl Case {
             Kind::Two(first, second) => format!("{}, then {}", first.name(), second.name()),
             Kind::Unknown(oddity) => format!("unknown: {}", oddity.name()),
         }
-    }
-}
-
-/// Random numbers of one case.
-struct Draw(u64);
-
-impl Draw {
-    fn share(&mut self) -> f64 {
-        (split_mix(&mut self.0) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[(split_mix(&mut self.0) % all.len() as u64) as usize]
-    }
-
-    /// Between two bounds, as likely in each part that is twice the one before.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.share())
     }
 }
 

@@ -20,12 +20,14 @@ pub(crate) const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 pub(crate) const NAMES: [&str; 6] = [LIMIT, CHUNKS, CHUNK, SLOTS, ENABLE, EXCLUDE];
 
 /// What a severity leaves of the rate, about.
-const LEFT: [f64; 3] = [0.65, 0.35, 0.12];
+pub(super) const LEFT: [f64; 3] = [0.65, 0.35, 0.12];
 /// Round trips that a severity adds.
 const FAR_MS: [u64; 3] = [40, 120, 280];
 /// Recoveries at once that a severity leaves of [`SLOTS_ENOUGH`].
 const SLOTS_LEFT: [u32; 3] = [4, 2, 1];
 pub(crate) const SLOTS_ENOUGH: u32 = 8;
+/// Recoveries at once where nobody says how many.
+const SLOTS_USUAL: u32 = 2;
 /// How long CFQ leaves the device idle, by severity; the first is the kernel's default.
 const IDLE_MS: [u64; 3] = [8, 12, 20];
 /// Of every second, so much a paused host does not run, by severity.
@@ -119,6 +121,10 @@ impl Conditions {
         self.set(LIMIT, show_size_setting((bytes_per_s as u64).max(16 << 10)));
     }
 
+    fn slots(&self) -> u32 {
+        self.settings.get(SLOTS).and_then(|text| text.parse().ok()).unwrap_or(SLOTS_USUAL)
+    }
+
     /// Bytes that one recovery keeps in flight.
     fn in_flight_bytes(&self) -> f64 {
         let number = |name: &str, default: u64| {
@@ -188,7 +194,9 @@ impl Conditions {
             }
             Action::LinkRate => self.link.rate_bytes_per_s = None,
             Action::Window => self.link.window_bytes = None,
-            Action::Slots => self.set(SLOTS, SLOTS_ENOUGH),
+            // Where every copy has a slot, more of them are the same conditions.
+            Action::Slots if self.shards > self.slots() => self.set(SLOTS, SLOTS_ENOUGH),
+            Action::Slots => {}
             Action::Allocation => {
                 self.settings.remove(ENABLE);
                 self.settings.remove(EXCLUDE);

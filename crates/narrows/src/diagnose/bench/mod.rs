@@ -3,9 +3,12 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `awaited` | how often the moment when a cluster is green lies within the interval that `watch` shows |
+//! | `buckets` | cases of DCP connections |
 //! | `case` | [`Case`]: what is injected into which surroundings, drawn from a seed; the deck of kinds. Pure |
 //! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
+//! | `draw` | random numbers of a case |
+//! | `kept` | outcomes that are kept while a bench goes on |
 //! | `label` | what is right of a recording |
 //! | `stage` | two nodes under conditions |
 //! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
@@ -14,9 +17,12 @@
 //! | `trial` | whether a case is one, its verdict, and what the advice brings |
 
 mod awaited;
+mod buckets;
 mod case;
 mod cause;
 mod conditions;
+mod draw;
+mod kept;
 mod label;
 mod place;
 mod recordings;
@@ -24,19 +30,27 @@ mod stage;
 mod steered;
 mod trial;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::pin::pin;
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use clusters::Clusters;
+use futures_util::future::join_all;
+use record::units::show_seconds;
 use report::benched::Bench;
+use serde::{Deserialize, Serialize};
 use world::{Env, LinkConfig};
 
 use super::bed::two_nodes;
 use crate::interrupt::{Ended, until_told};
 pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_table};
+use buckets::World;
+use case::Case;
+use kept::Kept;
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
 pub(crate) use steered::{Steered, as_json, table};
@@ -45,26 +59,85 @@ use trial::{Outcome, Writes, trial};
 use crate::seeds::side_by_side;
 use crate::terminal::say;
 
-/// Every case of some seeds in virtual time, as many at once as there are cores. `probes` says whether the verdict is
-/// also asked for with probes; `recordings` is where what was seen is kept. The first error of a case comes with the
-/// cases that could be tried.
-pub(crate) fn in_virtual_time(
-    seeds: Vec<u64>,
-    probes: bool,
-    recordings: Option<&Path>,
-) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
+/// What a case that is drawn from a seed is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Subject {
+    Recovery,
+    /// DCP connections of a bucket.
+    Bucket,
+}
+
+/// A case to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+struct Job {
+    seed: u64,
+    subject: Subject,
+}
+
+/// The cases of some seeds, those of buckets where they are asked for: whether disks can be made slow.
+fn jobs(seeds: &[u64], buckets: Option<bool>) -> Vec<Job> {
+    let of = |seed: &u64| {
+        let has_bucket = buckets.is_some_and(|slow| buckets::Case::of(*seed, slow).is_some());
+        let bucket = has_bucket.then_some(Subject::Bucket);
+        let subjects = [Subject::Recovery].into_iter().chain(bucket);
+        subjects.map(|subject| Job { seed: *seed, subject }).collect::<Vec<_>>()
+    };
+    seeds.iter().flat_map(of).collect()
+}
+
+/// What a bench is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) seeds: &'a [u64],
+    /// Whether verdicts are also asked for with probes.
+    pub(crate) probes: bool,
+    /// Where what was seen is kept.
+    pub(crate) recordings: Option<&'a Path>,
+    /// Where outcomes are kept, and those of earlier sittings are.
+    pub(crate) kept: Option<&'a Path>,
+    /// Cases side by side on processes, each on nodes of its own.
+    pub(crate) at_once: u16,
+}
+
+/// Every case of some seeds in virtual time, as many at once as there are cores. The first error of a case comes with
+/// the cases that could be tried.
+pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
     let journals = tempfile::tempdir()?;
-    let writes = Writes { journals: probes.then_some(journals.path()), recordings };
-    let one = |seed: u64| at_once(trial(&Simulated, &Simulated.case(seed), writes));
-    let mut told = Told::new(&Simulated, seeds.len());
-    let tried = side_by_side(&seeds, &|seed| Ok(one(seed)), |seed, outcome| {
-        if let Ok(outcome) = outcome {
-            told.tell(seed, outcome);
+    let writes = writes(&asked, journals.path());
+    let one = |job: Job| {
+        let began = Instant::now();
+        let outcome = match job.subject {
+            Subject::Recovery => at_once(trial(&Simulated, &Simulated.case(job.seed), writes)),
+            Subject::Bucket => at_once(of_bucket(World::Virtual, job.seed)),
+        };
+        Ok(outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64())))
+    };
+    // Recordings hold requests to clusters, and a bucket has none.
+    let jobs = jobs(asked.seeds, asked.recordings.is_none().then_some(true));
+    let mut sitting = Sitting::of(&asked, "virtual", jobs, |seed| Simulated.case(seed))?;
+    let todo = sitting.todo();
+    let mut failed = None;
+    side_by_side(&todo, &one, |job, tried| match tried {
+        Ok((outcome, seconds)) => {
+            let kept = sitting.came(job, *seconds, outcome.clone());
+            failed = failed.take().or(kept.err());
+        }
+        Err(error) => {
+            failed.get_or_insert_with(|| anyhow!("{error:#}"));
         }
     })?;
-    let (outcomes, failed): (Vec<_>, Vec<_>) = tried.into_iter().partition(Result::is_ok);
-    let bench = bench(&Simulated, outcomes.into_iter().flatten().collect());
-    Ok((bench, failed.into_iter().find_map(Result::err)))
+    Ok((sitting.bench(), failed))
+}
+
+fn writes<'a>(asked: &Asked<'a>, journals: &'a Path) -> Writes<'a> {
+    Writes { journals: asked.probes.then_some(journals), recordings: asked.recordings }
+}
+
+/// The case of a bucket of a seed.
+async fn of_bucket(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
+    let case = buckets::Case::of(seed, matches!(world, World::Virtual));
+    buckets::trial(world, &case.context("the seed draws a bucket")?).await
 }
 
 /// What simulated worlds come to, which nobody waits for.
@@ -110,79 +183,153 @@ fn tried<T: Send>(
     Ok(came.into_iter().filter_map(Result::ok).collect())
 }
 
-/// The same on nodes that are started for it, one case after another. Whatever the end, the nodes are stopped; an error
-/// comes with the cases before it.
+/// The same on nodes that are started for it, `asked.at_once` cases side by side. Whatever the end, the nodes are
+/// stopped; an error comes with the cases before it.
 pub(crate) async fn on_processes<C: Clusters>(
     env: &Env,
-    mut clusters: C,
-    seeds: Vec<u64>,
-    probes: bool,
-    recordings: Option<&Path>,
+    start: impl Fn() -> anyhow::Result<C>,
+    asked: Asked<'_>,
 ) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
     let journals = tempfile::tempdir()?;
-    let writes = Writes { journals: probes.then_some(journals.path()), recordings };
-    say!("starting two nodes ({})", clusters.name());
-    let mut found = None;
-    clusters.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
+    let writes = writes(&asked, journals.path());
+    let mut all: Vec<C> = (0..asked.at_once.max(1)).map(|_| start()).collect::<Result<_, _>>()?;
+    let Some(first) = all.first() else { anyhow::bail!("no nodes are asked for") };
+    let name = first.name();
+    // The bench is the bucket's node and its reader, as the embedded engine's processes are.
+    let buckets = (name == "embedded" && asked.recordings.is_none()).then_some(false);
+    let chunks_max = place::chunks_max(first);
+    let case = move |seed| Case::on_processes(seed, chunks_max);
+    let sitting = Sitting::of(&asked, name, jobs(asked.seeds, buckets), case)?;
+    let queue = RefCell::new(VecDeque::from(sitting.todo()));
+    let (sitting, failed) = (RefCell::new(sitting), RefCell::new(None));
+    if !queue.borrow().is_empty() {
+        say!("starting two nodes ({name}) for each of {} cases at once", all.len());
+    }
     let ended = until_told(async {
-        let place = Processes::new(env, &clusters).await?;
-        let mut told = Told::new(&place, seeds.len());
-        let (mut outcomes, mut failed) = (Vec::new(), None);
-        for seed in seeds {
-            match trial(&place, &place.case(seed), writes).await {
-                Ok(outcome) => {
-                    told.tell(seed, &outcome);
-                    outcomes.push(outcome);
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    break;
+        for clusters in all.iter_mut().filter(|_| !queue.borrow().is_empty()) {
+            clusters.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
+        }
+        let worker = async |clusters: &C| {
+            let next = || queue.borrow_mut().pop_front();
+            let Some(mut job) = next() else { return anyhow::Ok(()) };
+            let place = Processes::new(env, clusters).await?;
+            loop {
+                let began = Instant::now();
+                let outcome = match job.subject {
+                    Subject::Recovery => trial(&place, &place.case(job.seed), writes).await?,
+                    Subject::Bucket => of_bucket(World::Real(env), job.seed).await?,
+                };
+                sitting.borrow_mut().came(job, began.elapsed().as_secs_f64(), outcome)?;
+                match next() {
+                    Some(other) => job = other,
+                    None => return Ok(()),
                 }
             }
+        };
+        for ended in join_all(all.iter().map(worker)).await {
+            // Those beside one that failed went on to their end.
+            if let Err(error) = ended {
+                failed.borrow_mut().get_or_insert(error);
+            }
         }
-        found = Some((bench(&place, outcomes), failed));
         Ok(())
     });
     let ended = ended.await;
-    clusters.stop().await;
+    for clusters in &mut all {
+        clusters.stop().await;
+    }
     match ended? {
-        Ended::Complete => found.context("every case was tried"),
+        Ended::Complete => Ok((sitting.into_inner().bench(), failed.into_inner())),
+        Ended::Interrupted if asked.kept.is_some() => {
+            anyhow::bail!("interrupted; the nodes are stopped, and the cases so far are kept")
+        }
         Ended::Interrupted => anyhow::bail!("interrupted; the nodes are stopped"),
     }
 }
 
-/// Tells what came of one case after another.
-struct Told<'a, P> {
-    place: &'a P,
+/// The cases of a bench, those that earlier sittings tried included.
+struct Sitting<'a> {
+    target: &'static str,
+    jobs: Vec<Job>,
+    kept: Kept,
     done: usize,
-    count: usize,
+    case: Box<dyn Fn(u64) -> Case + 'a>,
 }
 
-impl<'a, P: Place> Told<'a, P> {
-    fn new(place: &'a P, count: usize) -> Self {
-        Told { place, done: 0, count }
+impl<'a> Sitting<'a> {
+    fn of(
+        asked: &Asked<'_>,
+        target: &'static str,
+        jobs: Vec<Job>,
+        case: impl Fn(u64) -> Case + 'a,
+    ) -> anyhow::Result<Self> {
+        let (kept, useless) = Kept::open(asked.kept, target, asked.probes)?;
+        let done = jobs.iter().filter(|job| kept.has(**job)).count();
+        if done + useless > 0 {
+            say!(
+                "{done} of {} cases are there already; {useless} lines are of other builds",
+                jobs.len()
+            );
+        }
+        Ok(Sitting { target, jobs, kept, done, case: Box::new(case) })
     }
 
-    fn tell(&mut self, seed: u64, outcome: &Outcome) {
+    fn todo(&self) -> Vec<Job> {
+        self.jobs.iter().copied().filter(|job| !self.kept.has(*job)).collect()
+    }
+
+    /// Keeps what came of a case, and tells it.
+    fn came(&mut self, job: Job, seconds: f64, outcome: Outcome) -> anyhow::Result<()> {
         self.done += 1;
-        let came = match outcome {
+        let came = match &outcome {
             Outcome::Admitted(scored) => scored.sentence.clone(),
             Outcome::Refused(why) => format!("no case: {why}"),
         };
-        let case = self.place.case(seed);
-        let (done, count, name, severity) = (self.done, self.count, case.name(), case.severity);
-        say!("{done} of {count}, seed {seed}, {name}, severity {severity}: {came}");
+        let (name, severity) =
+            match (job.subject, buckets::Case::of(job.seed, self.target == "virtual")) {
+                (Subject::Bucket, Some(case)) => (case.name().to_owned(), case.severity),
+                _ => {
+                    let case = (self.case)(job.seed);
+                    (case.name(), case.severity)
+                }
+            };
+        let (done, count, seed) = (self.done, self.jobs.len(), job.seed);
+        let took = show_seconds(seconds);
+        say!("{done} of {count}, seed {seed}, {name}, severity {severity}, {took}: {came}");
+        self.kept.keep(job, seconds, outcome)
+    }
+
+    fn bench(self) -> Bench {
+        let target = self.target.to_owned();
+        let mut bench = Bench {
+            target,
+            cases: vec![],
+            refused: BTreeMap::new(),
+            is_drawn: true,
+            took_s: vec![],
+        };
+        for (outcome, seconds) in self.kept.of(&self.jobs) {
+            bench.took_s.push(seconds);
+            match outcome {
+                Outcome::Admitted(scored) => bench.cases.push(*scored),
+                Outcome::Refused(why) => *bench.refused.entry(why).or_default() += 1,
+            }
+        }
+        bench
     }
 }
 
-fn bench(place: &impl Place, outcomes: Vec<Outcome>) -> Bench {
-    let target = place.name().to_owned();
-    let mut bench = Bench { target, cases: vec![], refused: BTreeMap::new(), is_drawn: true };
-    for outcome in outcomes {
-        match outcome {
-            Outcome::Admitted(scored) => bench.cases.push(*scored),
-            Outcome::Refused(why) => *bench.refused.entry(why.to_owned()).or_default() += 1,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_drawn_beside_a_recovery_where_buckets_are_asked_for() {
+        let seeds: Vec<u64> = (0..20).collect();
+        assert_eq!(jobs(&seeds, None).len(), 20);
+        let all = jobs(&seeds, Some(true));
+        assert_eq!(all.len(), 24);
+        let buckets = all.iter().filter(|job| job.subject == Subject::Bucket);
+        assert_eq!(buckets.map(|job| job.seed).collect::<Vec<_>>(), [8, 9, 18, 19]);
     }
-    bench
 }

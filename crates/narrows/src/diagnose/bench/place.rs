@@ -11,7 +11,11 @@ use world::{Env, LinkConfig, virtual_world};
 use super::case::Case;
 use super::conditions::Conditions;
 use super::stage::{Shape, Stage};
+use super::trial::Measured;
 use crate::diagnose::bed::two_nodes;
+
+/// So many chunks of the usual size that one more or less at either end counts little.
+const SETTLED_BYTES: u64 = 32 * (512 << 10);
 
 /// A place with two nodes, on which conditions can be made again and again.
 pub(crate) trait Place {
@@ -21,8 +25,8 @@ pub(crate) trait Place {
     /// As `--on` names it.
     fn name(&self) -> &'static str;
 
-    /// How long a rate is measured at most.
-    fn measured(&self) -> Duration;
+    /// How long a rate is measured.
+    fn measured(&self) -> Measured;
 
     /// Makes conditions, acts, and takes them back.
     async fn on_stage<T: 'static>(
@@ -45,8 +49,8 @@ impl Place for Simulated {
         "virtual"
     }
 
-    fn measured(&self) -> Duration {
-        Duration::from_secs(8)
+    fn measured(&self) -> Measured {
+        Measured { at_most: Duration::from_secs(8), settled_bytes: None }
     }
 
     async fn on_stage<T: 'static>(
@@ -71,6 +75,11 @@ impl Place for Simulated {
     }
 }
 
+/// OpenSearch allows five chunks in flight, the embedded engine eight.
+pub(super) fn chunks_max(clusters: &impl Clusters) -> u32 {
+    if clusters.name() == "opensearch" { 5 } else { 8 }
+}
+
 /// Nodes that run for the whole bench: what a stage leaves is taken back, and the index stays for the next.
 pub(crate) struct Processes<'a, C> {
     env: &'a Env,
@@ -92,16 +101,15 @@ impl<'a, C: Clusters> Processes<'a, C> {
 
 impl<C: Clusters> Place for Processes<'_, C> {
     fn case(&self, seed: u64) -> Case {
-        // OpenSearch allows five chunks in flight, the embedded engine eight.
-        Case::on_processes(seed, if self.clusters.name() == "opensearch" { 5 } else { 8 })
+        Case::on_processes(seed, chunks_max(self.clusters))
     }
 
     fn name(&self) -> &'static str {
         self.clusters.name()
     }
 
-    fn measured(&self) -> Duration {
-        Duration::from_secs(5)
+    fn measured(&self) -> Measured {
+        Measured { at_most: Duration::from_secs(5), settled_bytes: Some(SETTLED_BYTES) }
     }
 
     async fn on_stage<T: 'static>(

@@ -43,7 +43,7 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
         });
     }
     let target = "recordings".to_owned();
-    Ok(Bench { target, cases, refused: BTreeMap::new(), is_drawn: false })
+    Ok(Bench { target, cases, refused: BTreeMap::new(), is_drawn: false, took_s: Vec::new() })
 }
 
 /// The folders with a transcript, by their names.

@@ -12,6 +12,7 @@ use world::{Env, Task, Work};
 
 use super::cause::Load;
 use super::conditions::{Conditions, EXCLUDE, NAMES};
+use crate::diagnose::LIMIT;
 use crate::diagnose::bed::{BULK_BYTES, FAR, NEAR, bulk, incompressible};
 
 /// What is recovered.
@@ -60,6 +61,9 @@ impl Shape {
 pub(crate) struct Moved {
     /// Bytes of files.
     pub(crate) bytes: u64,
+    /// How long files have been copied, from the first recovery's beginning to where the last one's files were through;
+    /// by the recoveries' own clocks. Zero where none has begun.
+    pub(crate) copying: Duration,
     /// Whether every copy is there.
     pub(crate) is_done: bool,
 }
@@ -83,6 +87,11 @@ impl<'a> Stage<'a> {
             }
             stage.index(DATA, conditions.shards).await?;
             stage.fill(conditions).await?;
+        }
+        if stage.clusters.virtual_controls().is_none() {
+            // OpenSearch's limiter keeps what chunks of a recovery that was cancelled are still to pass in, unless it
+            // goes: the next recovery would wait for them.
+            stage.set_all(&[(LIMIT, "-1".to_owned())].into()).await?;
         }
         stage.set_all(&conditions.settings).await?;
         if let Some(controls) = stage.clusters.virtual_controls() {
@@ -141,8 +150,13 @@ impl<'a> Stage<'a> {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let bytes =
             peers.iter().map(|peer| number(&peer["index"]["size"]["recovered_in_bytes"])).sum();
+        let began = |peer: &&Value| number(&peer["start_time_in_millis"]);
+        let through = |peer: &&Value| began(peer) + number(&peer["index"]["total_time_in_millis"]);
+        let first = peers.iter().map(began).min().unwrap_or(0);
+        let last = peers.iter().map(through).max().unwrap_or(0);
+        let copying = Duration::from_millis(last.saturating_sub(first));
         let health = self.ask("GET", &format!("/_cluster/health/{DATA}"), Value::Null).await?;
-        Ok(Moved { bytes, is_done: health["status"] == "green" })
+        Ok(Moved { bytes, copying, is_done: health["status"] == "green" })
     }
 
     /// Takes back what conditions left; the index stays.

@@ -21,7 +21,7 @@ use super::cause::Cause;
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS};
 use super::place::Place;
 use super::stage::{BESIDE, Stage};
-use super::trial::{Runs, rate};
+use super::trial::{Measured, Runs, rate};
 use crate::diagnose::LIMIT;
 use crate::live::{
     Account, Changes, ConnectArgs, Entry, GuardQuery, Hand, Looking, connect, second_client,
@@ -97,14 +97,15 @@ pub(crate) async fn steered(
     } else {
         conditions.shard_bytes = ENDLESS_BYTES / u64::from(conditions.shards);
     }
-    let users = |during| {
+    let as_long = Measured { at_most: STEERED, settled_bytes: None };
+    let users = |during: Measured| {
         async move |stage: &Stage<'_>| {
             let users = Users::start(stage)?;
-            let rate = rate(stage, during).await?;
+            let rate = rate(stage, &during).await?;
             Ok((rate, users.latencies()))
         }
     };
-    let (alone, latencies) = place.on_stage(case.seed, &conditions, users(STEERED)).await?;
+    let (alone, latencies) = place.on_stage(case.seed, &conditions, users(as_long)).await?;
     if alone <= 0.0 {
         return Ok(Err("nothing moves"));
     }
@@ -120,7 +121,7 @@ pub(crate) async fn steered(
     quick.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let mut best = alone;
     for (.., one) in quick.iter().take(FINALISTS) {
-        let (rate, latencies) = place.on_stage(case.seed, one, users(STEERED)).await?;
+        let (rate, latencies) = place.on_stage(case.seed, one, users(as_long)).await?;
         // Fixed settings under which users suffer are no better ones.
         if suffered(&latencies, mark_ms) < SUFFERED_MAX {
             best = best.max(rate);

@@ -12,29 +12,47 @@ use crate::live::{ConnectArgs, Looking, client, greet, probe_unrecorded, written
 use anyhow::anyhow;
 use insight::diagnosis::score::{Guesses, Scored};
 use insight::diagnosis::{Class, Diagnosis, Series, diagnose, highest_utilisation, settings_lint};
+use serde::{Deserialize, Serialize};
 
 /// How long a case is looked at before anything is probed, and how often.
-const LOOK_FOR: Duration = Duration::from_secs(6);
-const INTERVAL: Duration = Duration::from_millis(500);
+pub(super) const LOOK_FOR: Duration = Duration::from_secs(6);
+pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 /// Time for recoveries to begin. A quick one begins while somebody looks.
 const BEGIN: Duration = Duration::from_millis(1500);
 const BEGINS_AFTER: Duration = Duration::from_millis(700);
 const POLL: Duration = Duration::from_millis(100);
 
 /// An injection leaves this share of the rate at most; lifting the cause gives back this share at least.
-const COSTS: f64 = 0.8;
+pub(super) const COSTS: f64 = 0.8;
 /// Of two causes that which holds is worth this factor at least, and the other one by itself less than that.
 const HOLDS: f64 = 1.2;
 const HOLDS_NOT: f64 = 1.1;
 /// Quick recoveries are over within this time.
 const QUICK: Duration = Duration::from_secs(2);
 
+/// A rate is looked at so often.
+const STEP: Duration = Duration::from_millis(250);
+/// It has settled where so many steps and as many before them carry the same, but for this share of both.
+const HALF: usize = 4;
+/// What has come by this step is no part of the rate of what goes on for longer.
+const RAMP: usize = 1;
+const ALIKE: f64 = 0.05;
+
+/// How long a rate is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(super) at_most: Duration,
+    /// No longer than until it has settled, over so many bytes at least; none where time costs nothing.
+    pub(super) settled_bytes: Option<u64>,
+}
+
 /// What came of a case.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Admitted(Box<Scored>),
     /// It is none; why, in words.
-    Refused(&'static str),
+    Refused(String),
 }
 
 /// What trials write.
@@ -55,11 +73,11 @@ pub(crate) async fn trial(
     let runs = Runs::of(place, case.seed);
     let (base, injected) = runs.injected(case).await?;
     if base <= 0.0 && case.surroundings.recovers {
-        return Ok(Outcome::Refused("nothing moves before anything is injected"));
+        return Ok(Outcome::Refused("nothing moves before anything is injected".to_owned()));
     }
     let now = runs.rate(&injected).await?;
     if let Some(why) = runs.refused(case, &injected, base, now).await? {
-        return Ok(Outcome::Refused(why));
+        return Ok(Outcome::Refused(why.to_owned()));
     }
     let journal = writes.journals.map(|dir| dir.join(format!("{}.journal", case.seed)));
     let recording = writes.recordings.map(|dir| dir.join(format!("seed-{}", case.seed)));
@@ -115,7 +133,7 @@ impl<'a, P: Place> Runs<'a, P> {
     /// Bytes a second of all recoveries together, from their beginning on; 0 where there are none.
     pub(super) async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
         let measured = self.place.measured();
-        let act = async move |stage: &Stage<'_>| rate(stage, measured).await;
+        let act = async move |stage: &Stage<'_>| rate(stage, &measured).await;
         self.place.on_stage(self.seed, conditions, act).await
     }
 
@@ -304,18 +322,43 @@ pub(super) fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
     classes
 }
 
-/// Bytes a second of all recoveries together over so long at most.
-pub(super) async fn rate(stage: &Stage<'_>, measured: Duration) -> anyhow::Result<f64> {
+/// Bytes a second of all recoveries together over so long at most, while files are copied: of a few MB, opening and
+/// closing a copy takes as long as its files, and no setting lifts that. What goes on for longer is taken from where it
+/// has begun: a limiter lets its first chunks through for nothing.
+pub(super) async fn rate(stage: &Stage<'_>, measured: &Measured) -> anyhow::Result<f64> {
     let env = &stage.env;
     stage.begin().await?;
     let began = env.now();
+    let mut steps: Vec<(Duration, u64)> = Vec::new();
     loop {
         env.sleep(POLL).await;
         let moved = stage.moved().await?;
-        let seconds = (env.now() - began).as_secs_f64();
-        if moved.is_done || seconds >= measured.as_secs_f64() {
-            return Ok(moved.bytes as f64 / seconds);
+        let elapsed = env.now() - began;
+        if elapsed >= STEP * (steps.len() as u32 + 1) {
+            steps.push((elapsed, moved.bytes));
         }
+        if moved.is_done {
+            let copying = if moved.copying.is_zero() { elapsed } else { moved.copying };
+            return Ok(moved.bytes as f64 / copying.as_secs_f64());
+        }
+        if elapsed >= measured.at_most || measured.has_settled(&steps) {
+            let (from, bytes) = steps.get(RAMP).copied().unwrap_or_default();
+            let moved = moved.bytes.saturating_sub(bytes);
+            return Ok(moved as f64 / (elapsed - from).as_secs_f64());
+        }
+    }
+}
+
+impl Measured {
+    /// Whether two halves of what was seen last are so many bytes, and alike.
+    fn has_settled(&self, steps: &[(Duration, u64)]) -> bool {
+        let Some(least) = self.settled_bytes else { return false };
+        let Some(from) = steps.len().checked_sub(2 * HALF + 1) else { return false };
+        let bytes = |step: usize| steps[from + step].1;
+        let (first, second) =
+            (bytes(HALF).saturating_sub(bytes(0)), bytes(2 * HALF).saturating_sub(bytes(HALF)));
+        let both = first + second;
+        both >= least && first.abs_diff(second) as f64 <= both as f64 * ALIKE
     }
 }
 
