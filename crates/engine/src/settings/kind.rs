@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use record::units;
 
-use super::Watermark;
+use super::watermark::Watermark;
 
 /// The kind of a setting, with its bounds (both inclusive).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

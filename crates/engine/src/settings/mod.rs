@@ -32,9 +32,10 @@ pub use render::{cluster_settings, flat, index_settings, nested};
 pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Remote, Settings};
 pub use table::{Setting, SettingScope, TABLE, check, find};
 pub use update::{
-    ClusterUpdate, Update, When, apply, check_update, parse_cluster_update, parse_update,
+    ClusterUpdate, Update, When, apply, check_together, check_update, parse_cluster_update,
+    parse_update,
 };
-pub use watermark::{Watermark, Watermarks, check_together};
+pub use watermark::{Watermark, Watermarks};
 pub use words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
     FollowPace, RebalanceEnable, Scheduler, Selection,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::table::{TABLE, check, find, unknown};
-use super::{SettingError, SettingScope, SettingsMap};
+use super::watermark::{HIGH, LOW, Watermark, Watermarks};
+use super::{SettingError, SettingScope, Settings, SettingsMap};
 
 /// Settings to change, by full name: none takes a setting back to its default. A name that ends in
 /// `.*` stands for all below it and can only be taken back.
@@ -185,6 +186,23 @@ pub fn apply(map: &mut SettingsMap, update: &Update) -> Vec<String> {
     }
     let names: BTreeSet<&String> = before.keys().chain(map.keys()).collect();
     names.into_iter().filter(|name| before.get(*name) != map.get(*name)).cloned().collect()
+}
+
+/// Whether settings go together: a node that may still be given copies must not have them taken away.
+///
+/// # Errors
+/// If they do not.
+pub fn check_together(settings: &Settings) -> Result<(), SettingError> {
+    let Watermarks { low, high } = settings.disk_watermarks();
+    let why = match (low, high) {
+        (Watermark::Used(low), Watermark::Used(high)) if low <= high => return Ok(()),
+        (Watermark::Free(low), Watermark::Free(high)) if low >= high => return Ok(()),
+        (Watermark::Used(_), Watermark::Used(_)) | (Watermark::Free(_), Watermark::Free(_)) => {
+            format!("it is above [{HIGH}], which is [{high}]")
+        }
+        _ => format!("[{HIGH}] is [{high}]: write both as shares, or both as bytes"),
+    };
+    Err(SettingError::Value { name: LOW.to_owned(), value: low.to_string(), why })
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use record::units::{parse_size, show_size_setting};
 
-use super::{SettingError, Settings};
-
 const WHOLE: f64 = 1e6;
 pub(super) const LOW: &str = "cluster.routing.allocation.disk.watermark.low";
 pub(super) const HIGH: &str = "cluster.routing.allocation.disk.watermark.high";
@@ -61,23 +59,6 @@ pub struct Watermarks {
     pub low: Watermark,
     /// From a node that is above it copies are moved.
     pub high: Watermark,
-}
-
-/// Whether settings go together: a node that may still be given copies must not have them taken away.
-///
-/// # Errors
-/// If they do not.
-pub fn check_together(settings: &Settings) -> Result<(), SettingError> {
-    let Watermarks { low, high } = settings.disk_watermarks();
-    let why = match (low, high) {
-        (Watermark::Used(low), Watermark::Used(high)) if low <= high => return Ok(()),
-        (Watermark::Free(low), Watermark::Free(high)) if low >= high => return Ok(()),
-        (Watermark::Used(_), Watermark::Used(_)) | (Watermark::Free(_), Watermark::Free(_)) => {
-            format!("it is above [{HIGH}], which is [{high}]")
-        }
-        _ => format!("[{HIGH}] is [{high}]: write both as shares, or both as bytes"),
-    };
-    Err(SettingError::Value { name: LOW.to_owned(), value: low.to_string(), why })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What is known of disks and of the sizes of shards, as looked at last.
 //!
-//! As the `ClusterInfo` of Elasticsearch and OpenSearch, which their manager renews every `cluster.info.update.interval`.
-//! Of the disk of a node that is not in it nothing is known, and nothing is decided by it.
+//! As the `ClusterInfo` of Elasticsearch and OpenSearch, which their manager renews every
+//! `cluster.info.update.interval`. Of the disk of a node that is not in it nothing is known, and nothing is decided by
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

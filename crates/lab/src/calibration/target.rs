@@ -69,8 +69,8 @@ async fn measure(target: &impl Clusters, laps: u32) -> Result<Vec<Measurement>, 
     Ok(vec![receive, open])
 }
 
-/// How long a copy takes in a cluster apart from its bytes: updates of the cluster state, opening, the next round of the
-/// allocator. The cluster has no index that it was not given for this, and its settings of recovery and of routing are
+/// How long a copy takes in a cluster apart from its bytes: updates of the cluster state, opening, the next round of
+/// the allocator. The cluster has no index that it was not given for this. Its settings of recovery and of routing are
 /// taken back afterwards.
 ///
 /// # Errors
