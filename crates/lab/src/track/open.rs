@@ -235,24 +235,29 @@ fn templates(
                 reader.wrong(node, "", "a template has a name, and its file under \"template\"");
                 continue;
             };
-            let Some((rendered, whole)) = body_of(files, reader, node, &file)? else { continue };
-            let path = reader.text(&object, "template-path");
-            let body = path.as_ref().map_or(Some(whole.clone()), |path| below(whole, path));
-            let Some(body) = body else {
-                let path = path.unwrap_or_default();
-                reader.wrong(node, &path, format!("{file} has nothing under {path}"));
-                continue;
-            };
-            let checked =
-                if options.embedded { rest::check_template(kind.of, &body) } else { Ok(()) };
-            found.push(Template {
+            let mut template = Template {
                 kind,
                 name,
                 pattern: reader.text(&object, "index-pattern"),
                 deletes_indices: reader.bool(&object, "delete-matching-indices").unwrap_or(true),
-                body,
-                refused: checked.err().map(|why| refused_at(&rendered, &why)),
-            });
+                body: Value::Null,
+                refused: None,
+            };
+            if let Some((rendered, whole)) = body_of(files, reader, node, &file)? {
+                let path = reader.text(&object, "template-path");
+                let body = path.as_ref().map_or(Some(whole.clone()), |path| below(whole, path));
+                template.body = body.unwrap_or_else(|| {
+                    let path = path.unwrap_or_default();
+                    reader.wrong(node, &path, format!("{file} has nothing under {path}"));
+                    Value::Null
+                });
+                if options.embedded
+                    && let Err(why) = rest::check_template(kind.of, &template.body)
+                {
+                    template.refused = Some(refused_at(&rendered, &why));
+                }
+            }
+            found.push(template);
         }
     }
     Ok(found)

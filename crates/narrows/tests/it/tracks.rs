@@ -253,7 +253,7 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
     stock.refused(&[], &["track.json:", "goods.json is not there", "--generate"]);
     let made = "create-component-template\", \"template\": \"stock-";
     stock.change("track.json", &format!("{made}fields"), &format!("{made}shapes"));
-    stock.refused(&args, &["templates/all.json:15:", "geo_shape", "--skip-refused"]);
+    stock.refused(&args, &["templates/all.json:14:", "geo_shape", "--skip-refused"]);
     let stock = Shop::stock();
     stock.change("track.json", &format!("{made}fields"), &format!("{made}feilds"));
     stock.refused(&args, &["track.json:30:", "did you mean \"stock-fields\"?"]);
