@@ -11,11 +11,26 @@ use std::path::Path;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::Job;
 use super::trial::Outcome;
 
 /// The build: its version and its commit.
 const BUILD: &str = env!("NARROWS_VERSION");
+
+/// What a case that is drawn from a seed is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Subject {
+    Recovery,
+    /// DCP connections of a bucket.
+    Bucket,
+}
+
+/// A case to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub(super) struct Job {
+    pub(super) seed: u64,
+    pub(super) subject: Subject,
+}
 
 /// What is known of the cases of one target.
 #[derive(Debug, Default)]
@@ -92,7 +107,6 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Subject;
     use super::*;
 
     #[test]

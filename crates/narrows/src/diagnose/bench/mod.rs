@@ -42,7 +42,6 @@ use clusters::Clusters;
 use futures_util::future::join_all;
 use record::units::show_seconds;
 use report::benched::Bench;
-use serde::{Deserialize, Serialize};
 use world::{Env, LinkConfig};
 
 use super::bed::two_nodes;
@@ -50,7 +49,7 @@ use crate::interrupt::{Ended, until_told};
 pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_table};
 use buckets::World;
 use case::Case;
-use kept::Kept;
+use kept::{Job, Kept, Subject};
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
 pub(crate) use steered::{Steered, as_json, table};
@@ -58,22 +57,6 @@ use trial::{Outcome, Writes, trial};
 
 use crate::seeds::side_by_side;
 use crate::terminal::say;
-
-/// What a case that is drawn from a seed is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Subject {
-    Recovery,
-    /// DCP connections of a bucket.
-    Bucket,
-}
-
-/// A case to try.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-struct Job {
-    seed: u64,
-    subject: Subject,
-}
 
 /// The cases of some seeds, those of buckets where they are asked for: whether disks can be made slow.
 fn jobs(seeds: &[u64], buckets: Option<bool>) -> Vec<Job> {

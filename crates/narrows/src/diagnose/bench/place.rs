@@ -11,11 +11,18 @@ use world::{Env, LinkConfig, virtual_world};
 use super::case::Case;
 use super::conditions::Conditions;
 use super::stage::{Shape, Stage};
-use super::trial::Measured;
 use crate::diagnose::bed::two_nodes;
 
 /// So many chunks of the usual size that one more or less at either end counts little.
 const SETTLED_BYTES: u64 = 32 * (512 << 10);
+
+/// How long a rate is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(super) at_most: Duration,
+    /// No longer than until it has settled, over so many bytes at least; none where time costs nothing.
+    pub(super) settled_bytes: Option<u64>,
+}
 
 /// A place with two nodes, on which conditions can be made again and again.
 pub(crate) trait Place {

@@ -19,9 +19,9 @@ use world::Task;
 use super::case::{Case, Kind};
 use super::cause::Cause;
 use super::conditions::{CHUNK, CHUNKS, Conditions, SLOTS};
-use super::place::Place;
+use super::place::{Measured, Place};
 use super::stage::{BESIDE, Stage};
-use super::trial::{Measured, Runs, rate};
+use super::trial::{Runs, rate};
 use crate::diagnose::LIMIT;
 use crate::live::{
     Account, Changes, ConnectArgs, Entry, GuardQuery, Hand, Looking, connect, second_client,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::case::{Case, Kind, Well};
 use super::conditions::{Action, Conditions};
 use super::label::Label;
-use super::place::Place;
+use super::place::{Measured, Place};
 use super::stage::Stage;
 use crate::live::{ConnectArgs, Looking, client, greet, probe_unrecorded, written};
 use anyhow::anyhow;
@@ -37,14 +37,6 @@ const HALF: usize = 4;
 /// What has come by this step is no part of the rate of what goes on for longer.
 const RAMP: usize = 1;
 const ALIKE: f64 = 0.05;
-
-/// How long a rate is measured.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    pub(super) at_most: Duration,
-    /// No longer than until it has settled, over so many bytes at least; none where time costs nothing.
-    pub(super) settled_bytes: Option<u64>,
-}
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
