@@ -233,7 +233,7 @@ fn health_and_recoveries_are_told() {
     done.recoveries = vec![gone];
     assert_eq!(
         happened(&look(1, 0), &done)[2],
-        "the recovery of logs[0] to b is gone; it was last seen in INDEX with 9.44 MB of 50.0 GB"
+        "the recovery of logs[0] to b is gone; it was last seen in INDEX with 10.0 MB of 50.0 GB"
     );
 }
 
