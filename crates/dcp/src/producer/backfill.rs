@@ -1,5 +1,6 @@
 //! Reading what a stream needs from disk, ahead of the stream.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +16,53 @@ use crate::error::Error;
 /// How long a backfill waits for versions in memory to be persisted, so that it can read them.
 const PERSIST_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Parts of backfills that a connection may have in memory, of about a mebibyte each: while they are read, and until
+/// they are sent.
+const PARTS: usize = 8;
+
+/// The room that a connection has for parts of backfills.
+#[derive(Clone)]
+pub(super) struct Room {
+    free: Arc<Semaphore>,
+    /// Parts that were read, and are not sent yet.
+    read: Rc<Cell<usize>>,
+}
+
+/// The room that a part takes that was read.
+pub(super) struct Held {
+    _permit: OwnedSemaphorePermit,
+    read: Rc<Cell<usize>>,
+}
+
+impl Room {
+    pub fn new() -> Room {
+        Room { free: Arc::new(Semaphore::new(PARTS)), read: Rc::default() }
+    }
+
+    /// Whether all of it is taken by what was read. What is still being read waits for the disk, and not for whoever
+    /// takes it.
+    pub fn is_full(&self) -> bool {
+        self.read.get() >= PARTS
+    }
+
+    fn hold(&self, permit: OwnedSemaphorePermit) -> Held {
+        self.read.set(self.read.get() + 1);
+        Held { _permit: permit, read: self.read.clone() }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.read.set(self.read.get() - 1);
+    }
+}
+
 /// What a backfill delivers.
 pub(super) enum Progress {
     /// The backfill reads the view at this sequence number.
     Begins(u64),
-    /// Versions, and the permit to hold them: a connection has as many parts in memory as it has permits.
-    Part(BackfillPart, OwnedSemaphorePermit),
+    /// Versions, and the room that they take.
+    Part(BackfillPart, Held),
     /// The disk could not be read.
     Failed,
 }
@@ -45,19 +87,14 @@ pub(super) struct Backfill {
 
 impl Backfill {
     /// Begins to read; every part wakes `notify`.
-    pub fn start(
-        bucket: &Bucket,
-        span: Span,
-        rights: Arc<Semaphore>,
-        notify: Rc<Notify>,
-    ) -> Backfill {
+    pub fn start(bucket: &Bucket, span: Span, room: Room, notify: Rc<Notify>) -> Backfill {
         let (sender, progress) = mpsc::channel(2);
         // From here on no file that the view needs is compacted.
         let guard = bucket.begin_backfill();
         let bucket = bucket.clone();
         let env = bucket.env().clone();
         let reading = async move {
-            if read(&bucket, span, &rights, &sender, &notify, guard).await.is_err() {
+            if read(&bucket, span, &room, &sender, &notify, guard).await.is_err() {
                 // If the stream is gone, nobody receives this.
                 let _ = sender.send(Progress::Failed).await;
             }
@@ -80,7 +117,7 @@ impl Backfill {
 async fn read(
     bucket: &Bucket,
     span: Span,
-    rights: &Arc<Semaphore>,
+    room: &Room,
     progress: &mpsc::Sender<Progress>,
     notify: &Notify,
     _guard: BackfillGuard,
@@ -95,10 +132,10 @@ async fn read(
     }
     notify.notify_one();
     while from < to {
-        let Ok(permit) = rights.clone().acquire_owned().await else { return Ok(()) };
+        let Ok(permit) = room.free.clone().acquire_owned().await else { return Ok(()) };
         let part = bucket.backfill(vb, from, to).await?;
         from = part.read_to;
-        if progress.send(Progress::Part(part, permit)).await.is_err() {
+        if progress.send(Progress::Part(part, room.hold(permit))).await.is_err() {
             return Ok(());
         }
         notify.notify_one();

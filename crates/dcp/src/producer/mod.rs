@@ -5,10 +5,9 @@ mod stream;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use world::Env;
 
 use crate::bucket::Bucket;
@@ -20,6 +19,7 @@ use crate::codec::{
 use crate::policy::{Liveness, PausedReason, ProducerLiveness, StartDecision, StreamStart, Window};
 use crate::wire::Outgoing;
 use crate::{Error, Result};
+use backfill::Room;
 use stream::{Context, Stream};
 
 pub(crate) use stream::StreamReport;
@@ -28,8 +28,6 @@ pub(crate) use stream::StreamReport;
 const ROUND_BYTES: usize = 256 << 10;
 /// Bytes that a stream sends before the next stream has its turn.
 const TURN_BYTES: usize = 64 << 10;
-/// Parts of backfills that a connection may have in memory, of about a mebibyte each.
-const BACKFILL_PARTS: usize = 8;
 /// The default of `set_noop_interval`.
 const NOOP_INTERVAL: Duration = Duration::from_secs(180);
 
@@ -71,7 +69,7 @@ impl Producer {
         let context = Context {
             bucket,
             notify,
-            rights: Arc::new(Semaphore::new(BACKFILL_PARTS)),
+            room: Room::new(),
             expiry_opcode: false,
             delete_times: open_flags & OPEN_DELETE_TIMES != 0,
             no_value: open_flags & OPEN_NO_VALUE != 0,
@@ -94,7 +92,7 @@ impl Producer {
 
     /// What was sent.
     pub fn stats(&self) -> ProducerStats {
-        let backfill_full = self.context.rights.available_permits() == 0;
+        let backfill_full = self.context.room.is_full();
         ProducerStats { backfill_full, ..self.stats }
     }
 

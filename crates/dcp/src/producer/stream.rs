@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use world::Time;
 
-use super::backfill::{Backfill, Progress, Span};
+use super::backfill::{Backfill, Held, Progress, Room, Span};
 use crate::bucket::{Bucket, CursorId, Item, ItemData, ItemKind, Take, Taken};
 use crate::codec::{
     Body, Deletion, EndReason, Expiration, Marker, Mutation, Request, SNAPSHOT_ACK,
@@ -22,8 +21,8 @@ pub(super) struct Context {
     pub bucket: Bucket,
     /// Wakes the connection.
     pub notify: Rc<Notify>,
-    /// Permits for parts of backfills in memory.
-    pub rights: Arc<Semaphore>,
+    /// For parts of backfills in memory.
+    pub room: Room,
     /// Expirations are sent as such, not as deletions.
     pub expiry_opcode: bool,
     /// Deletions are sent with their time.
@@ -75,7 +74,7 @@ pub(super) struct Stream {
     first_snapshot: bool,
     ready: VecDeque<Ready>,
     backfill: Option<Backfill>,
-    permit: Option<OwnedSemaphorePermit>,
+    held: Option<Held>,
     takeover: Option<Takeover>,
     opened: Time,
     /// Nothing follows the messages that are ready.
@@ -97,7 +96,7 @@ impl Stream {
             first_snapshot: true,
             ready: VecDeque::new(),
             backfill: None,
-            permit: None,
+            held: None,
             takeover: (request.flags & STREAM_TAKEOVER != 0).then(Takeover::default),
             opened: context.bucket.env().now(),
             over: false,
@@ -163,7 +162,7 @@ impl Stream {
             if let Some(ready) = self.ready.pop_front() {
                 return Some(self.message(context, ready));
             }
-            self.permit = None;
+            self.held = None;
             if self.over || !self.fill(context) {
                 return None;
             }
@@ -180,8 +179,8 @@ impl Stream {
         if floor > self.read_to {
             let to = disk_only.then_some(floor);
             let span = Span { vb: self.vb, from: self.read_to, floor, to };
-            let (rights, notify) = (context.rights.clone(), context.notify.clone());
-            self.backfill = Some(Backfill::start(&context.bucket, span, rights, notify));
+            let (room, notify) = (context.room.clone(), context.notify.clone());
+            self.backfill = Some(Backfill::start(&context.bucket, span, room, notify));
         }
     }
 
@@ -262,9 +261,9 @@ impl Stream {
             Some(Some(Progress::Begins(to))) => {
                 self.snapshot(self.read_to, to, SNAPSHOT_DISK | SNAPSHOT_CHECKPOINT);
             }
-            Some(Some(Progress::Part(part, permit))) => {
+            Some(Some(Progress::Part(part, held))) => {
                 self.read_to = part.read_to;
-                self.permit = Some(permit);
+                self.held = Some(held);
                 let end = self.request.end;
                 let items = part.items.into_iter().filter(|item| item.by_seqno <= end);
                 self.ready.extend(items.map(Ready::FromDisk));

@@ -256,7 +256,7 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
     stock.refused(&args, &["templates/all.json:14:", "geo_shape", "--skip-refused"]);
     let stock = Shop::stock();
     stock.change("track.json", &format!("{made}fields"), &format!("{made}feilds"));
-    stock.refused(&args, &["track.json:30:", "did you mean \"stock-fields\"?"]);
+    stock.refused(&args, &["track.json:30:", "did you mean \"stock-fields\""]);
     let stock = Shop::stock();
     stock.change(
         "track.json",
