@@ -74,7 +74,6 @@ impl Bench {
             .map(|case| {
                 json!({
                     "target": case.target,
-                    "case": case.name,
                     "class": class(case),
                     "severity": case.severity,
                     "seed": case.seed,
