@@ -5,64 +5,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Why clusters could not be started, asked or changed.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection, or it was closed before the request was read.
     #[error("{address}: {source}")]
-    Connection {
-        /// The node's address.
-        address: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Connection { address: String, source: io::Error },
     /// The connection broke after the request was sent.
     #[error(
         "{address}: the connection broke during {method} {path}, which may have been done: {source}"
     )]
-    Broken {
-        /// The node's address.
-        address: String,
-        /// HTTP method.
-        method: String,
-        /// Path.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
+    Broken { address: String, method: String, path: String, source: io::Error },
     /// An answer that is too large to hold.
     #[error(
         "{address} answered {method} {path} with more than {limit_bytes} bytes; ask for less at once"
     )]
-    TooLarge {
-        /// The node's address.
-        address: String,
-        /// HTTP method.
-        method: String,
-        /// Path.
-        path: String,
-        /// The limit.
-        limit_bytes: usize,
-    },
+    TooLarge { address: String, method: String, path: String, limit_bytes: usize },
     /// No answer in time.
     #[error("{address} did not answer {method} {path} within {limit:?}")]
-    Timeout {
-        /// The node's address.
-        address: String,
-        /// HTTP method.
-        method: String,
-        /// Path.
-        path: String,
-        /// The limit.
-        limit: Duration,
-    },
+    Timeout { address: String, method: String, path: String, limit: Duration },
     /// The node answered with an error.
     #[error("{method} {path}: {status} {kind}: {reason}")]
     Refused {
-        /// HTTP method.
         method: String,
-        /// Path.
         path: String,
-        /// HTTP status.
         status: u16,
         /// `error.type`.
         kind: String,
@@ -71,32 +37,21 @@ pub enum Error {
     },
     /// An answer that is no JSON.
     #[error("{path} was answered with something that is no JSON: {reason}")]
-    NotJson {
-        /// Path.
-        path: String,
-        /// What the parser said.
-        reason: String,
-    },
+    NotJson { path: String, reason: String },
     /// There is no such cluster or node in the topology.
     #[error("there is no {what} called \"{name}\" in this topology")]
     Unknown {
         /// `cluster` or `node`.
         what: &'static str,
-        /// The name.
         name: String,
     },
     /// No node of the cluster is running.
     #[error("no node of the {cluster} cluster is running")]
-    NoNode {
-        /// The cluster.
-        cluster: String,
-    },
+    NoNode { cluster: String },
     /// A node's process did not start, or ended by itself.
     #[error("node {node} {what}{}", last_lines(.stderr))]
     Node {
-        /// The node.
         node: String,
-        /// What happened.
         what: String,
         /// The last lines that it wrote to standard error.
         stderr: Vec<String>,
@@ -104,7 +59,6 @@ pub enum Error {
     /// Another process listens where a node was to listen.
     #[error("the address of node {node} is taken{}", last_lines(.stderr))]
     AddressTaken {
-        /// The node.
         node: String,
         /// The last lines that it wrote to standard error.
         stderr: Vec<String>,
@@ -114,65 +68,33 @@ pub enum Error {
         "a cluster cannot be called \"{name}\": its name begins with a letter or a digit and has up to 64 \
          letters, digits, '-', '_' and '.'"
     )]
-    ClusterName {
-        /// The name.
-        name: String,
-    },
+    ClusterName { name: String },
     /// Credentials that cannot be used. The message says where they were found, and never shows them.
     #[error("{source_name} {why}")]
-    Credentials {
-        /// The file, or the environment.
-        source_name: String,
-        /// What is wrong.
-        why: String,
-    },
+    Credentials { source_name: String, why: String },
     /// A node did not start in this process, or was given what no node takes.
     #[error(transparent)]
     Engine(#[from] engine::Error),
     /// The nodes did not find each other.
     #[error("{joined} of {nodes} nodes of the {cluster} cluster have joined after 30 s")]
-    NotJoined {
-        /// The cluster.
-        cluster: String,
-        /// Nodes that are there.
-        joined: u64,
-        /// Nodes that should be there.
-        nodes: usize,
-    },
+    NotJoined { cluster: String, joined: u64, nodes: usize },
     /// A program that is needed is not there, or too old.
     #[error(
         "OpenSearch needs {what} {oldest} or later: {found}; `{install}` installs it on Debian"
     )]
-    Missing {
-        /// Its name.
-        what: &'static str,
-        /// What was found instead.
-        found: String,
-        /// The command that installs it.
-        install: &'static str,
-        /// The oldest release that does.
-        oldest: String,
-    },
+    Missing { what: &'static str, found: String, install: &'static str, oldest: String },
     /// No such release can be started from Maven Central.
     #[error(
         "release \"{name}\" cannot be fetched from Maven Central: there are {known}; an unpacked distribution is \
          given with --opensearch-home"
     )]
-    NoRelease {
-        /// What was asked for.
-        name: String,
-        /// Those that there are.
-        known: String,
-    },
+    NoRelease { name: String, known: String },
     /// A remote cluster of the name that a run needs is configured already, with other addresses.
     #[error(
         "{name} is set on that cluster to something else: whatever reads from it would be cut off, so nothing was \
          changed; rename that remote cluster, or run this elsewhere"
     )]
-    RemoteTaken {
-        /// The setting.
-        name: String,
-    },
+    RemoteTaken { name: String },
     /// A cluster that cannot follow another one's indices.
     #[error(
         "{cluster} has no cross-cluster replication ({}); Elasticsearch has it with a licence, OpenSearch in the plugin \
@@ -181,7 +103,6 @@ pub enum Error {
         refusals.join("; ")
     )]
     NoFollowing {
-        /// Its flavour and version.
         cluster: String,
         /// How it refused to answer for each of the two ways to follow.
         refusals: Vec<String>,
@@ -197,19 +118,13 @@ pub enum Error {
         "mvn could not fetch OpenSearch from Maven Central; is the network there, or a mirror in \
          ~/.m2/settings.xml? --opensearch-home does without{}", last_lines(.lines)
     )]
-    Build {
-        /// The first lines that it wrote.
-        lines: Vec<String>,
-    },
+    Build { lines: Vec<String> },
     /// The directory holds no OpenSearch.
     #[error(
         "{home} holds no OpenSearch, and no Elasticsearch 7: there is no lib and modules of one in it; give the \
          directory of an unpacked distribution, or start another release yourself and say --on URL"
     )]
-    NoDistribution {
-        /// The directory.
-        home: PathBuf,
-    },
+    NoDistribution { home: PathBuf },
     /// A site with several nodes.
     #[error(
         "a node tells every other one address, so on this target a site of a cluster that spans a \
@@ -224,69 +139,38 @@ pub enum Error {
     OneCluster,
     /// Fewer data nodes than sites.
     #[error("the cluster has {data} data nodes, and a copy on another one needs {needed}")]
-    TooFewNodes {
-        /// Data nodes that there are.
-        data: usize,
-        /// Data nodes that are needed.
-        needed: usize,
-    },
+    TooFewNodes { data: usize, needed: usize },
     /// A cluster that is red is not changed.
     #[error(
         "the cluster is red: copies of data are on no node ({unassigned} unassigned); what was to be changed for a \
          while is left alone, and nothing was changed: see `narrows explain` for why they wait, and try again once it \
          is yellow or green"
     )]
-    Red {
-        /// Copies on no node.
-        unassigned: u64,
-    },
+    Red { unassigned: u64 },
     /// A version that narrows was not built for.
     #[error("{sentence}")]
-    Unfamiliar {
-        /// Which, and what to do.
-        sentence: String,
-    },
+    Unfamiliar { sentence: String },
     /// A change of something that does not belong to the run.
     #[error("{method} {path} would change what was not made for this run; it is not sent")]
-    NotOurs {
-        /// HTTP method.
-        method: String,
-        /// Path.
-        path: String,
-    },
+    NotOurs { method: String, path: String },
     /// A transient setting that hides the persistent one.
     #[error(
         "{name} is set transiently, to \"{value}\", so what a variant sets would have no effect; \
          remove the transient setting first"
     )]
-    Transient {
-        /// The setting.
-        name: String,
-        /// Its value.
-        value: String,
-    },
+    Transient { name: String, value: String },
     /// A setting that was to be changed for a while is not what it was found to be.
     #[error(
         "{name} is {now} now and was {found} a moment ago: someone else is changing it, so it is left alone"
     )]
-    ChangedMeanwhile {
-        /// The setting.
-        name: String,
-        /// Its value when the change was decided on.
-        found: String,
-        /// Its value now.
-        now: String,
-    },
+    ChangedMeanwhile { name: String, found: String, now: String },
     /// Somebody else steers the cluster.
     #[error(
         "{holder} steers that cluster already, and lives: it renews its lease, the setting \
          cluster.metadata.narrows_steerer; nothing was changed by this one that was not put back; end the other, or wait \
          until it has ended"
     )]
-    Leased {
-        /// Who.
-        holder: String,
-    },
+    Leased { holder: String },
     /// Another cluster at the same address.
     #[error(
         "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
@@ -300,64 +184,32 @@ pub enum Error {
     },
     /// An operation on a file failed.
     #[error("cannot {what} {path}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: io::Error },
     /// A transcript that cannot be played.
     #[error("{path} {why}")]
-    Transcript {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    Transcript { path: PathBuf, why: String },
     /// A transcript is played, and what is asked was not asked then.
     #[error("the transcript has no answer to {method} {path}")]
-    NotRecorded {
-        /// HTTP method.
-        method: String,
-        /// Path.
-        path: String,
-    },
+    NotRecorded { method: String, path: String },
     /// No room for the data of nodes.
     #[error("{path} is full; make room there, or set TMPDIR to a directory that has some")]
-    NoRoom {
-        /// The directory.
-        path: PathBuf,
-    },
+    NoRoom { path: PathBuf },
     /// Not the address of a cluster.
     #[error("\"{what}\" is not an address to use: {why}")]
-    Address {
-        /// What was given, without user and password.
-        what: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    Address { what: String, why: String },
     /// TLS cannot be set up as it was asked for.
     #[error("{0}")]
     Tls(String),
     /// The peer is not trusted, or speaks another protocol.
     #[error("{address} {why}")]
-    Peer {
-        /// The address.
-        address: String,
-        /// What was found, and what to do.
-        why: String,
-    },
+    Peer { address: String, why: String },
     /// The cluster does not accept the credentials.
     #[error(
         "{address} does not accept {sent} (401{}); set NARROWS_USER and NARROWS_PASSWORD, \
          NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", after_colon(.reason)
     )]
     Unauthorized {
-        /// The address.
         address: String,
-        /// The kind of credentials that were sent.
         sent: &'static str,
         /// `error.reason`.
         reason: String,
@@ -365,60 +217,30 @@ pub enum Error {
     /// The credentials lack a privilege.
     #[error("{method} {path} is forbidden (403{}); {needs}", after_colon(.reason))]
     Forbidden {
-        /// HTTP method.
         method: String,
-        /// Path.
         path: String,
         /// `error.reason`.
         reason: String,
-        /// The privilege that allows it.
         needs: &'static str,
     },
     /// None of several hosts answered.
     #[error("none of {} hosts answered: {}", .tried.len(), .tried.join("; "))]
-    NoHost {
-        /// What was found at each.
-        tried: Vec<String>,
-    },
+    NoHost { tried: Vec<String> },
     /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
     /// Something that only the virtual world can do.
     #[error("{target} cannot {what}; run it with --on virtual")]
-    VirtualOnly {
-        /// The target.
-        target: &'static str,
-        /// What was asked.
-        what: &'static str,
-    },
+    VirtualOnly { target: &'static str, what: &'static str },
     /// A fault that this place cannot bring about.
     #[error("{target} cannot {what}{}", after_colon(.why))]
-    NoFault {
-        /// The target.
-        target: &'static str,
-        /// What was asked.
-        what: String,
-        /// What was found.
-        why: String,
-    },
+    NoFault { target: &'static str, what: String, why: String },
     /// Synthetic documents could not be loaded.
     #[error("{node} cannot load shard {shard} of {index}: {reason}")]
-    Load {
-        /// The node.
-        node: String,
-        /// The index.
-        index: String,
-        /// The shard.
-        shard: u32,
-        /// What it says.
-        reason: String,
-    },
+    Load { node: String, index: String, shard: u32, reason: String },
     /// Indices could not be put in place.
     #[error("the indices of the twin cannot be put in place: {reason}")]
-    Place {
-        /// What the cluster says.
-        reason: String,
-    },
+    Place { reason: String },
 }
 
 impl Error {

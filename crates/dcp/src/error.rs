@@ -9,6 +9,7 @@ use crate::policy::{OutOfOrder, OverAcknowledged};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong with buckets, streams and connections.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The disk.
@@ -16,95 +17,39 @@ pub enum Error {
     Store(#[from] store::Error),
     /// The network.
     #[error("{what} {address}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// With whom.
-        address: String,
-        /// What was found.
-        source: io::Error,
-    },
+    Io { what: &'static str, address: String, source: io::Error },
     /// The peer violated the protocol.
     #[error("{address} sent what is not right: {source}")]
-    Protocol {
-        /// The peer.
-        address: String,
-        /// What was wrong.
-        source: DecodeError,
-    },
+    Protocol { address: String, source: DecodeError },
     /// The peer closed the connection.
     #[error("{address} closed the connection {when}")]
-    Closed {
-        /// The peer.
-        address: String,
-        /// In the middle of what.
-        when: &'static str,
-    },
+    Closed { address: String, when: &'static str },
     /// The peer answered what was not asked.
     #[error("{address} answered {what} with something else: {found}")]
-    Unexpected {
-        /// The peer.
-        address: String,
-        /// What was asked.
-        what: &'static str,
-        /// What came.
-        found: String,
-    },
+    Unexpected { address: String, what: &'static str, found: String },
     /// The peer refused.
     #[error("{address} refused {what}: {status}{}", .hint.map(|hint| format!("; {hint}")).unwrap_or_default())]
-    Status {
-        /// The peer.
-        address: String,
-        /// What was asked.
-        what: String,
-        /// The status, by its name.
-        status: String,
-        /// What may help.
-        hint: Option<&'static str>,
-    },
+    Status { address: String, what: String, status: String, hint: Option<&'static str> },
     /// The peer was silent for too long.
     #[error("nothing came from {address} for {silent_s} s; it is taken for gone")]
-    Silent {
-        /// The peer.
-        address: String,
-        /// For how long.
-        silent_s: u64,
-    },
+    Silent { address: String, silent_s: u64 },
     /// The server could not prove that it knows the password.
     #[error(
         "{address} did not prove that it knows the password ({reason}); nothing more is sent to it"
     )]
-    Imposter {
-        /// The peer.
-        address: String,
-        /// What was wrong.
-        reason: &'static str,
-    },
+    Imposter { address: String, reason: &'static str },
     /// A consumer acknowledged too much.
     #[error(transparent)]
     OverAcknowledged(#[from] OverAcknowledged),
     /// A message does not fit its stream.
     #[error("vbucket {vbucket}: {source}")]
-    Stream {
-        /// The vbucket.
-        vbucket: u16,
-        /// What was wrong.
-        source: OutOfOrder,
-    },
+    Stream { vbucket: u16, source: OutOfOrder },
     /// The vbucket is not here.
     #[error("vbucket {vbucket} is not here")]
-    NotHere {
-        /// The vbucket.
-        vbucket: u16,
-    },
+    NotHere { vbucket: u16 },
     /// The state of the vbucket does not allow this.
     #[error("vbucket {vbucket} refused: {}", .status.name())]
-    Refused {
-        /// The vbucket.
-        vbucket: u16,
-        /// Why.
-        status: Status,
-    },
+    Refused { vbucket: u16, status: Status },
     /// A wrong setting.
     #[error("{0}")]
     Settings(String),

@@ -9,6 +9,7 @@ use crate::diagnostic::Mistakes;
 pub(crate) const READ_PLAN: &str = "read plan";
 
 /// Why a plan or a corpus cannot be used, or a run did not reach its end.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No bundled plan has this name.
@@ -16,43 +17,24 @@ pub enum Error {
         "{}; `narrows plans` says more, and a path that ends in .toml is read",
         unknown("no plan is called", name, "Plans", known)
     )]
-    UnknownPlan {
-        /// The name that was asked for.
-        name: String,
-        /// The bundled plans.
-        known: Vec<&'static str>,
-    },
+    UnknownPlan { name: String, known: Vec<&'static str> },
     /// No file has this path.
     #[error(
         "there is no file {path}; `narrows plans remote-recovery > {path}` writes a plan to start from"
     )]
-    NoPlan {
-        /// The path that was asked for.
-        path: PathBuf,
-    },
+    NoPlan { path: PathBuf },
     /// What is wrong in a plan's text; shows each place.
     #[error(transparent)]
     Plan(#[from] Mistakes),
     /// A plan cannot be run as it was asked for, or not there.
     #[error("{why}")]
-    Usage {
-        /// What is wrong, and what to do.
-        why: String,
-    },
+    Usage { why: String },
     /// The clusters did not start.
     #[error("start {nodes} nodes")]
-    Start {
-        /// How many.
-        nodes: usize,
-        /// What was found.
-        source: clusters::Error,
-    },
+    Start { nodes: usize, source: clusters::Error },
     /// The emulated link could not be measured without nodes.
     #[error("measure the link's own ceiling")]
-    Ceiling {
-        /// What was found.
-        source: clusters::Error,
-    },
+    Ceiling { source: clusters::Error },
     /// A node has ended by itself, and nothing says why.
     #[error("a node has ended")]
     NodeEnded,
@@ -61,24 +43,13 @@ pub enum Error {
         "the cluster could not be put back as it was; once it answers, say `narrows restore {}`",
         dir.display()
     )]
-    NotRestored {
-        /// The directory of the run.
-        dir: PathBuf,
-        /// What was found.
-        source: Box<clusters::Error>,
-    },
+    NotRestored { dir: PathBuf, source: Box<clusters::Error> },
     /// No directory for files of servers.
     #[error("make a temporary directory")]
-    TemporaryDirectory {
-        /// What was found.
-        source: std::io::Error,
-    },
+    TemporaryDirectory { source: std::io::Error },
     /// Nobody could say that a run is to end.
     #[error(transparent)]
-    Signals {
-        /// What was found.
-        source: std::io::Error,
-    },
+    Signals { source: std::io::Error },
     /// Nothing is left to happen in virtual time.
     #[error(transparent)]
     Deadlock(#[from] world::virtual_world::Deadlock),
@@ -86,57 +57,33 @@ pub enum Error {
     #[error(
         "scale {scale} is out of range; give a number above 0 and at most 1000000, for example 0.1"
     )]
-    Scale {
-        /// What was asked for.
-        scale: f64,
-    },
+    Scale { scale: f64 },
     /// A measurement of this machine did not work.
     #[error("cannot {what}: {reason}")]
-    Calibration {
-        /// What was tried.
-        what: &'static str,
-        /// What was found.
-        reason: String,
-    },
+    Calibration { what: &'static str, reason: String },
     /// The file system said no.
     #[error("cannot {what} {path}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// What was found.
-        source: std::io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
     /// A corpus file of an unknown form.
     #[error(
         "cannot read {path} as a corpus: the ending .{ending} is not known; \
          give newline-delimited JSON as .json, .ndjson, .jsonl, .bz2, .gz or .zst"
     )]
-    CorpusEnding {
-        /// The file.
-        path: PathBuf,
-        /// Its ending.
-        ending: String,
-    },
+    CorpusEnding { path: PathBuf, ending: String },
     /// A corpus file broke off.
     #[error("{path} line {line}: cannot be read further: {source}")]
     CorpusRead {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What was found.
         source: std::io::Error,
     },
     /// A line of a corpus file is no document.
     #[error("{path} line {line}: {why}; a corpus has one JSON object on each line")]
     CorpusLine {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What was found.
         why: String,
     },
     /// A server of a bucket, or a connection to one.
@@ -155,179 +102,82 @@ pub enum Error {
         record::units::show_bytes(*bytes)
     )]
     TooLarge {
-        /// The plan.
         plan: String,
-        /// The target.
         target: &'static str,
-        /// Bytes of documents.
         bytes: u64,
         /// A scale at which it is a GB or less.
         scale: f64,
     },
     /// A thread could not be had, or was lost.
     #[error("a thread of the run: {source}; raise the limit of processes, or report a bug")]
-    Thread {
-        /// What was found.
-        source: std::io::Error,
-    },
+    Thread { source: std::io::Error },
     /// A parameter that an operation names and does not have.
     #[error(
         "the operation has no parameter \"{name}\"{}; give it with its values, for example {name}=1..100 or {name}=a,b",
         record::names::did_you_mean(name, known.iter().map(String::as_str))
     )]
-    Parameter {
-        /// The name in the text.
-        name: String,
-        /// Those that it has.
-        known: Vec<String>,
-    },
+    Parameter { name: String, known: Vec<String> },
     /// A document was refused.
     #[error("the leader refused a document: {why}; check that the corpus fits its mapping")]
-    Rejected {
-        /// The cluster's words.
-        why: String,
-    },
+    Rejected { why: String },
     /// An index did not become green.
     #[error(
         "index {index} of the {cluster} is {status}, and no copy is on its way; \
          more replicas than nodes, or a node that is gone?"
     )]
-    NotGreen {
-        /// The cluster.
-        cluster: String,
-        /// The index.
-        index: String,
-        /// Its status.
-        status: String,
-    },
+    NotGreen { cluster: String, index: String, status: String },
     /// The follower does not reach the leader.
     #[error(
         "the follower reaches {connected} of the leader's {nodes} nodes after 30 s; is the link cut?"
     )]
-    NotConnected {
-        /// Nodes that answer.
-        connected: u64,
-        /// Nodes that there are.
-        nodes: u32,
-    },
+    NotConnected { connected: u64, nodes: u32 },
     /// A recovery stands still.
     #[error("{variant}: nothing has moved for {seconds} s after {bytes} bytes: {why}")]
-    Stuck {
-        /// The variant.
-        variant: String,
-        /// How long nothing has moved.
-        seconds: u64,
-        /// Bytes that were recovered.
-        bytes: u64,
-        /// What the recovery says of itself.
-        why: String,
-    },
+    Stuck { variant: String, seconds: u64, bytes: u64, why: String },
     /// A twin that does not become green.
     #[error("{variant}: {copies} copies find no place, and the cluster stays as it is: {why}")]
-    StaysYellow {
-        /// The variant.
-        variant: String,
-        /// Copies that are not started.
-        copies: u64,
-        /// What the cluster says of one of them.
-        why: String,
-    },
+    StaysYellow { variant: String, copies: u64, why: String },
     /// A follower that does not catch up.
     #[error(
         "{variant}: the follower lacks {lag} operations after {seconds} s, and fewer than {under} were waited for: {why}"
     )]
-    Lags {
-        /// The variant.
-        variant: String,
-        /// How long it was waited for.
-        seconds: u64,
-        /// Operations that it lacks.
-        lag: u64,
-        /// What was waited for.
-        under: u64,
-        /// What the follower says of itself.
-        why: String,
-    },
+    Lags { variant: String, seconds: u64, lag: u64, under: u64, why: String },
     /// Documents that are waited for and do not come.
     #[error(
         "{variant}: the leader has acknowledged nothing for {seconds} s, after {written} of {wanted} documents; is it down?"
     )]
-    NobodyWrites {
-        /// The variant.
-        variant: String,
-        /// How long it was waited for.
-        seconds: u64,
-        /// Documents that were acknowledged.
-        written: u64,
-        /// Documents that are waited for.
-        wanted: u64,
-    },
+    NobodyWrites { variant: String, seconds: u64, written: u64, wanted: u64 },
     /// A plan with a snapshot on a target without.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
-    NoRepository {
-        /// The target.
-        target: &'static str,
-    },
+    NoRepository { target: &'static str },
     /// A variant with a setting that the cluster does not have.
     #[error(
         "{variant} cannot be run there: that release has no {setting}; take other variants with --variant"
     )]
-    NoSetting {
-        /// The variant.
-        variant: String,
-        /// The setting.
-        setting: String,
-    },
+    NoSetting { variant: String, setting: String },
     /// A snapshot that was not taken whole.
     #[error("the leader could not take a snapshot: {why}")]
-    Snapshot {
-        /// The cluster's words.
-        why: String,
-    },
+    Snapshot { why: String },
     /// A step of a track did not work.
     #[error(
         "{task}: {method} {path} was not answered well: {why}; what comes after it counts on it. --exclude-tasks leaves \
          tasks out"
     )]
-    Task {
-        /// The task.
-        task: String,
-        /// The request's method.
-        method: &'static str,
-        /// The request's path.
-        path: String,
-        /// What was found.
-        why: String,
-    },
+    Task { task: String, method: &'static str, path: String, why: String },
     /// A digest that cannot be read.
     #[error("the {cluster} gave no digest of its documents: {why}")]
-    Digest {
-        /// The cluster.
-        cluster: String,
-        /// What was found.
-        why: String,
-    },
+    Digest { cluster: String, why: String },
     /// The copy is not what was copied.
     #[error(
         "{variant}: the follower does NOT hold the leader's documents; the run's record has the \
          digests of each shard on both sides"
     )]
-    NotTheSame {
-        /// The variant.
-        variant: String,
-    },
+    NotTheSame { variant: String },
     /// What was written, followed or searched was not as it has to be.
     #[error(
         "{variant}: {violations} of the rules that it is held to were broken; the first: {first}"
     )]
-    RulesBroken {
-        /// The variant.
-        variant: String,
-        /// How often.
-        violations: u64,
-        /// The first violation, in words.
-        first: String,
-    },
+    RulesBroken { variant: String, violations: u64, first: String },
 }
 
 impl Error {

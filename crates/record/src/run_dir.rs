@@ -27,26 +27,15 @@ const LINES: &str = "lines.jsonl";
 const ROWS: &str = "rows.jsonl";
 
 /// Why a run's directory could not be written or read.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file system said no.
     #[error("{what} {path}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// What was found.
-        source: std::io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
     /// Written by a newer narrows.
     #[error("{path} has format {found}, this narrows reads up to {FORMAT}; use a newer one")]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-    },
+    Newer { path: PathBuf, found: u32 },
 }
 
 fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {

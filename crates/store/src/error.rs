@@ -10,172 +10,73 @@ use tantivy::directory::error::OpenWriteError;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong with a shard copy.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An I/O error.
     #[error("{what} {path}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// What was found.
-        source: std::io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
     /// The disk has no room for what was being written: nothing of it is there, and what was written before still is.
     /// Once there is room, try again.
     #[error("{what} {path}: {NO_SPACE}; make room on the disk, then try again")]
-    DiskFull {
-        /// What was tried.
-        what: &'static str,
-        /// On which path.
-        path: PathBuf,
-    },
+    DiskFull { what: &'static str, path: PathBuf },
     /// An error of the index library.
     #[error("{what} in {path}: {reason}; look at the disk and its space, then open the copy again")]
-    Index {
-        /// What was tried.
-        what: &'static str,
-        /// The copy's directory.
-        path: PathBuf,
-        /// What the library said.
-        reason: String,
-    },
+    Index { what: &'static str, path: PathBuf, reason: String },
     /// A committed file does not have the content that its commit lists.
     #[error(
         "{path} is damaged: its xxh3 is {found:016x}, its commit says {expected:016x}; recover this copy from another"
     )]
-    FileDamaged {
-        /// The file.
-        path: PathBuf,
-        /// Hash in the commit.
-        expected: u64,
-        /// Hash of what is there.
-        found: u64,
-    },
+    FileDamaged { path: PathBuf, expected: u64, found: u64 },
     /// A committed file has another length than its commit lists, or is gone (`found` is none).
     #[error("{path} should have {expected} bytes and {}; recover this copy from another", match .found { Some(n) => format!("has {n}"), None => "is missing".to_owned() })]
-    FileLength {
-        /// The file.
-        path: PathBuf,
-        /// Bytes in the commit.
-        expected: u64,
-        /// Bytes on disk.
-        found: Option<u64>,
-    },
+    FileLength { path: PathBuf, expected: u64, found: Option<u64> },
     /// The commit file itself cannot be read.
     #[error("{path} is no commit: {reason}; recover this copy from another")]
-    CommitDamaged {
-        /// The commit file.
-        path: PathBuf,
-        /// What the parser said.
-        reason: String,
-    },
+    CommitDamaged { path: PathBuf, reason: String },
     /// Written by a newer narrows.
     #[error("{path} has format {found}, this narrows reads up to {known}; use a newer one")]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// The newest version that this build reads.
-        known: u32,
-    },
+    Newer { path: PathBuf, found: u32, known: u32 },
     /// A record inside the operation log is damaged, and more records follow it.
     #[error(
         "{path} is damaged at byte {offset}: {reason}; operations behind it cannot be trusted, recover this copy from another"
     )]
-    LogDamaged {
-        /// The log file.
-        path: PathBuf,
-        /// Where the damaged record begins.
-        offset: u64,
-        /// What is wrong there.
-        reason: String,
-    },
+    LogDamaged { path: PathBuf, offset: u64, reason: String },
     /// There is no shard copy in the directory.
     #[error("{dir} holds no shard copy; create one or recover one into it")]
-    NoCommit {
-        /// The directory.
-        dir: PathBuf,
-    },
+    NoCommit { dir: PathBuf },
     /// There is a shard copy in the directory already.
     #[error("{dir} already holds a shard copy; open it, or destroy it first")]
-    AlreadyThere {
-        /// The directory.
-        dir: PathBuf,
-    },
+    AlreadyThere { dir: PathBuf },
     /// Another process or handle has the copy open.
     #[error("{dir} is open elsewhere; close that one first")]
-    InUse {
-        /// The directory.
-        dir: PathBuf,
-    },
+    InUse { dir: PathBuf },
     /// A write, sync or refresh failed, so that log and index may differ: nothing more is accepted. Whether the
     /// operations of that write are there shows once the copy is open again.
     #[error("{dir} accepts nothing until it is opened again, since this failed: {}", .first.reason)]
-    Failed {
-        /// The directory.
-        dir: PathBuf,
-        /// The first failure.
-        first: FirstFailure,
-    },
+    Failed { dir: PathBuf, first: FirstFailure },
     /// A snapshot's file is not what its commit lists; it must not be copied.
     #[error(
         "source file {file} is damaged: its xxh3 is {found:016x}, its commit says {expected:016x}; it is not copied"
     )]
-    SourceDamaged {
-        /// Name of the file.
-        file: String,
-        /// Hash in the commit.
-        expected: u64,
-        /// Hash of what is there.
-        found: u64,
-    },
+    SourceDamaged { file: String, expected: u64, found: u64 },
     /// A received file is not what its commit lists; it was dropped and can be fetched again.
     #[error(
         "received file {file} is damaged: its xxh3 is {found:016x}, its commit says {expected:016x}; fetch it again"
     )]
-    ReceivedDamaged {
-        /// Name of the file.
-        file: String,
-        /// Hash in the commit.
-        expected: u64,
-        /// Hash of what arrived.
-        found: u64,
-    },
+    ReceivedDamaged { file: String, expected: u64, found: u64 },
     /// A file was said to be finished, or a copy to be installed, while bytes are missing.
     #[error("{file} has its first {have} of {len} bytes; write the rest first")]
-    Incomplete {
-        /// Name of the file.
-        file: String,
-        /// Contiguous bytes from the start.
-        have: u64,
-        /// Bytes in the commit.
-        len: u64,
-    },
+    Incomplete { file: String, have: u64, len: u64 },
     /// A chunk lies outside its file, or the file's number outside the commit.
     #[error("bytes {offset} to {end} of file {file} of {dir}: the commit has no such range")]
-    OutOfRange {
-        /// The copy's directory.
-        dir: PathBuf,
-        /// Number of the file in the commit.
-        file: usize,
-        /// First byte asked for.
-        offset: u64,
-        /// Byte after the last one asked for.
-        end: u64,
-    },
+    OutOfRange { dir: PathBuf, file: usize, offset: u64, end: u64 },
     /// A commit from elsewhere lists a file name that could lead out of the directory.
     #[error("\"{name}\" is not accepted as the name of a segment file; the sender is wrong")]
-    UnsafeName {
-        /// The name.
-        name: String,
-    },
+    UnsafeName { name: String },
     /// Operations were asked for that the log no longer holds.
     #[error("operations from {from} are gone, the log begins at {oldest}; copy the files instead")]
     OperationsGone {
-        /// First sequence number asked for.
         from: u64,
         /// First sequence number from which the log is complete.
         oldest: u64,
@@ -185,12 +86,7 @@ pub enum Error {
     Search(query::SearchError),
     /// A document of an operation that was already accepted elsewhere does not fit the mapping here.
     #[error("document \"{id}\": {reason}; bring the mapping up to date, then apply it again")]
-    Document {
-        /// Its id.
-        id: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Document { id: String, reason: String },
 }
 
 /// Why a copy or a log accepts nothing more.

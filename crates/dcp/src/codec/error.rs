@@ -27,82 +27,38 @@ impl fmt::Display for Part {
 }
 
 /// Bytes that are no packet, or a packet that is no message.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The first byte is none of the protocol's.
     #[error(
         "a packet begins with {found:#04x}, which is no magic of the binary protocol; is this its port?"
     )]
-    Magic {
-        /// The byte.
-        found: u8,
-    },
+    Magic { found: u8 },
     /// The body is larger than is accepted.
     #[error("a packet claims a body of {found} bytes; at most {limit} are accepted")]
-    TooLarge {
-        /// Bytes claimed.
-        found: usize,
-        /// Bytes accepted.
-        limit: usize,
-    },
+    TooLarge { found: usize, limit: usize },
     /// Extras and key are longer than the body.
     #[error("a packet claims {parts} bytes of extras and key in a body of {body}")]
-    PartsExceedBody {
-        /// Bytes of extras and key.
-        parts: usize,
-        /// Bytes of the body.
-        body: usize,
-    },
+    PartsExceedBody { parts: usize, body: usize },
     /// A datatype bit that is not known.
     #[error(
         "a packet has datatype {found:#04x}; only JSON (1), Snappy (2) and XATTR (4) are known"
     )]
-    Datatype {
-        /// The byte.
-        found: u8,
-    },
+    Datatype { found: u8 },
     /// A part cannot be sent: its length field is too small.
     #[error("{part} of {found} bytes cannot be sent, at most {limit}")]
-    PartTooLong {
-        /// Which part.
-        part: Part,
-        /// Its bytes.
-        found: usize,
-        /// Bytes that its length field can say.
-        limit: usize,
-    },
+    PartTooLong { part: Part, found: usize, limit: usize },
     /// An opcode that is not known.
     #[error("opcode {found:#04x} is not known here")]
-    Opcode {
-        /// The byte.
-        found: u8,
-    },
+    Opcode { found: u8 },
     /// A part has a length that the opcode does not have.
     #[error("opcode {opcode:#04x}: {part} of {found} bytes is not right")]
-    Length {
-        /// The opcode.
-        opcode: u8,
-        /// Which part.
-        part: Part,
-        /// Its bytes.
-        found: usize,
-    },
+    Length { opcode: u8, part: Part, found: usize },
     /// A number without a meaning.
     #[error("opcode {opcode:#04x}: {field} {found} is not known")]
-    Number {
-        /// The opcode.
-        opcode: u8,
-        /// Which field.
-        field: &'static str,
-        /// What was found.
-        found: u64,
-    },
+    Number { opcode: u8, field: &'static str, found: u64 },
     /// A request where a response is expected, or the other way round.
     #[error("opcode {opcode:#04x}: expected a {expected}")]
-    Kind {
-        /// The opcode.
-        opcode: u8,
-        /// What was expected.
-        expected: &'static str,
-    },
+    Kind { opcode: u8, expected: &'static str },
 }

@@ -3,85 +3,47 @@
 use crate::settings::SettingError;
 
 /// Why the manager refused an event. The state is then as it was.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     /// A stranger wants to join.
     #[error("node [{node}] is no member of this cluster; its members are {members}")]
-    NotAMember {
-        /// The stranger.
-        node: String,
-        /// The members' names, joined.
-        members: String,
-    },
+    NotAMember { node: String, members: String },
     /// There is no such index.
     #[error("no such index [{index}]{hint}")]
     NoSuchIndex {
-        /// The name given.
         index: String,
         /// Empty, or the nearest names.
         hint: String,
     },
     /// There is no such shard.
     #[error("no such shard [{index}][{shard}]; the index has {shards}")]
-    NoSuchShard {
-        /// The index.
-        index: String,
-        /// The number given.
-        shard: u32,
-        /// How many there are.
-        shards: u32,
-    },
+    NoSuchShard { index: String, shard: u32, shards: u32 },
     /// No node holds such a dangling index.
     #[error("no dangling index found for UUID [{uuid}]; GET _dangling lists those that there are")]
-    NoDanglingIndex {
-        /// The UUID given.
-        uuid: String,
-    },
+    NoDanglingIndex { uuid: String },
     /// The index is there already.
     #[error("index [{index}] already exists; delete it first or choose another name")]
-    IndexExists {
-        /// Its name.
-        index: String,
-    },
+    IndexExists { index: String },
     /// The name cannot be an index's.
     #[error("invalid index name [{index}]: {why}")]
-    IndexName {
-        /// The name given.
-        index: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    IndexName { index: String, why: &'static str },
     /// The name cannot be an alias's.
     #[error("invalid alias name [{alias}]: {why}")]
-    AliasName {
-        /// The name given.
-        alias: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    AliasName { alias: String, why: &'static str },
     /// Nobody takes the writes to an alias.
     #[error(
         "no write index is defined for alias [{alias}]: it has several indices, or one that takes no writes; \
          say which takes them with is_write_index"
     )]
-    NoWriteIndex {
-        /// The alias.
-        alias: String,
-    },
+    NoWriteIndex { alias: String },
     /// An alias would have several indices that take its writes.
     #[error("alias [{alias}] has more than one write index: {indices}")]
-    ManyWriteIndices {
-        /// The alias.
-        alias: String,
-        /// Their names, joined.
-        indices: String,
-    },
+    ManyWriteIndices { alias: String, indices: String },
     /// The index that was to be rolled over does not take the writes of the alias.
     #[error("[{from}] does not take the writes of the alias [{alias}], but [{now}] does")]
     RolledOver {
-        /// The alias.
         alias: String,
-        /// The index that was to be rolled over.
         from: String,
         /// The one that takes the writes; empty for none.
         now: String,
@@ -91,17 +53,13 @@ pub enum StateError {
     Reroute {
         /// `move`, `cancel` or `allocate_replica`.
         command: &'static str,
-        /// The index.
         index: String,
-        /// The shard.
         shard: u32,
-        /// What stands against it.
         why: String,
     },
     /// There is no such remote cluster.
     #[error("no remote cluster [{alias}]; set cluster.remote.{alias}.seeds first{hint}")]
     NoSuchRemote {
-        /// The alias given.
         alias: String,
         /// Empty, or the nearest aliases.
         hint: String,
@@ -110,72 +68,37 @@ pub enum StateError {
     #[error(
         "auto-follow pattern [{name}] is missing; GET _ccr/auto_follow shows those that there are"
     )]
-    NoAutoFollow {
-        /// The name given.
-        name: String,
-    },
+    NoAutoFollow { name: String },
     /// There is no such template.
     #[error("{} [{name}] missing", kind.replace(' ', "_"))]
-    NoTemplate {
-        /// What the field calls one.
-        kind: &'static str,
-        /// The name given.
-        name: String,
-    },
+    NoTemplate { kind: &'static str, name: String },
     /// There cannot be such a template, or it is needed.
     #[error("template [{name}] is refused: {why}")]
-    Template {
-        /// Its name.
-        name: String,
-        /// Why.
-        why: String,
-    },
+    Template { name: String, why: String },
     /// It follows nobody.
     #[error("[{index}] is not a follower index; make one with PUT {index}/_ccr/follow")]
-    NoFollower {
-        /// The index.
-        index: String,
-    },
+    NoFollower { index: String },
     /// It is paused already.
     #[error("no shard follow tasks for [{index}]: it is paused already")]
-    NotFollowing {
-        /// The index.
-        index: String,
-    },
+    NotFollowing { index: String },
     /// It is not paused, so there is nothing to resume.
     #[error("[{index}] follows already; pause it first to give it other parameters")]
-    Following {
-        /// The index.
-        index: String,
-    },
+    Following { index: String },
     /// Only a paused follower can become an index like any other.
     #[error(
         "cannot convert the follower index [{index}] to a non-follower, because it has not been \
          paused; POST {index}/_ccr/pause_follow first"
     )]
-    NotPaused {
-        /// The index.
-        index: String,
-    },
+    NotPaused { index: String },
     /// A shard of it has not been recovered from its leader yet.
     #[error(
         "cannot convert the follower index [{index}] to a non-follower, because it is not recovered \
          from its leader yet; wait for that, or delete it"
     )]
-    NotRecovered {
-        /// The index.
-        index: String,
-    },
+    NotRecovered { index: String },
     /// A copy cannot be put there.
     #[error("shard [{index}][{shard}] cannot be put in place: {why}")]
-    Placement {
-        /// The index.
-        index: String,
-        /// The shard.
-        shard: u32,
-        /// What is wrong.
-        why: String,
-    },
+    Placement { index: String, shard: u32, why: String },
     /// Mappings that cannot be merged, or are none.
     #[error("{0}")]
     Mapping(String),
@@ -184,10 +107,7 @@ pub enum StateError {
         "Limit of total fields [{limit}] has been exceeded; raise index.mapping.total_fields.limit, or map the object \
          with many fields as \"dynamic\": false"
     )]
-    TooManyFields {
-        /// The limit.
-        limit: u32,
-    },
+    TooManyFields { limit: u32 },
     /// A setting was refused.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -196,37 +116,16 @@ pub enum StateError {
         "primary term [{found}] of [{index}][{shard}] is over, the term is [{current}]; \
          the sender is no longer the primary and must not acknowledge"
     )]
-    StaleTerm {
-        /// The index.
-        index: String,
-        /// The shard.
-        shard: u32,
-        /// The sender's term.
-        found: u64,
-        /// The term of now.
-        current: u64,
-    },
+    StaleTerm { index: String, shard: u32, found: u64, current: u64 },
     /// Nobody may speak for a shard without a started primary.
     #[error("[{index}][{shard}] has no started primary; wait until it has one")]
-    NoPrimary {
-        /// The index.
-        index: String,
-        /// The shard.
-        shard: u32,
-    },
+    NoPrimary { index: String, shard: u32 },
     /// The primary cannot be taken out of sync.
     #[error(
         "[{allocation_id}] is the primary of [{index}][{shard}] and cannot leave the in-sync set; \
          fail the shard instead"
     )]
-    PrimaryInSync {
-        /// The index.
-        index: String,
-        /// The shard.
-        shard: u32,
-        /// The copy.
-        allocation_id: String,
-    },
+    PrimaryInSync { index: String, shard: u32, allocation_id: String },
 }
 
 impl StateError {

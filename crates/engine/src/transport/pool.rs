@@ -30,6 +30,7 @@ pub enum Class {
 }
 
 /// Why a call gave no answer.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The neighbour answered that it failed.
@@ -37,20 +38,10 @@ pub enum CallError {
     Failed(#[from] Failure),
     /// No connection, or it broke.
     #[error("{address}: {reason}")]
-    Broken {
-        /// The neighbour.
-        address: String,
-        /// What was found.
-        reason: String,
-    },
+    Broken { address: String, reason: String },
     /// No answer in time.
     #[error("{address}: no answer within {limit:?}")]
-    Timeout {
-        /// The neighbour.
-        address: String,
-        /// The limit.
-        limit: Duration,
-    },
+    Timeout { address: String, limit: Duration },
 }
 
 impl CallError {

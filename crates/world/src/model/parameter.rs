@@ -7,42 +7,24 @@ use record::units::{parse_duration, parse_rate, parse_size, show_size_setting};
 use super::{CongestionControl, DiskScheduler, Models};
 
 /// A parameter cannot be set.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// No parameter has this name.
     #[error("there is no model parameter \"{name}\"{hint}")]
-    Unknown {
-        /// As given.
-        name: String,
-        /// What may have been meant.
-        hint: String,
-    },
+    Unknown { name: String, hint: String },
     /// The text is no value of this kind.
     #[error("{name} = \"{text}\": {meaning} Write {example}; {bounds}")]
     NotAValue {
-        /// The parameter.
         name: &'static str,
-        /// As given.
         text: String,
-        /// What the parameter says.
         meaning: &'static str,
-        /// What is accepted.
         example: &'static str,
-        /// Least and greatest.
         bounds: String,
     },
     /// The value is not within the bounds.
     #[error("{name} = \"{text}\" is out of range: {meaning} It is {bounds}")]
-    OutOfRange {
-        /// The parameter.
-        name: &'static str,
-        /// As given.
-        text: String,
-        /// What the parameter says.
-        meaning: &'static str,
-        /// Least and greatest.
-        bounds: String,
-    },
+    OutOfRange { name: &'static str, text: String, meaning: &'static str, bounds: String },
 }
 
 /// The field of [`Models`] that a parameter sets, by the kind of its value.
