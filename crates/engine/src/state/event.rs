@@ -62,6 +62,7 @@ impl RerouteAction {
 }
 
 /// An event that the manager handles with [`super::apply`].
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// A member is there, freshly started. What was assigned to it before is lost, unless found.
@@ -72,17 +73,12 @@ pub enum Event {
         found: Vec<FoundCopy>,
     },
     /// A member is gone.
-    NodeLeft {
-        /// Its name.
-        node: String,
-    },
+    NodeLeft { node: String },
     /// The manager started again from its stored state: nobody is there until he joins.
     ManagerRestarted,
     /// `PUT {index}`.
     CreateIndex {
-        /// Its name.
         index: String,
-        /// Settings by full name.
         settings: Update,
         /// Mappings: an object, or null for none.
         #[serde(with = "json_text")]
@@ -99,7 +95,6 @@ pub enum Event {
     RollOver(Box<RollOver>),
     /// `PUT {index}/_ccr/follow`: an index whose primaries recover from remote.
     CreateFollower {
-        /// Its name.
         index: String,
         /// Its leader, in a remote cluster that is set up.
         leader: FollowOrigin,
@@ -122,7 +117,6 @@ pub enum Event {
     },
     /// Something changes about which indices are followed without being asked for.
     ChangeAutoFollow {
-        /// Name of the pattern.
         name: String,
         /// What.
         change: AutoFollowChange,
@@ -131,16 +125,12 @@ pub enum Event {
     ChangeTemplate {
         /// Of which kind.
         kind: TemplateKind,
-        /// Name of the template.
         name: String,
         /// What.
         change: TemplateChange,
     },
     /// `DELETE {index}`.
-    DeleteIndex {
-        /// Its name.
-        index: String,
-    },
+    DeleteIndex { index: String },
     /// `POST _dangling/{uuid}`: an index that nodes hold and the state does not know has its place again.
     ImportDangling {
         /// What it is.
@@ -152,12 +142,10 @@ pub enum Event {
     DeleteDangling {
         /// Its name; empty where nobody knows.
         index: String,
-        /// Its uuid.
         uuid: String,
     },
     /// `PUT {index}/_mapping`, and fields met for the first time.
     PutMapping {
-        /// The index.
         index: String,
         /// Its uuid, where an index that has its name by now is not meant.
         uuid: Option<String>,
@@ -166,12 +154,7 @@ pub enum Event {
         mappings: Value,
     },
     /// `PUT {index}/_settings`.
-    PutIndexSettings {
-        /// The index.
-        index: String,
-        /// Settings by full name.
-        settings: Update,
-    },
+    PutIndexSettings { index: String, settings: Update },
     /// `PUT _cluster/settings`.
     PutClusterSettings {
         /// Settings to keep over restarts.
@@ -180,21 +163,11 @@ pub enum Event {
         transient: Update,
     },
     /// A copy finished its recovery. Ignored if that copy is no longer wanted.
-    ShardStarted {
-        /// The index.
-        index: String,
-        /// The shard.
-        shard: u32,
-        /// The copy.
-        allocation_id: String,
-    },
+    ShardStarted { index: String, shard: u32, allocation_id: String },
     /// A copy failed on its own node. Ignored if that copy is no longer wanted.
     ShardFailed {
-        /// The index.
         index: String,
-        /// The shard.
         shard: u32,
-        /// The copy.
         allocation_id: String,
         /// What went wrong.
         reason: String,
@@ -204,9 +177,7 @@ pub enum Event {
     /// A primary says that a copy has not got a write. The primary acknowledges the write once this
     /// is applied, and not at all if it is refused.
     CopyOutOfSync {
-        /// The index.
         index: String,
-        /// The shard.
         shard: u32,
         /// The copy, on a node or not.
         allocation_id: String,

@@ -36,6 +36,7 @@ pub struct NodeRow {
 }
 
 /// What is to be done to a shard copy, by who has it.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShardAction {
     /// Reads one document.
@@ -52,10 +53,7 @@ pub enum ShardAction {
     /// Says which history the copy has.
     History,
     /// Drops a retention lease.
-    RemoveLease {
-        /// Its id.
-        id: String,
-    },
+    RemoveLease { id: String },
     /// Makes what was written visible.
     Refresh,
     /// Commits.
@@ -165,6 +163,7 @@ impl Publication {
 }
 
 /// What a node asks of another.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Request {
     /// Answers at once; measures the round trip.
@@ -194,13 +193,11 @@ pub enum Request {
     Replicate {
         /// UUID of the index.
         index_uuid: String,
-        /// Shard number.
         shard: u32,
         /// The replica's allocation id.
         allocation_id: String,
         /// The primary's term.
         primary_term: u64,
-        /// The operations.
         #[serde(with = "store::sent")]
         ops: Arc<Vec<Operation>>,
         /// What every in-sync copy has.
@@ -235,11 +232,8 @@ pub enum Request {
     },
     /// To a primary: a recovery begins.
     OpenSession {
-        /// Index.
         index: String,
-        /// Shard number.
         shard: u32,
-        /// Why.
         kind: SessionKind,
         /// Drawn by the target, so that it can ask for chunks before it knows the session's number.
         key: u64,
@@ -247,9 +241,7 @@ pub enum Request {
     /// A chunk of a session that is being opened: number `number` of its files in order, cut to `chunk_bytes`.
     /// Answered with [`Response::Done`] where the files end before it.
     ReadOpening {
-        /// Index.
         index: String,
-        /// Shard number.
         shard: u32,
         /// As in the [`Request::OpenSession`] that is on its way.
         key: u64,
@@ -262,7 +254,6 @@ pub enum Request {
     },
     /// Bytes of a file of a session.
     ReadChunk {
-        /// The session.
         session: u64,
         /// Number of the file in the commit.
         file: u32,
@@ -275,14 +266,12 @@ pub enum Request {
     },
     /// Is this file of the session's source whole? Asked when what arrived was not.
     VerifyFile {
-        /// The session.
         session: u64,
         /// Number of the file in the commit.
         file: u32,
     },
     /// Operations of a session's shard.
     ReadOps {
-        /// The session.
         session: u64,
         /// First sequence number.
         from: u64,
@@ -299,7 +288,6 @@ pub enum Request {
     Leases {
         /// UUID of the index.
         index_uuid: String,
-        /// Shard number.
         shard: u32,
         /// All of them.
         leases: Leases,
@@ -308,7 +296,6 @@ pub enum Request {
     StartTracking(u64),
     /// The target has everything: it counts as in sync.
     Finalize {
-        /// The session.
         session: u64,
         /// What the target has.
         local_checkpoint: Option<u64>,
@@ -317,7 +304,6 @@ pub enum Request {
     HandOff {
         /// UUID of the index.
         index_uuid: String,
-        /// Shard number.
         shard: u32,
         /// Allocation id of the copy that asks.
         allocation_id: String,
