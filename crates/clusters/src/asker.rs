@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use crate::changes::LiveCluster;
-use crate::{Answer, Error, RestClient};
+use crate::{Answer, RestClient, Result};
 
 /// Asks a cluster's nodes in turn, whether they are up or not, and sends each request once. It borrows nothing: a
 /// writer goes on while nodes are stopped and started again.
@@ -43,7 +43,7 @@ impl Asker {
     }
 
     /// Sends a request. Any status but 2xx is [`Error::Refused`].
-    pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
+    pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
         match &self.arm {
             Arm::Nodes { client, addresses, turn } => {
                 let at = turn.replace(turn.get().wrapping_add(1)) % addresses.len();

@@ -14,7 +14,7 @@ use crate::follow_api::FollowApi;
 use crate::http::Answer;
 use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, Repository, TopologySpec};
-use crate::{Asker, Error};
+use crate::{Asker, Error, Result};
 
 /// Clusters in some place: processes on this machine, virtual time, or clusters that are already there. Whoever runs a
 /// plan knows no more of them than this.
@@ -24,7 +24,7 @@ pub trait Clusters {
     fn name(&self) -> &'static str;
 
     /// Starts the clusters; returns when every node has joined. Where that fails, nothing is left running.
-    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error>;
+    async fn start(&mut self, topology: &TopologySpec) -> Result<()>;
 
     /// What [`start`](Clusters::start) does first and takes long for, in a sentence; none where it begins at once.
     fn prepares(&self) -> Option<String> {
@@ -36,17 +36,12 @@ pub trait Clusters {
 
     /// Sends a request to one node of a cluster: the next in turn, or another where that one does not answer. Any
     /// status but 2xx is [`Error::Refused`].
-    async fn request(
-        &self,
-        cluster: &str,
-        method: &str,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Answer, Error>;
+    async fn request(&self, cluster: &str, method: &str, path: &str, body: Bytes)
+    -> Result<Answer>;
 
     /// A client of a cluster that does not borrow `self`. It asks the nodes that run now, and waits for an answer no
     /// longer than `limit`; a cluster that is already there keeps the limits of its own client.
-    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error>;
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker>;
 
     /// The running nodes of a cluster.
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle>;
@@ -56,7 +51,7 @@ pub trait Clusters {
     ///
     /// # Errors
     /// If TLS cannot be set up.
-    fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>, Error> {
+    fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>> {
         Ok(self.nodes(cluster).iter().map(|node| WireHost::plain(&node.http)).collect())
     }
 
@@ -105,7 +100,7 @@ pub trait Clusters {
     ///
     /// # Errors
     /// If the nodes were not started here: then they are left alone.
-    fn faults(&mut self) -> Result<&mut dyn Faults, Error> {
+    fn faults(&mut self) -> Result<&mut dyn Faults> {
         let (target, what) = (self.name(), "disturb nodes".to_owned());
         Err(Error::NoFault { target, what, why: "they were not started for this run".to_owned() })
     }
@@ -125,13 +120,13 @@ pub trait Clusters {
 #[async_trait(?Send)]
 pub trait Faults {
     /// Has a fault of a node begin.
-    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error>;
+    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<()>;
 
     /// Ends a fault of a node. A node that was stopped or killed is started again, with its data and its addresses.
-    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error>;
+    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<()>;
 
     /// Removes the shard copies from the disk of a node that is down.
-    fn wipe(&mut self, node: &str) -> Result<(), Error>;
+    fn wipe(&mut self, node: &str) -> Result<()>;
 }
 
 /// What can be set while simulated machines run.
@@ -146,16 +141,11 @@ pub trait VirtualControls {
 
     /// Fills every copy of an index with documents that exist only as a number. That takes no time: they were indexed
     /// before the experiment began.
-    async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<(), Error>;
+    async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<()>;
 
     /// Puts indices in place, each copy on the node that it is said to be on; and says of the disks that are named how
     /// large they are. That takes no time.
-    async fn place(
-        &self,
-        cluster: &str,
-        indices: &[Placement],
-        disks: &[DiskSize],
-    ) -> Result<(), Error>;
+    async fn place(&self, cluster: &str, indices: &[Placement], disks: &[DiskSize]) -> Result<()>;
 }
 
 /// An index of documents that exist only as a number, for corpora that are too large to index. Each figure is that of

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use rest::BasicAuth;
 use serde::Deserialize;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// Names of the environment variables that hold credentials.
 pub const VARIABLES: [&str; 4] =
@@ -54,7 +54,7 @@ struct File {
 
 impl Credentials {
     /// Reads them from the environment; `get` looks a variable up. Empty ones count as not set.
-    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let [user, password, api_key, token] =
             VARIABLES.map(|name| get(name).filter(|value| !value.is_empty()));
         Self::of(user, password, api_key, token, "the environment", VARIABLES)
@@ -62,7 +62,7 @@ impl Credentials {
 
     /// Reads them from a TOML file with `user` and `password`, `api_key` or `token`. A file that others may
     /// read is refused.
-    pub fn from_file(path: &Path) -> Result<Self, Error> {
+    pub fn from_file(path: &Path) -> Result<Self> {
         let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
         refuse_if_readable_by_others(path)?;
         let text = std::fs::read_to_string(path).map_err(io)?;
@@ -83,7 +83,7 @@ impl Credentials {
         token: Option<String>,
         source_name: &str,
         [user_name, password_name, key_name, token_name]: [&str; 4],
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let refuse =
             |why: String| Err(Error::Credentials { source_name: source_name.to_owned(), why });
         let found = match (user, password, api_key, token) {
@@ -133,7 +133,7 @@ impl Credentials {
     ///
     /// # Errors
     /// If the credentials are of a kind that nodes of the embedded engine do not ask for.
-    pub fn basic(&self) -> Result<Option<BasicAuth>, Error> {
+    pub fn basic(&self) -> Result<Option<BasicAuth>> {
         match self {
             Credentials::None => Ok(None),
             Credentials::Basic { user, password } => Ok(Some(BasicAuth::new(user, password)?)),
@@ -168,7 +168,7 @@ fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> String {
 }
 
 #[cfg(unix)]
-fn refuse_if_readable_by_others(path: &Path) -> Result<(), Error> {
+fn refuse_if_readable_by_others(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
     if !path.exists() {
@@ -188,7 +188,7 @@ fn refuse_if_readable_by_others(path: &Path) -> Result<(), Error> {
 }
 
 #[cfg(not(unix))]
-fn refuse_if_readable_by_others(_path: &Path) -> Result<(), Error> {
+fn refuse_if_readable_by_others(_path: &Path) -> Result<()> {
     Ok(())
 }
 
@@ -196,7 +196,7 @@ fn refuse_if_readable_by_others(_path: &Path) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn from(pairs: &[(&str, &str)]) -> Result<Credentials, Error> {
+    fn from(pairs: &[(&str, &str)]) -> Result<Credentials> {
         Credentials::from_environment(|name| {
             pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
         })

@@ -4,6 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What comes of it, or why nothing did.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Why clusters could not be started, asked or changed.
 #[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]

@@ -21,7 +21,7 @@ pub use changes::{
 };
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;
-pub use error::Error;
+pub use error::{Error, Result};
 pub use fault::FaultKind;
 pub use follow_api::FollowApi;
 pub use http::{Answer, RestClient, trusted_authorities, wire};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use world::LinkConfig;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// A cluster to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct ClusterSpec {
 }
 
 /// Checks a cluster's name, which becomes part of its nodes' names and of their directories'.
-pub fn check_cluster_name(name: &str) -> Result<(), Error> {
+pub fn check_cluster_name(name: &str) -> Result<()> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if first && name.len() <= 64 && name.chars().all(allowed) {
@@ -43,7 +43,7 @@ pub struct TopologySpec {
 
 impl TopologySpec {
     /// Checks what must be right before anything is started, wherever that is.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))?;
         match self.joined && self.clusters.iter().any(|site| site.nodes != 1) {
             true => Err(Error::SitesOfOne),

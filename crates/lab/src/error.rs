@@ -8,6 +8,9 @@ use crate::diagnostic::Mistakes;
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
 pub(crate) const READ_PLAN: &str = "read plan";
 
+/// What comes of it, or why nothing did.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Why a plan or a corpus cannot be used, or a run did not reach its end.
 #[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]

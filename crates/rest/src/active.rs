@@ -6,7 +6,7 @@ use super::error::bad_request;
 use super::parameters::Query;
 use engine::Node;
 use engine::state::{ClusterState, IndexShardRoutingTable};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// The parameter.
 pub(super) const ACTIVE: &[&str] = &["wait_for_active_shards"];
@@ -22,7 +22,7 @@ pub(super) enum Active {
 
 impl Active {
     /// Reads the parameter.
-    pub(super) fn read(query: &Query, default: usize) -> Result<Active, Failure> {
+    pub(super) fn read(query: &Query, default: usize) -> Result<Active> {
         match query.get(ACTIVE[0]) {
             None => Ok(Active::Count(default)),
             Some("all") => Ok(Active::All),
@@ -33,7 +33,7 @@ impl Active {
     }
 
     /// Refuses more copies than an index has.
-    pub(super) fn check(self, index: &str, replicas: u32) -> Result<(), Failure> {
+    pub(super) fn check(self, index: &str, replicas: u32) -> Result<()> {
         let copies = replicas as usize + 1;
         match self {
             Active::Count(count) if count > copies => Err(bad_request(format!(

@@ -9,14 +9,14 @@ use super::error::{bad_body, bad_request, not_supported};
 use super::names::{indices, matches_any};
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// Further properties of an alias in the field, which are refused.
 const UNSUPPORTED: [&str; 5] =
     ["filter", "index_routing", "is_hidden", "routing", "search_routing"];
 
 /// Reads `{"is_write_index"}`.
-fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Alias, Failure> {
+fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Alias> {
     let mut alias = Alias::default();
     for (key, value) in object {
         match (key.as_str(), value) {
@@ -39,7 +39,7 @@ fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Ali
 }
 
 /// Reads `{"alias": {"is_write_index"}}`.
-pub(super) fn read_aliases(json: &Value) -> Result<Aliases, Failure> {
+pub(super) fn read_aliases(json: &Value) -> Result<Aliases> {
     let Value::Object(all) = json else {
         return Err(bad_body("[aliases] is an object: {\"alias\": {\"is_write_index\"}}"));
     };
@@ -64,7 +64,7 @@ pub(super) fn aliases_json(aliases: &Aliases) -> Value {
 }
 
 /// A name, or several: `{"alias"}` or `{"aliases"}`.
-fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<String>, Failure> {
+fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<String>> {
     let wrong =
         || bad_body(format!("an action needs [{one}], a text, or [{many}], a list of texts"));
     match (object.get(one), object.get(many)) {
@@ -79,7 +79,7 @@ fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<Strin
 }
 
 /// `POST /_aliases`: `{"actions": [{"add": {..}}, {"remove": {..}}, {"remove_index": {..}}]}`.
-pub(super) async fn change(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn change(call: Call) -> Result<Reply> {
     let state = call.state();
     let body = call.needed_json()?;
     let list = body.get("actions").and_then(Value::as_array);
@@ -95,11 +95,7 @@ pub(super) async fn change(call: Call) -> Result<Reply, Failure> {
     Ok(json!({ "acknowledged": true }).into())
 }
 
-fn read_action(
-    call: &Call,
-    state: &ClusterState,
-    one: &Value,
-) -> Result<Vec<AliasAction>, Failure> {
+fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<AliasAction>> {
     const KINDS: [&str; 3] = ["add", "remove", "remove_index"];
     const KNOWN: [&str; 5] = ["alias", "aliases", "index", "indices", "must_exist"];
     let entry = one.as_object().filter(|one| one.len() == 1).and_then(|one| one.iter().next());
@@ -146,7 +142,7 @@ fn removing(
     indices: &[String],
     aliases: &str,
     must_exist: bool,
-) -> Result<Vec<AliasAction>, Failure> {
+) -> Result<Vec<AliasAction>> {
     let found: Vec<AliasAction> = fitting(state, indices, Some(aliases))
         .map(|(index, alias, _)| AliasAction::Remove {
             index: index.to_owned(),
@@ -175,7 +171,7 @@ fn fitting<'a>(
 }
 
 /// `PUT /{index}/_alias/{name}`.
-pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn put(call: Call) -> Result<Reply> {
     let properties = match call.json()? {
         Value::Null => Alias::default(),
         Value::Object(object) => read_alias(&object, &[])?,
@@ -189,7 +185,7 @@ pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /{index}/_alias/{name}`.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
     let found = indices(&state, call.indices(), &call.query)?;
     let actions = removing(&state, &found, call.part("name").unwrap_or_default(), true)?;
@@ -198,7 +194,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `GET /_alias`, `GET /{index}/_alias/{name}`. Without a name: every index, also those without an alias.
-pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let found = indices(&state, call.indices(), &call.query)?;
     let name = call.part("name");
@@ -227,7 +223,7 @@ static ALIASES: [Column; 6] = [
 ];
 
 /// `GET /_cat/aliases`.
-pub(super) async fn cat(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn cat(call: Call) -> Result<Reply> {
     let state = call.state();
     let all: Vec<String> = state.indices.keys().cloned().collect();
     let mut rows: Vec<_> = fitting(&state, &all, call.part("name")).collect();

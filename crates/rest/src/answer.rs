@@ -7,7 +7,7 @@ use super::error::{bad_request, error_json};
 use super::filter::Filter;
 use super::message::RestResponse;
 use super::parameters::Query;
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 const JSON: &str = "application/json; charset=UTF-8";
 const TEXT: &str = "text/plain; charset=UTF-8";
@@ -60,7 +60,7 @@ pub(super) struct Look {
 
 impl Look {
     /// Reads it from the request. `format` is JSON but for `_cat`, which reads it itself.
-    pub(super) fn read(query: &Query, is_cat: bool) -> Result<Look, Failure> {
+    pub(super) fn read(query: &Query, is_cat: bool) -> Result<Look> {
         match query.get("format") {
             None | Some("" | "json") => {}
             Some(_) if is_cat => {}
@@ -92,7 +92,7 @@ impl Look {
     }
 
     /// Writes an answer. A `HEAD` gets none of its body.
-    pub(super) fn render(&self, reply: Result<Reply, Failure>, is_head: bool) -> RestResponse {
+    pub(super) fn render(&self, reply: Result<Reply>, is_head: bool) -> RestResponse {
         let plain = !self.pretty && self.filter.is_none();
         let (status, content_type, body) = match reply {
             // An error is sent whole: a filter that hides it helps nobody.

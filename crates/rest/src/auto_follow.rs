@@ -11,7 +11,7 @@ use super::error::bad_body;
 use super::names::matches_any;
 use engine::remote;
 use engine::state::{AutoFollow, AutoFollowChange, Event};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 const KEYS: [&str; 5] = [
     "follow_index_pattern",
@@ -21,7 +21,7 @@ const KEYS: [&str; 5] = [
     "settings",
 ];
 
-fn read(json: Value) -> Result<AutoFollow, Failure> {
+fn read(json: Value) -> Result<AutoFollow> {
     let (object, follower) = read_follower(json, "auto_follow", "leader_index_patterns", &KEYS)?;
     let leader_index_patterns = texts(&object, "leader_index_patterns")?;
     if leader_index_patterns.is_empty() {
@@ -43,7 +43,7 @@ fn read(json: Value) -> Result<AutoFollow, Failure> {
     })
 }
 
-fn texts(object: &Map<String, Value>, key: &str) -> Result<Vec<String>, Failure> {
+fn texts(object: &Map<String, Value>, key: &str) -> Result<Vec<String>> {
     let wrong = || bad_body(format!("[{key}] is a list of texts"));
     match object.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -55,7 +55,7 @@ fn texts(object: &Map<String, Value>, key: &str) -> Result<Vec<String>, Failure>
 }
 
 /// `PUT /_ccr/auto_follow/{name}`. Indices that are there already are not followed, as in the field.
-pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn put(call: Call) -> Result<Reply> {
     let mut pattern = read(call.needed_json()?)?;
     let listing =
         remote::list(call.node.remotes(), &pattern.remote_cluster, None, Duration::ZERO).await?;
@@ -66,28 +66,28 @@ pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /_ccr/auto_follow/{name}`.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     change(&call, AutoFollowChange::Delete).await
 }
 
 /// `POST /_ccr/auto_follow/{name}/pause`.
-pub(super) async fn pause(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn pause(call: Call) -> Result<Reply> {
     change(&call, AutoFollowChange::SetActive(false)).await
 }
 
 /// `POST /_ccr/auto_follow/{name}/resume`.
-pub(super) async fn resume(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn resume(call: Call) -> Result<Reply> {
     change(&call, AutoFollowChange::SetActive(true)).await
 }
 
-async fn change(call: &Call, change: AutoFollowChange) -> Result<Reply, Failure> {
+async fn change(call: &Call, change: AutoFollowChange) -> Result<Reply> {
     let name = call.part("name").unwrap_or_default().to_owned();
     call.node.core().submit(Event::ChangeAutoFollow { name, change }).await?;
     Ok(json!({ "acknowledged": true }).into())
 }
 
 /// `GET /_ccr/auto_follow`, `GET /_ccr/auto_follow/{name}`.
-pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let wanted = call.part("name").unwrap_or("_all");
     let patterns: Vec<Value> = state

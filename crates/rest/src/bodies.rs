@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// `http.max_content_length`.
 const BODY_BYTES_MAX: usize = 100 << 20;
@@ -45,7 +45,7 @@ pub(super) struct HeldBytes {
 }
 
 impl HeldBytes {
-    fn grow(&mut self, more: usize) -> Result<(), Failure> {
+    fn grow(&mut self, more: usize) -> Result<()> {
         let BodyBudget { held_bytes, max_bytes } = &self.budget;
         let would = held_bytes.get() + more;
         if would > *max_bytes {
@@ -98,7 +98,7 @@ impl Buf for HeldAnswer {
 }
 
 /// Refuses a body that announces itself as too large.
-pub(super) fn check_announced(bytes: Option<u64>) -> Result<(), Failure> {
+pub(super) fn check_announced(bytes: Option<u64>) -> Result<()> {
     match bytes {
         Some(bytes) if bytes > BODY_BYTES_MAX as u64 => Err(too_large()),
         _ => Ok(()),
@@ -118,7 +118,7 @@ pub(super) async fn read_body<B>(
     mut body: B,
     budget: &BodyBudget,
     arrived: impl Fn(usize),
-) -> Result<(Bytes, HeldBytes), Failure>
+) -> Result<(Bytes, HeldBytes)>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Display,
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    fn read(body: Pieces, budget: &BodyBudget) -> Result<(Bytes, HeldBytes), Failure> {
+    fn read(body: Pieces, budget: &BodyBudget) -> Result<(Bytes, HeldBytes)> {
         let budget = budget.clone();
         world::virtual_world::run(1, |_| async move { read_body(body, &budget, |_| ()).await })
     }

@@ -20,7 +20,7 @@ use super::unchanged::Unchanged;
 use super::update::{BulkWrite, Update, refuse_parts, write_all};
 use engine::Node;
 use engine::transport::unexpected;
-use engine::transport::{Failure, Written};
+use engine::transport::{Result, Written};
 
 /// Parameters beside those of every write.
 pub(super) const KNOWN: &[&str] =
@@ -36,7 +36,7 @@ struct Group {
 }
 
 /// `POST /_bulk`, `POST /{index}/_bulk`.
-pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn bulk(call: Call) -> Result<Reply> {
     let began = call.node.core().env.now();
     refuse_unsupported(&call.query)?;
     if Unchanged::read(&call.query)?.is_some() {
@@ -79,7 +79,7 @@ pub(super) async fn bulk(call: Call) -> Result<Reply, Failure> {
 }
 
 /// Makes an index ready for the writes of a bulk request.
-async fn prepare(call: &Call, index: &str, makes: bool) -> Result<(), Failure> {
+async fn prepare(call: &Call, index: &str, makes: bool) -> Result<()> {
     if makes {
         ensure_index(&call.node, index).await?;
     } else {
@@ -92,11 +92,7 @@ async fn prepare(call: &Call, index: &str, makes: bool) -> Result<(), Failure> {
     wait_for_active(call, index).await
 }
 
-fn fill_in_results(
-    items: &mut [Item],
-    places: Vec<usize>,
-    results: Result<Vec<Result<Written, Failure>>, Failure>,
-) {
+fn fill_in_results(items: &mut [Item], places: Vec<usize>, results: Result<Vec<Result<Written>>>) {
     match results {
         Ok(results) => {
             for (place, result) in places.into_iter().zip(results) {
@@ -110,7 +106,7 @@ fn fill_in_results(
 }
 
 /// A name of a request, and the index that takes its writes.
-type Named = (Arc<str>, Result<Arc<str>, Failure>);
+type Named = (Arc<str>, Result<Arc<str>>);
 
 /// An item for each action, and the writes by index. An action that is refused has its failure already. An alias stands
 /// for the index that takes its writes.

@@ -11,7 +11,7 @@ use super::bulk_lines::Op;
 use super::document::{copies_written, result_of};
 use super::error::cause_json;
 use engine::state::ClusterState;
-use engine::transport::{Failure, Written};
+use engine::transport::{Failure, Result, Written};
 use policy::routing::shard_of;
 
 /// One action and what came of it.
@@ -20,7 +20,7 @@ pub(super) struct Item {
     pub(super) index: Arc<str>,
     pub(super) id: Arc<str>,
     /// None while it is under way.
-    pub(super) result: Option<Result<Written, Failure>>,
+    pub(super) result: Option<Result<Written>>,
 }
 
 /// About the bytes of an item that went well.
@@ -133,11 +133,11 @@ mod tests {
 
     use super::*;
 
-    fn item(id: &str, result: Result<Written, Failure>) -> Item {
+    fn item(id: &str, result: Result<Written>) -> Item {
         Item { op: Op::Index, index: "a".into(), id: id.into(), result: Some(result) }
     }
 
-    fn written(outcome: WriteOutcome) -> Result<Written, Failure> {
+    fn written(outcome: WriteOutcome) -> Result<Written> {
         Ok(Written { seq_no: 7, version: 2, primary_term: 3, outcome })
     }
 

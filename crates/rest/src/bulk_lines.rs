@@ -10,7 +10,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::error::bad_request;
 use super::unchanged::Unchanged;
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// What is to be done to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) struct Action {
 /// Reads a whole body. `index` is that of the path. Sources are slices of the body.
 ///
 /// Fails as a whole, in the field's words, where a line cannot be told apart from what follows.
-pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>, Failure> {
+pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
     if body.last().is_none_or(|last| *last != b'\n') {
         return Err(match body.is_empty() {
             true => bad_request("request body is required"),
@@ -153,7 +153,7 @@ struct Meta {
 #[derive(Debug, PartialEq)]
 struct Id(String);
 
-fn read_action(line: &[u8], number: usize) -> Result<(Op, Meta), Failure> {
+fn read_action(line: &[u8], number: usize) -> Result<(Op, Meta)> {
     // What load generators send; no JSON parser need look at it.
     match line {
         b"{\"index\":{}}" => return Ok((Op::Index, Meta::default())),

@@ -28,7 +28,7 @@ use super::uri_query::uri_query;
 use engine::Node;
 use engine::replication::write_documents;
 use engine::search::{Hit, Preference, SearchJob, SearchOutcome, clear_scroll, next_page, scroll};
-use engine::transport::{Failure, unexpected};
+use engine::transport::{Failure, Result, unexpected};
 
 /// Parameters of all three. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
 pub(super) const KNOWN: &[&str] = &[
@@ -123,7 +123,7 @@ impl Asked {
     }
 
     /// Makes the indices that are written to ready for it.
-    async fn prepare(&self, node: &Node) -> Result<(), Failure> {
+    async fn prepare(&self, node: &Node) -> Result<()> {
         if let Work::Reindex { index, .. } = &self.work {
             ensure_index(node, index).await?;
         }
@@ -162,7 +162,7 @@ struct Manner {
 
 impl Manner {
     /// Takes them out of the body; parameters stand above it.
-    fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner, Failure> {
+    fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner> {
         if body.remove("script").is_some() {
             let instead = "compute values before you send documents";
             return Err(not_supported("[script]", instead));
@@ -194,7 +194,7 @@ impl Manner {
 }
 
 /// `POST /{index}/_delete_by_query`.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     let mut body = object(call.json()?)?;
     if body.get("query").is_none_or(Value::is_null) && call.query.get("q").is_none() {
         return Err(invalid("query is missing"));
@@ -205,7 +205,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `POST /{index}/_update_by_query`: without a script, documents are read anew by the mappings of now.
-pub(super) async fn update(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn update(call: Call) -> Result<Reply> {
     let mut body = object(call.json()?)?;
     let manner = Manner::take(&call, &mut body)?;
     by_query(call, Work::Update, manner, body).await
@@ -217,7 +217,7 @@ async fn by_query(
     work: Work,
     manner: Manner,
     body: Map<String, Value>,
-) -> Result<Reply, Failure> {
+) -> Result<Reply> {
     known(&body, &["_source", "query"], "max_docs, conflicts and query")?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
@@ -230,7 +230,7 @@ async fn by_query(
 }
 
 /// `POST /_reindex`.
-pub(super) async fn reindex(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn reindex(call: Call) -> Result<Reply> {
     let mut body = object(call.needed_json()?)?;
     let manner = Manner::take(&call, &mut body)?;
     let mut part = |name: &str| match body.remove(name) {
@@ -281,7 +281,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply, Failure> {
 }
 
 /// Where documents go, and whether those that are there already are conflicts.
-fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool), Failure> {
+fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool)> {
     let mut text = |name: &str| match dest.remove(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -319,7 +319,7 @@ fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool), Failure> {
     Ok((index, create))
 }
 
-fn object(json: Value) -> Result<Map<String, Value>, Failure> {
+fn object(json: Value) -> Result<Map<String, Value>> {
     match json {
         Value::Null => Ok(Map::new()),
         Value::Object(object) => Ok(object),
@@ -327,7 +327,7 @@ fn object(json: Value) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<(), Failure> {
+fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<()> {
     match object.keys().find(|key| !names.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => {
@@ -344,7 +344,7 @@ impl Asked {
         manner: Manner,
         indices: Vec<String>,
         (body, size): (Map<String, Value>, usize),
-    ) -> Result<Asked, Failure> {
+    ) -> Result<Asked> {
         let query = &call.query;
         for (name, instead) in UNSUPPORTED {
             if query.get(name).is_some() {
@@ -421,7 +421,7 @@ impl Asked {
 
 /// Carries it out in a task of its own: where the client goes away the page under way is written whole, and its views
 /// are let go.
-async fn run(node: Node, asked: Asked) -> Result<Reply, Failure> {
+async fn run(node: Node, asked: Asked) -> Result<Reply> {
     let (answer, answered) = oneshot::channel();
     let node2 = node.clone();
     node.core().keep("works through a query", async move {
@@ -444,7 +444,7 @@ async fn run(node: Node, asked: Asked) -> Result<Reply, Failure> {
     answered.await.unwrap_or_else(|_| Err(unexpected()))
 }
 
-async fn carry_out(node: &Node, asked: Asked, gone: Rc<Cell<bool>>) -> Result<Reply, Failure> {
+async fn carry_out(node: &Node, asked: Asked, gone: Rc<Cell<bool>>) -> Result<Reply> {
     let (service, env, keep_alive) = (node.search(), &node.core().env, asked.keep_alive);
     let began = env.now();
     let (first, id) = match scroll(service, asked.job(), keep_alive).await {
@@ -487,7 +487,7 @@ impl Done {
         asked: &Asked,
         (first, id): (SearchOutcome, &str),
         gone: &Cell<bool>,
-    ) -> Result<Option<Reply>, Failure> {
+    ) -> Result<Option<Reply>> {
         let (env, mut hits, mut left) = (&node.core().env, first.hits, self.total);
         if !hits.is_empty() {
             asked.prepare(node).await?;

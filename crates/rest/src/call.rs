@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::Node;
 use engine::state::ClusterState;
-use engine::transport::Failure;
+use engine::transport::Result;
 use serde_json::Value;
 
 use super::error::bad_body;
@@ -42,7 +42,7 @@ impl Call {
     }
 
     /// The body as JSON; null for none.
-    pub(super) fn json(&self) -> Result<Value, Failure> {
+    pub(super) fn json(&self) -> Result<Value> {
         if self.body.is_empty() {
             return Ok(Value::Null);
         }
@@ -51,7 +51,7 @@ impl Call {
     }
 
     /// The body, which must be there.
-    pub(super) fn needed_json(&self) -> Result<Value, Failure> {
+    pub(super) fn needed_json(&self) -> Result<Value> {
         if self.body.is_empty() {
             return Err(bad_body("request body is required"));
         }

@@ -13,12 +13,12 @@ use super::spread::on_nodes;
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::{clock, moment};
 use engine::state;
-use engine::transport::{Failure, Request};
+use engine::transport::{Request, Result};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /_cat`.
-pub(super) async fn list(_: Call) -> Result<Reply, Failure> {
+pub(super) async fn list(_: Call) -> Result<Reply> {
     const NAMES: &str = "aliases allocation cluster_manager count health indices master nodes plugins recovery shards \
                          templates thread_pool";
     Ok(Reply::text(NAMES.split(' ').map(|name| format!("/_cat/{name}\n")).collect()))
@@ -42,7 +42,7 @@ static HEALTH: [Column; 14] = [
 ];
 
 /// `GET /_cat/health`.
-pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn health(call: Call) -> Result<Reply> {
     let health = state::health(&call.state());
     let now_ms = call.node.core().env.epoch_ms();
     let with_time = call.query.flag("ts", true)?;
@@ -91,7 +91,7 @@ static NODES: [Column; 19] = [
 ];
 
 /// `GET /_cat/nodes`.
-pub(super) async fn nodes(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn nodes(call: Call) -> Result<Reply> {
     let state = call.state();
     let names = state.present.iter().cloned().collect();
     let mut table = Table::new(&NODES);
@@ -134,7 +134,7 @@ static MANAGER: [Column; 4] = [
 ];
 
 /// `GET /_cat/master`, `GET /_cat/cluster_manager`.
-pub(super) async fn manager(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn manager(call: Call) -> Result<Reply> {
     let name = identity::manager(&call.node);
     let state = call.state();
     let host = state.members.get(name).map(|node| host(&node.transport_address));
@@ -150,7 +150,7 @@ static PLUGINS: [Column; 3] = [
 ];
 
 /// `GET /_cat/plugins`: there are none.
-pub(super) async fn plugins(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn plugins(call: Call) -> Result<Reply> {
     Table::new(&PLUGINS).answer(&call.query)
 }
 
@@ -184,7 +184,7 @@ static RECOVERY: [Column; 26] = [
 ];
 
 /// `GET /_cat/recovery`.
-pub(super) async fn recovery(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn recovery(call: Call) -> Result<Reply> {
     let active_only = call.query.flag("active_only", false)?;
     // Files are never listed in a table.
     call.query.flag("detailed", false)?;

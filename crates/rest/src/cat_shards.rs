@@ -15,7 +15,7 @@ use super::spread::{on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;
 use engine::state::{self, ClusterState, CopyState, DiskUsage, ShardCopy};
-use engine::transport::{Failure, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -24,11 +24,10 @@ type Stats = BTreeMap<(String, u32, String), ShardStats>;
 
 async fn stats(call: &Call, state: &ClusterState, names: &[String]) -> Stats {
     let answers = on_shards(&call.node, started(state, names), &ShardAction::Stats, PATIENCE).await;
-    let one =
-        |(copy, answer): (super::spread::AskedCopy, Result<ShardAnswer, Failure>)| match answer {
-            Ok(ShardAnswer::Stats(stats)) => Some(((copy.index, copy.shard, copy.node?), *stats)),
-            _ => None,
-        };
+    let one = |(copy, answer): (super::spread::AskedCopy, Result<ShardAnswer>)| match answer {
+        Ok(ShardAnswer::Stats(stats)) => Some(((copy.index, copy.shard, copy.node?), *stats)),
+        _ => None,
+    };
     answers.into_iter().filter_map(one).collect()
 }
 
@@ -53,7 +52,7 @@ static INDICES: [Column; 13] = [
 ];
 
 /// `GET /_cat/indices`.
-pub(super) async fn indices(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn indices(call: Call) -> Result<Reply> {
     let state = call.state();
     let names = named(&state, call.indices(), &call.query)?;
     let health = call.query.get("health");
@@ -112,7 +111,7 @@ static ALLOCATION: [Column; 9] = [
 ];
 
 /// `GET /_cat/allocation`; copies on no node are in a row of their own.
-pub(super) async fn allocation(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn allocation(call: Call) -> Result<Reply> {
     let state = call.state();
     let wanted = call.part("node").unwrap_or("_all");
     let names: Vec<String> = state.indices.keys().cloned().collect();
@@ -171,7 +170,7 @@ static SHARDS: [Column; 18] = [
 ];
 
 /// `GET /_cat/shards`.
-pub(super) async fn shards(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn shards(call: Call) -> Result<Reply> {
     let state = call.state();
     let wanted = call.indices().unwrap_or("_all");
     let names: Vec<String> = called(&state, wanted).cloned().collect();

@@ -10,7 +10,7 @@ use super::identity::host;
 use super::names::matches_any;
 use super::spread::on_nodes;
 use super::table::{Cell, Column, Table, numbers, words};
-use engine::transport::{Failure, Request};
+use engine::transport::{Request, Result};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -30,7 +30,7 @@ static POOLS: [Column; 12] = [
 ];
 
 /// `GET /_cat/thread_pool`.
-pub(super) async fn thread_pool(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn thread_pool(call: Call) -> Result<Reply> {
     let state = call.state();
     let given = call.query.get("thread_pool_patterns");
     let wanted = call.part("pools").or(given).filter(|text| !text.is_empty()).unwrap_or("*");

@@ -16,7 +16,7 @@ use engine::following::{self, FollowRequest};
 use engine::settings::{FollowParameters, SettingScope, Update, parse_update};
 use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
 use engine::transport::FollowStats;
-use engine::transport::{Failure, ShardAction, ShardAnswer};
+use engine::transport::{Failure, Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -33,7 +33,7 @@ struct Body {
 }
 
 impl Body {
-    fn read(json: Value) -> Result<Body, Failure> {
+    fn read(json: Value) -> Result<Body> {
         let (object, follower) = read_follower(json, "follow", "leader_index", &KEYS)?;
         let remote_cluster = text(&object, "remote_cluster")?;
         let leader_index = text(&object, "leader_index")?;
@@ -54,7 +54,7 @@ pub(super) fn read_follower(
     what: &str,
     needed: &str,
     known: &[&'static str],
-) -> Result<(Map<String, Value>, NewFollower), Failure> {
+) -> Result<(Map<String, Value>, NewFollower)> {
     let Value::Object(mut object) = json else {
         let form = format!("{{\"remote_cluster\", \"{needed}\"}}");
         return Err(bad_body(format!("the body is a JSON object: {form}")));
@@ -71,7 +71,7 @@ pub(super) fn refuse_unknown(
     object: &Map<String, Value>,
     what: &str,
     known: &[&'static str],
-) -> Result<(), Failure> {
+) -> Result<()> {
     let Some(key) = object.keys().find(|key| !known.contains(&key.as_str())) else {
         return Ok(());
     };
@@ -79,7 +79,7 @@ pub(super) fn refuse_unknown(
     Err(bad_body(format!("unknown key [{key}] for {what}{near}")))
 }
 
-pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String> {
     let value = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     value.map(str::to_owned).ok_or_else(|| {
         let reason = format!("Validation Failed: 1: {key} is missing;");
@@ -88,7 +88,7 @@ pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String, Fai
 }
 
 /// `PUT /{index}/_ccr/follow`.
-pub(super) async fn follow(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn follow(call: Call) -> Result<Reply> {
     let active = Active::read(&call.query, 0)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
     let Body { remote_cluster, leader_index, settings, parameters } =
@@ -109,12 +109,12 @@ pub(super) async fn follow(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `POST /{index}/_ccr/pause_follow`.
-pub(super) async fn pause(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn pause(call: Call) -> Result<Reply> {
     change(&call, FollowChange::Pause).await
 }
 
 /// `POST /{index}/_ccr/resume_follow`.
-pub(super) async fn resume(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn resume(call: Call) -> Result<Reply> {
     let mut object = match call.json()? {
         Value::Null => Map::new(),
         Value::Object(object) => object,
@@ -127,7 +127,7 @@ pub(super) async fn resume(call: Call) -> Result<Reply, Failure> {
 
 /// `POST /{index}/_ccr/unfollow`. The leader's leases go, too; where it does not answer they expire, and the answer
 /// says so, as in the field.
-pub(super) async fn unfollow(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn unfollow(call: Call) -> Result<Reply> {
     let state = call.state();
     let index = call.index();
     let origin = state.indices.get(index).and_then(|meta| meta.leader.clone());
@@ -161,7 +161,7 @@ async fn histories(node: &Node, state: &ClusterState, index: &str) -> Vec<(u32, 
         .collect()
 }
 
-pub(super) async fn change(call: &Call, change: FollowChange) -> Result<Reply, Failure> {
+pub(super) async fn change(call: &Call, change: FollowChange) -> Result<Reply> {
     let index = call.index().to_owned();
     let state = call.state();
     if !state.indices.contains_key(&index) {
@@ -172,7 +172,7 @@ pub(super) async fn change(call: &Call, change: FollowChange) -> Result<Reply, F
 }
 
 /// `POST /{leader}/_ccr/forget_follower`: on a leader whose follower is gone for good.
-pub(super) async fn forget_follower(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn forget_follower(call: Call) -> Result<Reply> {
     const KEYS: [&str; 4] =
         ["follower_cluster", "follower_index", "follower_index_uuid", "leader_remote_cluster"];
     let Value::Object(object) = call.needed_json()? else {
@@ -199,7 +199,7 @@ pub(super) async fn forget_follower(call: Call) -> Result<Reply, Failure> {
 }
 
 /// The followers that an expression names; 404 where a name without `*` is no follower.
-fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>, Failure> {
+fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>> {
     let state = call.state();
     let wanted = call.indices().unwrap_or("_all");
     let found: Vec<(String, FollowOrigin)> = called(&state, wanted)
@@ -214,7 +214,7 @@ fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>, Failure> {
 }
 
 /// `GET /{index}/_ccr/info`.
-pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn info(call: Call) -> Result<Reply> {
     let shown: Vec<Value> = followers(&call)?
         .iter()
         .map(|(index, leader)| {
@@ -241,7 +241,7 @@ pub(super) struct Followed {
 }
 
 /// The followers that an expression names, with their statistics.
-pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>, Failure> {
+pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>> {
     let state = call.state();
     let followers = followers(call)?;
     let indices: Vec<String> = followers.iter().map(|(index, _)| index.clone()).collect();
@@ -262,7 +262,7 @@ pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>, Failure> {
 }
 
 /// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`.
-pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn stats(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut shown = Vec::new();
     for Followed { index, leader, shards } in followed(&call).await? {

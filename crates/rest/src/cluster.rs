@@ -9,10 +9,10 @@ use super::identity::{host, manager, release};
 use super::names::{indices, matches_any};
 use engine::settings::{flat, nested};
 use engine::state::{ClusterState, CopyState, IndexShardRoutingTable, ShardCopy};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// `GET /`.
-pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn info(call: Call) -> Result<Reply> {
     let state = call.state();
     let (version, tagline) = release(&call.node).root();
     Ok(json!({
@@ -36,7 +36,7 @@ const METRICS: [&str; 7] = [
 ];
 
 /// `GET /_cluster/state`: what tests and people look at, not the whole of the field's.
-pub(super) async fn state(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn state(call: Call) -> Result<Reply> {
     let state = call.state();
     let metrics = call.part("metric").unwrap_or("_all");
     let unknown = |name: &&str| *name != "_all" && !METRICS.contains(name);

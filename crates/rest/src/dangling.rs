@@ -11,7 +11,7 @@ use super::error::bad_request;
 use super::spread::on_nodes;
 use super::time_text::moment;
 use engine::state::{DanglingIndex, Event, StateError, StoredIndex};
-use engine::transport::{Failure, Request};
+use engine::transport::{Failure, Request, Result};
 
 /// Parameters beside those of every managed request.
 pub(super) const KNOWN: &[&str] = &["accept_data_loss"];
@@ -39,7 +39,7 @@ async fn described(call: &Call, uuid: &str, nodes: BTreeSet<String>) -> Dangling
 }
 
 /// `GET /_dangling`.
-pub(super) async fn list(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn list(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut indices = Vec::new();
     for (uuid, nodes) in state.dangling() {
@@ -63,7 +63,7 @@ pub(super) async fn list(call: Call) -> Result<Reply, Failure> {
 }
 
 /// The dangling index of the path, once the caller has said that he knows what may be missing of it.
-async fn named(call: &Call) -> Result<(String, DanglingIndex), Failure> {
+async fn named(call: &Call) -> Result<(String, DanglingIndex)> {
     if !call.query.flag("accept_data_loss", false)? {
         return Err(bad_request(
             "accept_data_loss must be set to true: what was written while the index was unknown is not in it",
@@ -78,7 +78,7 @@ async fn named(call: &Call) -> Result<(String, DanglingIndex), Failure> {
 }
 
 /// `POST /_dangling/{uuid}`.
-pub(super) async fn import(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn import(call: Call) -> Result<Reply> {
     let (uuid, DanglingIndex { stored, copies }) = named(&call).await?;
     let stored = stored.ok_or_else(|| {
         bad_request(format!(
@@ -92,7 +92,7 @@ pub(super) async fn import(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /_dangling/{uuid}`.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     let (uuid, found) = named(&call).await?;
     let index = found.stored.map(|stored| stored.index).unwrap_or_default();
     call.node.core().submit(Event::DeleteDangling { index, uuid }).await?;

@@ -12,7 +12,7 @@ use super::names::indices;
 use super::spread::{are_started, on_shards, primaries, started};
 use engine::state::ClusterState;
 use engine::transport::unexpected;
-use engine::transport::{Failure, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction, ShardAnswer};
 
 /// Every live document is read: of terabytes in virtual time, for days. A node that is lost is told by its connection.
 const PATIENCE: Duration = Duration::from_secs(30 * 86_400);
@@ -23,7 +23,7 @@ const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 /// `GET /{index}/_narrows/digest`: of the primaries, or with `replicas` of every started copy.
 ///
 /// Fails if any of them cannot answer: half a comparison would be none.
-pub(super) async fn digest(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn digest(call: Call) -> Result<Reply> {
     let names = indices(&call.state(), call.indices(), &call.query)?;
     let replicas = call.query.flag("replicas", false)?;
     // Where that does not come true, what is missing is said below.
@@ -48,7 +48,7 @@ pub(super) async fn digest(call: Call) -> Result<Reply, Failure> {
 
 /// `GET /{index}/_narrows/copies`: every document of every started copy that the node has which is asked, with the
 /// number of its last operation and a hash of its content ([`record::ledger::Copy`]).
-pub(super) async fn copies(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn copies(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut copies = Vec::new();
     for index in indices(&state, call.indices(), &call.query)? {

@@ -21,7 +21,7 @@ use engine::replication::write_documents;
 use engine::settings::Update;
 use engine::state::{Aliases, ClusterState, Event};
 use engine::transport::unexpected;
-use engine::transport::{Failure, ShardAction, ShardAnswer, Written};
+use engine::transport::{Failure, Result, ShardAction, ShardAnswer, Written};
 use policy::routing::shard_of;
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
@@ -71,7 +71,7 @@ pub(super) enum Refresh {
 }
 
 impl Refresh {
-    pub(super) fn read(query: &Query) -> Result<Refresh, Failure> {
+    pub(super) fn read(query: &Query) -> Result<Refresh> {
         match query.get("refresh") {
             None | Some("false") => Ok(Refresh::No),
             Some("" | "true") => Ok(Refresh::Now),
@@ -90,7 +90,7 @@ impl Refresh {
 }
 
 /// Refuses parameters whose effect the caller would miss.
-pub(super) fn refuse_unsupported(query: &Query) -> Result<(), Failure> {
+pub(super) fn refuse_unsupported(query: &Query) -> Result<()> {
     match UNSUPPORTED.iter().find(|name| query.get(name).is_some()) {
         None => Ok(()),
         Some(name) => Err(not_supported(&format!("parameter [{name}]"), "leave it out")),
@@ -98,7 +98,7 @@ pub(super) fn refuse_unsupported(query: &Query) -> Result<(), Failure> {
 }
 
 /// Refuses what is no `_id`.
-pub(super) fn check_id(id: &str) -> Result<(), Failure> {
+pub(super) fn check_id(id: &str) -> Result<()> {
     if id.is_empty() {
         return Err(bad_request("if _id is specified it must not be empty"));
     }
@@ -112,7 +112,7 @@ pub(super) fn check_id(id: &str) -> Result<(), Failure> {
 }
 
 /// Makes sure that an index can be written to; makes it with defaults where there is none.
-pub(super) async fn ensure_index(node: &Node, index: &str) -> Result<(), Failure> {
+pub(super) async fn ensure_index(node: &Node, index: &str) -> Result<()> {
     if node.core().state().indices.contains_key(index) {
         return refuse_follower(node, index);
     }
@@ -130,7 +130,7 @@ pub(super) async fn ensure_index(node: &Node, index: &str) -> Result<(), Failure
 }
 
 /// A follower's documents are its leader's.
-pub(super) fn refuse_follower(node: &Node, index: &str) -> Result<(), Failure> {
+pub(super) fn refuse_follower(node: &Node, index: &str) -> Result<()> {
     let state = node.core().state();
     let meta = state.indices.get(index).ok_or_else(|| no_such_index(&state, index))?;
     match &meta.leader {
@@ -164,7 +164,7 @@ pub(super) fn result_of(outcome: WriteOutcome) -> (&'static str, u16) {
 }
 
 /// `PUT /{index}/_doc/{id}`, `POST /{index}/_doc`.
-pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn index(call: Call) -> Result<Reply> {
     let create = match call.query.get("op_type") {
         None | Some("index") => false,
         Some("create") => true,
@@ -176,11 +176,11 @@ pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `PUT /{index}/_create/{id}`.
-pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn create(call: Call) -> Result<Reply> {
     put(call, true).await
 }
 
-async fn put(call: Call, create: bool) -> Result<Reply, Failure> {
+async fn put(call: Call, create: bool) -> Result<Reply> {
     if call.body.is_empty() {
         return Err(bad_body("request body is required"));
     }
@@ -206,7 +206,7 @@ async fn put(call: Call, create: bool) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /{index}/_doc/{id}`.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     let id = call.part("id").unwrap_or_default();
     check_id(id)?;
     let index = write_index(&call.state(), call.index())?.to_owned();
@@ -219,7 +219,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
     write(&call, index, request).await
 }
 
-async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Reply, Failure> {
+async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     let refresh = Refresh::read(&call.query)?;
     let id = request.id().clone();
@@ -231,7 +231,7 @@ async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Repl
 }
 
 /// Waits as a write must that wants more than its primary.
-pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<(), Failure> {
+pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<()> {
     // A write waits for its primary in any case.
     let active = Active::read(&call.query, 0)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
@@ -289,7 +289,7 @@ impl From<&Found> for Unchanged {
 }
 
 /// The document of an id as its primary has it, searchable or not yet.
-pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<Found>, Failure> {
+pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<Found>> {
     let state = node.core().state();
     let meta = state.indices.get(index).ok_or_else(|| no_such_index(&state, index))?;
     let shard = shard_of(&id, meta.shards);
@@ -316,7 +316,7 @@ pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<
 }
 
 /// The index that was meant, and the document if it has it.
-async fn read(call: &Call) -> Result<(String, Option<Found>), Failure> {
+async fn read(call: &Call) -> Result<(String, Option<Found>)> {
     refuse_unsupported(&call.query)?;
     // Reads are always realtime, and always of the primary.
     call.query.flag("realtime", true)?;
@@ -362,7 +362,7 @@ impl Wanted {
 }
 
 /// `GET /{index}/_doc/{id}`. The source is sent as it came, not written anew.
-pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call) -> Result<Reply> {
     let id = call.part("id").unwrap_or_default();
     let (index, found) = read(&call).await?;
     let status = if found.is_some() { 200 } else { 404 };
@@ -392,7 +392,7 @@ pub(super) fn found_json(index: &str, id: &str, found: Option<Found>, wanted: &W
 }
 
 /// `GET /{index}/_source/{id}`.
-pub(super) async fn get_source(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get_source(call: Call) -> Result<Reply> {
     let (index, found) = read(&call).await?;
     let source = found.and_then(|found| Wanted::read(&call.query).of(found.source));
     match source {

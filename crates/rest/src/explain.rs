@@ -9,10 +9,10 @@ use super::error::{bad_body, bad_request};
 use super::names::no_such_index;
 use super::time_text::moment;
 use engine::state::{self, ClusterState, Explanation, NodeExplanation, PlacedExplanation, Reason};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// `GET /_cluster/allocation/explain`: of the copy in the body, or of any that is unassigned.
-pub(super) async fn explain(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn explain(call: Call) -> Result<Reply> {
     let state = call.state();
     let now_ms = call.node.core().env.epoch_ms();
     let body = call.json()?;
@@ -47,7 +47,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(body: &Value) -> Result<Option<Asked>, Failure> {
+    fn read(body: &Value) -> Result<Option<Asked>> {
         let Some(object) = body.as_object().filter(|object| !object.is_empty()) else {
             return Ok(None);
         };
@@ -111,7 +111,7 @@ fn node_json(state: &ClusterState, node: &NodeExplanation) -> Value {
 }
 
 /// What is said of a copy that is on a node.
-fn assigned_json(state: &ClusterState, asked: &Asked) -> Result<Value, Failure> {
+fn assigned_json(state: &ClusterState, asked: &Asked) -> Result<Value> {
     let shard = state.shard(&asked.index, asked.shard);
     let mut copies = shard.into_iter().flat_map(|shard| &shard.copies);
     let copy = copies.find(|copy| copy.is_assigned() && copy.primary == asked.primary);

@@ -9,7 +9,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_body, not_supported};
 use super::names::{indices, matches_any};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// Parameters.
 pub(super) const KNOWN: &[&str] = &["fields", "include_unmapped"];
@@ -18,7 +18,7 @@ pub(super) const KNOWN: &[&str] = &["fields", "include_unmapped"];
 type Mapped<'a> = (&'a str, bool, bool);
 
 /// `GET /{index}/_field_caps`.
-pub(super) async fn field_caps(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn field_caps(call: Call) -> Result<Reply> {
     let include_unmapped = call.query.flag("include_unmapped", false)?;
     let patterns = patterns(&call)?;
     let state = call.state();
@@ -90,7 +90,7 @@ fn shown(kind: &str, mapped: &[Mapped], several: bool) -> Value {
 }
 
 /// Which fields are asked for, by parameter or body, joined by commas.
-fn patterns(call: &Call) -> Result<String, Failure> {
+fn patterns(call: &Call) -> Result<String> {
     let mut fields = call.query.get("fields").unwrap_or_default().to_owned();
     match call.json()? {
         Value::Null => {}

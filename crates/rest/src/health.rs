@@ -11,7 +11,7 @@ use super::error::bad_request;
 use super::names::called;
 use super::parameters::Query;
 use engine::state::{self, ClusterState, Health, IndexShardRoutingTable, Status};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters of its own.
 pub(super) const KNOWN: &[&str] = &[
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time; 503 where the manager does
 /// not answer, as what this node knows may no longer hold.
-pub(super) async fn health(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn health(call: Call) -> Result<Reply> {
     let limit = call.query.duration("timeout", PATIENCE)?;
     let level = call.query.get("level").unwrap_or("cluster");
     if !["cluster", "indices", "shards"].contains(&level) {
@@ -81,7 +81,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(query: &Query) -> Result<Wanted, Failure> {
+    fn read(query: &Query) -> Result<Wanted> {
         let status = match query.get("wait_for_status").map(str::to_ascii_lowercase).as_deref() {
             None => None,
             Some("green") => Some(Status::Green),
@@ -128,7 +128,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn read(text: &str) -> Result<Nodes, Failure> {
+    fn read(text: &str) -> Result<Nodes> {
         const RELATIONS: [(&str, &str); 4] = [("ge", ">="), ("le", "<="), ("gt", ">"), ("lt", "<")];
         let bad = || {
             bad_request(format!(

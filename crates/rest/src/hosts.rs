@@ -4,15 +4,11 @@
 
 use std::net::IpAddr;
 
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// Refuses a request to a `host`, `name:port`, that this node is not asked by: it listens on `bound`, and `allowed` are
 /// names that it was told to answer to.
-pub(super) fn check_host(
-    host: &str,
-    bound: Option<IpAddr>,
-    allowed: &[String],
-) -> Result<(), Failure> {
+pub(super) fn check_host(host: &str, bound: Option<IpAddr>, allowed: &[String]) -> Result<()> {
     if is_own_name(host, bound, allowed) {
         return Ok(());
     }
@@ -35,7 +31,7 @@ pub fn is_own_name(host: &str, bound: Option<IpAddr>, allowed: &[String]) -> boo
 }
 
 /// Refuses what a web page of another site sends through somebody's browser.
-pub(super) fn check_origin(origin: &str) -> Result<(), Failure> {
+pub(super) fn check_origin(origin: &str) -> Result<()> {
     if is_loopback(name_of(origin.split_once("://").map_or(origin, |(_, host)| host))) {
         return Ok(());
     }

@@ -19,7 +19,7 @@ use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
 use engine::state::{Aliases, ClusterState, Event, Made, merge_mappings};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// How long a new index waits for its shards where the request does not say.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub(super) struct Body {
 
 impl Body {
     /// Takes the parts of it from a request, which may hold others.
-    pub(super) fn take(object: &mut Map<String, Value>) -> Result<Body, Failure> {
+    pub(super) fn take(object: &mut Map<String, Value>) -> Result<Body> {
         let mut body = Body::default();
         if let Some(settings) = object.remove("settings") {
             body.settings = parse_update(SettingScope::Index, &settings)?;
@@ -47,7 +47,7 @@ impl Body {
         Ok(body)
     }
 
-    fn read(json: Value) -> Result<Body, Failure> {
+    fn read(json: Value) -> Result<Body> {
         const KEYS: [&str; 3] = ["aliases", "mappings", "settings"];
         let mut object = match json {
             Value::Null => return Ok(Body::default()),
@@ -71,7 +71,7 @@ pub fn check_new_index(body: &Value) -> Result<(), String> {
 }
 
 /// `PUT /{index}`.
-pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn create(call: Call) -> Result<Reply> {
     refuse_types(&call)?;
     let active = Active::read(&call.query, 1)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
@@ -85,11 +85,7 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
 }
 
 /// Replicas of a new index that is asked for with these settings.
-pub(super) fn replicas(
-    state: &ClusterState,
-    index: &str,
-    settings: &Update,
-) -> Result<u32, Failure> {
+pub(super) fn replicas(state: &ClusterState, index: &str, settings: &Update) -> Result<u32> {
     let asked = Made { settings: settings.clone(), ..Made::default() };
     let settings = state.with_templates(index, asked).settings;
     let checked = check_update(SettingScope::Index, When::Start, &settings)?;
@@ -98,7 +94,7 @@ pub(super) fn replicas(
 }
 
 /// `include_type_name`: mapping types are gone from the field, and clients may say that they send none.
-pub(super) fn refuse_types(call: &Call) -> Result<(), Failure> {
+pub(super) fn refuse_types(call: &Call) -> Result<()> {
     if call.query.flag("include_type_name", false)? {
         return Err(not_supported("a mapping type", "send mappings without one"));
     }
@@ -106,7 +102,7 @@ pub(super) fn refuse_types(call: &Call) -> Result<(), Failure> {
 }
 
 /// `GET /{index}`.
-pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let include_defaults = call.query.flag("include_defaults", false)?;
@@ -129,7 +125,7 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /{index}`.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
     if call.node.core().settings().action_destructive_requires_name()
         && call.index().split(',').any(|name| name == "_all" || name.contains('*'))
@@ -150,7 +146,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `GET /{index}/_mapping`.
-pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get_mapping(call: Call) -> Result<Reply> {
     refuse_types(&call)?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
@@ -162,7 +158,7 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `GET /_data_stream/{name}`: there are none, which clients ask before they copy an index.
-pub(super) async fn get_data_streams(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get_data_streams(call: Call) -> Result<Reply> {
     match call.part("name").filter(|name| !name.contains('*') && *name != "_all") {
         Some(name) => Err(Failure::no_such_index(name)),
         None => Ok(json!({ "data_streams": [] }).into()),
@@ -170,7 +166,7 @@ pub(super) async fn get_data_streams(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `PUT /{index}/_mapping`. Checked for every index before the first is changed.
-pub(super) async fn put_mapping(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
     refuse_types(&call)?;
     if call.query.flag("write_index_only", false)? {
         return Err(not_supported("write_index_only", "name the index that is written to"));

@@ -8,7 +8,7 @@ use super::identity::{Release, release};
 use super::names::{indices, matches_any};
 use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// `settings` and, with `include_defaults`, `defaults` of an index; only those whose names fit `wanted`.
 pub(super) fn settings_json(
@@ -34,7 +34,7 @@ pub(super) fn settings_json(
 }
 
 /// `GET /{index}/_settings`.
-pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let include_defaults = call.query.flag("include_defaults", false)?;
@@ -50,7 +50,7 @@ pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `PUT /{index}/_settings`.
-pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn put(call: Call) -> Result<Reply> {
     let preserve = call.query.flag("preserve_existing", false)?;
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();

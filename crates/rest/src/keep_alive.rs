@@ -11,25 +11,22 @@ use super::names::EXPRESSION;
 use super::parameters::Query;
 use super::time_text::span;
 use engine::search::PointInTime;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// How long a scroll is to be kept for its next page.
-pub(super) fn scroll_keep_alive(call: &Call, text: Option<&str>) -> Result<Duration, Failure> {
+pub(super) fn scroll_keep_alive(call: &Call, text: Option<&str>) -> Result<Duration> {
     let settings = call.node.core().settings();
     let Some(text) = text else { return Ok(settings.search_default_keep_alive()) };
     bounded(("scroll", text), ("search.max_keep_alive", settings.search_max_keep_alive()))
 }
 
 /// How long a point in time is to be kept for its next search.
-pub(super) fn point_in_time_keep_alive(call: &Call, text: &str) -> Result<Duration, Failure> {
+pub(super) fn point_in_time_keep_alive(call: &Call, text: &str) -> Result<Duration> {
     let most = call.node.core().settings().point_in_time_max_keep_alive();
     bounded(("keep_alive", text), ("point_in_time.max_keep_alive", most))
 }
 
-fn bounded(
-    (parameter, text): (&str, &str),
-    (setting, most): (&str, Duration),
-) -> Result<Duration, Failure> {
+fn bounded((parameter, text): (&str, &str), (setting, most): (&str, Duration)) -> Result<Duration> {
     let keep_alive = units::parse_duration(text).map_err(|error| {
         bad_request(format!("failed to parse parameter [{parameter}]: {error}"))
     })?;
@@ -51,7 +48,7 @@ pub(super) fn point_in_time(
     call: &Call,
     (expression, query): (Option<&str>, &Query),
     request: &SearchRequest,
-) -> Result<Option<PointInTime>, Failure> {
+) -> Result<Option<PointInTime>> {
     let Some(point) = &request.point_in_time else { return Ok(None) };
     let mut refused = EXPRESSION.iter().copied().chain(["preference"]);
     let given = match expression.filter(|text| !text.is_empty()) {

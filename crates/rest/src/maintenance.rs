@@ -14,7 +14,7 @@ use super::spread::{copies, on_shards, primaries, shards_json, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::clock;
 use super::uri_query::uri_query;
-use engine::transport::{Failure, ShardAction, ShardAnswer};
+use engine::transport::{Failure, Result, ShardAction, ShardAnswer};
 
 const SHORT: Duration = Duration::from_secs(120);
 /// A merge reads and writes all that a shard has.
@@ -24,12 +24,12 @@ const LONG: Duration = Duration::from_secs(4 * 3600);
 pub(super) const COUNT: &[&str] = &["min_score", "preference", "terminate_after"];
 
 /// `POST /{index}/_refresh`.
-pub(super) async fn refresh(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn refresh(call: Call) -> Result<Reply> {
     everywhere(&call, &[(ShardAction::Refresh, SHORT)]).await
 }
 
 /// `POST /{index}/_flush`.
-pub(super) async fn flush(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn flush(call: Call) -> Result<Reply> {
     // A flush always waits for one that runs, and does nothing where nothing is new.
     call.query.flag("force", false)?;
     call.query.flag("wait_if_ongoing", true)?;
@@ -37,7 +37,7 @@ pub(super) async fn flush(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `POST /{index}/_forcemerge`.
-pub(super) async fn force_merge(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn force_merge(call: Call) -> Result<Reply> {
     let max_num_segments = call.query.number::<i64>("max_num_segments")?;
     let max_num_segments = match max_num_segments {
         // As many as there are: nothing has to be merged.
@@ -59,7 +59,7 @@ pub(super) async fn force_merge(call: Call) -> Result<Reply, Failure> {
 }
 
 /// Has every started copy do these actions, one after another. A copy at which one fails is left out of the next.
-async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<Reply, Failure> {
+async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<Reply> {
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let mut places = started(&state, &names);
@@ -77,7 +77,7 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
 
 /// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
 /// much they have; by a query it is a search, and so it is where the copies are named that are to count.
-pub(super) async fn count(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn count(call: Call) -> Result<Reply> {
     counted(&call).await
 }
 
@@ -88,7 +88,7 @@ static COUNTED: [Column; 3] = [
 ];
 
 /// `GET /_cat/count`.
-pub(super) async fn cat_count(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn cat_count(call: Call) -> Result<Reply> {
     let count = match counted(&call).await? {
         Reply { body: Body::Json(answer), status: 200 } => answer["count"].as_u64(),
         failed => return Ok(failed),
@@ -100,7 +100,7 @@ pub(super) async fn cat_count(call: Call) -> Result<Reply, Failure> {
     table.answer(&call.query)
 }
 
-async fn counted(call: &Call) -> Result<Reply, Failure> {
+async fn counted(call: &Call) -> Result<Reply> {
     refuse_parameters(call)?;
     let mut query = parse_count(&call.body)?;
     // As in the field the body stands above it here.
@@ -135,7 +135,7 @@ async fn counted(call: &Call) -> Result<Reply, Failure> {
     Ok(json!({ "count": count, "_shards": shards }).into())
 }
 
-fn refuse_parameters(call: &Call) -> Result<(), Failure> {
+fn refuse_parameters(call: &Call) -> Result<()> {
     let is_set = |name: &&&str| **name != "preference" && call.query.get(name).is_some();
     match COUNT.iter().find(is_set) {
         Some(name) => {

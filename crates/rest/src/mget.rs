@@ -8,7 +8,7 @@ use super::document::{Found, Wanted, find, found_json, refuse_unsupported};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
-use engine::transport::{Failure, unexpected};
+use engine::transport::{Failure, Result, unexpected};
 
 /// Documents of one request, at most; those that are read at once, each of which may have 100 MB; bytes of an answer.
 const MAX_DOCUMENTS: usize = 10_000;
@@ -24,7 +24,7 @@ struct Asked {
 }
 
 /// `POST /_mget`, `POST /{index}/_mget`.
-pub(super) async fn mget(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn mget(call: Call) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     call.query.flag("realtime", true)?;
     let asked = read(&call.needed_json()?, call.indices(), &call.query)?;
@@ -69,12 +69,7 @@ pub(super) async fn mget(call: Call) -> Result<Reply, Failure> {
     Ok(Reply::written(200, text))
 }
 
-fn written(
-    index: &str,
-    id: &str,
-    found: Result<Option<Found>, Failure>,
-    wanted: &Wanted,
-) -> Vec<u8> {
+fn written(index: &str, id: &str, found: Result<Option<Found>>, wanted: &Wanted) -> Vec<u8> {
     match found {
         Ok(found) => found_json(index, id, found, wanted),
         Err(failure) => {
@@ -85,7 +80,7 @@ fn written(
 }
 
 /// Reads `{"docs": [{"_index", "_id", "_source"}]}` or `{"ids": []}`.
-fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>, Failure> {
+fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>> {
     let list = |name: &str| body.get(name).map(|list| list.as_array().ok_or_else(malformed));
     let known = |name: &&String| ["docs", "ids"].contains(&name.as_str());
     if body.as_object().is_none_or(|body| !body.keys().all(|name| known(&name))) {
@@ -107,7 +102,7 @@ fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>, 
     }
 }
 
-fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked, Failure> {
+fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
     let mut query = query.clone();
     let (mut name, mut id) = (index.map(str::to_owned), None);
     for (key, value) in document.as_object().ok_or_else(malformed)? {
@@ -132,7 +127,7 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked, Fa
 }
 
 /// `_source` of one document stands above that of the request.
-fn source(value: &Value, query: &mut Query) -> Result<(), Failure> {
+fn source(value: &Value, query: &mut Query) -> Result<()> {
     let list = |value: &Value| -> Option<String> {
         match value {
             Value::String(one) => Some(one.clone()),

@@ -8,7 +8,7 @@ pub(super) use record::names::matches;
 use super::error::bad_request;
 use super::parameters::Query;
 use engine::state::ClusterState;
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// Parameters of requests that take such an expression.
 pub(super) const EXPRESSION: &[&str] =
@@ -28,13 +28,13 @@ pub(super) fn no_such_index(state: &ClusterState, index: &str) -> Failure {
 
 /// The index that takes the writes to a name, which may be an alias; the name itself where there is no such index or
 /// alias.
-pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str, Failure> {
+pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str> {
     let found = state.write_index(name).map_err(|error| Failure::from(&error))?;
     Ok(found.unwrap_or(name))
 }
 
 /// The one index of a name, for reading a document; 404 where there is none, 400 where an alias has several.
-pub(super) fn one_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str, Failure> {
+pub(super) fn one_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str> {
     if state.indices.contains_key(name) {
         return Ok(name);
     }
@@ -57,7 +57,7 @@ pub(super) fn indices(
     state: &ClusterState,
     expression: Option<&str>,
     query: &Query,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>> {
     let ignore = query.flag("ignore_unavailable", false)?;
     let allow_none = query.flag("allow_no_indices", true)?;
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");

@@ -13,7 +13,7 @@ use super::names::matches;
 use super::spread::on_nodes;
 use engine::Node;
 use engine::state::{self, ClusterState};
-use engine::transport::{Failure, Request};
+use engine::transport::{Request, Result};
 
 /// Parameters of both.
 pub(super) const KNOWN: &[&str] = &[
@@ -85,11 +85,7 @@ fn is_all(parts: &str) -> bool {
 }
 
 /// The parts that a request wants; none for all.
-fn metrics<'a>(
-    path: &str,
-    asked: Option<&'a str>,
-    known: &[&str],
-) -> Result<Option<Vec<&'a str>>, Failure> {
+fn metrics<'a>(path: &str, asked: Option<&'a str>, known: &[&str]) -> Result<Option<Vec<&'a str>>> {
     let Some(asked) = asked.filter(|asked| !is_all(asked)) else {
         return Ok(None);
     };
@@ -106,7 +102,7 @@ fn metrics<'a>(
 }
 
 /// `GET /_nodes`: who is there. Known from the state, so nobody is asked.
-pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn info(call: Call) -> Result<Reply> {
     let state = call.state();
     // `_nodes/http` names parts, `_nodes/n1` nodes.
     let (mut node, mut metric) = (call.part("node"), call.part("metric"));
@@ -169,7 +165,7 @@ fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Valu
 }
 
 /// `GET /_nodes/stats`.
-pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn stats(call: Call) -> Result<Reply> {
     let state = call.state();
     let limit = call.query.duration("timeout", PATIENCE)?;
     let wanted = metrics("/_nodes/stats", call.part("metric"), &STATS)?;

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use record::{names, units};
 
 use super::error::bad_request;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters that every request may have: they say how the answer looks.
 const COMMON: &[&str] = &["error_trace", "filter_path", "format", "human", "pretty"];
@@ -23,7 +23,7 @@ pub(super) struct Query(BTreeMap<String, String>);
 
 impl Query {
     /// Reads what stands behind the `?`. A name without a value has the empty one.
-    pub(super) fn parse(text: &str) -> Result<Query, Failure> {
+    pub(super) fn parse(text: &str) -> Result<Query> {
         let mut pairs = BTreeMap::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -34,7 +34,7 @@ impl Query {
     }
 
     /// Refuses parameters that the route does not know, and names what was probably meant.
-    pub(super) fn check(&self, path: &str, known: Known) -> Result<(), Failure> {
+    pub(super) fn check(&self, path: &str, known: Known) -> Result<()> {
         let known = || known.iter().copied().flatten().chain(COMMON).copied();
         let unknown: Vec<&String> =
             self.0.keys().filter(|name| !known().any(|other| other == *name)).collect();
@@ -66,7 +66,7 @@ impl Query {
     }
 
     /// Yes or no; a name alone means yes.
-    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, Failure> {
+    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool> {
         match self.get(name) {
             None => Ok(default),
             Some("" | "true") => Ok(true),
@@ -78,14 +78,14 @@ impl Query {
     }
 
     /// A time.
-    pub(super) fn duration(&self, name: &str, default: Duration) -> Result<Duration, Failure> {
+    pub(super) fn duration(&self, name: &str, default: Duration) -> Result<Duration> {
         let Some(text) = self.get(name) else { return Ok(default) };
         units::parse_duration(text)
             .map_err(|error| bad_request(format!("failed to parse parameter [{name}]: {error}")))
     }
 
     /// A number; none where it was not given.
-    pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
+    pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let failed =
             |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] is no number"));
@@ -94,7 +94,7 @@ impl Query {
 }
 
 /// Decodes `%20` and its like. A `%` without two hexadecimal digits is an error, as in Elasticsearch.
-pub(super) fn percent_decode(text: &str) -> Result<String, Failure> {
+pub(super) fn percent_decode(text: &str) -> Result<String> {
     let is_escape = |rest: &str| {
         rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     };

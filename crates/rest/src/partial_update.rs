@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::error::{bad_body, bad_request, not_supported};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// The body of an update, read.
 pub(super) struct PartialUpdate<'a> {
@@ -34,7 +34,7 @@ const MAX_DEPTH: usize = 128;
 
 impl<'a> PartialUpdate<'a> {
     /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop"}`. Scripts are refused by name.
-    pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>, Failure> {
+    pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>> {
         let parts = std::str::from_utf8(body).ok().and_then(members);
         let parts = parts.ok_or_else(|| bad_body("the update is no JSON object"))?;
         let mut update =
@@ -77,7 +77,7 @@ impl<'a> PartialUpdate<'a> {
 
     /// What becomes of a document; none is there where `source` is none. Fails where the document is missing and
     /// nothing is to be put in its place.
-    pub(super) fn apply(&self, id: &str, source: Option<&[u8]>) -> Result<Change, Failure> {
+    pub(super) fn apply(&self, id: &str, source: Option<&[u8]>) -> Result<Change> {
         let doc = self.doc.unwrap_or("{}");
         let Some(source) = source else {
             let upsert = self.upsert.or(self.doc_as_upsert.then_some(doc));
@@ -105,7 +105,7 @@ fn unreadable(id: &str) -> Failure {
     bad_request(format!("[{id}]: the document cannot be merged; send it whole"))
 }
 
-fn object<'a>(name: &str, part: &'a str) -> Result<&'a str, Failure> {
+fn object<'a>(name: &str, part: &'a str) -> Result<&'a str> {
     match part.starts_with('{') {
         true => Ok(part),
         false => Err(bad_body(format!("[{name}] of an update is an object"))),

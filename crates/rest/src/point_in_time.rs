@@ -11,14 +11,14 @@ use super::search::{failed, shards_json};
 use engine::search::{
     Opened, PointInTime, Preference, close_point_in_time, open_point_in_time, points_in_time,
 };
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters of `POST /{index}/_search/point_in_time`.
 pub(super) const CREATE: &[&str] = &["allow_partial_pit_creation", "keep_alive", "preference"];
 /// Parameters of `POST /{index}/_pit`.
 pub(super) const OPEN: &[&str] = &["keep_alive", "preference"];
 
-async fn opened(call: &Call, allow_partial: bool) -> Result<Result<Opened, Reply>, Failure> {
+async fn opened(call: &Call, allow_partial: bool) -> Result<Result<Opened, Reply>> {
     let text = call.query.get("keep_alive");
     let text = text.ok_or_else(|| invalid("keep alive not specified"))?;
     let keep_alive = point_in_time_keep_alive(call, text)?;
@@ -30,7 +30,7 @@ async fn opened(call: &Call, allow_partial: bool) -> Result<Result<Opened, Reply
 }
 
 /// `POST /{index}/_search/point_in_time`.
-pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn create(call: Call) -> Result<Reply> {
     let allow_partial = call.query.flag("allow_partial_pit_creation", true)?;
     Ok(match opened(&call, allow_partial).await? {
         Err(failed) => failed,
@@ -44,7 +44,7 @@ pub(super) async fn create(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `POST /{index}/_pit`.
-pub(super) async fn open(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn open(call: Call) -> Result<Reply> {
     Ok(match opened(&call, false).await? {
         Err(failed) => failed,
         Ok(opened) => json!({ "id": opened.id }).into(),
@@ -52,7 +52,7 @@ pub(super) async fn open(call: Call) -> Result<Reply, Failure> {
 }
 
 /// The one member of the body of a request that ends points in time.
-fn named(call: &Call, name: &str) -> Result<Value, Failure> {
+fn named(call: &Call, name: &str) -> Result<Value> {
     let mut body: Map<String, Value> = match call.needed_json()? {
         Value::Object(body) => body,
         _ => return Err(bad_body(format!("the body is a JSON object: {{\"{name}\"}}"))),
@@ -67,7 +67,7 @@ fn named(call: &Call, name: &str) -> Result<Value, Failure> {
 }
 
 /// `DELETE /_pit`.
-pub(super) async fn close(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn close(call: Call) -> Result<Reply> {
     let id = match named(&call, "id")? {
         Value::String(id) => id,
         other => return Err(bad_body(format!("[id] is a text, not {other}"))),
@@ -79,7 +79,7 @@ pub(super) async fn close(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /_search/point_in_time`: these end. One that has ended already is no error, as in the field.
-pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call) -> Result<Reply> {
     let ids: Vec<String> = match named(&call, "pit_id")? {
         Value::String(id) => vec![id],
         Value::Array(ids) => {
@@ -98,12 +98,12 @@ pub(super) async fn delete(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /_search/point_in_time/_all`.
-pub(super) async fn delete_all(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn delete_all(call: Call) -> Result<Reply> {
     let open = points_in_time(call.node.search()).await;
     ended(&call, open.into_iter().map(|open| open.id).collect()).await
 }
 
-async fn ended(call: &Call, ids: Vec<String>) -> Result<Reply, Failure> {
+async fn ended(call: &Call, ids: Vec<String>) -> Result<Reply> {
     let points: Vec<PointInTime> =
         ids.iter().map(|id| PointInTime::parse(id, None)).collect::<Result<_, _>>()?;
     for point in &points {
@@ -114,7 +114,7 @@ async fn ended(call: &Call, ids: Vec<String>) -> Result<Reply, Failure> {
 }
 
 /// `GET /_search/point_in_time/_all`.
-pub(super) async fn list(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn list(call: Call) -> Result<Reply> {
     let open = points_in_time(call.node.search()).await;
     let shown = open.iter().map(|open| {
         json!({

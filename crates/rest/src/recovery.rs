@@ -11,12 +11,12 @@ use super::identity::host;
 use super::names::indices;
 use super::spread::ask_nodes;
 use engine::state::ClusterState;
-use engine::transport::{Failure, RecoveryState, Request, Response};
+use engine::transport::{RecoveryState, Request, Response, Result};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /{index}/_recovery`. Nodes that do not answer are left out, as in the field.
-pub(super) async fn recovery(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn recovery(call: Call) -> Result<Reply> {
     let active_only = call.query.flag("active_only", false)?;
     let detailed = call.query.flag("detailed", false)?;
     let names = indices(&call.state(), call.indices(), &call.query)?;

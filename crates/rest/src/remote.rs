@@ -8,13 +8,13 @@ use super::answer::Reply;
 use super::call::Call;
 use engine::remote::remote_nodes;
 use engine::settings::Remote;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// A remote cluster that does not answer in this time counts as not connected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `GET /_remote/info`.
-pub(super) async fn info(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn info(call: Call) -> Result<Reply> {
     let settings = call.node.core().settings();
     let calls: Vec<_> = settings
         .remotes()

@@ -10,10 +10,10 @@ use super::error::bad_body;
 use engine::following::{self, FollowRequest};
 use engine::settings::{FollowParameters, SettingScope, parse_update};
 use engine::state::FollowChange;
-use engine::transport::{Failure, FollowStats};
+use engine::transport::{FollowStats, Result};
 
 /// `PUT /_plugins/_replication/{index}/_start`.
-pub(super) async fn start(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn start(call: Call) -> Result<Reply> {
     const KEYS: [&str; 3] = ["leader_alias", "leader_index", "settings"];
     let Value::Object(object) = call.needed_json()? else {
         return Err(bad_body(format!("the body is a JSON object: {}", KEYS.join(", "))));
@@ -35,19 +35,19 @@ pub(super) async fn start(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `POST /_plugins/_replication/{index}/_pause`.
-pub(super) async fn pause(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn pause(call: Call) -> Result<Reply> {
     empty(&call)?;
     change(&call, FollowChange::Pause).await
 }
 
 /// `POST /_plugins/_replication/{index}/_resume`.
-pub(super) async fn resume(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn resume(call: Call) -> Result<Reply> {
     empty(&call)?;
     change(&call, FollowChange::Resume { parameters: FollowParameters::default() }).await
 }
 
 /// `POST /_plugins/_replication/{index}/_stop`: the follower becomes an ordinary index.
-pub(super) async fn stop(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn stop(call: Call) -> Result<Reply> {
     empty(&call)?;
     let leader = call.state().indices.get(call.index()).and_then(|meta| meta.leader.clone());
     if leader.is_some_and(|leader| !leader.following.paused) {
@@ -56,7 +56,7 @@ pub(super) async fn stop(call: Call) -> Result<Reply, Failure> {
     ccr::unfollow(call).await
 }
 
-fn empty(call: &Call) -> Result<(), Failure> {
+fn empty(call: &Call) -> Result<()> {
     match call.json()? {
         Value::Null => Ok(()),
         Value::Object(object) => refuse_unknown(&object, "an empty body", &[]),
@@ -65,7 +65,7 @@ fn empty(call: &Call) -> Result<(), Failure> {
 }
 
 /// `GET /_plugins/_replication/{index}/_status`. An index that follows nobody is said to, as in the field.
-pub(super) async fn status(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn status(call: Call) -> Result<Reply> {
     let state = call.state();
     let index = call.index().to_owned();
     if state.indices.get(&index).is_none_or(|meta| meta.leader.is_none()) {
@@ -104,7 +104,7 @@ fn checkpoints(shards: &[(u32, FollowStats)]) -> (i64, i64) {
 }
 
 /// `GET /_plugins/_replication/follower_stats`.
-pub(super) async fn follower_stats(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn follower_stats(call: Call) -> Result<Reply> {
     const COUNTERS: [&str; 5] = [
         "operations_written",
         "operations_read",

@@ -7,11 +7,11 @@ use super::call::Call;
 use super::cluster::routing_json;
 use super::error::{bad_body, bad_request, not_supported};
 use engine::state::{self, ClusterState, Event, RerouteAction, RerouteCommand};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// `POST /_cluster/reroute`: commands, all or none of them, and with `retry_failed` what was given up once more. With
 /// `dry_run` it is tried on this node's view of the cluster, and changes nothing.
-pub(super) async fn reroute(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn reroute(call: Call) -> Result<Reply> {
     let body = call.json()?;
     let commands = commands(&body)?;
     if call.query.flag("explain", false)? {
@@ -45,7 +45,7 @@ pub(super) async fn reroute(call: Call) -> Result<Reply, Failure> {
 }
 
 /// The parts of the state that `metric` names: none by itself, but the routing of a dry run.
-fn state_json(call: &Call, state: &ClusterState) -> Result<Value, Failure> {
+fn state_json(call: &Call, state: &ClusterState) -> Result<Value> {
     let is_dry = call.query.flag("dry_run", false)?;
     let metrics = call.query.get("metric").unwrap_or(if is_dry { "routing_table" } else { "none" });
     let mut shown = Map::new();
@@ -68,7 +68,7 @@ fn state_json(call: &Call, state: &ClusterState) -> Result<Value, Failure> {
     Ok(Value::Object(shown))
 }
 
-fn commands(body: &Value) -> Result<Vec<RerouteCommand>, Failure> {
+fn commands(body: &Value) -> Result<Vec<RerouteCommand>> {
     let members = body.as_object();
     if let Some(other) = members.into_iter().flat_map(Map::keys).find(|name| *name != "commands") {
         return Err(bad_body(format!("unknown field [{other}]; a reroute has [commands]")));
@@ -87,7 +87,7 @@ const REFUSED: [(&str, &str); 2] = [
 ];
 const KNOWN: &str = "move, cancel and allocate_replica";
 
-fn command(command: &Value) -> Result<RerouteCommand, Failure> {
+fn command(command: &Value) -> Result<RerouteCommand> {
     let entry = command.as_object().filter(|command| command.len() == 1);
     let Some((name, parameters)) = entry.and_then(|entry| entry.iter().next()) else {
         let reason = format!("a command of a reroute is an object with one member, of {KNOWN}");
@@ -129,7 +129,7 @@ struct Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    fn check(&self, known: &[&str]) -> Result<(), Failure> {
+    fn check(&self, known: &[&str]) -> Result<()> {
         let names = self.of.as_object().into_iter().flat_map(Map::keys);
         match names.into_iter().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
@@ -144,20 +144,20 @@ impl Parameters<'_> {
         bad_body(format!("[{}] needs [{name}], {what}", self.command))
     }
 
-    fn text(&self, name: &str) -> Result<String, Failure> {
+    fn text(&self, name: &str) -> Result<String> {
         let text = self.of.get(name).and_then(Value::as_str);
         text.map(str::to_owned).ok_or_else(|| self.wrong(name, "a name"))
     }
 
     /// As in the field, a number may be written as text.
-    fn number(&self, name: &str) -> Result<u32, Failure> {
+    fn number(&self, name: &str) -> Result<u32> {
         let value = self.of.get(name);
         let text = value.and_then(Value::as_str).and_then(|text| text.parse().ok());
         let number = value.and_then(Value::as_u64).or(text).and_then(|n| u32::try_from(n).ok());
         number.ok_or_else(|| self.wrong(name, "a number"))
     }
 
-    fn flag(&self, name: &str) -> Result<bool, Failure> {
+    fn flag(&self, name: &str) -> Result<bool> {
         match self.of.get(name) {
             None | Some(Value::Bool(false)) => Ok(false),
             Some(Value::Bool(true)) => Ok(true),

@@ -13,7 +13,7 @@ use super::index::{Body, replicas};
 use super::names::no_such_index;
 use super::spread::{on_shards, primaries};
 use engine::state::{Event, RollOver};
-use engine::transport::{Failure, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -41,7 +41,7 @@ impl Condition {
     const NAMES: [&str; 5] =
         ["max_age", "max_docs", "max_primary_shard_docs", "max_primary_shard_size", "max_size"];
 
-    fn read(name: &str, value: &Value) -> Result<Condition, Failure> {
+    fn read(name: &str, value: &Value) -> Result<Condition> {
         let text = match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -77,7 +77,7 @@ impl Condition {
 }
 
 /// The conditions with their names as they were given: `[max_docs: 5]`.
-fn read_conditions(json: Option<Value>) -> Result<Vec<(String, Condition)>, Failure> {
+fn read_conditions(json: Option<Value>) -> Result<Vec<(String, Condition)>> {
     let object = match json {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(object)) => object,
@@ -91,7 +91,7 @@ fn read_conditions(json: Option<Value>) -> Result<Vec<(String, Condition)>, Fail
 }
 
 /// The name after one that ends in `-` and a number: six digits, as in the field.
-fn next_name(index: &str) -> Result<String, Failure> {
+fn next_name(index: &str) -> Result<String> {
     let split = index.rsplit_once('-');
     let number = split.and_then(|(base, digits)| {
         let all_digits = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -108,7 +108,7 @@ fn next_name(index: &str) -> Result<String, Failure> {
 }
 
 /// `POST /{alias}/_rollover`, `POST /{alias}/_rollover/{new_index}`.
-pub(super) async fn roll_over(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let active = Active::read(&call.query, 1)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
     let dry_run = call.query.flag("dry_run", false)?;
@@ -156,7 +156,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply, Failure> {
 }
 
 /// The index that takes the writes of the alias that the path names.
-fn source(call: &Call) -> Result<String, Failure> {
+fn source(call: &Call) -> Result<String> {
     let state = call.state();
     let alias = call.index();
     if state.indices.contains_key(alias) {
@@ -168,11 +168,7 @@ fn source(call: &Call) -> Result<String, Failure> {
     if found == alias { Err(no_such_index(&state, alias)) } else { Ok(found.to_owned()) }
 }
 
-async fn reached(
-    call: &Call,
-    index: &str,
-    conditions: &[(String, Condition)],
-) -> Result<Reached, Failure> {
+async fn reached(call: &Call, index: &str, conditions: &[(String, Condition)]) -> Result<Reached> {
     let state = call.state();
     let made_ms = state.indices.get(index).map_or(0, |meta| meta.created_ms);
     let age = Duration::from_millis(call.node.core().env.epoch_ms().saturating_sub(made_ms));

@@ -13,7 +13,7 @@ use super::routes::{Handler, ROUTES, Route};
 use super::surface::{Refused, refused};
 use super::{RestRequest, RestResponse};
 use engine::Node;
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// `http.max_initial_line_length`. It bounds what lists of patterns cost that stand in a path.
 const MAX_LINE_BYTES: usize = 4096;
@@ -127,7 +127,7 @@ fn prepare(
     request: &RestRequest,
     path: &str,
     query: Query,
-) -> Result<(Handler, Call), Failure> {
+) -> Result<(Handler, Call)> {
     let method = request.method.as_str();
     let found = find(path).ok_or_else(|| unknown(path, method))?;
     let methods = found.value;
@@ -149,7 +149,7 @@ fn prepare(
         return Err(not_recovered());
     }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
-    let parts = found.params.iter().map(decoded).collect::<Result<_, Failure>>()?;
+    let parts = found.params.iter().map(decoded).collect::<Result<_>>()?;
     let body = request.body.clone();
     Ok((route.run, Call { node: node.clone(), parts, query, body }))
 }

@@ -18,9 +18,9 @@ use super::{
     stats, synthetic_batch, templates, update,
 };
 use engine::state::TemplateKind;
-use engine::transport::Failure;
+use engine::transport::Result;
 
-type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
+type Answer = Pin<Box<dyn Future<Output = Result<Reply>>>>;
 pub(super) type Handler = fn(Call) -> Answer;
 
 /// A line of the table.

@@ -9,7 +9,7 @@ use super::error::{bad_body, bad_request};
 use super::keep_alive::scroll_keep_alive;
 use super::search::{Shape, failed, found, job, search_one};
 use engine::search::{clear_scroll, next_page, scroll};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters of `GET /_search/scroll`.
 pub(super) const KNOWN: &[&str] = &["rest_total_hits_as_int", "scroll", "scroll_id"];
@@ -17,7 +17,7 @@ pub(super) const KNOWN: &[&str] = &["rest_total_hits_as_int", "scroll", "scroll_
 pub(super) const CLEAR: &[&str] = &["scroll_id"];
 
 /// `GET /{index}/_search`: with `scroll`, the first page of one.
-pub(super) async fn search(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn search(call: Call) -> Result<Reply> {
     let Some(text) = call.query.get("scroll") else { return search_one(call).await };
     let keep_alive = scroll_keep_alive(&call, Some(text))?;
     let body = call.body.clone();
@@ -51,7 +51,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(call: &Call) -> Result<Asked, Failure> {
+    fn read(call: &Call) -> Result<Asked> {
         let ids = call.part("scroll_id").or_else(|| call.query.get("scroll_id"));
         let mut asked = Asked {
             ids: ids.into_iter().flat_map(|ids| ids.split(',')).map(str::to_owned).collect(),
@@ -87,7 +87,7 @@ impl Asked {
 }
 
 /// `GET /_search/scroll`: the next page.
-pub(super) async fn next(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn next(call: Call) -> Result<Reply> {
     let asked = Asked::read(&call)?;
     let as_int = call.query.flag("rest_total_hits_as_int", false)?;
     let shape = Shape { as_int, typed: None };
@@ -106,7 +106,7 @@ pub(super) async fn next(call: Call) -> Result<Reply, Failure> {
 }
 
 /// `DELETE /_search/scroll`: these end, or all of them.
-pub(super) async fn clear(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn clear(call: Call) -> Result<Reply> {
     let Asked { ids, .. } = Asked::read(&call)?;
     let service = call.node.search();
     let mut freed = 0;

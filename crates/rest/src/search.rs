@@ -20,7 +20,7 @@ use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
 use engine::search::{Hit, Preference, SearchJob, SearchOutcome, ShardFailure, search};
 use engine::state::ClusterState;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters of `_search`. Some are known so that they are refused in words.
 pub(super) const SEARCH: &[&str] = &[
@@ -67,13 +67,13 @@ const MAX_SEARCHES: usize = 10_000;
 const MAX_SEARCH_BYTES: usize = 10 << 20;
 
 /// `GET /{index}/_search`.
-pub(super) async fn search_one(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn search_one(call: Call) -> Result<Reply> {
     let body = call.body.clone();
     let (job, shape) = job(&call, call.indices(), &call.query, &body)?;
     answer(&call, job, shape).await
 }
 
-fn check_size(body: &[u8]) -> Result<(), Failure> {
+fn check_size(body: &[u8]) -> Result<()> {
     if body.len() <= MAX_SEARCH_BYTES {
         return Ok(());
     }
@@ -93,7 +93,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    fn of(query: &Query, job: &SearchJob, state: &ClusterState) -> Result<Shape, Failure> {
+    fn of(query: &Query, job: &SearchJob, state: &ClusterState) -> Result<Shape> {
         let as_int = query.flag("rest_total_hits_as_int", false)?;
         let mut shape = Shape { as_int, typed: None };
         if query.flag("typed_keys", false)? {
@@ -111,7 +111,7 @@ pub(super) fn job(
     expression: Option<&str>,
     query: &Query,
     body: &[u8],
-) -> Result<(SearchJob, Shape), Failure> {
+) -> Result<(SearchJob, Shape)> {
     check_size(body)?;
     refuse(query)?;
     let mut request = parse_search(body)?;
@@ -166,7 +166,7 @@ pub(super) fn job(
 }
 
 /// Refuses what the engine does not have.
-fn refuse(query: &Query) -> Result<(), Failure> {
+fn refuse(query: &Query) -> Result<()> {
     if query.get("terminate_after").is_some() {
         let instead = "go on with search_after";
         return Err(not_supported("searching with [terminate_after]", instead));
@@ -187,7 +187,7 @@ fn refuse(query: &Query) -> Result<(), Failure> {
 }
 
 /// Parameters of the path stand above the body.
-fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure> {
+fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
     if let Some(from) = query.number("from")? {
         request.from = from;
     }
@@ -229,7 +229,7 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<(), Failure>
     Ok(())
 }
 
-async fn answer(call: &Call, job: SearchJob, shape: Shape) -> Result<Reply, Failure> {
+async fn answer(call: &Call, job: SearchJob, shape: Shape) -> Result<Reply> {
     let request = job.request.clone();
     match search(call.node.search(), job).await {
         Ok(outcome) => found(call, (&request, None), outcome, shape),
@@ -243,7 +243,7 @@ pub(super) fn found(
     (request, scroll): (&SearchRequest, Option<&str>),
     outcome: SearchOutcome,
     shape: Shape,
-) -> Result<Reply, Failure> {
+) -> Result<Reply> {
     let max_buckets = call.node.core().settings().search_max_buckets() as usize;
     Ok(Reply::written(200, written((request, scroll), outcome, &shape, max_buckets)?))
 }
@@ -254,7 +254,7 @@ fn written(
     outcome: SearchOutcome,
     shape: &Shape,
     max_buckets: usize,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>> {
     let sources = outcome.hits.iter().filter_map(|hit| hit.document.source.as_ref());
     let sources_bytes: usize = sources.map(|source| source.len()).sum();
     let mut text = Vec::with_capacity(512 + 256 * outcome.hits.len() + sources_bytes);
@@ -398,7 +398,7 @@ pub(super) fn failed(failures: &[ShardFailure]) -> Reply {
 }
 
 /// `POST /{index}/_msearch`: a line about each search, and a line with its body.
-pub(super) async fn search_many(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn search_many(call: Call) -> Result<Reply> {
     refuse(&call.query)?;
     let began = call.node.core().env.now();
     let text = call.body.clone();
@@ -439,7 +439,7 @@ pub(super) async fn search_many(call: Call) -> Result<Reply, Failure> {
     Ok(Reply::written(200, whole))
 }
 
-fn write_response(text: &mut Vec<u8>, reply: Result<Reply, Failure>) {
+fn write_response(text: &mut Vec<u8>, reply: Result<Reply>) {
     use super::answer::Body;
     match reply {
         Ok(Reply { status, body: Body::Written(mut json) }) => {
@@ -456,7 +456,7 @@ fn write_response(text: &mut Vec<u8>, reply: Result<Reply, Failure>) {
 }
 
 /// The line about a search: which indices, and parameters as in the path of `_search`.
-fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query), Failure> {
+fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
     let mut expression = call.indices().map(str::to_owned);
     let mut query = Query::default();
     for name in ["rest_total_hits_as_int", "typed_keys"] {
@@ -500,7 +500,7 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query), Failur
 }
 
 /// Counts by a query: a search that wants no hits.
-pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply, Failure> {
+pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> {
     let request = SearchRequest {
         query,
         size: 0,

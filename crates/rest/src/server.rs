@@ -24,7 +24,7 @@ use super::hosts::{check_host, check_origin};
 use super::identity::release;
 use super::{RestMessage, RestRequest, RestResponse, refusal, router};
 use engine::Node;
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// The head of a request at most: the field has 16 KB and a line of 4 KB. Every connection may hold so much.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -220,7 +220,7 @@ fn http_response(
 }
 
 /// Refuses what cannot be read, and what a web page of another site sends through somebody's browser.
-fn check_head(node: &Node, request: &hyper::Request<Incoming>) -> Result<(), Failure> {
+fn check_head(node: &Node, request: &hyper::Request<Incoming>) -> Result<()> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
     let hosts = request.headers().get_all(HOST).iter().map(|host| host.to_str().unwrap_or("?"));
     for host in hosts.chain(request.uri().authority().map(|authority| authority.as_str())) {

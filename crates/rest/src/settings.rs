@@ -9,10 +9,10 @@ use engine::settings::{
     parse_cluster_update,
 };
 use engine::state::Event;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// `GET /_cluster/settings`.
-pub(super) async fn get(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let include_defaults = call.query.flag("include_defaults", false)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
@@ -43,7 +43,7 @@ fn merge(into: &mut Value, from: Value) {
 }
 
 /// `PUT /_cluster/settings`.
-pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn put(call: Call) -> Result<Reply> {
     let flat_settings = call.query.flag("flat_settings", false)?;
     let update = parse_cluster_update(&call.needed_json()?)?;
     let echo = json!({
@@ -57,7 +57,7 @@ pub(super) async fn put(call: Call) -> Result<Reply, Failure> {
 }
 
 /// What an update sets, as it is kept. What it takes back is not shown.
-fn given(update: &Update, flat_settings: bool) -> Result<Value, Failure> {
+fn given(update: &Update, flat_settings: bool) -> Result<Value> {
     let checked = check_update(SettingScope::Cluster, When::Running, update)?;
     let map: SettingsMap =
         checked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();

@@ -8,7 +8,7 @@ use super::error::cause_json;
 use engine::Node;
 use engine::state::{ClusterState, IndexShardRoutingTable, ShardCopy};
 use engine::transport::unexpected;
-use engine::transport::{Class, Failure, Request, Response, ShardAction, ShardAnswer};
+use engine::transport::{Class, Failure, Request, Response, Result, ShardAction, ShardAnswer};
 
 /// A copy that is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ fn shards_of<'a>(
 }
 
 /// The answer of each copy, in the order in which they were asked.
-pub(super) type Answers = Vec<(AskedCopy, Result<ShardAnswer, Failure>)>;
+pub(super) type Answers = Vec<(AskedCopy, Result<ShardAnswer>)>;
 
 /// Asks every copy at once. The indices of `copies` come from [`super::names::indices`].
 pub(super) async fn on_shards(
@@ -102,7 +102,7 @@ pub(super) async fn ask(
     copy: &AskedCopy,
     action: ShardAction,
     limit: Duration,
-) -> Result<ShardAnswer, Failure> {
+) -> Result<ShardAnswer> {
     let address = copy.node.as_deref().and_then(|name| node.core().address_of(name));
     let address = address.ok_or_else(|| {
         let why = "has no started primary; see _cluster/allocation/explain";
@@ -147,7 +147,7 @@ pub(super) async fn on_nodes(
     names: Vec<String>,
     request: &Request,
     limit: Duration,
-) -> Vec<(String, Result<Value, Failure>)> {
+) -> Vec<(String, Result<Value>)> {
     let json = |answer| match answer {
         Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
         _ => Err(unexpected()),
@@ -162,7 +162,7 @@ pub(super) async fn ask_nodes(
     names: Vec<String>,
     request: &Request,
     limit: Duration,
-) -> Vec<(String, Result<Response, Failure>)> {
+) -> Vec<(String, Result<Response>)> {
     let calls: Vec<_> = names
         .into_iter()
         .map(|name| {

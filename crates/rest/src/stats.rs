@@ -15,7 +15,7 @@ use super::names::{indices, matches};
 use super::spread::{AskedCopy, copies, on_shards, shards_json, started};
 use engine::shard::stats_json;
 use engine::state::{ClusterState, IndexMeta};
-use engine::transport::{Failure, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -63,7 +63,7 @@ enum Level {
     Shards,
 }
 
-fn level(text: Option<&str>) -> Result<Level, Failure> {
+fn level(text: Option<&str>) -> Result<Level> {
     match text {
         Some("cluster") => Ok(Level::Cluster),
         None | Some("indices") => Ok(Level::Indices),
@@ -75,7 +75,7 @@ fn level(text: Option<&str>) -> Result<Level, Failure> {
 }
 
 /// The metrics that a path names, also by patterns; none for all.
-fn metrics(asked: Option<&str>) -> Result<Option<Vec<&str>>, Failure> {
+fn metrics(asked: Option<&str>) -> Result<Option<Vec<&str>>> {
     let Some(asked) = asked else { return Ok(None) };
     let asked: Vec<&str> = asked.split(',').collect();
     if asked.contains(&"_all") {
@@ -117,7 +117,7 @@ struct Answered {
 }
 
 /// `GET /_stats`, `GET /{index}/_stats`.
-pub(super) async fn stats(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn stats(call: Call) -> Result<Reply> {
     let level = level(call.query.get("level"))?;
     let wanted = metrics(call.part("metric"))?;
     let wanted = wanted.as_deref();

@@ -8,7 +8,7 @@ use super::document::{ensure_index, wait_for_active};
 use super::error::{bad_request, cause_json, not_supported};
 use super::names::write_index;
 use engine::replication::write_synthetic_batch;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters.
 pub(super) const KNOWN: &[&str] =
@@ -18,7 +18,7 @@ const MAX_DOCUMENTS: u64 = 10_000_000;
 
 /// `POST /{index}/_narrows/run?documents=N&source_bytes=B&id=X`: what was acknowledged, by shard. With an id each
 /// shard's part has the id of [`store::SyntheticBatch::id_of_shard`], so that the sender can compute its hash.
-pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn index(call: Call) -> Result<Reply> {
     if !call.node.core().env.is_virtual() {
         let what = "writing documents that exist only as a number";
         return Err(not_supported(what, "send documents with _bulk"));
@@ -57,6 +57,6 @@ pub(super) async fn index(call: Call) -> Result<Reply, Failure> {
     Ok(answer.into())
 }
 
-fn number(call: &Call, name: &str) -> Result<u64, Failure> {
+fn number(call: &Call, name: &str) -> Result<u64> {
     call.query.number(name)?.ok_or_else(|| bad_request(format!("parameter [{name}] is needed")))
 }

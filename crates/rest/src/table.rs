@@ -7,7 +7,7 @@ use super::error::bad_request;
 use super::names::matches;
 use super::parameters::Query;
 use super::time_text::{size, span};
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Parameters of every table.
 pub(super) const TABLE: &[&str] = &["bytes", "h", "help", "s", "time", "v"];
@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// The answer that a request wants.
-    pub(super) fn answer(mut self, query: &Query) -> Result<Reply, Failure> {
+    pub(super) fn answer(mut self, query: &Query) -> Result<Reply> {
         if query.flag("help", false)? {
             return Ok(Reply::text(self.help()));
         }
@@ -140,7 +140,7 @@ impl Table {
         asked.split(',').map(str::trim).flat_map(of).collect()
     }
 
-    fn sort(&mut self, keys: &str) -> Result<(), Failure> {
+    fn sort(&mut self, keys: &str) -> Result<()> {
         let mut by = Vec::new();
         for key in keys.split(',').map(str::trim) {
             let (name, descending) = match key.rsplit_once(':') {
@@ -225,7 +225,7 @@ struct Units {
 }
 
 impl Units {
-    fn read(query: &Query) -> Result<Units, Failure> {
+    fn read(query: &Query) -> Result<Units> {
         let bytes = match query.get("bytes") {
             None => None,
             Some("b") => Some(1),

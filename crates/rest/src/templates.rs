@@ -12,7 +12,7 @@ use super::names::matches_any;
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::settings::{SettingScope, SettingsMap, When, check_update, flat, nested};
 use engine::state::{Event, Template, TemplateChange, TemplateKind};
-use engine::transport::Failure;
+use engine::transport::{Failure, Result};
 
 /// Parameters of what puts a template.
 pub(super) const PUT: &[&str] = &["cause", "create", "include_type_name", "order"];
@@ -30,7 +30,7 @@ fn keys(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-fn read(kind: TemplateKind, json: Value) -> Result<Template, Failure> {
+fn read(kind: TemplateKind, json: Value) -> Result<Template> {
     let Value::Object(mut object) = json else {
         return Err(bad_body("the body is a JSON object"));
     };
@@ -100,7 +100,7 @@ pub fn check_template(kind: TemplateKind, body: &Value) -> Result<(), String> {
 }
 
 /// `PUT /_template/{name}` and the like.
-pub(super) async fn put(call: Call, kind: TemplateKind) -> Result<Reply, Failure> {
+pub(super) async fn put(call: Call, kind: TemplateKind) -> Result<Reply> {
     refuse_types(&call)?;
     let create = call.query.flag("create", false)?;
     let mut template = read(kind, call.needed_json()?)?;
@@ -129,12 +129,12 @@ async fn change(
     kind: TemplateKind,
     name: String,
     change: TemplateChange,
-) -> Result<(), Failure> {
+) -> Result<()> {
     call.node.core().submit(Event::ChangeTemplate { kind, name, change }).await
 }
 
 /// `DELETE /_template/{name}` and the like: those of a pattern, of which there may be none.
-pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply, Failure> {
+pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply> {
     let wanted = name(&call).to_owned();
     let names: Vec<String> = match wanted.contains(['*', ',']) {
         false => vec![wanted],
@@ -151,7 +151,7 @@ pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply, Fail
 }
 
 /// `GET /_template/{name}` and the like; `HEAD` asks only whether there are any.
-pub(super) async fn get(call: Call, kind: TemplateKind) -> Result<Reply, Failure> {
+pub(super) async fn get(call: Call, kind: TemplateKind) -> Result<Reply> {
     refuse_types(&call)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
     let state = call.state();
@@ -226,7 +226,7 @@ static TEMPLATES: [Column; 5] = [
 ];
 
 /// `GET /_cat/templates`: of both kinds that have patterns.
-pub(super) async fn cat(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn cat(call: Call) -> Result<Reply> {
     let state = call.state();
     let wanted = call.part("name").unwrap_or("*");
     let mut table = Table::new(&TEMPLATES);

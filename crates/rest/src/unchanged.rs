@@ -7,7 +7,7 @@ use store::WriteRequest;
 
 use super::error::bad_request;
 use super::parameters::Query;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// Of which operation, and read in which term, a document must be that is written (`if_seq_no`, `if_primary_term`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +18,12 @@ pub(super) struct Unchanged {
 
 impl Unchanged {
     /// Reads it from a request; none where it has none.
-    pub(super) fn read(query: &Query) -> Result<Option<Unchanged>, Failure> {
+    pub(super) fn read(query: &Query) -> Result<Option<Unchanged>> {
         Unchanged::of(query.number("if_seq_no")?, query.number("if_primary_term")?)
     }
 
     /// One of both alone is refused.
-    pub(super) fn of(
-        seq_no: Option<u64>,
-        primary_term: Option<u64>,
-    ) -> Result<Option<Unchanged>, Failure> {
+    pub(super) fn of(seq_no: Option<u64>, primary_term: Option<u64>) -> Result<Option<Unchanged>> {
         match (seq_no, primary_term) {
             (Some(seq_no), Some(primary_term)) => Ok(Some(Unchanged { seq_no, primary_term })),
             (None, None) => Ok(None),

@@ -19,7 +19,7 @@ use super::partial_update::{Change, PartialUpdate};
 use super::unchanged::Unchanged;
 use engine::Node;
 use engine::replication::{RETRY_AFTER, WRITE_TIMEOUT, write_documents};
-use engine::transport::{Failure, Written, unexpected};
+use engine::transport::{Failure, Result, Written, unexpected};
 
 /// Parameters beside those of every write.
 pub(super) const KNOWN: &[&str] =
@@ -39,7 +39,7 @@ pub(super) struct Update {
 
 impl Update {
     /// Reads the document, changes it, and writes it unless it was changed meanwhile.
-    async fn carry_out(&self, node: &Node, index: &str) -> Result<Written, Failure> {
+    async fn carry_out(&self, node: &Node, index: &str) -> Result<Written> {
         let update = PartialUpdate::read(&self.body)?;
         if self.unchanged.is_some() && update.may_create() {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
@@ -65,7 +65,7 @@ impl Update {
         node: &Node,
         index: &str,
         update: &PartialUpdate<'_>,
-    ) -> Result<Written, Failure> {
+    ) -> Result<Written> {
         let id = self.id.clone();
         let found = read_once_started(node, index, &id).await?;
         let change = update.apply(&id, found.as_ref().map(|found| found.source.as_ref()))?;
@@ -93,7 +93,7 @@ impl Update {
 }
 
 /// Reads a document of the primary; waits for one where there is none yet, as a write does.
-async fn read_once_started(node: &Node, index: &str, id: &str) -> Result<Option<Found>, Failure> {
+async fn read_once_started(node: &Node, index: &str, id: &str) -> Result<Option<Found>> {
     let env = &node.core().env;
     let give_up = env.now() + WRITE_TIMEOUT;
     loop {
@@ -106,7 +106,7 @@ async fn read_once_started(node: &Node, index: &str, id: &str) -> Result<Option<
     }
 }
 
-async fn write_one(node: &Node, index: &str, request: WriteRequest) -> Result<Written, Failure> {
+async fn write_one(node: &Node, index: &str, request: WriteRequest) -> Result<Written> {
     let written = write_documents(node.core(), index, vec![request]).await?;
     written.into_iter().next().ok_or_else(unexpected)?
 }
@@ -131,7 +131,7 @@ pub(super) async fn write_all(
     node: &Node,
     index: &Arc<str>,
     writes: Vec<BulkWrite>,
-) -> Result<Vec<Result<Written, Failure>>, Failure> {
+) -> Result<Vec<Result<Written>>> {
     let has_updates = writes.iter().any(|write| matches!(write, BulkWrite::Update(_)));
     if !has_updates {
         let plain = writes.into_iter().filter_map(|write| match write {
@@ -158,7 +158,7 @@ async fn write_together(
     node: &Node,
     index: &Arc<str>,
     writes: Vec<BulkWrite>,
-) -> Vec<Result<Written, Failure>> {
+) -> Vec<Result<Written>> {
     let tasks = writes.into_iter().map(|write| {
         let (node, index) = (node.clone(), index.clone());
         node.core().env.clone().spawn("writes a document of a bulk", async move {
@@ -177,7 +177,7 @@ async fn write_together(
 }
 
 /// Refuses to answer with parts of the document.
-pub(super) fn refuse_parts(query: &Query) -> Result<(), Failure> {
+pub(super) fn refuse_parts(query: &Query) -> Result<()> {
     let asked = |name: &&&str| **name != "retry_on_conflict" && query.get(name).is_some();
     match KNOWN.iter().find(asked) {
         Some(name) if query.get(name) != Some("false") => Err(not_supported(
@@ -189,7 +189,7 @@ pub(super) fn refuse_parts(query: &Query) -> Result<(), Failure> {
 }
 
 /// `POST /{index}/_update/{id}`.
-pub(super) async fn update(call: Call) -> Result<Reply, Failure> {
+pub(super) async fn update(call: Call) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     refuse_parts(&call.query)?;
     let refresh = Refresh::read(&call.query)?;

@@ -4,14 +4,14 @@ use query::QueryString;
 
 use super::error::{bad_request, not_supported};
 use super::parameters::Query;
-use engine::transport::Failure;
+use engine::transport::Result;
 
 /// `q`, and what says how it is read.
 pub(super) const URI_QUERY: &[&str] =
     &["analyze_wildcard", "analyzer", "default_operator", "df", "lenient", "q"];
 
 /// The query that the parameters ask for; none where there is no `q`.
-pub(super) fn uri_query(query: &Query) -> Result<Option<query::Query>, Failure> {
+pub(super) fn uri_query(query: &Query) -> Result<Option<query::Query>> {
     let Some(text) = query.get("q") else {
         return match URI_QUERY.iter().find(|name| query.get(name).is_some()) {
             None => Ok(None),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use record::observation::Scope;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// The format that is written. Format 1, which has persistent settings alone, is still read.
 const FORMAT: u32 = 2;
@@ -79,7 +79,7 @@ impl Journal {
     ///
     /// # Errors
     /// If there is a journal at this path already, or it cannot be written.
-    pub fn create(path: &Path, head: Head) -> Result<Journal, Error> {
+    pub fn create(path: &Path, head: Head) -> Result<Journal> {
         let file = File::create_new(path).map_err(|source| io_error("create", path, source))?;
         let mut journal = Journal { path: path.to_owned(), file, head, changes: Vec::new() };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
@@ -89,7 +89,7 @@ impl Journal {
     }
 
     /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
-    pub fn open(path: &Path) -> Result<Journal, Error> {
+    pub fn open(path: &Path) -> Result<Journal> {
         let io = |source| io_error("read", path, source);
         let text = std::fs::read_to_string(path).map_err(io)?;
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
@@ -113,7 +113,7 @@ impl Journal {
     }
 
     /// Writes a change to disk; it may be made once this has returned.
-    pub fn record(&mut self, change: Change) -> Result<(), Error> {
+    pub fn record(&mut self, change: Change) -> Result<()> {
         self.write(serde_json::to_string(&change).expect("a change is plain data"))?;
         self.changes.push(change);
         Ok(())
@@ -176,12 +176,12 @@ impl Journal {
     }
 
     /// Removes the journal, once everything is as it was.
-    pub fn finish(self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<()> {
         let gone = std::fs::remove_file(&self.path).and_then(|()| sync_parent(&self.path));
         gone.map_err(|source| io_error("remove", &self.path, source))
     }
 
-    fn write(&mut self, mut line: String) -> Result<(), Error> {
+    fn write(&mut self, mut line: String) -> Result<()> {
         line.push('\n');
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
         written.map_err(|source| io_error("write", &self.path, source))

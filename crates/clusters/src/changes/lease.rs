@@ -10,7 +10,7 @@ use record::observation::{Scope, Setting};
 use world::Env;
 
 use super::settings::BorrowedSettings;
-use crate::Error;
+use crate::{Error, Result};
 
 /// The setting.
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -46,7 +46,7 @@ impl Lease {
         settings: &mut BorrowedSettings,
         holder: &str,
         mut tell: impl FnMut(&str),
-    ) -> Result<Leased, Error> {
+    ) -> Result<Leased> {
         let mut died = None;
         if let Some(found) = settings.now(LEASE).await? {
             tell(holder_of(&found.value));
@@ -78,18 +78,18 @@ impl Lease {
     ///
     /// # Errors
     /// [`Error::Leased`] if somebody else has it by now.
-    pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<(), Error> {
+    pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
         let ours = Setting { value: self.value(), scope: Scope::Persistent };
         self.count += 1;
         self.write(settings, &ours).await
     }
 
     /// Gives it back; a sentence where somebody else has it by now.
-    pub async fn release(self, settings: &BorrowedSettings) -> Result<Option<String>, Error> {
+    pub async fn release(self, settings: &BorrowedSettings) -> Result<Option<String>> {
         settings.give_back(LEASE).await
     }
 
-    async fn write(&self, settings: &mut BorrowedSettings, found: &Setting) -> Result<(), Error> {
+    async fn write(&self, settings: &mut BorrowedSettings, found: &Setting) -> Result<()> {
         match settings.set(LEASE, found, &self.value()).await {
             Err(Error::ChangedMeanwhile { now, .. }) => {
                 Err(Error::Leased { holder: holder_of(&now).to_owned() })

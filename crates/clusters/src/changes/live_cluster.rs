@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
 use super::settings::{ClusterSettings, SETTINGS, put_back, text};
 use crate::live::{LiveClient, ask_version, check_version};
-use crate::{Answer, Error, FollowApi};
+use crate::{Answer, Error, FollowApi, Result};
 
 /// Settings with the addresses of remote clusters. An existing alias may be in use: it is never overwritten.
 const REMOTES: &str = "cluster.remote.";
@@ -35,7 +35,7 @@ pub struct ClusterIdentity {
 
 impl ClusterIdentity {
     /// Asks a cluster.
-    pub async fn ask(client: &LiveClient) -> Result<ClusterIdentity, Error> {
+    pub async fn ask(client: &LiveClient) -> Result<ClusterIdentity> {
         let (root, version) = ask_version(client).await?;
         Ok(ClusterIdentity {
             uuid: root["cluster_uuid"].as_str().unwrap_or_default().to_owned(),
@@ -50,7 +50,7 @@ impl ClusterIdentity {
     pub async fn ask_before_changes(
         client: &LiveClient,
         any_version: bool,
-    ) -> Result<ClusterIdentity, Error> {
+    ) -> Result<ClusterIdentity> {
         let identity = ClusterIdentity::ask(client).await?;
         if !any_version {
             check_version(&identity.version)?;
@@ -78,18 +78,13 @@ impl LiveCluster {
     }
 
     /// Sends a request, after journaling what it changes.
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Answer, Error> {
+    pub(crate) async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
         let other = self.journal_before(method, path, &body).await?;
         self.client.request(method, path, other.unwrap_or(body)).await
     }
 
     /// Puts everything back; returns a sentence for each thing that was left. None where that was done before.
-    pub(crate) async fn end(&self) -> Option<Result<Vec<String>, Error>> {
+    pub(crate) async fn end(&self) -> Option<Result<Vec<String>>> {
         let journal = self.journal.take()?;
         Some(restore(&self.client, journal).await)
     }
@@ -101,7 +96,7 @@ impl LiveCluster {
         method: &str,
         path: &str,
         body: &Bytes,
-    ) -> Result<Option<Bytes>, Error> {
+    ) -> Result<Option<Bytes>> {
         let bare = path.split('?').next().unwrap_or(path);
         let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
         if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
@@ -127,7 +122,7 @@ impl LiveCluster {
         }
     }
 
-    fn record(&self, change: Change) -> Result<(), Error> {
+    fn record(&self, change: Change) -> Result<()> {
         match self.journal.borrow_mut().as_mut() {
             Some(journal) => journal.record(change),
             None => {
@@ -138,7 +133,7 @@ impl LiveCluster {
 
     /// As [`LiveCluster::journal_before`], for settings. Null stands for the value before the run, which need not be
     /// the default.
-    async fn journal_before_settings(&self, body: &Bytes) -> Result<Bytes, Error> {
+    async fn journal_before_settings(&self, body: &Bytes) -> Result<Bytes> {
         let not_json = |error: serde_json::Error| Error::NotJson {
             path: SETTINGS.to_owned(),
             reason: error.to_string(),
@@ -178,10 +173,7 @@ impl LiveCluster {
 ///
 /// # Errors
 /// [`Error::NoFollowing`] where it cannot.
-pub async fn follow_api(
-    client: &LiveClient,
-    identity: &ClusterIdentity,
-) -> Result<FollowApi, Error> {
+pub async fn follow_api(client: &LiveClient, identity: &ClusterIdentity) -> Result<FollowApi> {
     let apis = [(FollowApi::Ccr, CCR), (FollowApi::Plugin, PLUGIN)];
     // A cluster that has one of them may refuse to answer the other with anything but "no handler".
     let order = if identity.is_opensearch { [1, 0] } else { [0, 1] };
@@ -201,7 +193,7 @@ pub async fn follow_api(
 
 /// Puts back what is in a journal, and removes the journal. What someone else has changed since is left; returns a
 /// sentence for each. Errors leave the journal, so that it can be tried again.
-pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>, Error> {
+pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>> {
     let identity = ClusterIdentity::ask(client).await?;
     if identity.uuid != journal.head().cluster_uuid {
         let expected = journal.head().cluster_uuid.clone();
@@ -223,7 +215,7 @@ pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String
 
 /// OpenSearch's plugin goes on to follow with what it knows of an index that is deleted. An index that follows nobody
 /// is refused, and so is the request by a cluster without the plugin: that is as good.
-async fn stop_following(client: &LiveClient, index: &str) -> Result<(), Error> {
+async fn stop_following(client: &LiveClient, index: &str) -> Result<()> {
     let path = format!("/_plugins/_replication/{index}/_stop");
     match client.ask("POST", &path, &json!({})).await {
         Ok(_) | Err(Error::Refused { .. }) => Ok(()),

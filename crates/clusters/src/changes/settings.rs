@@ -6,8 +6,8 @@ use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
 
 use super::journal::{Change, Journal};
-use crate::Error;
 use crate::live::LiveClient;
+use crate::{Error, Result};
 
 pub(crate) const SETTINGS: &str = "/_cluster/settings";
 
@@ -33,7 +33,7 @@ pub(crate) struct ClusterSettings {
 
 impl ClusterSettings {
     /// Asks a cluster for them.
-    pub(crate) async fn ask(client: &LiveClient) -> Result<ClusterSettings, Error> {
+    pub(crate) async fn ask(client: &LiveClient) -> Result<ClusterSettings> {
         let answer = client.get(&format!("{SETTINGS}?flat_settings=true")).await?;
         let flat = |rank: &str| {
             let pairs = answer[rank].as_object().into_iter().flatten();
@@ -61,7 +61,7 @@ impl ClusterSettings {
 
 /// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
 /// The journal stays.
-pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>, Error> {
+pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>> {
     let there = ClusterSettings::ask(client).await?;
     let mut left = Vec::new();
     for (scope, rank) in SCOPES {
@@ -93,7 +93,7 @@ impl BorrowedSettings {
 
     /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no
     /// longer has the value that was `found`: someone else is changing it.
-    pub async fn set(&mut self, name: &str, found: &Setting, to: &str) -> Result<(), Error> {
+    pub async fn set(&mut self, name: &str, found: &Setting, to: &str) -> Result<()> {
         let there = ClusterSettings::ask(&self.client).await?;
         let (scope, now) = match there.effective(name) {
             Some((scope, value)) => (scope, Some(value.clone())),
@@ -117,14 +117,14 @@ impl BorrowedSettings {
     }
 
     /// A setting in the scope that counts; none where nobody set it.
-    pub(super) async fn now(&self, name: &str) -> Result<Option<Setting>, Error> {
+    pub(super) async fn now(&self, name: &str) -> Result<Option<Setting>> {
         let there = ClusterSettings::ask(&self.client).await?;
         let effective = there.effective(name);
         Ok(effective.map(|(scope, value)| Setting { value: value.clone(), scope }))
     }
 
     /// Removes what somebody who died has left, if it is still that. It is in no journal: nobody wants it back.
-    pub(super) async fn clear(&self, name: &str, found: &Setting) -> Result<(), Error> {
+    pub(super) async fn clear(&self, name: &str, found: &Setting) -> Result<()> {
         if self.now(name).await?.as_ref() != Some(found) {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl BorrowedSettings {
 
     /// Puts one setting back to what it was before the first change; returns a sentence where someone else has changed
     /// it since, and leaves it then. It may be changed again afterwards.
-    pub async fn give_back(&self, name: &str) -> Result<Option<String>, Error> {
+    pub async fn give_back(&self, name: &str) -> Result<Option<String>> {
         let there = ClusterSettings::ask(&self.client).await?;
         for (scope, rank) in SCOPES {
             let back = self.journal.settings_back(scope, there.at(scope));
@@ -152,18 +152,18 @@ impl BorrowedSettings {
     }
 
     /// Leaves every setting as it is now, and removes the journal: nothing will put them back.
-    pub fn keep(self) -> Result<(), Error> {
+    pub fn keep(self) -> Result<()> {
         self.journal.finish()
     }
 
     /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left.
     /// Settings may be changed again afterwards.
-    pub async fn put_back(&self) -> Result<Vec<String>, Error> {
+    pub async fn put_back(&self) -> Result<Vec<String>> {
         put_back(&self.client, &self.journal).await
     }
 
     /// Puts everything back and removes the journal. Where that fails, the journal stays.
-    pub async fn end(self) -> Result<Vec<String>, Error> {
+    pub async fn end(self) -> Result<Vec<String>> {
         let left = self.put_back().await?;
         self.journal.finish()?;
         Ok(left)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// The port that Elasticsearch and OpenSearch listen on, with and without TLS.
 const DEFAULT_PORT: u16 = 9200;
@@ -23,7 +23,7 @@ pub struct Address {
 impl Address {
     /// Reads one address. Without a scheme it is plain HTTP, and without a port 9200; `https` without a port is
     /// 9200 too, as clients of the field have it.
-    pub fn parse(text: &str) -> Result<Address, Error> {
+    pub fn parse(text: &str) -> Result<Address> {
         // A password must not be repeated in the message that refuses it.
         let refuse =
             |why: &str| Err(Error::Address { what: without_user(text), why: why.to_owned() });
@@ -71,7 +71,7 @@ impl Address {
     }
 
     /// Reads several: each text may hold some, joined by commas.
-    pub fn parse_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Address>, Error> {
+    pub fn parse_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Address>> {
         let one = |text: &'a str| text.split(',').map(str::trim).filter(|text| !text.is_empty());
         let addresses: Vec<Address> =
             texts.into_iter().flat_map(one).map(Address::parse).collect::<Result<_, _>>()?;

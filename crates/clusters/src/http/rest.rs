@@ -7,7 +7,7 @@ use serde_json::Value;
 use world::Env;
 
 use super::{Exchange, Failure};
-use crate::{Credentials, Error};
+use crate::{Credentials, Error, Result};
 
 /// How long an answer may take: longer than anything that a cluster waits for by itself.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -25,7 +25,7 @@ pub struct Answer {
 
 impl Answer {
     /// The body as JSON; null where it is empty.
-    pub fn json(&self) -> Result<Value, Error> {
+    pub fn json(&self) -> Result<Value> {
         if self.body.is_empty() {
             return Ok(Value::Null);
         }
@@ -82,7 +82,7 @@ impl RestClient {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Answer> {
         let asking = self.exchange.send(address, method, path, body);
         let asked = || (address.to_owned(), method.to_owned(), path.to_owned());
         let (status, body) = match self.env.timeout(self.limit, asking).await {

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// How TLS is spoken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl TlsOptions {
     ///
     /// # Errors
     /// If a file cannot be read or does not hold what it should, or the system has no store.
-    pub fn config(&self) -> Result<Arc<ClientConfig>, Error> {
+    pub fn config(&self) -> Result<Arc<ClientConfig>> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -58,7 +58,7 @@ impl TlsOptions {
         Ok(Arc::new(config))
     }
 
-    fn roots(&self) -> Result<RootCertStore, Error> {
+    fn roots(&self) -> Result<RootCertStore> {
         let mut roots = RootCertStore::empty();
         if let Some(path) = &self.ca {
             for certificate in certificates(path)? {
@@ -88,7 +88,7 @@ fn add_systems_own(roots: &mut RootCertStore) -> usize {
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs).0
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let shown = path.display();
     let read = |error| Error::Tls(format!("{shown}: cannot read certificates: {error}"));
     let found: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)

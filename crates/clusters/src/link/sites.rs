@@ -8,7 +8,7 @@
 use world::{Direction, LinkConfig, LinkStats, LinkTimes};
 
 use super::LinkThread;
-use crate::Error;
+use crate::Result;
 use crate::clusters::LinkControl;
 use crate::topology::TopologySpec;
 
@@ -22,7 +22,7 @@ pub(crate) struct SiteLink {
 
 impl SiteLink {
     /// Opens the link that a topology asks for, between its first cluster and all others.
-    pub(crate) fn of(topology: &TopologySpec) -> Result<Option<SiteLink>, Error> {
+    pub(crate) fn of(topology: &TopologySpec) -> Result<Option<SiteLink>> {
         let Some(config) = &topology.link else { return Ok(None) };
         let near = topology.clusters.first().map(|cluster| cluster.name.clone());
         let to_near = LinkThread::open(config.clone())?;
@@ -31,7 +31,7 @@ impl SiteLink {
     }
 
     /// An address that leads to `address`, a node of `site`, through the link.
-    pub(crate) fn route(&self, site: &str, address: &str) -> Result<String, Error> {
+    pub(crate) fn route(&self, site: &str, address: &str) -> Result<String> {
         let far = self.to_far.as_ref().filter(|_| site != self.near);
         far.unwrap_or(&self.to_near).route("127.0.0.1:0", address)
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc as channel;
 use world::{Direction, Env, Link, LinkConfig, LinkStats, LinkTimes};
 
-use crate::Error;
 use crate::clusters::LinkControl;
+use crate::{Error, Result};
 
 /// How often the figures are updated: much more often than they are sampled, which is about every 100 ms.
 const UPDATE_EVERY: Duration = Duration::from_millis(2);
@@ -34,7 +34,7 @@ pub struct LinkThread {
 
 impl LinkThread {
     /// Opens a link.
-    pub fn open(config: LinkConfig) -> Result<LinkThread, Error> {
+    pub fn open(config: LinkConfig) -> Result<LinkThread> {
         let (commands, queue) = channel::unbounded_channel();
         let stats = Stats::default();
         let shown = stats.clone();
@@ -46,7 +46,7 @@ impl LinkThread {
     }
 
     /// An address that leads to `to` through the link. Waits for the link's thread.
-    pub fn route(&self, listen: &str, to: &str) -> Result<String, Error> {
+    pub fn route(&self, listen: &str, to: &str) -> Result<String> {
         let (answer, answered) = mpsc::channel();
         self.send(Command::Route(listen.to_owned(), to.to_owned(), answer));
         let gone = || Error::Link(io::Error::other("its thread has ended"));
@@ -136,7 +136,7 @@ async fn serve(
 
 /// The throughput of the emulator on this machine without delay or limit, bytes a second: that of one connection over
 /// loopback for a third of a second. Blocks for as long.
-pub fn measure_ceiling() -> Result<u64, Error> {
+pub fn measure_ceiling() -> Result<u64> {
     const FOR: Duration = Duration::from_millis(300);
     let config = LinkConfig::default();
     let link = LinkThread::open(config)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::questions::lost_without;
 use super::{LiveClient, parse, round_trips};
-use crate::Error;
+use crate::{Error, Result};
 
 const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.roles,nodes.*.attributes,nodes.*.os.allocated_processors";
 const COPIES: &str =
@@ -25,7 +25,7 @@ const BETWEEN: Duration = Duration::from_secs(1);
 
 /// Asks what a cluster consists of. Fails where it does not tell its nodes or its copies; what else it does not tell is
 /// a gap.
-pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inventory, Error> {
+pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inventory> {
     let mut gaps = Vec::new();
     let mut nodes = parse::inventory_nodes(&client.get(NODES).await?);
     let before = (ask(client, INDEXED, &mut gaps).await?, client.now());
@@ -73,7 +73,7 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
 }
 
 /// An answer; none where the cluster refuses it, which is a gap.
-async fn ask(client: &LiveClient, path: &str, gaps: &mut Vec<Gap>) -> Result<Option<Value>, Error> {
+async fn ask(client: &LiveClient, path: &str, gaps: &mut Vec<Gap>) -> Result<Option<Value>> {
     match client.get(path).await {
         Ok(answer) => Ok(Some(answer)),
         Err(error @ (Error::Forbidden { .. } | Error::Refused { .. } | Error::TooLarge { .. })) => {

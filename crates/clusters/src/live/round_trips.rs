@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use record::observation::{AnswerTime, Observation, Recovery, Remote, RoundTrip};
 
 use super::{LiveClient, parse};
-use crate::Error;
+use crate::Result;
 
 /// Each time is the shortest of so many: the others also waited for something else.
 const TRIES: usize = 3;
@@ -120,13 +120,13 @@ fn push(found: &mut Vec<RoundTrip>, from: &str, to: &str, rtt_ms: f64) {
 }
 
 /// The name of the node behind a host, and how long its own answer takes.
-async fn local(client: &LiveClient, host: usize) -> Result<(String, f64), Error> {
+async fn local(client: &LiveClient, host: usize) -> Result<(String, f64)> {
     let (answer, _) = client.get_from(host, LOCAL).await?;
     let name = parse::names(&answer).into_iter().next().map(|(_, name)| name).unwrap_or_default();
     Ok((name, shortest_ms(client, host, LOCAL).await?))
 }
 
-async fn shortest_ms(client: &LiveClient, host: usize, path: &str) -> Result<f64, Error> {
+async fn shortest_ms(client: &LiveClient, host: usize, path: &str) -> Result<f64> {
     let mut shortest = f64::INFINITY;
     for _ in 0..TRIES {
         let (_, took) = client.get_from(host, path).await?;

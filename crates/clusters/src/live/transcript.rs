@@ -16,7 +16,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use world::Time;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// The file in a directory.
 const FILE: &str = "transcript.jsonl";
@@ -79,7 +79,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Status and body, or why there are none.
-pub(super) type Exchanged = Result<(u16, Bytes), Error>;
+pub(super) type Exchanged = Result<(u16, Bytes)>;
 
 impl Outcome {
     /// None for what is no failure of an exchange.
@@ -134,7 +134,7 @@ pub struct Transcript {
 impl Transcript {
     /// Begins one in a directory, which is created where it is not there. Whoever else uses the machine cannot read it:
     /// it names nodes and indices. Fails where there is one already.
-    pub fn create(dir: &Path, header: &Header) -> Result<Transcript, Error> {
+    pub fn create(dir: &Path, header: &Header) -> Result<Transcript> {
         let path = dir.join(FILE);
         let io = |what| {
             let path = path.clone();
@@ -171,7 +171,7 @@ impl Transcript {
     }
 
     /// The file, once everything is in it; the first failure to write otherwise.
-    pub(super) fn end(&self) -> Result<&Path, Error> {
+    pub(super) fn end(&self) -> Result<&Path> {
         match self.failed.take() {
             Some(source) => Err(Error::Io { what: "write", path: self.path.clone(), source }),
             None => Ok(&self.path),
@@ -196,7 +196,7 @@ pub struct Replay {
 
 impl Replay {
     /// Reads one. A last line that breaks off is left out: whoever wrote it was interrupted.
-    pub fn open(dir: &Path) -> Result<(Header, Replay), Error> {
+    pub fn open(dir: &Path) -> Result<(Header, Replay)> {
         let path = dir.join(FILE);
         let io = |source| Error::Io { what: "read", path: path.clone(), source };
         let damaged = |line: usize, why: String| Error::Transcript {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::LiveClient;
 use super::parse::{NodeTimes, node_times};
-use crate::Error;
+use crate::Result;
 
 const PATH: &str = "/_nodes/stats/thread_pool,indices/search,indexing?filter_path=nodes.*.name,\
     nodes.*.indices.search.query_total,nodes.*.indices.search.query_time_in_millis,\
@@ -35,7 +35,7 @@ pub struct UserClock {
 
 impl UserClock {
     /// Asks once. The first answer has nothing to be compared with.
-    pub async fn ask(&mut self, client: &LiveClient) -> Result<UserTimes, Error> {
+    pub async fn ask(&mut self, client: &LiveClient) -> Result<UserTimes> {
         let answer = client.get(PATH).await?;
         Ok(self.take(&answer))
     }

@@ -4,10 +4,10 @@ use record::observation::Identity;
 use serde_json::Value;
 
 use super::{LiveClient, parse};
-use crate::Error;
+use crate::{Error, Result};
 
 /// Asks a host for its version: the whole answer, and the identity in it. Fails where the host is no cluster.
-pub(crate) async fn ask_version(client: &LiveClient) -> Result<(Value, Identity), Error> {
+pub(crate) async fn ask_version(client: &LiveClient) -> Result<(Value, Identity)> {
     let answer = client.get("/").await?;
     let identity = parse::identity(&answer).ok_or_else(|| Error::NotJson {
         path: "/".to_owned(),
@@ -18,7 +18,7 @@ pub(crate) async fn ask_version(client: &LiveClient) -> Result<(Value, Identity)
 }
 
 /// Refuses a version that narrows was not built for. A version that is unknown is not refused.
-pub(crate) fn check_version(identity: &Identity) -> Result<(), Error> {
+pub(crate) fn check_version(identity: &Identity) -> Result<()> {
     let Identity { flavour, version, .. } = identity;
     let major = version.split('.').next().and_then(|text| text.parse::<u32>().ok());
     let known = matches!(

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::fault::FaultKind;
 use crate::http::{Answer, RestClient, is_idempotent};
 use crate::topology::NodeHandle;
-use crate::{Asker, Error};
+use crate::{Asker, Error, Result};
 
 /// So many nodes are asked in turn: whoever is asked has connections to all others from then on, so that all of a
 /// thousand would have a million.
@@ -90,19 +90,19 @@ impl<P, C> Nodes<P, C> {
         self.list.pop()
     }
 
-    pub(crate) fn find(&mut self, name: &str) -> Result<&mut StartedNode<P, C>, Error> {
+    pub(crate) fn find(&mut self, name: &str) -> Result<&mut StartedNode<P, C>> {
         let found = self.list.iter_mut().find(|node| node.handle.name == name);
         found.ok_or_else(|| Error::Unknown { what: "node", name: name.to_owned() })
     }
 
     /// What runs a node that is up.
-    pub(crate) fn find_running(&mut self, name: &str) -> Result<&mut P, Error> {
+    pub(crate) fn find_running(&mut self, name: &str) -> Result<&mut P> {
         let down = || Error::Unknown { what: "running node", name: name.to_owned() };
         self.find(name)?.running.as_mut().ok_or_else(down)
     }
 
     /// What a node that is down was started with.
-    pub(crate) fn find_down(&mut self, name: &str) -> Result<&C, Error> {
+    pub(crate) fn find_down(&mut self, name: &str) -> Result<&C> {
         let node = self.find(name)?;
         match node.running.is_some() {
             true => Err(Error::Unknown { what: "killed node", name: name.to_owned() }),
@@ -130,7 +130,7 @@ impl<P, C> Nodes<P, C> {
     }
 
     /// A client that asks the nodes that run now, of which there must be one.
-    pub(crate) fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
+    pub(crate) fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker> {
         let addresses: Vec<String> =
             self.running(cluster).into_iter().map(|node| node.http).collect();
         match addresses.is_empty() {
@@ -146,7 +146,7 @@ impl<P, C> Nodes<P, C> {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Answer> {
         let nodes = self.running(cluster);
         let turn = self.next.get();
         self.next.set(turn.wrapping_add(1));
@@ -174,7 +174,7 @@ impl<P, C> Nodes<P, C> {
 
 impl<P: RunningNode, C> Nodes<P, C> {
     /// Ends a node in order; nothing where it is down.
-    pub(crate) async fn stop(&mut self, name: &str) -> Result<(), Error> {
+    pub(crate) async fn stop(&mut self, name: &str) -> Result<()> {
         if let Some(running) = self.find(name)?.running.take() {
             running.stop().await;
         }

@@ -2,11 +2,11 @@
 
 use std::net::TcpListener;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// Different ports of this machine that nobody listens on. They may be taken before they are used: then the caller asks
 /// for others.
-pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, Error> {
+pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     let io = |source| Error::Io { what: "find a free port on", path: "127.0.0.1".into(), source };
     let held: Result<Vec<TcpListener>, _> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();

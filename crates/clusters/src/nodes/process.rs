@@ -22,7 +22,7 @@ use world::{Env, Task};
 use super::list::RunningNode;
 use super::order::{Order, STOP};
 use super::process_fault::ProcessFault;
-use crate::{Error, credentials};
+use crate::{Error, Result, credentials};
 
 /// How long a node may take to listen and to join: three JVMs that start at once on two busy cores take over a minute.
 const START_PATIENCE: Duration = Duration::from_secs(180);
@@ -92,7 +92,7 @@ impl NodeProcess {
         program: &Path,
         start: &NodeStart,
         ends: &Rc<Notify>,
-    ) -> Result<(NodeProcess, NodeReady), Error> {
+    ) -> Result<(NodeProcess, NodeReady)> {
         let mut command = Command::new(program);
         command.arg("node");
         let mut line = serde_json::to_string(start).expect("a configuration is plain data");
@@ -119,7 +119,7 @@ impl NodeProcess {
         mut command: Command,
         input: &str,
         ends: &Rc<Notify>,
-    ) -> Result<(NodeProcess, String), Error> {
+    ) -> Result<(NodeProcess, String)> {
         let path = command.as_std().get_program().into();
         // A node gets the credentials that it needs with its configuration.
         for name in credentials::VARIABLES {
@@ -306,7 +306,7 @@ mod tests {
         NodeStart { config, temporary: None }
     }
 
-    async fn start(env: &Env, name: &str) -> Result<(NodeProcess, NodeReady), Error> {
+    async fn start(env: &Env, name: &str) -> Result<(NodeProcess, NodeReady)> {
         start_noting(env, name, &Rc::default()).await
     }
 
@@ -314,7 +314,7 @@ mod tests {
         env: &Env,
         name: &str,
         ends: &Rc<Notify>,
-    ) -> Result<(NodeProcess, NodeReady), Error> {
+    ) -> Result<(NodeProcess, NodeReady)> {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_node.sh");
         NodeProcess::start(env, &program, &config(name), ends).await
     }

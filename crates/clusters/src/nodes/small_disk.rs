@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// Its size while it is not filled: larger than any test needs.
 const WHOLE_BYTES: u64 = 2 << 30;
@@ -34,12 +34,7 @@ impl SmallDisks {
     }
 
     /// Gives a node that is about to start its disk at `path`, if it is to have one and has none.
-    pub(crate) fn mount(
-        &mut self,
-        target: &'static str,
-        node: &str,
-        path: &Path,
-    ) -> Result<(), Error> {
+    pub(crate) fn mount(&mut self, target: &'static str, node: &str, path: &Path) -> Result<()> {
         if !self.nodes.contains(node) || self.mounted.contains_key(node) {
             return Ok(());
         }
@@ -62,7 +57,7 @@ impl SmallDisks {
         target: &'static str,
         node: &str,
         free_bytes: Option<u64>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Some(path) = self.mounted.get(node) else {
             return Err(refused(target, node, "it has no disk of its own".to_owned()));
         };

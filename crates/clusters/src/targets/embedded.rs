@@ -22,7 +22,7 @@ use crate::nodes::{
     NodeProcess, NodeReady, NodeStart, Nodes, Order, SmallDisks, TemporaryDir, free_ports,
 };
 use crate::topology::{NodeHandle, TopologySpec};
-use crate::{Credentials, Error};
+use crate::{Credentials, Error, Result};
 
 /// How far transport ports lie above the HTTP ports.
 pub const TRANSPORT_ABOVE: u16 = 100;
@@ -91,7 +91,7 @@ impl EmbeddedClusters {
     ///
     /// # Errors
     /// If the credentials are of a kind that nodes do not ask for.
-    pub fn with_credentials(mut self, credentials: &Credentials) -> Result<Self, Error> {
+    pub fn with_credentials(mut self, credentials: &Credentials) -> Result<Self> {
         self.credentials = credentials.basic()?;
         self.nodes.set_client(RestClient::new(&self.env).with_credentials(credentials));
         Ok(self)
@@ -115,7 +115,7 @@ impl EmbeddedClusters {
     }
 
     /// Starts a node that is down, on its data and at its addresses.
-    pub async fn restart(&mut self, node: &str) -> Result<(), Error> {
+    pub async fn restart(&mut self, node: &str) -> Result<()> {
         StartedHere::restart(self, node).await
     }
 
@@ -125,7 +125,7 @@ impl EmbeddedClusters {
         self
     }
 
-    fn data_dir(&mut self) -> Result<PathBuf, Error> {
+    fn data_dir(&mut self) -> Result<PathBuf> {
         if let Some(dir) = &self.data {
             return Ok(dir.clone());
         }
@@ -135,7 +135,7 @@ impl EmbeddedClusters {
         Ok(self.own_data.as_ref().expect("just made").path().to_owned())
     }
 
-    async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady), Error> {
+    async fn start_process(&self, config: &NodeConfig) -> Result<(NodeProcess, NodeReady)> {
         let temporary = self.own_data.as_ref().map(|dir| dir.path().to_owned());
         let (credentials, allowed_hosts) = (self.credentials.clone(), self.allowed_hosts.clone());
         let presented_as = self.presented_as;
@@ -146,12 +146,7 @@ impl EmbeddedClusters {
 
     /// Has the engine slow itself where the system refused to `limit` the process; where it did not, the engine is no
     /// longer slow by itself.
-    async fn or_slow_itself(
-        &mut self,
-        node: &str,
-        factor: f64,
-        limited: Result<(), Error>,
-    ) -> Result<(), Error> {
+    async fn or_slow_itself(&mut self, node: &str, factor: f64, limited: Result<()>) -> Result<()> {
         let factor = match limited {
             Ok(()) if factor > 1.0 => return Ok(()),
             Ok(()) => 1.0,
@@ -193,13 +188,13 @@ impl StartedHere for EmbeddedClusters {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
-    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<()> {
         self.link = SiteLink::of(topology)?;
         engine_start::start_all(self, topology).await
     }
 
     /// Starts a node where it was before; tries again for some seconds where another process listens there.
-    async fn start_again(&mut self, config: &NodeConfig) -> Result<NodeProcess, Error> {
+    async fn start_again(&mut self, config: &NodeConfig) -> Result<NodeProcess> {
         let mut pauses = TAKEN_PAUSES_MS.iter();
         loop {
             match (self.start_process(config).await, pauses.next()) {
@@ -219,7 +214,7 @@ impl StartedHere for EmbeddedClusters {
 }
 
 impl EngineClusters for EmbeddedClusters {
-    fn place(&mut self, number: usize, name: &str, is_fixed: bool) -> Result<Place, Error> {
+    fn place(&mut self, number: usize, name: &str, is_fixed: bool) -> Result<Place> {
         let port = |above: u16| self.port.map(|port| port.saturating_add(above + number as u16));
         let transport = match port(TRANSPORT_ABOVE) {
             Some(port) => port,
@@ -233,17 +228,17 @@ impl EngineClusters for EmbeddedClusters {
         })
     }
 
-    async fn start_new(&mut self, config: &NodeConfig) -> Result<(NodeProcess, NodeHandle), Error> {
+    async fn start_new(&mut self, config: &NodeConfig) -> Result<(NodeProcess, NodeHandle)> {
         self.disks.mount(Self::NAME, &config.name, &config.data.join("indices"))?;
         let (process, ready) = self.start_process(config).await?;
         Ok((process, handle(ready)))
     }
 
-    async fn route(&self, site: &str, address: &str) -> Result<Option<String>, Error> {
+    async fn route(&self, site: &str, address: &str) -> Result<Option<String>> {
         self.link.as_ref().map(|link| link.route(site, address)).transpose()
     }
 
-    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<()> {
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
         let health = self.nodes.ask(cluster, "GET", &path, Bytes::new()).await?.json()?;
         if health["timed_out"] == true {
@@ -256,7 +251,7 @@ impl EngineClusters for EmbeddedClusters {
 
 #[async_trait(?Send)]
 impl Faults for EmbeddedClusters {
-    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Cut => self.nodes.order(node, Order::CutOff(true)).await,
             FaultKind::Fail => self.nodes.order(node, Order::FailSearches(true)).await,
@@ -271,7 +266,7 @@ impl Faults for EmbeddedClusters {
         }
     }
 
-    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Stop | FaultKind::Kill => self.restart(node).await,
             FaultKind::Cut => self.nodes.order(node, Order::CutOff(false)).await,
@@ -285,7 +280,7 @@ impl Faults for EmbeddedClusters {
         }
     }
 
-    fn wipe(&mut self, node: &str) -> Result<(), Error> {
+    fn wipe(&mut self, node: &str) -> Result<()> {
         remove_copies(self.nodes.find_down(node)?.data.join("indices"))
     }
 }

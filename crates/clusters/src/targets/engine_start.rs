@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use engine::NodeConfig;
 
 use super::started::StartedHere;
-use crate::Error;
+use crate::Result;
 use crate::nodes::StartedNode;
 use crate::topology::{ClusterSpec, NodeHandle, TopologySpec};
 
@@ -21,16 +21,16 @@ pub(crate) struct Place {
 pub(crate) trait EngineClusters: StartedHere<Config = NodeConfig> {
     /// Where the node of this number, counted over the whole topology, goes. `is_fixed` if its transport address must
     /// be known before it listens there.
-    fn place(&mut self, number: usize, name: &str, is_fixed: bool) -> Result<Place, Error>;
+    fn place(&mut self, number: usize, name: &str, is_fixed: bool) -> Result<Place>;
 
     /// Starts a node for the first time.
-    async fn start_new(&mut self, config: &NodeConfig) -> Result<(Self::Node, NodeHandle), Error>;
+    async fn start_new(&mut self, config: &NodeConfig) -> Result<(Self::Node, NodeHandle)>;
 
     /// An address that leads to `address`, a node of `site`, through the link; none without a link.
-    async fn route(&self, site: &str, address: &str) -> Result<Option<String>, Error>;
+    async fn route(&self, site: &str, address: &str) -> Result<Option<String>>;
 
     /// Waits until the nodes of a cluster have joined, where they may not have done so when they are started.
-    async fn wait_for_nodes(&self, _cluster: &str, _nodes: usize) -> Result<(), Error> {
+    async fn wait_for_nodes(&self, _cluster: &str, _nodes: usize) -> Result<()> {
         Ok(())
     }
 }
@@ -39,7 +39,7 @@ pub(crate) trait EngineClusters: StartedHere<Config = NodeConfig> {
 pub(crate) async fn start_all<T: EngineClusters>(
     target: &mut T,
     topology: &TopologySpec,
-) -> Result<(), Error> {
+) -> Result<()> {
     let sites_of_a_cluster = if topology.joined { topology.clusters.len().max(1) } else { 1 };
     for sites in topology.clusters.chunks(sites_of_a_cluster) {
         start_cluster(target, sites, topology.joined).await?;
@@ -53,7 +53,7 @@ async fn start_cluster<T: EngineClusters>(
     target: &mut T,
     sites: &[ClusterSpec],
     joined: bool,
-) -> Result<(), Error> {
+) -> Result<()> {
     let configs = configs(target, sites, joined)?;
     let nodes = configs.len();
     let mut manager = None;
@@ -93,7 +93,7 @@ fn configs<'a, T: EngineClusters>(
     target: &mut T,
     sites: &'a [ClusterSpec],
     joined: bool,
-) -> Result<Vec<(&'a str, NodeConfig)>, Error> {
+) -> Result<Vec<(&'a str, NodeConfig)>> {
     let first = target.nodes().len();
     let name = |site: &ClusterSpec, n: usize| format!("{}-{n}", site.name);
     let nodes =

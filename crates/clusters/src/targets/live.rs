@@ -16,7 +16,7 @@ use crate::follow_api::FollowApi;
 use crate::http::Answer;
 use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, TopologySpec};
-use crate::{Asker, Error};
+use crate::{Asker, Error, Result};
 
 /// A site of the topology, and the nodes that stand for it.
 struct Site {
@@ -32,7 +32,7 @@ pub struct LiveClusters {
     sites: Vec<Site>,
     follow_api: FollowApi,
     /// How putting everything back went.
-    ended: Option<Result<Vec<String>, Error>>,
+    ended: Option<Result<Vec<String>>>,
 }
 
 impl LiveClusters {
@@ -44,12 +44,12 @@ impl LiveClusters {
 
     /// How [`Clusters::stop`] went: a sentence for each change that was left, or why nothing could be put back; then
     /// the journal is still there.
-    pub fn ended(&mut self) -> Option<Result<Vec<String>, Error>> {
+    pub fn ended(&mut self) -> Option<Result<Vec<String>>> {
         self.ended.take()
     }
 
     /// Finds the nodes that stand for the sites: the first data nodes by name, or all of a cluster each.
-    async fn find_sites(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn find_sites(&mut self, topology: &TopologySpec) -> Result<()> {
         let names = topology.clusters.iter().map(|site| site.name.clone());
         match (topology.joined, self.clusters.as_slice()) {
             (true, [cluster, ..]) => {
@@ -83,14 +83,14 @@ impl LiveClusters {
         self.sites.iter().find(|site| site.name == name)
     }
 
-    fn cluster(&self, site: &str) -> Result<&Rc<LiveCluster>, Error> {
+    fn cluster(&self, site: &str) -> Result<&Rc<LiveCluster>> {
         let unknown = || Error::Unknown { what: "site", name: site.to_owned() };
         self.site(site).map(|site| &self.clusters[site.cluster]).ok_or_else(unknown)
     }
 }
 
 /// The data nodes of a cluster by name.
-async fn data_nodes(cluster: &LiveCluster) -> Result<Vec<NodeHandle>, Error> {
+async fn data_nodes(cluster: &LiveCluster) -> Result<Vec<NodeHandle>> {
     const NODES: &str = "/_nodes?filter_path=nodes.*.name,nodes.*.roles,nodes.*.transport_address";
     let answer = cluster.client.get(NODES).await?;
     let is_data = |node: &&Value| {
@@ -118,7 +118,7 @@ impl Clusters for LiveClusters {
         "url"
     }
 
-    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn start(&mut self, topology: &TopologySpec) -> Result<()> {
         self.find_sites(topology).await
     }
 
@@ -128,11 +128,11 @@ impl Clusters for LiveClusters {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Answer> {
         self.cluster(cluster)?.request(method, path, body).await
     }
 
-    fn asker(&self, cluster: &str, _limit: Duration) -> Result<Asker, Error> {
+    fn asker(&self, cluster: &str, _limit: Duration) -> Result<Asker> {
         Ok(Asker::of_live(self.cluster(cluster)?.clone()))
     }
 
@@ -140,7 +140,7 @@ impl Clusters for LiveClusters {
         self.site(cluster).map_or_else(Vec::new, |site| site.nodes.clone())
     }
 
-    fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>, Error> {
+    fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>> {
         WireHost::all(self.cluster(cluster)?.client.options())
     }
 

@@ -23,10 +23,10 @@ pub use live::LiveClusters;
 pub use opensearch::{DEFAULT_HEAP, OpenSearchClusters, Release};
 pub use simulated::VirtualClusters;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// Removes the shard copies of a node that is down.
-fn remove_copies(path: PathBuf) -> Result<(), Error> {
+fn remove_copies(path: PathBuf) -> Result<()> {
     match std::fs::remove_dir_all(&path) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::Io { what: "remove", path, source })

@@ -14,12 +14,12 @@ use world::{Direction, Env, Link, LinkConfig, LinkStats, LinkTimes};
 
 use super::engine_start::{self, EngineClusters, Place};
 use super::started::StartedHere;
-use crate::Error;
 use crate::clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 use crate::fault::FaultKind;
 use crate::http::RestClient;
 use crate::nodes::{Nodes, RunningNode};
 use crate::topology::{NodeHandle, TopologySpec};
+use crate::{Error, Result};
 
 /// Where a node keeps its data on its host's disk.
 const DATA: &str = "/data";
@@ -90,14 +90,14 @@ impl VirtualClusters {
     }
 
     /// What the host of a node is like without a fault.
-    fn healthy_host(&mut self, node: &str) -> Result<Host, Error> {
+    fn healthy_host(&mut self, node: &str) -> Result<Host> {
         let site = &self.nodes.find(node)?.site;
         let model = self.models.borrow().get(site).cloned().unwrap_or_default();
         Ok(self.drawn(node, &model))
     }
 
     /// The world of a node's host.
-    fn env_of(&mut self, node: &str) -> Result<Env, Error> {
+    fn env_of(&mut self, node: &str) -> Result<Env> {
         self.nodes.find(node)?;
         Ok(self.env.host(node))
     }
@@ -116,7 +116,7 @@ impl VirtualClusters {
         cluster: &str,
         index: &str,
         act: impl Fn(CopyOnNode) -> F,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let mut acts = Vec::new();
         for node in self.nodes.of(cluster).filter_map(|node| node.running.as_ref()) {
             let state = node.state();
@@ -141,7 +141,7 @@ impl VirtualClusters {
     }
 
     /// Starts a node on its host; where that fails, no task is left there.
-    async fn start_host(&self, config: &NodeConfig) -> Result<Node, Error> {
+    async fn start_host(&self, config: &NodeConfig) -> Result<Node> {
         if !self.draws.borrow().contains_key(&config.name) {
             self.draw_host(&config.name);
         }
@@ -195,12 +195,12 @@ impl StartedHere for VirtualClusters {
         self.link.as_ref().map(|link| link as &dyn LinkControl)
     }
 
-    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<()> {
         self.link = topology.link.clone().map(|config| Link::open(&self.env, config));
         engine_start::start_all(self, topology).await
     }
 
-    async fn start_again(&mut self, config: &NodeConfig) -> Result<Node, Error> {
+    async fn start_again(&mut self, config: &NodeConfig) -> Result<Node> {
         self.start_host(config).await
     }
 
@@ -222,13 +222,13 @@ impl StartedHere for VirtualClusters {
 }
 
 impl EngineClusters for VirtualClusters {
-    fn place(&mut self, _number: usize, name: &str, is_fixed: bool) -> Result<Place, Error> {
+    fn place(&mut self, _number: usize, name: &str, is_fixed: bool) -> Result<Place> {
         let any = self.env.host(name).any_address();
         let transport = if is_fixed { format!("{name}:{SITE_PORT}") } else { any.clone() };
         Ok(Place { transport, http: any, data: DATA.into() })
     }
 
-    async fn start_new(&mut self, config: &NodeConfig) -> Result<(Node, NodeHandle), Error> {
+    async fn start_new(&mut self, config: &NodeConfig) -> Result<(Node, NodeHandle)> {
         let node = self.start_host(config).await?;
         let handle = NodeHandle {
             name: node.name().to_owned(),
@@ -238,7 +238,7 @@ impl EngineClusters for VirtualClusters {
         Ok((node, handle))
     }
 
-    async fn route(&self, _site: &str, address: &str) -> Result<Option<String>, Error> {
+    async fn route(&self, _site: &str, address: &str) -> Result<Option<String>> {
         match &self.link {
             Some(link) => link.route(address).await.map(Some).map_err(Error::Link),
             None => Ok(None),
@@ -254,7 +254,7 @@ impl RunningNode for Node {
 
 #[async_trait(?Send)]
 impl Faults for VirtualClusters {
-    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Slow { factor } => {
                 let mut host = self.healthy_host(node)?;
@@ -289,7 +289,7 @@ impl Faults for VirtualClusters {
         Ok(())
     }
 
-    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Slow { .. } | FaultKind::Load { .. } => {
                 let host = self.healthy_host(node)?;
@@ -309,7 +309,7 @@ impl Faults for VirtualClusters {
         Ok(())
     }
 
-    fn wipe(&mut self, node: &str) -> Result<(), Error> {
+    fn wipe(&mut self, node: &str) -> Result<()> {
         self.nodes.find_down(node)?;
         if let Some(disk) = self.env.host(node).virtual_disk() {
             disk.remove_under(&format!("{DATA}/indices/"));
@@ -333,7 +333,7 @@ impl VirtualControls for VirtualClusters {
         self.give_hosts(cluster, host);
     }
 
-    async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<(), Error> {
+    async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<()> {
         let fill = |copy: CopyOnNode| {
             let (documents, bytes) = (copy.part(index.documents), copy.part(index.bytes));
             let count = (index.segments / copy.shards).max(1);
@@ -352,12 +352,7 @@ impl VirtualControls for VirtualClusters {
     /// Of a large cluster the state with every copy is so many bytes that to publish it once to each node would take
     /// longer than the manager waits, and nodes that missed it would ask for it in the time that is measured: so cards
     /// take no time either.
-    async fn place(
-        &self,
-        cluster: &str,
-        indices: &[Placement],
-        disks: &[DiskSize],
-    ) -> Result<(), Error> {
+    async fn place(&self, cluster: &str, indices: &[Placement], disks: &[DiskSize]) -> Result<()> {
         self.give_hosts(cluster, &Host { card_bytes_per_s: u64::MAX, ..instant() });
         let nodes: Vec<Node> =
             self.nodes.of(cluster).filter_map(|node| node.running.clone()).collect();

@@ -10,7 +10,7 @@ use crate::clusters::{Clusters, Faults, LinkControl, VirtualControls};
 use crate::http::Answer;
 use crate::nodes::{Nodes, RunningNode};
 use crate::topology::{NodeHandle, Repository, TopologySpec};
-use crate::{Asker, Error};
+use crate::{Asker, Error, Result};
 
 /// Clusters whose nodes are started here. Each is one of [`Clusters`].
 pub(crate) trait StartedHere: Faults {
@@ -32,10 +32,10 @@ pub(crate) trait StartedHere: Faults {
 
     /// Starts the clusters of a topology that has been checked. What was started before a failure is stopped by the
     /// caller.
-    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error>;
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<()>;
 
     /// Starts a node that is down, on its data and its addresses.
-    async fn start_again(&mut self, config: &Self::Config) -> Result<Self::Node, Error>;
+    async fn start_again(&mut self, config: &Self::Config) -> Result<Self::Node>;
 
     /// Removes what is left of a node that has ended.
     fn clear_node(&mut self, _node: &str) {}
@@ -52,7 +52,7 @@ pub(crate) trait StartedHere: Faults {
     }
 
     /// Starts a node again; nothing where it runs.
-    async fn restart(&mut self, name: &str) -> Result<(), Error> {
+    async fn restart(&mut self, name: &str) -> Result<()> {
         let node = self.nodes_mut().find(name)?;
         if node.running.is_none() {
             let config = node.config.clone();
@@ -69,7 +69,7 @@ impl<T: StartedHere> Clusters for T {
         StartedHere::nodes(self).target()
     }
 
-    async fn start(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn start(&mut self, topology: &TopologySpec) -> Result<()> {
         topology.check()?;
         let started = self.start_all(topology).await;
         if started.is_err() {
@@ -94,11 +94,11 @@ impl<T: StartedHere> Clusters for T {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Answer> {
         StartedHere::nodes(self).ask(cluster, method, path, body).await
     }
 
-    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker, Error> {
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker> {
         StartedHere::nodes(self).asker(cluster, limit)
     }
 
@@ -139,7 +139,7 @@ impl<T: StartedHere> Clusters for T {
         self.nodes_mut().failed().await
     }
 
-    fn faults(&mut self) -> Result<&mut dyn Faults, Error> {
+    fn faults(&mut self) -> Result<&mut dyn Faults> {
         Ok(self)
     }
 

@@ -6,7 +6,7 @@ use policy::failures::{Action, Component, action};
 
 use super::shared::Core;
 use crate::state::Event;
-use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
 
 /// How long a node waits for its manager, at most.
 pub(crate) const MANAGER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ impl Core {
     }
 
     /// Tells the manager what happened, and waits until the new state is here.
-    pub async fn submit(&self, event: Event) -> Result<(), Failure> {
+    pub async fn submit(&self, event: Event) -> Result<()> {
         let version = match &self.upward().submit {
             Some(submit) => submit(event).await?,
             None => match self.ask_manager(Request::Submit(Box::new(event))).await? {
@@ -63,7 +63,7 @@ impl Core {
     }
 
     /// Takes over the manager's state of now.
-    pub(crate) async fn ask_for_state(&self) -> Result<(), Failure> {
+    pub(crate) async fn ask_for_state(&self) -> Result<()> {
         if self.upward().submit.is_some() {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Core {
     }
 
     /// Asks the manager, from another node than it.
-    pub(crate) async fn ask_manager(&self, request: Request) -> Result<Response, Failure> {
+    pub(crate) async fn ask_manager(&self, request: Request) -> Result<Response> {
         let address = self.config.manager.as_ref();
         let address = address.expect("a node without a manager's address is the manager");
         let answer = self.call(address, Class::Control, request, MANAGER_TIMEOUT).await;

@@ -8,11 +8,11 @@ use super::activity::QUIET_AFTER;
 use super::shared::Core;
 use crate::shard::LocalShard;
 use crate::state::Event;
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 impl Core {
     /// A copy on this node.
-    pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>, Failure> {
+    pub(crate) fn local_shard(&self, index: &str, number: u32) -> Result<Rc<LocalShard>> {
         let state = self.state();
         let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
         self.local_shard_of((index, &meta.uuid), number)
@@ -23,7 +23,7 @@ impl Core {
         &self,
         (index, uuid): (&str, &str),
         number: u32,
-    ) -> Result<Rc<LocalShard>, Failure> {
+    ) -> Result<Rc<LocalShard>> {
         let shard = self.shards.borrow().get(&(uuid.to_owned(), number)).cloned();
         shard.ok_or_else(|| {
             Failure::unavailable(index, number, "has no copy on this node now; try again")

@@ -19,7 +19,7 @@ use crate::ids::IdSource;
 use crate::settings::Settings;
 use crate::shard::{LocalShard, NodeDisk, ShardKey};
 use crate::state::{ClusterState, Event};
-use crate::transport::{Failure, NodeRow, Pool, Reply, Request};
+use crate::transport::{Failure, NodeRow, Pool, Reply, Request, Result};
 
 type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
@@ -49,12 +49,12 @@ pub struct Core {
 }
 
 /// Handles an event on the manager; answers with the version of the new state.
-pub(crate) type Submit = Box<dyn Fn(Event) -> LocalFuture<Result<u64, Failure>>>;
+pub(crate) type Submit = Box<dyn Fn(Event) -> LocalFuture<Result<u64>>>;
 
 /// What is called of the parts above, handed over when the node starts.
 pub(crate) struct Upward {
     /// Answers a request of this node to itself.
-    pub(crate) dispatch: Box<dyn Fn(Request) -> LocalFuture<Result<Reply, Failure>>>,
+    pub(crate) dispatch: Box<dyn Fn(Request) -> LocalFuture<Result<Reply>>>,
     /// On the manager alone.
     pub(crate) submit: Option<Submit>,
     /// The remote clusters of the settings are others than before.
@@ -111,8 +111,8 @@ impl Core {
     pub(crate) async fn run_to_end<T: 'static>(
         &self,
         name: &'static str,
-        work: impl Future<Output = Result<T, Failure>> + 'static,
-    ) -> Result<T, Failure> {
+        work: impl Future<Output = Result<T>> + 'static,
+    ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         self.keep(name, async move {
             // This fails where nobody waits any more.

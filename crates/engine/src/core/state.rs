@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::shared::Core;
 use crate::settings::Settings;
 use crate::state::{ClusterState, Event};
-use crate::transport::{Failure, Publication};
+use crate::transport::{Failure, Publication, Result};
 
 impl Core {
     /// The cluster state as this node knows it.
@@ -16,7 +16,7 @@ impl Core {
 
     /// As [`Core::state`], for a question about a shard from another cluster. A node that has not joined yet has no
     /// state, and must not answer that an index does not exist.
-    pub fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>, Failure> {
+    pub fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>> {
         let state = self.state();
         if !state.is_joined() {
             return Err(Failure::unavailable(index, shard, "is on a node that is starting"));
@@ -61,7 +61,7 @@ impl Core {
     }
 
     /// Takes over what the manager publishes. Fails if a difference does not follow the state that this node has.
-    pub(crate) fn accept(&self, publication: Publication) -> Result<(), Failure> {
+    pub(crate) fn accept(&self, publication: Publication) -> Result<()> {
         let (diff, state) = match publication {
             Publication::Whole(state) => {
                 self.accept_state(state);

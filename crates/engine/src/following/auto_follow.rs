@@ -16,7 +16,7 @@ use super::create::{FollowRequest, follow};
 use super::service::FollowService;
 use crate::remote::{self, Listing};
 use crate::state::{AutoFollow, AutoFollowChange, ClusterState, Event};
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// How long a remote cluster may wait for a change before it answers: `ccr.wait_for_metadata_timeout` of the field.
 const WAIT: Duration = Duration::from_secs(60);
@@ -223,7 +223,7 @@ async fn follow_one(
     pattern: &AutoFollow,
     leader: &str,
     uuid: &str,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let state = service.core.state();
     let others = state.auto_follow.iter().filter(|(other, found)| {
         **other != *name

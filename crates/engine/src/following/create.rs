@@ -9,7 +9,7 @@ use super::source::Source;
 use crate::remote;
 use crate::settings::{FollowParameters, Update};
 use crate::state::{Event, FollowOrigin, Following};
-use crate::transport::{Failure, LeaderShard, RemoteIndex, unexpected};
+use crate::transport::{LeaderShard, RemoteIndex, Result, unexpected};
 
 /// What is to follow what, and how.
 pub struct FollowRequest {
@@ -29,7 +29,7 @@ pub struct FollowRequest {
 ///
 /// If this node knows the leader's index already, the follower is created from that and recovery begins at once, while
 /// the leader is asked whether it is still so. If it is not, the follower is deleted and created anew.
-pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<(), Failure> {
+pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<()> {
     let asked = remote::ask_index(
         service.remotes.clone(),
         request.alias.clone(),
@@ -56,8 +56,8 @@ async fn correct(
     request: &FollowRequest,
     uuid: Option<String>,
     known: &RemoteIndex,
-    now: Result<RemoteIndex, Failure>,
-) -> Result<(), Failure> {
+    now: Result<RemoteIndex>,
+) -> Result<()> {
     if now.as_ref().is_ok_and(|now| now.is_same(known)) {
         return Ok(());
     }
@@ -75,7 +75,7 @@ async fn create(
     service: &Rc<FollowService>,
     request: &FollowRequest,
     of: &RemoteIndex,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mappings = serde_json::from_str(&of.mappings).map_err(|_| unexpected())?;
     Mapping::stored(&mappings)?;
     let leader = FollowOrigin {
@@ -105,7 +105,7 @@ pub async fn drop_leases(
     origin: &FollowOrigin,
     lease: &str,
     shards: Vec<(u32, String)>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut dropped = Ok(());
     for (shard, history_uuid) in shards {
         let leader = LeaderShard {

@@ -22,7 +22,7 @@ use crate::settings::FollowPace;
 use crate::shard::LocalShard;
 use crate::state::{Event, FollowChange, FollowOrigin};
 use crate::transport::{
-    CallError, Failure, LeaderShard, ReadChanges, Request, Response, unexpected,
+    CallError, Failure, LeaderShard, ReadChanges, Request, Response, Result, unexpected,
 };
 
 /// A shard that follows. Shared by the task that follows and by whoever asks for its statistics.
@@ -357,7 +357,7 @@ fn handle_event(
     follower: &Follower,
     reads: &mut BTreeMap<u64, Task<()>>,
     event: FollowerEvent,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let now = service.core.env.now();
     let mut policy = follower.policy.borrow_mut();
     match event {

@@ -14,11 +14,12 @@ use crate::planted;
 use crate::replication::{add_lease, advance_global_checkpoint, remove_lease};
 use crate::shard::LocalShard;
 use crate::transport::{
-    Changes, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Response, Versions,
+    Changes, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Response, Result,
+    Versions,
 };
 
 /// Reads operations for a follower; waits for the first where there is none yet.
-pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Response, Failure> {
+pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Response> {
     let asked = core.env.now();
     let deadline = asked + ask.poll_timeout;
     let index_changed = || ask.known.is_some() && ask.known != versions(core, &ask.leader.index);
@@ -81,7 +82,7 @@ fn versions(core: &Rc<Core>, index: &str) -> Option<Versions> {
 }
 
 /// Adds, renews or drops a follower's lease.
-pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response, Failure> {
+pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response> {
     let shard = local(core, &ask.leader)?;
     let store = primary(&shard, &ask.leader)?;
     let _operation = shard.begin_operation()?;
@@ -101,7 +102,7 @@ pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response
 }
 
 /// The copy here of the leader's shard; fails if the index was deleted and created again.
-fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>, Failure> {
+fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>> {
     let state = core.joined_state(&of.index, of.shard)?;
     let meta = state.indices.get(&of.index).ok_or_else(|| Failure::no_such_index(&of.index))?;
     if meta.uuid != of.index_uuid {
@@ -116,7 +117,7 @@ fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>, Failure> {
 }
 
 /// The store, if the copy is the primary and has the history that the follower began with.
-fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard, Failure> {
+fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard> {
     let store = shard.primary_store()?;
     if store.history_uuid() == of.history_uuid {
         return Ok(store);

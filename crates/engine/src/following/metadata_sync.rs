@@ -12,7 +12,7 @@ use std::rc::Rc;
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
 use crate::state::{Alias, AliasAction, Aliases, Event};
-use crate::transport::{Failure, LeaderShard, RemoteIndex, Versions};
+use crate::transport::{Failure, LeaderShard, RemoteIndex, Result, Versions};
 
 /// Settings that are about the cluster.
 const NOT_CARRIED: [&str; 3] = [
@@ -56,7 +56,7 @@ impl MetadataSync {
         alias: &str,
         leader: &LeaderShard,
         versions: Versions,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if self.has(versions) {
             return Ok(());
         }
@@ -84,11 +84,7 @@ impl MetadataSync {
     }
 }
 
-async fn take_over(
-    service: &Rc<FollowService>,
-    index: &str,
-    leader: &RemoteIndex,
-) -> Result<(), Failure> {
+async fn take_over(service: &Rc<FollowService>, index: &str, leader: &RemoteIndex) -> Result<()> {
     let state = service.core.state();
     let Some(meta) = state.indices.get(index) else { return Ok(()) };
     remote::take_mappings(&service.core, index, leader).await?;

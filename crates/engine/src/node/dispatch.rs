@@ -14,7 +14,7 @@ use crate::remote;
 use crate::replication;
 use crate::search;
 use crate::state::{self, Event};
-use crate::transport::{Failure, Reply, Request, Response, ShardAction, ShardAnswer};
+use crate::transport::{Failure, Reply, Request, Response, Result, ShardAction, ShardAnswer};
 
 /// Answers what a node that is asked every second answers nearly always: it is there, and has the newest state.
 pub(super) fn at_once(node: &Node, request: &Request) -> Option<Response> {
@@ -28,7 +28,7 @@ pub(super) fn at_once(node: &Node, request: &Request) -> Option<Response> {
 
 /// The future of each kind of request has a box of its own: unboxed, the future of every request would be as large as
 /// the largest of them.
-pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failure> {
+pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
     let Parts { core, recovery, remotes, search, .. } = &*node.parts;
     let response = match request {
         Request::Ping => Response::Done,
@@ -157,14 +157,14 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply, Failu
     Ok(response.into())
 }
 
-pub(super) fn manager(node: &Node) -> Result<&Manager, Failure> {
+pub(super) fn manager(node: &Node) -> Result<&Manager> {
     node.parts.manager.as_ref().ok_or_else(|| {
         let reason = format!("[{}] is not the cluster manager", node.name());
         Failure::new(503, "not_master_exception", reason)
     })
 }
 
-fn heartbeat(node: &Node, name: &str) -> Result<Response, Failure> {
+fn heartbeat(node: &Node, name: &str) -> Result<Response> {
     let known = node.parts.manager.as_ref().is_some_and(|manager| manager.knows(name));
     if known {
         return Ok(Response::Done);
@@ -178,7 +178,7 @@ async fn on_shard(
     index: &str,
     number: u32,
     action: ShardAction,
-) -> Result<ShardAnswer, Failure> {
+) -> Result<ShardAnswer> {
     let core = node.core();
     let shard = core.local_shard(index, number)?;
     // Whoever asks may have an older state: what is read comes from a copy that has everything.

@@ -7,7 +7,7 @@ use store::Segments;
 
 use super::parts::Node;
 use crate::shard::LocalShard;
-use crate::transport::Failure;
+use crate::transport::Result;
 
 impl Node {
     /// The retention leases of this node's primaries of an index, each with the first operation that it retains. None
@@ -22,7 +22,7 @@ impl Node {
     }
 
     /// Reads this node's started copies of an index, document by document: for a checker.
-    pub async fn copies(&self, index: &str) -> Result<Vec<ledger::Copy>, Failure> {
+    pub async fn copies(&self, index: &str) -> Result<Vec<ledger::Copy>> {
         let of_index: Vec<Rc<LocalShard>> = {
             let shards = self.core().shards.borrow();
             shards.values().filter(|s| s.index == index && s.is_started()).cloned().collect()
@@ -63,7 +63,7 @@ impl Node {
         documents: u64,
         bytes: u64,
         segments: Segments,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let store = self.core().local_shard(index, shard)?.store()?;
         Ok(store.synthesize_stored(documents, bytes, segments).await?)
     }

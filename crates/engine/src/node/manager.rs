@@ -10,10 +10,10 @@ use crate::core::{NodeConfig, warn};
 use crate::error::Error;
 use crate::shard::{NodeDisk, StoredState};
 use crate::state::{self, ClusterState, Event};
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// The answer to an event: the state after it.
-pub(super) type Answer = Result<Arc<ClusterState>, Failure>;
+pub(super) type Answer = Result<Arc<ClusterState>>;
 
 /// The state, and the events that wait for their turn.
 pub(crate) struct Manager {
@@ -82,6 +82,6 @@ impl Manager {
 }
 
 /// The version of the state that an event led to.
-pub(super) fn version_of(answer: Answer) -> Result<u64, Failure> {
+pub(super) fn version_of(answer: Answer) -> Result<u64> {
     Ok(answer?.version)
 }

@@ -8,7 +8,7 @@ use super::parts::{ManagerSeen, Node};
 use crate::core::{MANAGER_TIMEOUT, warn};
 use crate::error::Error;
 use crate::state::{self, Event};
-use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
 
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a starting node waits for a manager that is not there yet.
@@ -35,7 +35,7 @@ pub(super) async fn join(node: &Node) -> Result<(), Error> {
     }
 }
 
-async fn try_join(node: &Node) -> Result<(), Failure> {
+async fn try_join(node: &Node) -> Result<()> {
     let core = node.core();
     let (found, unreadable) = core.disk.found_copies().await;
     unreadable.iter().for_each(|words| warn(&core.env, core.name(), words));

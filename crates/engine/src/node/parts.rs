@@ -16,7 +16,7 @@ use crate::remote::RemoteClusterService;
 use crate::search::SearchService;
 use crate::shard::ShardKey;
 use crate::state::ClusterState;
-use crate::transport::{Failure, Request, Response, unexpected};
+use crate::transport::{Failure, Request, Response, Result, unexpected};
 
 /// A running node. Clones share it.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl Node {
     }
 
     /// What came of auto-following, which the manager knows.
-    pub async fn auto_follow_stats(&self) -> Result<serde_json::Value, Failure> {
+    pub async fn auto_follow_stats(&self) -> Result<serde_json::Value> {
         if self.parts.manager.is_some() {
             return Ok(self.parts.auto_following.to_json());
         }

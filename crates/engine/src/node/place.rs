@@ -12,7 +12,7 @@ use super::{disk_usage, dispatch};
 use crate::settings::CheckOnStartup;
 use crate::shard::{CopyMetadata, LocalShard, store_durability};
 use crate::state::{self, ClusterState, Event, IndexMeta, PlacedIndex, ShardCopy};
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// What every copy of a shard holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +61,7 @@ pub struct DiskSize {
 ///
 /// The state that will be is worked out first, so that copies are open under the ids that it gives them by the time
 /// that nodes hear of it. Of disks that are named here it is known at once how full they are.
-pub async fn place(
-    nodes: &[Node],
-    indices: &[Placement],
-    disks: &[DiskSize],
-) -> Result<(), Failure> {
+pub async fn place(nodes: &[Node], indices: &[Placement], disks: &[DiskSize]) -> Result<()> {
     let lacks = || Failure::new(503, "not_master_exception", "none of the nodes is the manager");
     let manager = nodes.iter().find_map(|node| dispatch::manager(node).ok()).ok_or_else(lacks)?;
     let events = || indices.iter().map(|one| Event::PlaceIndex(Box::new(one.placed.clone())));
@@ -109,7 +105,7 @@ async fn open(
     node: &Node,
     after: &ClusterState,
     contents: &BTreeMap<String, Vec<ShardContents>>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     for (index, number, copy) in after.copies_on(node.name()) {
         let Some(contents) = contents.get(index) else { continue };
         let (meta, contents) = (&after.indices[index], contents[number as usize]);
@@ -123,7 +119,7 @@ async fn open_copy(
     meta: &IndexMeta,
     (index, number, copy): (&str, u32, &ShardCopy),
     contents: ShardContents,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let core = node.core();
     let settings = meta.typed_settings();
     let options = Options {

@@ -16,7 +16,7 @@ use crate::remote::RemoteClusterService;
 use crate::search::{self, SearchService};
 use crate::shard::NodeDisk;
 use crate::state::ClusterState;
-use crate::transport::{self, Envelope, Failure, NodeRow};
+use crate::transport::{self, Envelope, Failure, NodeRow, Result};
 
 impl Node {
     /// Starts a node: listens for other nodes, joins its cluster, and brings up the copies that belong on it. Clients
@@ -150,7 +150,7 @@ impl Node {
     }
 }
 
-fn upgrade(parts: &Weak<Parts>) -> Result<Node, Failure> {
+fn upgrade(parts: &Weak<Parts>) -> Result<Node> {
     let gone = || Failure::new(503, "node_closed_exception", "the node has ended");
     parts.upgrade().map(|parts| Node { parts }).ok_or_else(gone)
 }

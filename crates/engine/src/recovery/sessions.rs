@@ -11,7 +11,7 @@ use world::Time;
 
 use crate::core::Throttle;
 use crate::shard::LocalShard;
-use crate::transport::{Failure, SessionKind};
+use crate::transport::{Failure, Result, SessionKind};
 
 /// The sessions that are open on a node.
 pub(crate) struct Sessions {
@@ -82,7 +82,7 @@ impl Sessions {
     }
 
     /// An open session, which counts as used at this moment.
-    pub(super) fn get(&self, now: Time, id: u64) -> Result<Rc<Session>, Failure> {
+    pub(super) fn get(&self, now: Time, id: u64) -> Result<Rc<Session>> {
         let session = self.open.borrow().get(&id).cloned().ok_or_else(|| {
             let reason =
                 format!("there is no recovery session [{id}]; it was idle for too long, or closed");

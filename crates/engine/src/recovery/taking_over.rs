@@ -11,7 +11,7 @@ use super::source_session::{SourceSession, TransferError};
 use super::target::{OPS_AT_ONCE, OPS_BYTES_AT_ONCE, Recovery};
 use crate::planted;
 use crate::replication::{set_leases, take_over};
-use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
 
 /// How long a target waits until the primary has handed over: longer than that waits for its operations.
 const HAND_OFF_TIMEOUT: Duration = Duration::from_secs(60);
@@ -53,11 +53,7 @@ impl Recovery {
 
     /// Has the primary hand over. Where its answer is lost, the whole move is given up at once, as the primary takes no
     /// writes until the manager has decided.
-    pub(super) async fn take_over(
-        &self,
-        source: &SourceSession,
-        store: &Shard,
-    ) -> Result<(), Failure> {
+    pub(super) async fn take_over(&self, source: &SourceSession, store: &Shard) -> Result<()> {
         let core = &self.service.core;
         if core.env.is_planted(planted::STARTED_BEFORE_HAND_OFF) {
             self.shard.take_over(self.shard.term(), Default::default());

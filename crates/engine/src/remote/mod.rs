@@ -18,7 +18,8 @@ use world::{Env, Task};
 use crate::core::Core;
 use crate::state::{Event, IndexMeta, IndexShardRoutingTable};
 use crate::transport::{
-    CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, UNAVAILABLE, unexpected,
+    CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, Result, UNAVAILABLE,
+    unexpected,
 };
 
 /// How long a remote cluster may take to answer.
@@ -85,7 +86,7 @@ impl RemoteClusterService {
 }
 
 /// On a leader: describes an index.
-pub(crate) fn describe(core: &Core, index: &str) -> Result<Response, Failure> {
+pub(crate) fn describe(core: &Core, index: &str) -> Result<Response> {
     let state = core.joined_state(index, 0)?;
     let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
     Ok(Response::RemoteIndex(description(meta)))
@@ -96,7 +97,7 @@ pub(crate) async fn describe_all(
     service: &Rc<RemoteClusterService>,
     known_version: Option<u64>,
     wait: Duration,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let deadline = service.core.env.now() + wait;
     let state = loop {
         let changed = service.core.published.changed.notified();
@@ -156,7 +157,7 @@ fn description(meta: &IndexMeta) -> RemoteIndex {
 }
 
 /// Where the nodes of a remote cluster are reached.
-pub(crate) fn seeds(core: &Core, alias: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn seeds(core: &Core, alias: &str) -> Result<Vec<String>> {
     let settings = core.settings();
     let remote = settings.remotes().get(alias).ok_or_else(|| {
         let known: Vec<&str> = settings.remotes().keys().map(String::as_str).collect();
@@ -174,7 +175,7 @@ pub(crate) async fn ask_index(
     service: Rc<RemoteClusterService>,
     alias: String,
     index: String,
-) -> Result<RemoteIndex, Failure> {
+) -> Result<RemoteIndex> {
     match ask_any(&service, &alias, Request::RemoteIndex(index), Duration::ZERO).await? {
         Response::RemoteIndex(described) => Ok(described),
         _ => Err(unexpected()),
@@ -182,11 +183,7 @@ pub(crate) async fn ask_index(
 }
 
 /// Gives a follower its leader's mappings.
-pub(crate) async fn take_mappings(
-    core: &Core,
-    index: &str,
-    leader: &RemoteIndex,
-) -> Result<(), Failure> {
+pub(crate) async fn take_mappings(core: &Core, index: &str, leader: &RemoteIndex) -> Result<()> {
     let mappings: Value = serde_json::from_str(&leader.mappings).map_err(|error| {
         let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
         Failure::new(500, "transport_exception", reason)
@@ -211,7 +208,7 @@ pub async fn list(
     alias: &str,
     known_version: Option<u64>,
     wait: Duration,
-) -> Result<Option<Listing>, Failure> {
+) -> Result<Option<Listing>> {
     let request = Request::RemoteIndices { known_version, wait };
     match ask_any(service, alias, request, wait).await? {
         Response::Done => Ok(None),
@@ -231,7 +228,7 @@ async fn ask_any(
     alias: &str,
     request: Request,
     wait: Duration,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let limit = REMOTE_TIMEOUT + wait;
     let mut failure = None;
     let mut seeds = seeds(&service.core, alias)?;
@@ -308,7 +305,7 @@ async fn connect(service: Rc<RemoteClusterService>) {
 pub async fn remote_nodes(
     service: &Rc<RemoteClusterService>,
     alias: &str,
-) -> Result<Vec<(String, Result<NodeRow, CallError>)>, Failure> {
+) -> Result<Vec<(String, Result<NodeRow, CallError>)>> {
     let calls: Vec<_> = seeds(&service.core, alias)?
         .into_iter()
         .map(|seed| {

@@ -13,7 +13,7 @@ use super::apply::{RETRY_AFTER, not_known};
 use crate::core::Core;
 use crate::planted;
 use crate::transport::{
-    CallError, Class, Failure, Request, Response, UNAVAILABLE, Write, Written, unexpected,
+    CallError, Class, Failure, Request, Response, Result, UNAVAILABLE, Write, Written, unexpected,
 };
 
 /// How long a write waits for its primary.
@@ -25,7 +25,7 @@ pub async fn write_documents(
     core: &Rc<Core>,
     index: &str,
     requests: Vec<WriteRequest>,
-) -> Result<Vec<Result<Written, Failure>>, Failure> {
+) -> Result<Vec<Result<Written>>> {
     let shards = number_of_shards(core, index)?;
     let mut groups = Groups::new();
     let total = requests.len();
@@ -46,7 +46,7 @@ pub async fn write_synthetic_batch(
     documents: u64,
     source_bytes: u64,
     id: Option<&str>,
-) -> Result<Vec<(u32, u64, Result<Written, Failure>)>, Failure> {
+) -> Result<Vec<(u32, u64, Result<Written>)>> {
     let shards = number_of_shards(core, index)?;
     let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, shards);
     let mut groups = Groups::new();
@@ -71,7 +71,7 @@ pub async fn write_synthetic_batch(
         .collect())
 }
 
-fn number_of_shards(core: &Rc<Core>, index: &str) -> Result<u32, Failure> {
+fn number_of_shards(core: &Rc<Core>, index: &str) -> Result<u32> {
     let state = core.state();
     state.indices.get(index).map(|meta| meta.shards).ok_or_else(|| Failure::no_such_index(index))
 }
@@ -84,7 +84,7 @@ async fn write_groups(
     index: &str,
     groups: Groups,
     total: usize,
-) -> Vec<Result<Written, Failure>> {
+) -> Vec<Result<Written>> {
     let tasks: Vec<(Vec<usize>, Task<_>)> = groups
         .into_iter()
         .map(|(shard, (places, requests))| {
@@ -93,7 +93,7 @@ async fn write_groups(
             (places, core.env.spawn("writes", async move { to_primary(&core2, write).await }))
         })
         .collect();
-    let mut results: Vec<Option<Result<Written, Failure>>> = vec![None; total];
+    let mut results: Vec<Option<Result<Written>>> = vec![None; total];
     for (places, task) in tasks {
         let answers = task.await.unwrap_or_else(|_| Err(unexpected()));
         match answers {
@@ -112,10 +112,7 @@ async fn write_groups(
 
 /// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is
 /// sent again, as Elasticsearch does: it may have been done, so that from then on no id counts as fresh.
-async fn to_primary(
-    core: &Rc<Core>,
-    mut write: Write,
-) -> Result<Vec<Result<Written, Failure>>, Failure> {
+async fn to_primary(core: &Rc<Core>, mut write: Write) -> Result<Vec<Result<Written>>> {
     let give_up = core.env.now() + WRITE_TIMEOUT;
     let mut was_sent = false;
     loop {

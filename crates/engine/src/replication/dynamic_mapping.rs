@@ -16,7 +16,7 @@ use super::apply::{ApplyError, follow_mapping, mapping_version};
 use crate::core::Core;
 use crate::shard::LocalShard;
 use crate::state::{Event, merge_mappings};
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// Reads documents, once their new fields are mapped. A document whose fields cannot be mapped is refused; the others
 /// go on.
@@ -68,7 +68,7 @@ async fn put_each(core: &Core, shard: &LocalShard, read: &mut ReadRequests, all:
     }
 }
 
-async fn put(core: &Core, shard: &LocalShard, mappings: Value) -> Result<(), Failure> {
+async fn put(core: &Core, shard: &LocalShard, mappings: Value) -> Result<()> {
     let (index, uuid) = (shard.index.clone(), Some(shard.index_uuid.clone()));
     core.submit(Event::PutMapping { index, uuid, mappings }).await
 }

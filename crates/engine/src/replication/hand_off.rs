@@ -15,7 +15,7 @@ use super::leases::{set_leases, write_leases};
 use crate::core::Core;
 use crate::planted;
 use crate::shard::{Blocked, FollowedCopies, LocalShard, ShardKey, Tracked};
-use crate::transport::{Failure, PrimaryContext, Response};
+use crate::transport::{Failure, PrimaryContext, Response, Result};
 use policy::retention::Leases;
 
 /// How long a source waits for the operations that run: no operation is taken meanwhile.
@@ -23,11 +23,7 @@ const OPERATIONS_PATIENCE: Duration = Duration::from_secs(30);
 
 /// On the source: hands over to the copy with this allocation id, once no operation runs. Asked again by the same copy,
 /// it says the same again.
-pub(crate) async fn hand_off(
-    core: &Rc<Core>,
-    key: ShardKey,
-    target: &str,
-) -> Result<Response, Failure> {
+pub(crate) async fn hand_off(core: &Rc<Core>, key: ShardKey, target: &str) -> Result<Response> {
     let shard = core.shards.borrow().get(&key).cloned();
     let shard = shard.ok_or_else(|| {
         Failure::new(404, "shard_not_found_exception", "the primary is not on this node")
@@ -39,7 +35,7 @@ pub(crate) async fn hand_off(
     Ok(Response::HandedOff(Box::new(context(core, &shard)?)))
 }
 
-async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Result<(), Failure> {
+async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Result<()> {
     shard.primary_store()?;
     let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
     let blocked = Blocked::begin(&shard.operations)
@@ -72,7 +68,7 @@ async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Res
 }
 
 /// Whether the state has the copy that is the primary here moved to this one.
-fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<(), Failure> {
+fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<()> {
     let state = core.state();
     let primary = state.shard(&shard.index, shard.number).map(|routing| routing.primary());
     let own = primary.filter(|primary| primary.allocation_id == shard.allocation_id);
@@ -89,7 +85,7 @@ fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<(), Fai
     }
 }
 
-fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext, Failure> {
+fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext> {
     let store = shard.store()?;
     let state = core.state();
     let routing = state.shard(&shard.index, shard.number);
@@ -117,7 +113,7 @@ pub(crate) async fn take_over(
     shard: &Rc<LocalShard>,
     store: &Shard,
     context: PrimaryContext,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let follows = follows(&core.state(), &shard.index);
     // The primary of a follower may lack operations in between, which its leader has.
     if !follows && store.local_checkpoint() < context.max_seq_no {

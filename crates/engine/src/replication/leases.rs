@@ -13,7 +13,7 @@ use crate::planted;
 use crate::settings::IndexSettings;
 use crate::shard::LocalShard;
 use crate::state::{ClusterState, FollowOrigin, IndexShardRoutingTable, ShardCopy};
-use crate::transport::{Class, Failure, Request, Response};
+use crate::transport::{Class, Failure, Request, Response, Result};
 
 /// How long a copy may take to take over the leases of its primary.
 const COPY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub(crate) async fn add_lease(
     store: &Shard,
     id: &str,
     from: u64,
-) -> Result<(), Failure> {
+) -> Result<()> {
     change_lease(core, shard, store, id, |leases, now_ms| leases.renew(id, from, now_ms, SOURCE))
         .await
 }
@@ -43,7 +43,7 @@ pub(crate) async fn begin_lease(
     store: &Shard,
     id: &str,
     from: u64,
-) -> Result<(), Failure> {
+) -> Result<()> {
     change_lease(core, shard, store, id, |leases, now_ms| leases.begin(id, from, now_ms, SOURCE))
         .await
 }
@@ -54,7 +54,7 @@ async fn change_lease(
     store: &Shard,
     id: &str,
     change: impl FnOnce(&mut Leases, u64),
-) -> Result<(), Failure> {
+) -> Result<()> {
     if !shard.leases.borrow().contains(id) {
         core.maintain_all();
     }
@@ -67,11 +67,7 @@ async fn change_lease(
 }
 
 /// Drops a lease; nothing where there is none.
-pub(crate) async fn remove_lease(
-    core: &Rc<Core>,
-    shard: &Rc<LocalShard>,
-    id: &str,
-) -> Result<(), Failure> {
+pub(crate) async fn remove_lease(core: &Rc<Core>, shard: &Rc<LocalShard>, id: &str) -> Result<()> {
     if !shard.leases.borrow_mut().remove(id) {
         return Ok(());
     }
@@ -159,7 +155,7 @@ pub(crate) async fn take_leases(
     core: &Rc<Core>,
     key: (String, u32),
     leases: Leases,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let shard = core.shards.borrow().get(&key).cloned();
     let shard = shard.filter(|shard| !shard.is_primary()).ok_or_else(|| {
         Failure::new(404, "shard_not_found_exception", "there is no replica of it on this node")
@@ -169,7 +165,7 @@ pub(crate) async fn take_leases(
     Ok(Response::Done)
 }
 
-async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     write_leases(core, shard).await?;
     let state = core.state();
     let Some(routing) = state.shard(&shard.index, shard.number) else { return Ok(()) };
@@ -189,7 +185,7 @@ async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Fail
     Ok(())
 }
 
-pub(super) async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<(), Failure> {
+pub(super) async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<()> {
     let _one = shard.leases_on_disk.lock().await;
     let leases = shard.leases.borrow().clone();
     let written = core.disk.write_leases(&shard.index_uuid, shard.number, &leases).await;

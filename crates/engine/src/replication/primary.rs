@@ -11,13 +11,13 @@ use super::dynamic_mapping::read_documents;
 use super::in_sync::{finish, send_to_replicas};
 use crate::core::Core;
 use crate::planted;
-use crate::transport::{Failure, Response, Write, Written};
+use crate::transport::{Failure, Response, Result, Write, Written};
 
 /// On the primary: indexes, makes durable, and replicates.
 ///
 /// Once begun it runs to its end, even if the node that asked is lost meanwhile: an operation that has a sequence
 /// number must become durable here and reach every copy, or their histories would have holes for good.
-pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
+pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response> {
     let core2 = core.clone();
     let writing = async move { write_on_primary(&core2, write).await };
     if core.env.is_planted(planted::WRITE_STOPS_HALF_WAY) {
@@ -26,7 +26,7 @@ pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response, Fai
     core.run_to_end("writes on a primary", writing).await
 }
 
-async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response, Failure> {
+async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let began = core.env.now();
     let shard = core.local_shard(&write.index, write.shard)?;
     let store = shard.primary_store()?;

@@ -8,7 +8,7 @@ use super::in_sync::{advance_global_checkpoint, mark_copy_stale};
 use crate::core::Core;
 use crate::planted;
 use crate::shard::{FollowedCopies, LocalShard};
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// A replica has become the primary. Operations that the old primary sent and never acknowledged may be on some copies
 /// and not on others. So the new primary fills the gaps in its history and has the other copies recover from it; only
@@ -24,7 +24,7 @@ pub(crate) async fn promoted(core: Rc<Core>, shard: Rc<LocalShard>) {
     }
 }
 
-async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(), Failure> {
+async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     let store = shard.store()?;
     let state = core.state();
     if follows(&state, &shard.index) {

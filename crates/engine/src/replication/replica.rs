@@ -8,7 +8,7 @@ use store::Operation;
 use super::apply::follow_mapping_to;
 use crate::core::Core;
 use crate::planted;
-use crate::transport::{Failure, Response};
+use crate::transport::{Failure, Response, Result};
 
 /// Which copy a primary means.
 pub(crate) struct Target {
@@ -25,7 +25,7 @@ pub(crate) async fn replicate(
     target: Target,
     ops: Arc<Vec<Operation>>,
     global_checkpoint: Option<u64>,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let key = (target.index_uuid, target.shard);
     let shard = core.shards.borrow().get(&key).cloned();
     let shard = shard.filter(|shard| shard.allocation_id == target.allocation_id);

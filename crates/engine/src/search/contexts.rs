@@ -9,7 +9,7 @@ use std::time::Duration;
 use store::SearchView;
 use world::Time;
 
-use crate::transport::{Failure, HeldView, OpenPointInTime, ViewHolder};
+use crate::transport::{Failure, HeldView, OpenPointInTime, Result, ViewHolder};
 
 /// How long a view is held for a coordinator that does not come back. The fetch follows the query at once.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(60);
@@ -47,12 +47,7 @@ impl Contexts {
     }
 
     /// Holds a view for one fetch; answers with its number.
-    pub(super) fn hold(
-        &self,
-        now: Time,
-        shard: ShardKey,
-        view: SearchView,
-    ) -> Result<u64, Failure> {
+    pub(super) fn hold(&self, now: Time, shard: ShardKey, view: SearchView) -> Result<u64> {
         if self.count() >= MAX_OPEN {
             let reason =
                 format!("[{MAX_OPEN}] searches wait for their fetch on this node; try again");
@@ -68,7 +63,7 @@ impl Contexts {
         shard: ShardKey,
         view: SearchView,
         (ask, most): (HeldView, usize),
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64> {
         let HeldView { holder, keep_alive, .. } = ask;
         if self.of(holder) >= most {
             return Err(too_many(holder, most));
@@ -85,7 +80,7 @@ impl Contexts {
     }
 
     /// Gives a view back: one that is kept for further searches as often as it is asked for, another once.
-    pub(super) fn take(&self, number: u64) -> Result<(ShardKey, SearchView), Failure> {
+    pub(super) fn take(&self, number: u64) -> Result<(ShardKey, SearchView)> {
         let mut open = self.open.borrow_mut();
         match open.get(&number) {
             Some(held) if held.kept.is_some() => Ok((held.shard.clone(), held.view.clone())),
@@ -103,7 +98,7 @@ impl Contexts {
         now: Time,
         shard: &ShardKey,
         (number, keep_alive): (u64, Duration),
-    ) -> Result<SearchView, Failure> {
+    ) -> Result<SearchView> {
         let mut open = self.open.borrow_mut();
         let held = open.get_mut(&number).filter(|held| held.shard == *shard);
         let held = held.ok_or_else(|| missing(number))?;

@@ -19,8 +19,8 @@ use super::replica_selection::ReplicaSelection;
 use super::service::SearchService;
 use crate::planted;
 use crate::transport::{
-    Class, Failure, HeldView, Hit, Request, Response, SearchOutcome, ShardFailure, ShardSearch,
-    ShardSearched, unexpected,
+    Class, Failure, HeldView, Hit, Request, Response, Result, SearchOutcome, ShardFailure,
+    ShardSearch, ShardSearched, unexpected,
 };
 
 /// How long a node waits for a shard's answer, where the request does not say.
@@ -260,7 +260,7 @@ async fn ask_copy(
     service: &Rc<SearchService>,
     in_flight: InFlight,
     ask: &ShardSearch,
-) -> Result<ShardSearched, Failure> {
+) -> Result<ShardSearched> {
     let name = in_flight.name();
     let Some(address) = service.core.address_of(name) else {
         let gone = left(name);

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// Views of one point in time, at most: an id that somebody made up may name any number of them.
 const MAX_VIEWS: usize = 1 << 16;
@@ -31,7 +31,7 @@ pub(super) struct View {
 
 impl PointInTime {
     /// Reads an id.
-    pub fn parse(id: &str, keep_alive: Option<Duration>) -> Result<Self, Failure> {
+    pub fn parse(id: &str, keep_alive: Option<Duration>) -> Result<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(id).ok();
         let views = bytes.and_then(|bytes| postcard::from_bytes::<Vec<View>>(&bytes).ok());
         let views = views.filter(|views| views.len() <= MAX_VIEWS);

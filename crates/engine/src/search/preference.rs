@@ -1,6 +1,6 @@
 //! `preference`: which copies a search goes to.
 
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 use policy::routing;
 
 /// What was asked for.
@@ -31,7 +31,7 @@ pub(super) enum Rule {
 
 impl Preference {
     /// Reads the parameter.
-    pub fn parse(text: &str) -> Result<Preference, Failure> {
+    pub fn parse(text: &str) -> Result<Preference> {
         let wrong = |reason: String| Failure::new(400, "illegal_argument_exception", reason);
         if let Some(rest) = text.strip_prefix("_shards:") {
             let (numbers, rest) = rest.split_once('|').unwrap_or((rest, ""));

@@ -18,8 +18,8 @@ use super::open_scrolls::{Open, Scroll};
 use super::service::SearchService;
 use super::views::{Search, ask, search_views};
 use crate::transport::{
-    Failure, HeldView, Request, Response, ScrollPage, SearchOutcome, ShardFailure, ViewHolder,
-    unexpected,
+    Failure, HeldView, Request, Response, Result, ScrollPage, SearchOutcome, ShardFailure,
+    ViewHolder, unexpected,
 };
 
 /// The request as shards are asked: what is equal is told apart by where it lies.
@@ -72,7 +72,7 @@ fn id(node: &str, number: u64) -> String {
 }
 
 /// The node and the number of a scroll, by its id.
-fn parse(id: &str) -> Result<(String, u64), Failure> {
+fn parse(id: &str) -> Result<(String, u64)> {
     let read = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(id).ok()?).ok()?;
         let (number, node) = text.split_once(':')?;
@@ -87,7 +87,7 @@ pub async fn next_page(
     service: &Rc<SearchService>,
     id: &str,
     keep_alive: Duration,
-) -> Result<ScrollPage, Failure> {
+) -> Result<ScrollPage> {
     let (node, number) = parse(id)?;
     match ask(service, &node, Request::Scroll { number, keep_alive }).await? {
         Response::Scrolled(page) => Ok(*page),
@@ -100,7 +100,7 @@ pub(crate) async fn page_here(
     service: &Rc<SearchService>,
     number: u64,
     keep_alive: Duration,
-) -> Result<ScrollPage, Failure> {
+) -> Result<ScrollPage> {
     let now = service.core.env.now();
     let open = {
         let mut open = service.scrolls.open.borrow_mut();
@@ -139,7 +139,7 @@ async fn page(
 }
 
 /// Ends a scroll, or without an id all of the cluster; answers with how many views of shards were let go.
-pub async fn clear_scroll(service: &Rc<SearchService>, id: Option<&str>) -> Result<u64, Failure> {
+pub async fn clear_scroll(service: &Rc<SearchService>, id: Option<&str>) -> Result<u64> {
     let asked = match id {
         Some(id) => {
             let (node, number) = parse(id)?;

@@ -13,7 +13,7 @@ use super::open_scrolls::Scrolls;
 use super::thread_pool::ThreadPool;
 use crate::core::Core;
 use crate::shard::ShardKey;
-use crate::transport::{Failure, HeldView, ViewHolder};
+use crate::transport::{HeldView, Result, ViewHolder};
 use store::SearchView;
 
 /// What a node keeps for searches.
@@ -57,12 +57,7 @@ impl SearchService {
     }
 
     /// Keeps a view for further searches, as far as the settings allow; answers with its number.
-    pub(super) fn keep(
-        &self,
-        ask: HeldView,
-        shard: ShardKey,
-        view: SearchView,
-    ) -> Result<u64, Failure> {
+    pub(super) fn keep(&self, ask: HeldView, shard: ShardKey, view: SearchView) -> Result<u64> {
         let settings = self.core.settings();
         let most = match ask.holder {
             ViewHolder::Scroll => settings.search_max_open_scroll_context(),

@@ -13,17 +13,14 @@ use super::service::SearchService;
 use crate::planted;
 use crate::replication::follow_mapping;
 use crate::shard::{LocalShard, ShardKey};
-use crate::transport::{Failure, HeldView, Response, ShardSearch, ShardSearched};
+use crate::transport::{Failure, HeldView, Response, Result, ShardSearch, ShardSearched};
 
 /// Elasticsearch's `index.search.idle.after`: a copy that nobody searched for so long is refreshed by the next
 /// search, not by time.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_secs(30);
 
 /// Searches a copy; fetches the hits at once where the request says so, or else holds the view for it.
-pub(crate) async fn query(
-    service: &Rc<SearchService>,
-    ask: ShardSearch,
-) -> Result<Response, Failure> {
+pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Result<Response> {
     if service.fails.get() {
         let reason = "searches fail on this node, because it was told so";
         return Err(Failure::new(500, "illegal_state_exception", reason));
@@ -122,7 +119,7 @@ pub(crate) async fn fetch(
     context: u64,
     hits: Vec<(u32, u32)>,
     source: &SourceFilter,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let (key, view) = service.contexts.take(context)?;
     let shard = service.core.shards.borrow().get(&key).cloned();
     let gone = || Failure::unavailable(&key.0, key.1, "has left this node between query and fetch");

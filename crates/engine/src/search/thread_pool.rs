@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// Weight of a new sample in the average of service times, as in the field's
 /// `TaskExecutionTimeTrackingEsThreadPoolExecutor`.
@@ -77,7 +77,7 @@ impl ThreadPool {
     }
 
     /// Waits for a place. Fails with 429 if too many wait already.
-    pub(crate) async fn enter(&self) -> Result<Slot, Failure> {
+    pub(crate) async fn enter(&self) -> Result<Slot> {
         let inner = &self.0;
         let PoolStats { size, queue_size, active, queue, .. } = self.stats();
         if active < size {

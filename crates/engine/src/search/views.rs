@@ -10,7 +10,7 @@ use super::asked_shards::{AskedShard, ViewOfShard};
 use super::coordinator::{Answered, Continued, Gathered, SHARD_TIMEOUT, Views, left};
 use super::service::SearchService;
 use crate::transport::{
-    Class, Failure, HeldView, Request, Response, SearchOutcome, ShardFailure, ShardSearch,
+    Class, Failure, HeldView, Request, Response, Result, SearchOutcome, ShardFailure, ShardSearch,
     ViewHolder, unexpected,
 };
 
@@ -100,7 +100,7 @@ pub(super) async fn ask(
     service: &Rc<SearchService>,
     node: &str,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let address = service.core.address_of(node).ok_or_else(|| left(node))?;
     Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
 }

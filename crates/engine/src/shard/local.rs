@@ -13,7 +13,7 @@ use super::hand_off::{Operation, Operations};
 use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, IndexMeta, ShardCopy};
-use crate::transport::Failure;
+use crate::transport::{Failure, Result};
 
 /// UUID of the index, and shard number.
 pub(crate) type ShardKey = (String, u32);
@@ -280,14 +280,14 @@ impl LocalShard {
     }
 
     /// The store, once it is open.
-    pub fn store(&self) -> Result<Shard, Failure> {
+    pub fn store(&self) -> Result<Shard> {
         let store = self.store.borrow().clone();
         store.ok_or_else(|| self.recovers())
     }
 
     /// The store of a copy that has everything. Whoever reads may know of that sooner than this node, as the manager
     /// publishes to all at once: a copy is read from the end of its recovery on, as in Elasticsearch (`POST_RECOVERY`).
-    pub(crate) fn complete_store(&self) -> Result<Shard, Failure> {
+    pub(crate) fn complete_store(&self) -> Result<Shard> {
         match self.is_started() || self.is_recovered() {
             true => self.store(),
             false => Err(self.recovers()),
@@ -318,7 +318,7 @@ impl LocalShard {
     }
 
     /// The store of the started primary.
-    pub(crate) fn primary_store(&self) -> Result<Shard, Failure> {
+    pub(crate) fn primary_store(&self) -> Result<Shard> {
         if !self.primary.get() || !self.started.get() || self.promoting.get() {
             let why = "this copy is not the started primary; try again";
             return Err(Failure::unavailable(&self.index, self.number, why));
@@ -331,7 +331,7 @@ impl LocalShard {
     }
 
     /// As [`LocalShard::primary_store`], for an operation: the primary does not hand over while it runs.
-    pub(crate) fn begin_operation(&self) -> Result<(Shard, Operation), Failure> {
+    pub(crate) fn begin_operation(&self) -> Result<(Shard, Operation)> {
         Ok((self.primary_store()?, Operation::begin(&self.operations)))
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use store::Chunk;
 use world::{Codec, Env, Work};
 
-use super::Failure;
+use super::{Failure, Result};
 
 /// The codec of a request's `compress` field; none is plain.
 pub(crate) fn codec(number: u8) -> Option<Codec> {
@@ -49,12 +49,7 @@ fn pack(plain: &[u8], codec: Codec, number: u8) -> Option<Bytes> {
 
 /// The plain bytes of a chunk that was compressed, `plain_len` at most. The first byte names the codec; a chunk of the
 /// virtual world has no bytes, so that `asked` names it.
-pub async fn decompress(
-    env: &Env,
-    chunk: Chunk,
-    plain_len: u64,
-    asked: u8,
-) -> Result<Chunk, Failure> {
+pub async fn decompress(env: &Env, chunk: Chunk, plain_len: u64, asked: u8) -> Result<Chunk> {
     let Chunk::Bytes(packed) = chunk else {
         if let Some(codec) = codec(asked) {
             env.work(Work::Decompress { bytes: plain_len, codec }, || ()).await;

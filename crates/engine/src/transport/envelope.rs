@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use world::{Frame, Message};
 
-use super::Failure;
+use super::Result;
 use super::message::{Request, Response};
 
 /// What a connection between nodes carries.
@@ -15,7 +15,7 @@ pub enum Envelope {
     /// A question.
     Request(u64, Request),
     /// The answer to the question of that number.
-    Response(u64, Result<Response, Failure>),
+    Response(u64, Result<Response>),
 }
 
 impl Message for Envelope {

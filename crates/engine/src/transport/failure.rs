@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::settings::SettingError;
 use crate::state::StateError;
 
+/// What a node answers with, or why it does not.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// An error that crosses the wire: the field's type, its reason and its HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}")]

@@ -13,8 +13,9 @@ use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
 use super::searching::{hit_bytes, page_bytes, searched_bytes};
 use super::{
-    Changes, Failure, LeaseRequest, OpenPointInTime, PrimaryContext, ReadChanges, RecoveryState,
-    RemoteIndex, ScrollPage, SessionKind, SessionOpened, ShardSearch, ShardSearched, WireChunk,
+    Changes, LeaseRequest, OpenPointInTime, PrimaryContext, ReadChanges, RecoveryState,
+    RemoteIndex, Result, ScrollPage, SessionKind, SessionOpened, ShardSearch, ShardSearched,
+    WireChunk,
 };
 use crate::state::{ClusterState, Event, FoundCopy, StateDiff};
 use policy::retention::Leases;
@@ -361,7 +362,7 @@ pub enum Response {
     /// The version of the state that holds now.
     Version(u64),
     /// One result for each request.
-    Written(Vec<Result<Written, Failure>>),
+    Written(Vec<Result<Written>>),
     /// The replica has it.
     Replicated {
         /// The replica's local checkpoint.

@@ -27,7 +27,7 @@ mod searching;
 pub use compress::{decompress, maybe_compress};
 pub use envelope::Envelope;
 pub(crate) use failure::UNAVAILABLE;
-pub use failure::{Failure, unexpected};
+pub use failure::{Failure, Result, unexpected};
 pub use follow_stats::FollowStats;
 pub use following::{Changes, LeaderShard, LeaseRequest, ReadChanges, RemoteIndex, Versions};
 pub use message::{

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use store::{Chunk, Operation};
 use world::Env;
 
-use super::Failure;
 use super::compress::{decompress, maybe_compress};
+use super::{Failure, Result};
 
 /// Operations, plain or packed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Operations {
     }
 
     /// The operations, where they claim to be no more than `asked_bytes` and one of any size.
-    pub async fn unpack(self, env: &Env, asked_bytes: u64) -> Result<Vec<Operation>, Failure> {
+    pub async fn unpack(self, env: &Env, asked_bytes: u64) -> Result<Vec<Operation>> {
         match self {
             Operations::Plain(ops) => Ok(Arc::unwrap_or_clone(ops)),
             Operations::Packed { plain_bytes, .. }

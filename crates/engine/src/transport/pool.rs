@@ -10,11 +10,11 @@ use policy::failures::ErrorKind;
 use tokio::sync::{Notify, oneshot};
 use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
-use super::Failure;
 use super::envelope::Envelope;
 use super::message::{Request, Response};
 use super::network_partition::NetworkPartition;
 use super::round::{Round, at_once};
+use super::{Failure, Result};
 
 /// What a connection is for, so that bulk does not delay what is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -367,7 +367,7 @@ pub(crate) async fn serve<F>(
         impl Fn(Request) -> F + 'static,
     >,
 ) where
-    F: Future<Output = Result<Reply, Failure>> + 'static,
+    F: Future<Output = Result<Reply>> + 'static,
 {
     let handlers = Rc::new(handlers);
     let mut connections: Vec<Task<()>> = Vec::new();
@@ -390,7 +390,7 @@ async fn serve_connection<F>(
     connection: Connection<Envelope>,
     handlers: Rc<Handlers<impl Fn(&Request) -> Option<Response>, impl Fn(Request) -> F>>,
 ) where
-    F: Future<Output = Result<Reply, Failure>> + 'static,
+    F: Future<Output = Result<Reply>> + 'static,
 {
     let Connection { sender, mut receiver } = connection;
     let mut running: BTreeMap<u64, Task<()>> = BTreeMap::new();

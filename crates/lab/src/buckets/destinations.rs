@@ -7,7 +7,7 @@ use dcp::consumer::ConsumerStats;
 use world::Env;
 
 use super::server::{RunningServer, ServerSpec, ServerUse};
-use crate::error::Error;
+use crate::error::Result;
 
 /// The threads of the destination; none where documents are only read.
 pub(crate) struct Destinations(Vec<RunningServer>);
@@ -19,7 +19,7 @@ impl Destinations {
     }
 
     /// Starts so many threads, each as `spec` says.
-    pub async fn start(env: &Env, spec: &ServerSpec, threads: u16) -> Result<Destinations, Error> {
+    pub async fn start(env: &Env, spec: &ServerSpec, threads: u16) -> Result<Destinations> {
         let mut all = Vec::new();
         for thread in 0..threads {
             let (name, dir) = match thread {
@@ -46,7 +46,7 @@ impl Destinations {
     }
 
     /// What all say of themselves, together.
-    pub async fn seen(&self) -> Result<ServerUse, Error> {
+    pub async fn seen(&self) -> Result<ServerUse> {
         let mut all = ServerUse {
             busy: Duration::ZERO,
             items: 0,
@@ -66,7 +66,7 @@ impl Destinations {
     }
 
     /// Core time of each, by what it is called.
-    pub async fn busy(&self, name: &str) -> Result<Vec<(String, Duration)>, Error> {
+    pub async fn busy(&self, name: &str) -> Result<Vec<(String, Duration)>> {
         let mut all = Vec::new();
         for (thread, server) in self.0.iter().enumerate() {
             let name = match self.0.len() {
@@ -79,7 +79,7 @@ impl Destinations {
     }
 
     /// Waits until all is on disk.
-    pub async fn persisted(&self) -> Result<(), Error> {
+    pub async fn persisted(&self) -> Result<()> {
         for server in &self.0 {
             server.persisted().await?;
         }
@@ -87,7 +87,7 @@ impl Destinations {
     }
 
     /// How many of the first `items` documents are here as they should be.
-    pub async fn verify(&self, items: u64) -> Result<u64, Error> {
+    pub async fn verify(&self, items: u64) -> Result<u64> {
         let mut right = 0;
         for server in &self.0 {
             right += server.verify(items).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use record::{Line, NodeSample, RecoverySample};
 use world::{Env, Time};
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{FOLLOWER, LEADER};
 use crate::runner::{Journal, Turn};
 
@@ -37,7 +37,7 @@ impl<'a> Sampler<'a> {
         journal: &Journal<'_>,
         recovered_bytes: u64,
         total_bytes: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let sample = RecoverySample { recovered_bytes, total_bytes, ..RecoverySample::default() };
         let variant = self.turn.variant.name.clone();
         let t_ms = journal.t_ms();
@@ -45,12 +45,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// What a thread did since the sample before.
-    pub fn sample(
-        &mut self,
-        journal: &Journal<'_>,
-        thread: &str,
-        busy: Duration,
-    ) -> Result<(), Error> {
+    pub fn sample(&mut self, journal: &Journal<'_>, thread: &str, busy: Duration) -> Result<()> {
         let now = self.env.now();
         let before = self.last.iter_mut().find(|(name, ..)| *name == thread);
         let cores = match before {

@@ -16,7 +16,7 @@ use world::{Env, Task, model};
 
 use super::documents::{Documents, others_turn};
 use crate::calibration::clock::thread_time;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The bucket's name.
 pub(crate) const BUCKET: &str = "example";
@@ -62,15 +62,15 @@ pub(crate) struct ServerUse {
 enum Ask {
     Use(oneshot::Sender<ServerUse>),
     /// To be answered once all that is here is on disk.
-    Persist(oneshot::Sender<Result<(), Error>>),
+    Persist(oneshot::Sender<Result<()>>),
     /// How many of the first so many documents are here as they should be.
     Verify(u64, oneshot::Sender<u64>),
 }
 
 /// Keeps a thread's loop, or a host's task.
 enum Running {
-    Task { _task: Task<Result<(), Error>> },
-    Thread(Option<std::thread::JoinHandle<Result<(), Error>>>),
+    Task { _task: Task<Result<()>> },
+    Thread(Option<std::thread::JoinHandle<Result<()>>>),
 }
 
 /// A server that runs. It ends when this is dropped.
@@ -86,7 +86,7 @@ pub(crate) fn credentials() -> Credentials {
 
 impl RunningServer {
     /// Starts it; it has its documents, persisted, when this returns.
-    pub async fn start(env: &Env, spec: ServerSpec) -> Result<RunningServer, Error> {
+    pub async fn start(env: &Env, spec: ServerSpec) -> Result<RunningServer> {
         let (ready, came) = oneshot::channel();
         let (asks, asked) = mpsc::unbounded_channel();
         let mut running = if env.is_virtual() {
@@ -108,7 +108,7 @@ impl RunningServer {
         }
     }
 
-    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Error> {
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let sent = self.asks.as_ref().map(|asks| asks.send(ask(answer)));
         match (sent, answered.await) {
@@ -118,17 +118,17 @@ impl RunningServer {
     }
 
     /// What it says of itself.
-    pub async fn seen(&self) -> Result<ServerUse, Error> {
+    pub async fn seen(&self) -> Result<ServerUse> {
         self.ask(Ask::Use).await
     }
 
     /// Waits until all that it has is on disk.
-    pub async fn persisted(&self) -> Result<(), Error> {
+    pub async fn persisted(&self) -> Result<()> {
         self.ask(Ask::Persist).await?
     }
 
     /// How many of the first `items` documents it holds as they should be.
-    pub async fn verify(&self, items: u64) -> Result<u64, Error> {
+    pub async fn verify(&self, items: u64) -> Result<u64> {
         self.ask(|answer| Ask::Verify(items, answer)).await
     }
 }
@@ -159,7 +159,7 @@ async fn serve(
     spec: ServerSpec,
     ready: oneshot::Sender<String>,
     mut asked: mpsc::UnboundedReceiver<Ask>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut memory = spec.memory;
     if spec.items > 0 {
         memory.checkpoint_memory_ratio = OLD_CHECKPOINT_RATIO;
@@ -220,7 +220,7 @@ pub(crate) fn busy(env: &Env) -> Duration {
     if env.is_virtual() { env.cpu_time() } else { thread_time() }
 }
 
-async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> Result<(), Error> {
+async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> Result<()> {
     for number in 0..items {
         let (key, vb) = documents.key(number);
         let value = documents.value(number);
@@ -240,7 +240,7 @@ async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> 
 }
 
 /// Waits until all that a bucket has is on disk.
-async fn persisted(bucket: &Bucket) -> Result<(), Error> {
+async fn persisted(bucket: &Bucket) -> Result<()> {
     for (vb, seqno) in bucket.seqnos(None) {
         let persisted = bucket.wait_persisted(vb, seqno, PERSISTED_WITHIN).await;
         persisted.map_err(|status| refused(seqno, status))?;

@@ -6,14 +6,14 @@ use world::model::parameters;
 
 use super::measurement::Measurement;
 use super::{cpu, disk, indexing, transport};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Measures everything, some seconds a lap, with files in a directory of its own below `dir`. `tell` hears
 /// what is measured next.
 ///
 /// # Errors
 /// If the directory cannot be written, or something of the engine fails.
-pub fn calibrate(dir: &Path, laps: u32, tell: impl Fn(&str)) -> Result<Vec<Measurement>, Error> {
+pub fn calibrate(dir: &Path, laps: u32, tell: impl Fn(&str)) -> Result<Vec<Measurement>> {
     let io = |source| Error::Io { what: "make a directory in", path: dir.to_owned(), source };
     let own = tempfile::Builder::new().prefix("narrows-calibrate-").tempdir_in(dir).map_err(io)?;
     let mut measured = world::real_world::run(1, async |env| {

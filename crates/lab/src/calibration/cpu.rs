@@ -10,7 +10,7 @@ use world::Env;
 
 use super::clock::process_time;
 use super::measurement::{Measurement, failed};
-use crate::error::Error;
+use crate::error::Result;
 
 /// More than caches hold, so that memory counts as it does in a transfer.
 const MEMORY_BYTES: usize = 64 << 20;
@@ -23,11 +23,7 @@ const LZ4: u8 = 1;
 const ZSTD: u8 = 2;
 
 /// Measures all of them; `chunks` are of real segment files.
-pub(super) async fn measure(
-    env: &Env,
-    chunks: &[Bytes],
-    laps: u32,
-) -> Result<Vec<Measurement>, Error> {
+pub(super) async fn measure(env: &Env, chunks: &[Bytes], laps: u32) -> Result<Vec<Measurement>> {
     let memory: Vec<u8> = chunks.iter().flatten().copied().cycle().take(MEMORY_BYTES).collect();
     let mut hash = named(
         "cores.hash_bytes_per_s",
@@ -70,7 +66,7 @@ fn rate(memory: &[u8], passes: u32, mut each: impl FnMut(&[u8])) -> f64 {
 }
 
 /// Plain bytes a second, compressing and decompressing as a source and a target of a recovery do.
-async fn codec_rates(env: &Env, chunks: &[Bytes], codec: u8) -> Result<(f64, f64), Error> {
+async fn codec_rates(env: &Env, chunks: &[Bytes], codec: u8) -> Result<(f64, f64)> {
     let (mut packing, mut unpacking) = (Duration::ZERO, Duration::ZERO);
     let (mut packed_bytes, mut unpacked_bytes) = (0, 0);
     while packing < LAP {

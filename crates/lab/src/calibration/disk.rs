@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Advice, fadvise};
 
 use super::measurement::Measurement;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 const PIECE_BYTES: usize = 1 << 20;
 /// Of the file that is written and read.
@@ -19,7 +19,7 @@ const SMALL_READS: u64 = 256;
 const SYNCS: u32 = 50;
 
 /// Measures reads, writes and syncs in a directory.
-pub(super) fn measure(dir: &Path, laps: u32) -> Result<Vec<Measurement>, Error> {
+pub(super) fn measure(dir: &Path, laps: u32) -> Result<Vec<Measurement>> {
     let named = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
     let mut read =
         named("disk.read_bytes_per_s", "128 MiB in pieces of 1 MiB, not from the page cache");

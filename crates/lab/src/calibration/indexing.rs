@@ -16,7 +16,7 @@ use world::Env;
 use super::clock::process_time;
 use super::measurement::{Measurement, failed};
 use crate::corpus::Corpus;
-use crate::error::Error;
+use crate::error::Result;
 
 /// Corpora, and documents of each in a lap.
 const CORPORA: [(Corpus, u64); 3] =
@@ -36,7 +36,7 @@ pub(super) async fn measure(
     env: &Env,
     dir: &Path,
     laps: u32,
-) -> Result<(Vec<Measurement>, Vec<Bytes>), Error> {
+) -> Result<(Vec<Measurement>, Vec<Bytes>)> {
     let mut parse = Measurement {
         parameter: "cores.parse_bytes_per_s",
         laps: Vec::new(),
@@ -76,7 +76,7 @@ pub(super) async fn measure(
     Ok((vec![parse, document, bytes], chunks))
 }
 
-async fn create(env: &Env, dir: &Path, mapping: &Value) -> Result<Shard, Error> {
+async fn create(env: &Env, dir: &Path, mapping: &Value) -> Result<Shard> {
     let mapping = Mapping::parse(mapping).map_err(|error| failed("read a mapping", error))?;
     let made = Shard::create(env, dir, &mapping, Options::default()).await;
     made.map_err(|error| failed("make a copy", error))
@@ -105,7 +105,7 @@ fn requests(sources: &[Bytes], first: usize) -> Vec<WriteRequest> {
 }
 
 /// Core time of indexing documents until a search finds them.
-async fn index(shard: &Shard, sources: Vec<Bytes>) -> Result<Duration, Error> {
+async fn index(shard: &Shard, sources: Vec<Bytes>) -> Result<Duration> {
     let what = |error| failed("index documents", error);
     let mut used = Duration::ZERO;
     for (batch, sources) in sources.chunks(BATCH).enumerate() {
@@ -125,7 +125,7 @@ async fn index(shard: &Shard, sources: Vec<Bytes>) -> Result<Duration, Error> {
 
 /// Core time of reading a byte of a document against its mapping: of whole documents that are refused at
 /// their end, less that of documents with nothing before that end.
-async fn parse_seconds_a_byte(env: &Env, dir: &Path) -> Result<f64, Error> {
+async fn parse_seconds_a_byte(env: &Env, dir: &Path) -> Result<f64> {
     let mut mapping = Corpus::Nginx.mapping();
     mapping["properties"][REFUSED] = json!({"type": "long"});
     let shard = create(env, dir, &mapping).await?;
@@ -145,7 +145,7 @@ async fn parse_seconds_a_byte(env: &Env, dir: &Path) -> Result<f64, Error> {
     Ok(more.as_secs_f64().max(1e-9) / more_bytes as f64)
 }
 
-async fn refuse(shard: &Shard, sources: &[Bytes]) -> Result<Duration, Error> {
+async fn refuse(shard: &Shard, sources: &[Bytes]) -> Result<Duration> {
     let mut used = Duration::ZERO;
     for sources in sources.chunks(BATCH) {
         let requests = requests(sources, 0);
@@ -187,7 +187,7 @@ fn fit(points: &[(f64, f64, f64)]) -> (f64, f64) {
 }
 
 /// Chunks of the committed files, largest files first, as a recovery reads them.
-async fn segment_chunks(shard: &Shard) -> Result<Vec<Bytes>, Error> {
+async fn segment_chunks(shard: &Shard) -> Result<Vec<Bytes>> {
     let what = |error| failed("read segment files", error);
     shard.flush().await.map_err(what)?;
     let snapshot = shard.snapshot("calibration").await.map_err(what)?;

@@ -10,7 +10,7 @@ use world::{Connection, Env};
 
 use super::clock::thread_time;
 use super::measurement::{Measurement, failed};
-use crate::error::Error;
+use crate::error::Result;
 
 /// Questions and answers in a lap.
 const QUESTIONS: u64 = 10_000;
@@ -25,7 +25,7 @@ struct Spent {
 }
 
 /// Measures the cost of a message and of its bytes.
-pub(super) fn measure(laps: u32) -> Result<Vec<Measurement>, Error> {
+pub(super) fn measure(laps: u32) -> Result<Vec<Measurement>> {
     let named = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
     let mut message = named(
         "cores.message",
@@ -52,7 +52,7 @@ pub(super) fn measure(laps: u32) -> Result<Vec<Measurement>, Error> {
 }
 
 /// One lap; what the sending side spent, and the receiving one.
-fn exchange() -> Result<(Spent, Spent), Error> {
+fn exchange() -> Result<(Spent, Spent)> {
     let what = |error| failed("exchange messages over loopback", error);
     let (tell, told) = mpsc::channel();
     std::thread::scope(|scope| {

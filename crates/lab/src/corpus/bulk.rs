@@ -10,7 +10,7 @@ use super::file::FileDocuments;
 use super::generated::DocumentWriter;
 use super::mapped::Mapped;
 use super::source::Source;
-use crate::error::Error;
+use crate::error::Result;
 
 /// The action: index under an automatic id. The index stands in the request's path.
 const ACTION: &[u8] = b"{\"index\":{}}\n";
@@ -55,7 +55,7 @@ enum Documents {
 
 impl Documents {
     /// Opens those of `source` that follow the first `skipped`.
-    fn open(source: &Source, seed: u64, written: &Written, skipped: u64) -> Result<Self, Error> {
+    fn open(source: &Source, seed: u64, written: &Written, skipped: u64) -> Result<Self> {
         let mut documents = match (source, written) {
             (Source::Generated(corpus), _) => {
                 return Ok(Documents::Generated(DocumentWriter::new(*corpus, seed)));
@@ -75,7 +75,7 @@ impl Documents {
     }
 
     /// Appends document `n`, which is the next, without a newline; false at the end.
-    fn read(&mut self, n: u64, out: &mut Vec<u8>) -> Result<bool, Error> {
+    fn read(&mut self, n: u64, out: &mut Vec<u8>) -> Result<bool> {
         match self {
             Documents::Generated(writer) => {
                 writer.write(n, out);
@@ -94,23 +94,18 @@ impl Documents {
 impl DocumentReader {
     /// The documents `range` of `source`; `seed` matters to generated corpora only. Errors: the file cannot be opened,
     /// or is damaged before the range.
-    pub(crate) fn new(source: &Source, seed: u64, range: Range<u64>) -> Result<Self, Error> {
+    pub(crate) fn new(source: &Source, seed: u64, range: Range<u64>) -> Result<Self> {
         DocumentReader::written(source, seed, range, &Written::New)
     }
 
-    fn written(
-        source: &Source,
-        seed: u64,
-        range: Range<u64>,
-        written: &Written,
-    ) -> Result<Self, Error> {
+    fn written(source: &Source, seed: u64, range: Range<u64>, written: &Written) -> Result<Self> {
         let documents = Documents::open(source, seed, written, range.start)?;
         Ok(DocumentReader { documents, left: range })
     }
 
     /// Appends the next document, without a newline, and answers with its number; none at the end. After an error there
     /// is nothing more.
-    pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<u64>, Error> {
+    pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<u64>> {
         let Some(n) = self.left.next() else { return Ok(None) };
         let read = self.documents.read(n, out);
         if !matches!(read, Ok(true)) {
@@ -143,12 +138,7 @@ impl BulkBodies {
     /// Bodies of the documents `range` of `source`, `bulk_documents` each (at least one), fewer in
     /// the last. `seed` matters to generated corpora only. Errors: the file cannot be opened, or is
     /// damaged before the range.
-    pub fn new(
-        source: &Source,
-        seed: u64,
-        range: Range<u64>,
-        bulk_documents: u64,
-    ) -> Result<Self, Error> {
+    pub fn new(source: &Source, seed: u64, range: Range<u64>, bulk_documents: u64) -> Result<Self> {
         BulkBodies::written(source, seed, range, bulk_documents, &Written::New)
     }
 
@@ -159,7 +149,7 @@ impl BulkBodies {
         range: Range<u64>,
         bulk_documents: u64,
         written: &Written,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let reader = DocumentReader::written(source, seed, range.clone(), written)?;
         let actions = match written {
             Written::New => Actions::New,
@@ -172,11 +162,11 @@ impl BulkBodies {
     }
 
     /// The next body, which a client sends; none at the end.
-    pub fn next_of(&mut self, client: usize) -> Option<Result<BulkBody, Error>> {
+    pub fn next_of(&mut self, client: usize) -> Option<Result<BulkBody>> {
         self.body(client).transpose()
     }
 
-    fn body(&mut self, client: usize) -> Result<Option<BulkBody>, Error> {
+    fn body(&mut self, client: usize) -> Result<Option<BulkBody>> {
         let mut out = Vec::with_capacity(self.capacity);
         let mut first = None;
         let mut documents = 0;
@@ -221,7 +211,7 @@ impl Actions {
 }
 
 impl Iterator for BulkBodies {
-    type Item = Result<BulkBody, Error>;
+    type Item = Result<BulkBody>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_of(0)

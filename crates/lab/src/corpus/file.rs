@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The actions of `_bulk`.
 const ACTIONS: [&str; 4] = ["index", "create", "update", "delete"];
@@ -22,7 +22,7 @@ pub struct FileDocuments {
 
 impl FileDocuments {
     /// Opens `path`. Errors: not readable, or an ending that is not known.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub fn open(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if !["", "json", "ndjson", "jsonl", "bz2", "gz", "zst"].contains(&ending) {
             return Err(Error::CorpusEnding { path: path.to_owned(), ending: ending.to_owned() });
@@ -44,7 +44,7 @@ impl FileDocuments {
     /// Appends the next document to `out`, without its newline; false at the end of the file.
     /// Errors name file and line: the line is no JSON object, or the file cannot be read or
     /// decompressed further. `out` is as before after an error.
-    pub fn read(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+    pub fn read(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let first = out.len();
         if !self.next_line(out)? {
             return Ok(false);
@@ -56,13 +56,13 @@ impl FileDocuments {
     /// Appends the next action of `_bulk` and, but for `delete`, the document that follows it, with a newline between
     /// the two; false at the end of the file. Errors as of [`read`](Self::read), and if a line is no action or has no
     /// document.
-    pub fn read_with_action(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+    pub fn read_with_action(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let first = out.len();
         let read = self.action_and_document(out);
         read.inspect_err(|_| out.truncate(first))
     }
 
-    fn action_and_document(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+    fn action_and_document(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let first = out.len();
         if !self.read(out)? {
             return Ok(false);
@@ -85,7 +85,7 @@ impl FileDocuments {
     }
 
     /// Appends the next line that is not blank.
-    fn next_line(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+    fn next_line(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let first = out.len();
         loop {
             self.line += 1;
@@ -107,7 +107,7 @@ impl FileDocuments {
     }
 
     /// Whether the first line is an action of `_bulk`, as `{"index": {}}`. Errors as of [`read`](Self::read).
-    pub fn begins_with_an_action(path: &Path) -> Result<bool, Error> {
+    pub fn begins_with_an_action(path: &Path) -> Result<bool> {
         let mut line = Vec::new();
         if !FileDocuments::open(path)?.read(&mut line)? {
             return Ok(false);
@@ -117,7 +117,7 @@ impl FileDocuments {
 
     /// How many documents there are, counted up to `enough`. Lines are not looked into. Errors as of
     /// [`read`](Self::read).
-    pub fn count(path: &Path, enough: u64) -> Result<u64, Error> {
+    pub fn count(path: &Path, enough: u64) -> Result<u64> {
         let mut file = FileDocuments::open(path)?;
         let mut line = Vec::new();
         let mut count = 0;
@@ -128,7 +128,7 @@ impl FileDocuments {
         Ok(count)
     }
 
-    fn check(&self, document: &[u8]) -> Result<(), Error> {
+    fn check(&self, document: &[u8]) -> Result<()> {
         let why = match serde_json::from_slice::<IgnoredAny>(document) {
             Err(error) => {
                 let said = error.to_string();
@@ -159,7 +159,7 @@ mod tests {
 
     const TEXT: &[u8] = b"{\"a\":1}\n\n{\"a\":2}\r\n{\"a\":[3]}";
 
-    fn all(path: &Path) -> Result<Vec<String>, Error> {
+    fn all(path: &Path) -> Result<Vec<String>> {
         let mut documents = FileDocuments::open(path)?;
         let mut found = Vec::new();
         let mut out = Vec::new();

@@ -6,7 +6,7 @@ use record::units::{show_bytes, show_rate};
 
 use super::options::Options;
 use super::place::Place;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
 use crate::plan::{Action, Plan, Question, Resolved, Step, Twin, Variant, bounds};
 
@@ -26,7 +26,7 @@ const NO_FOLLOWING: &str = "this plan follows through cross-cluster replication,
     Maven Central, and counts on numbers that a single cluster does not have; run it with --on embedded or --on virtual";
 
 /// The plan, resolved, with what the options say otherwise, as it can be run in this place.
-pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<Resolved, Error> {
+pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<Resolved> {
     let mut resolved = plan.resolve(options.scale, STEPS, |name, value| match place {
         // Foreign clusters know their settings themselves, and say what they refuse.
         _ if place.is_foreign() && !is_our_own(name) => Ok(()),
@@ -76,7 +76,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
 }
 
 /// Whether a twin can be asked there, and can come to what is waited for.
-fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<(), Error> {
+fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
     if !place.is_virtual() {
         return Err(usage(format!(
             "plan {} is a twin, whose copies are sizes without bytes; run it with --on virtual, or ask it with \
@@ -113,7 +113,7 @@ fn excluded(plan: &Resolved) -> String {
 }
 
 /// Whether the copies of a twin may be moved where the question wants them.
-fn check_moves(plan: &Resolved, twin: &Twin) -> Result<(), Error> {
+fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
     let of = |variant: &Variant, name: &str| variant.settings.get(name).cloned();
     let every = |name: &str, keeps: fn(&str) -> bool| {
         let values = plan.variants.iter().map(|variant| of(variant, name).unwrap_or_default());
@@ -189,7 +189,7 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
 }
 
 /// Whether the embedded engine has the mappings; foreign clusters know theirs themselves.
-fn check_mappings(plan: &Resolved) -> Result<(), Error> {
+fn check_mappings(plan: &Resolved) -> Result<()> {
     for index in &plan.indices {
         let Some(mappings) = &index.mappings else { continue };
         query::Mapping::parse(mappings)
@@ -202,7 +202,7 @@ fn usage(why: impl Into<String>) -> Error {
     Error::Usage { why: why.into() }
 }
 
-fn change_link(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+fn change_link(plan: &mut Resolved, options: &Options) -> Result<()> {
     match &mut plan.link {
         Some(link) => {
             let asked = |why| usage(format!("--{why}"));
@@ -221,7 +221,7 @@ fn change_link(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
 }
 
 /// Puts in the place of cross-cluster replication what foreign clusters have, or refuses the plan.
-fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> Result<(), Error> {
+fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> Result<()> {
     let measured = plan.measured_step().map(|step| step.name);
     let recovers = measured == Some(RECOVER);
     let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
@@ -245,7 +245,7 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
 
 /// Takes from a plan that follows what is only done to clusters that were started for it, and says so; refuses what
 /// would leave something behind.
-fn follow_as_it_is(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+fn follow_as_it_is(plan: &mut Resolved, options: &Options) -> Result<()> {
     let leaves_something =
         plan.actions.iter().any(|action| matches!(action, Action::AutoFollow(_)))
             || plan.indices.iter().any(|index| index.rollover.is_some());
@@ -295,7 +295,7 @@ const AS_SET: &str = "as it is set";
 
 /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with the variants of
 /// such a restore: chunks and how many of them are in flight are no settings of it.
-fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<()> {
     let restore = Plan::open(RESTORE_PLAN)?.resolve(1.0, STEPS, |_, _| Ok(()))?;
     let restores = restore.measured_step().expect("it measures a restore").clone();
     for step in plan.steps.iter_mut().filter(|step| step.name() == RECOVER) {
@@ -337,7 +337,7 @@ fn without_our_own(plan: &mut Resolved) -> bool {
 }
 
 /// Leaves out the variants that only the embedded engine can run, and says so.
-fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<(), Error> {
+fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<()> {
     // The formula of 2017 is what these clusters have by themselves.
     for variant in &mut plan.variants {
         let theirs = |name: &str, value: &str| name == SELECTION && value == SELECTION_OF_2017;

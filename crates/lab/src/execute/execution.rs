@@ -13,7 +13,7 @@ use super::place::Place;
 use super::record_dir::fresh;
 use super::working::Ended;
 use super::{in_virtual_time, on_live, on_processes, on_servers};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{Plan, Resolved};
 
 /// A run that took place, however it ended.
@@ -25,7 +25,7 @@ pub struct Executed {
     /// The record, in whatever state the run left it.
     pub run: RunDir,
     /// How it ended. A variant whose copy is not right is an error, too.
-    pub ended: Result<Ended, Error>,
+    pub ended: Result<Ended>,
     /// What happened in the virtual world, if the clusters were there.
     pub trace: Option<Trace>,
 }
@@ -35,14 +35,14 @@ pub struct Executed {
 /// # Errors
 /// If the plan cannot be run as it is asked for, or its record cannot be written. What goes wrong once the record is
 /// begun is in [`Executed::ended`].
-pub fn execute(plan: &Plan, place: &Place, options: &Options) -> Result<Executed, Error> {
+pub fn execute(plan: &Plan, place: &Place, options: &Options) -> Result<Executed> {
     may_change(place)?;
     let resolved = adapted(plan, place, options)?;
     execute_resolved(plan.text(), resolved, place, options)
 }
 
 /// Refuses a cluster that nobody has said may be changed.
-pub(super) fn may_change(place: &Place) -> Result<(), Error> {
+pub(super) fn may_change(place: &Place) -> Result<()> {
     if matches!(place, Place::Live(live) if !live.allow_changes) {
         let why = "a run makes an index and changes settings on that cluster, and takes both back at the end; \
                    say --allow-changes if it may";
@@ -60,7 +60,7 @@ pub fn execute_resolved(
     mut plan: Resolved,
     place: &Place,
     options: &Options,
-) -> Result<Executed, Error> {
+) -> Result<Executed> {
     plan.check_size(place.name(), place.is_virtual())?;
     plan.check_faults(place.name(), place.is_virtual())?;
     if let Place::Embedded { own_mounts, .. } = place
@@ -105,7 +105,7 @@ fn run(
     mut writer: Writer,
     manifest: &mut Manifest,
     trace: &mut Option<Trace>,
-) -> Result<Ended, Error> {
+) -> Result<Ended> {
     if plan.bucket.is_some() {
         return on_servers::run(plan, place, options, writer);
     }

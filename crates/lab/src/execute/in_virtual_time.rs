@@ -6,7 +6,7 @@ use world::{Env, Trace};
 
 use super::options::Options;
 use super::working::{Ended, work};
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::Resolved;
 use crate::runner::{VirtualTime, Watch};
 
@@ -16,7 +16,7 @@ pub(super) fn run(
     options: &Options,
     planted: &'static [&'static str],
     mut writer: Writer,
-) -> Result<(Result<Ended, Error>, Trace), Error> {
+) -> Result<(Result<Ended>, Trace)> {
     let (plan, watch) = (plan.clone(), options.watch.clone());
     let (done, trace) = world::virtual_world::run_traced(plan.seed, async move |env: Env| {
         planted.iter().for_each(|fault| env.plant(fault));

@@ -13,7 +13,7 @@ use world::Env;
 use super::options::Options;
 use super::place::{LiveHosts, hosts};
 use super::working::{Ended, until_interrupted, work};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER, Resolved};
 
 /// The journals of changes in a run's directory: of the cluster, and of the leader where a run changed two.
@@ -23,7 +23,7 @@ pub const JOURNALS: [&str; 2] = ["changes.jsonl", "changes-leader.jsonl"];
 ///
 /// # Errors
 /// If the cluster does not say which one it is, or the file cannot be written.
-pub fn journal(path: &Path, cluster_uuid: &str, hosts: Vec<String>) -> Result<Journal, Error> {
+pub fn journal(path: &Path, cluster_uuid: &str, hosts: Vec<String>) -> Result<Journal> {
     if cluster_uuid.is_empty() {
         let why =
             "the cluster does not say its cluster_uuid, so changes could not be put back for sure";
@@ -39,7 +39,7 @@ pub(super) fn run(
     dir: &Path,
     writer: &mut Writer,
     manifest: &mut Manifest,
-) -> Result<Ended, Error> {
+) -> Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let (clusters, follow_api) = reach(&env, live, dir).await?;
         let mut clusters = LiveClusters::new(clusters, follow_api);
@@ -67,11 +67,7 @@ pub(super) fn run(
 }
 
 /// The clusters, the leader first, each with a journal of its own, and how one follows the other.
-async fn reach(
-    env: &Env,
-    live: &LiveHosts,
-    dir: &Path,
-) -> Result<(Vec<LiveCluster>, FollowApi), Error> {
+async fn reach(env: &Env, live: &LiveHosts, dir: &Path) -> Result<(Vec<LiveCluster>, FollowApi)> {
     let (client, identity) = identify(env, live, &live.follower).await?;
     let (mut found, mut api) = (Vec::new(), FollowApi::default());
     if let Some(leader) = &live.leader {
@@ -97,7 +93,7 @@ async fn identify(
     env: &Env,
     live: &LiveHosts,
     options: &LiveOptions,
-) -> Result<(LiveClient, ClusterIdentity), Error> {
+) -> Result<(LiveClient, ClusterIdentity)> {
     let client = LiveClient::new(env, options).map_err(usage)?;
     let identity = ClusterIdentity::ask_before_changes(&client, live.any_version).await;
     Ok((client, identity.map_err(usage)?))

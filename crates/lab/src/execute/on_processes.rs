@@ -6,7 +6,7 @@ use world::Env;
 
 use super::options::Options;
 use super::working::{Ended, until_interrupted, work};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::Resolved;
 
 pub(super) fn run(
@@ -15,7 +15,7 @@ pub(super) fn run(
     writer: &mut Writer,
     manifest: &mut Manifest,
     clusters: impl FnOnce(&Env) -> Box<dyn Clusters>,
-) -> Result<Ended, Error> {
+) -> Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let ceiling = measure_ceiling().map_err(|source| Error::Ceiling { source })?;
         if let Some(link) = &mut manifest.link {

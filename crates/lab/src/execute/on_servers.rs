@@ -7,7 +7,7 @@ use record::Writer;
 use super::options::Options;
 use super::place::Place;
 use super::working::{Ended, until_interrupted};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::experiments::{Stage, StreamBuckets};
 use crate::plan::Resolved;
 use crate::runner::{Journal, Turn, VirtualTime, Watch};
@@ -23,7 +23,7 @@ pub(super) fn run(
     place: &Place,
     options: &Options,
     writer: Writer,
-) -> Result<Ended, Error> {
+) -> Result<Ended> {
     match place {
         Place::Embedded { .. } => on_threads(plan, options, writer),
         Place::Virtual { .. } => in_virtual_time(plan, options, writer),
@@ -41,7 +41,7 @@ fn turns(plan: &Resolved) -> impl Iterator<Item = Turn<'_>> {
     (1..=plan.laps).flat_map(|lap| plan.variants.iter().map(move |variant| Turn { variant, lap }))
 }
 
-fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended, Error> {
+fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let watch = &*options.watch;
         let working = async {
@@ -72,7 +72,7 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
 }
 
 /// Each variant in a world of its own: what one leaves behind takes no memory in the next.
-fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended, Error> {
+fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended> {
     let mut before_ms = 0.0;
     for turn in turns(plan) {
         let (plan, variant, lap) = (plan.clone(), turn.variant.clone(), turn.lap);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::execution::{Executed, execute_resolved, may_change};
 use super::options::Options;
 use super::place::Place;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::experiments::TRACK;
 use crate::plan::{Cluster, Measured, Resolved, Step, Variant, bounds};
 use crate::track::Track;
@@ -27,7 +27,7 @@ pub fn execute_track(
     nodes: u32,
     place: &Place,
     options: &Options,
-) -> Result<Executed, Error> {
+) -> Result<Executed> {
     may_change(place)?;
     let usage = |why: String| Error::Usage { why };
     if let Some(laps) = options.laps {

@@ -5,7 +5,7 @@ use record::{Row, Writer};
 use world::Env;
 
 use super::options::Interrupt;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::experiments::of_plan;
 use crate::plan::Resolved;
 use crate::runner::{Runner, Watch, topology};
@@ -26,7 +26,7 @@ pub(super) async fn work(
     clusters: &mut dyn Clusters,
     writer: &mut Writer,
     watch: &dyn Watch,
-) -> Result<Vec<Row>, Error> {
+) -> Result<Vec<Row>> {
     let topology = topology(plan);
     let nodes: usize = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
     if let Some(sentence) = clusters.prepares() {
@@ -41,8 +41,8 @@ pub(super) async fn work(
 /// Works until it is done, or until somebody wants it to end.
 pub(super) async fn until_interrupted<T>(
     interrupt: Interrupt,
-    work: impl Future<Output = Result<T, Error>>,
-) -> Result<Ended, Error> {
+    work: impl Future<Output = Result<T>>,
+) -> Result<Ended> {
     tokio::select! {
         biased;
         done = work => done.map(|_| Ended::Complete),

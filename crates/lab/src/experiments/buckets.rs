@@ -16,7 +16,7 @@ use crate::buckets::{
     BUCKET, Destinations, Documents, RunningServer, Sampler, ServerSpec, ServerUse, StreamPath,
     StreamSettings, busy, credentials,
 };
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{BucketUse, DeclaredStep, Needs, ParameterScope, Resolved, Writers, models};
 use crate::runner::{Journal, Turn, Watch};
 
@@ -81,7 +81,7 @@ impl StreamBuckets {
     ///
     /// # Errors
     /// If a server does not start, a connection breaks, nothing comes any more, or what came is not what was sent.
-    pub(crate) async fn run(stage: &Stage<'_, '_>) -> Result<Row, Error> {
+    pub(crate) async fn run(stage: &Stage<'_, '_>) -> Result<Row> {
         let bench = Bench::prepare(stage).await?;
         let streamed = bench.measure(stage).await?;
         let row = bench.verify(stage, streamed).await?;
@@ -96,7 +96,7 @@ impl StreamBuckets {
 
 impl<'a> Bench<'a> {
     /// Starts both servers, the source with its documents.
-    async fn prepare(stage: &Stage<'a, '_>) -> Result<Bench<'a>, Error> {
+    async fn prepare(stage: &Stage<'a, '_>) -> Result<Bench<'a>> {
         let Stage { env, plan, turn: Turn { variant, lap }, dir, journal, watch } = stage;
         let bucket = plan.bucket.as_ref().expect("a plan with this step has a bucket");
         let settings =
@@ -136,7 +136,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Core time of each thread of the path so far, from the source on.
-    async fn busy(&self) -> Result<Vec<(String, Duration)>, Error> {
+    async fn busy(&self) -> Result<Vec<(String, Duration)>> {
         let proxy = match self.settings.path {
             StreamPath::Rebalance => "manager's proxy",
             StreamPath::DataCopy => "plain proxy",
@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Streams everything, and waits until it is on disk.
-    async fn measure(&self, stage: &Stage<'_, '_>) -> Result<Streamed, Error> {
+    async fn measure(&self, stage: &Stage<'_, '_>) -> Result<Streamed> {
         let Stage { turn: Turn { variant, lap }, journal, watch, .. } = stage;
         let total = self.bucket.items * self.bucket.item_bytes;
         watch.begin("move", Some(&variant.name), Some(total), "bytes");
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Reads every document at the destination, unless that keeps nothing; the row with what was found.
-    async fn verify(&self, stage: &Stage<'_, '_>, streamed: Streamed) -> Result<Row, Error> {
+    async fn verify(&self, stage: &Stage<'_, '_>, streamed: Streamed) -> Result<Row> {
         let device = self.keeps_nothing();
         let items = self.bucket.items;
         let documents = if device { 0 } else { self.destinations.verify(items).await? };
@@ -227,7 +227,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Streams everything; samples meanwhile.
-    async fn stream(&self, stage: &Stage<'_, '_>) -> Result<Seen, Error> {
+    async fn stream(&self, stage: &Stage<'_, '_>) -> Result<Seen> {
         if self.destinations.is_none() {
             self.drain().await?;
             return Ok(Seen::default());
@@ -276,7 +276,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Moves every vbucket, or builds a replica of it, one at a time to each thread.
-    async fn rebalance(&self) -> Result<(), Error> {
+    async fn rebalance(&self) -> Result<()> {
         let moving = self.rebalances(Path::Decoding).map(async |(rebalance, vbuckets)| {
             let mut replicas = Vec::new();
             for vb in vbuckets {
@@ -292,7 +292,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Begins to copy every vbucket.
-    async fn copy(&self) -> Result<Vec<Replication>, Error> {
+    async fn copy(&self) -> Result<Vec<Replication>> {
         let mut copying = Vec::new();
         for (rebalance, vbuckets) in self.rebalances(Path::Plain) {
             copying.push(rebalance.replicate(&self.env, &vbuckets).await?);
@@ -300,7 +300,7 @@ impl<'a> Bench<'a> {
         Ok(copying)
     }
 
-    async fn drain(&self) -> Result<(), Error> {
+    async fn drain(&self) -> Result<()> {
         let settings = DrainSettings {
             window_bytes: DRAIN_WINDOW_BYTES,
             connections: 1,
@@ -320,7 +320,7 @@ impl<'a> Bench<'a> {
         seen: &mut Seen,
         sampler: &mut Sampler<'_>,
         stage: &Stage<'_, '_>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let mut moved = (self.env.now(), 0);
         loop {
             let now = self.destinations.seen().await?;

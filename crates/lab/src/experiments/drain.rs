@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use record::Row;
 use serde_json::{Value, json};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption, Variant};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
@@ -47,11 +47,7 @@ impl Experiment for DrainNodes {
     }
 
     /// Every node may hold copies again: the indices of the next variant are laid out as those of the first one.
-    async fn prepare(
-        &mut self,
-        run: &mut Runner<'_>,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         exclude(run, Value::Null).await?;
         fill_and_digest(run, variant).await
     }
@@ -62,7 +58,7 @@ impl Experiment for DrainNodes {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let asked = run.plan.measured_step().and_then(|step| step.options.get(NODES).copied());
@@ -104,14 +100,14 @@ impl Experiment for DrainNodes {
     }
 }
 
-async fn exclude(run: &Runner<'_>, nodes: Value) -> Result<(), Error> {
+async fn exclude(run: &Runner<'_>, nodes: Value) -> Result<()> {
     let body = json!({ "persistent": { EXCLUDE: nodes } });
     run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
     Ok(())
 }
 
 /// Copies of the plan's indices on a node, with those that are on their way from it.
-async fn copies_on(run: &Runner<'_>, node: &str) -> Result<u32, Error> {
+async fn copies_on(run: &Runner<'_>, node: &str) -> Result<u32> {
     let names: Vec<&str> = run.plan.indices.iter().map(|index| index.name.as_str()).collect();
     let path = format!("/_cat/shards/{}?format=json&h=node", names.join(","));
     let rows = run.ask(LEADER, "GET", &path, None).await?;
@@ -122,7 +118,7 @@ async fn copies_on(run: &Runner<'_>, node: &str) -> Result<u32, Error> {
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-async fn wait_until_empty(run: &Runner<'_>, node: &str) -> Result<(), Error> {
+async fn wait_until_empty(run: &Runner<'_>, node: &str) -> Result<()> {
     let give_up = run.env.now() + EMPTY_WITHIN;
     loop {
         let left = copies_on(run, node).await?;

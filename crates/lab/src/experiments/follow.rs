@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use record::{FollowFigures, Row};
 use world::Direction;
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{Action, DeclaredStep, Index, LEADER, Needs, Resolved, Variant};
 use crate::runner::{BackgroundWriters, Experiment, Runner, Turn};
 use crate::writers::{Detail, Driver, Rollover};
@@ -106,11 +106,7 @@ impl Experiment for Follow {
     }
 
     /// Creates the indices, unless a pattern is to find them later, and has the driver write the corpus.
-    async fn prepare(
-        &mut self,
-        run: &mut Runner<'_>,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         let variant = variant.expect("it spoils the indices, so each variant has its own");
         if !matches!(run.plan.actions.first(), Some(Action::AutoFollow(_))) {
             create_all(run, variant).await?;
@@ -129,7 +125,7 @@ impl Experiment for Follow {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         let Turn { variant, lap } = *turn;
         let driver = self.driver.take().expect("it was prepared");
         run.set_up(variant).await?;
@@ -157,7 +153,7 @@ impl Experiment for Follow {
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
         to: &mut Row,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Turn { variant, lap } = *turn;
         let measured = self.measured.as_mut().expect("it was measured");
         let following = &mut measured.following;
@@ -206,7 +202,7 @@ fn row(run: &Runner<'_>, turn: &Turn<'_>, measured: &Measured) -> Row {
 }
 
 /// Has the driver write the corpus, and waits for that.
-async fn fill(run: &Runner<'_>, variant: &str, driver: &Rc<Driver>) -> Result<(), Error> {
+async fn fill(run: &Runner<'_>, variant: &str, driver: &Rc<Driver>) -> Result<()> {
     run.journal.phase("index", true, Some(variant), 1)?;
     let total = run.plan.indices.iter().map(|i| i.documents.end - i.documents.start).sum();
     run.watch.begin("index", Some(variant), Some(total), "documents");

@@ -12,7 +12,7 @@ use record::{LoadFigures, Row};
 use serde_json::Value;
 use world::Time;
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::load::{self, Live, Load, Operation};
 use crate::plan::{DeclaredStep, Fault, LEADER, LoadUse, Needs, Resolved, Variant};
 use crate::runner::{BackgroundWriters, Experiment, Runner, Telemetry, Turn};
@@ -59,11 +59,7 @@ impl Experiment for SendLoad {
     }
 
     /// Settings come before the indices: they may say where copies are placed.
-    async fn prepare(
-        &mut self,
-        run: &mut Runner<'_>,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         if variant.is_some() || run.plan.indexes() {
             let variant = variant.unwrap_or(&run.plan.variants[0]);
             run.set_up(variant).await?;
@@ -77,7 +73,7 @@ impl Experiment for SendLoad {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         let Turn { variant, lap } = *turn;
         let mut load = variant.load.clone().expect("a plan with the step has a load");
         if run.loads_sizes() {
@@ -104,7 +100,7 @@ async fn send(
     turn: &Turn<'_>,
     plan: &LoadUse,
     operation: &Operation,
-) -> Result<LoadFigures, Error> {
+) -> Result<LoadFigures> {
     let Turn { variant, lap } = *turn;
     let (nodes, load) = load_of(run, plan);
     run.journal.phase("load", true, Some(&variant.name), lap)?;
@@ -144,7 +140,7 @@ async fn send(
 
 /// Makes the indices anew where they do not have as many replicas as the variant: copies that are added and taken
 /// away leave some nodes with more of them than others.
-async fn renew_indices(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+async fn renew_indices(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     let mut fit = true;
     for index in &run.plan.indices {
         let path = format!("/{}/_settings", index.name);
@@ -184,8 +180,8 @@ async fn watch_load(
     run: &mut Runner<'_>,
     watched: &WatchedLoad<'_>,
     faults: &mut Vec<DueFault>,
-    sending: impl Future<Output = Result<LoadFigures, Error>>,
-) -> Result<LoadFigures, Error> {
+    sending: impl Future<Output = Result<LoadFigures>>,
+) -> Result<LoadFigures> {
     let WatchedLoad { turn: Turn { variant, lap }, live } = watched;
     let env = run.env.clone();
     let every = run.plan.sample.max(SHOW_EVERY);
@@ -238,11 +234,7 @@ fn due_faults(now: Time, faults: &[Fault]) -> Vec<DueFault> {
 }
 
 /// Ends every fault that began and has not ended; where one cannot be ended, the others are all the same.
-async fn end_faults(
-    run: &mut Runner<'_>,
-    variant: &Variant,
-    faults: &[DueFault],
-) -> Result<(), Error> {
+async fn end_faults(run: &mut Runner<'_>, variant: &Variant, faults: &[DueFault]) -> Result<()> {
     let mut result = Ok(());
     let mut lost_node = false;
     for (n, due) in faults.iter().enumerate() {

@@ -8,7 +8,7 @@ use clusters::FaultKind;
 use record::Row;
 use serde_json::{Value, json};
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Telemetry, Turn, Wanted, WatchedRecovery,
@@ -47,7 +47,7 @@ impl Experiment for RecoverPeers {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let (seconds, end, receiving) = match nodes_to_restart(run) {
@@ -66,7 +66,7 @@ impl Experiment for RecoverPeers {
         Ok(Row { node_bytes_per_s, ..row })
     }
 
-    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
+    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<()> {
         match nodes_to_restart(run) {
             None => run.set_replicas(0).await,
             Some(_) => Ok(()),
@@ -83,7 +83,7 @@ async fn add_replicas(
     run: &Runner<'_>,
     turn: &Turn<'_>,
     telemetry: &Telemetry,
-) -> Result<(f64, Recoveries), Error> {
+) -> Result<(f64, Recoveries)> {
     let began_epoch_ms = run.env.epoch_ms();
     run.set_replicas(1).await?;
     let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies: run.plan.shards() };
@@ -98,7 +98,7 @@ async fn restart_in_turn(
     turn: &Turn<'_>,
     telemetry: &Telemetry,
     nodes: u32,
-) -> Result<(f64, Recoveries), Error> {
+) -> Result<(f64, Recoveries)> {
     let (mut total_s, mut all) = (0.0, Recoveries::default());
     for number in 1..=nodes {
         let node = format!("{LEADER}-{}", run.plan.leader.nodes - number);
@@ -118,7 +118,7 @@ async fn restart_in_turn(
 
 /// Ends a node, empties its disk and starts it again, while no copy is placed elsewhere. Answers how many copies lack a
 /// place now.
-async fn restart_empty(run: &mut Runner<'_>, node: &str) -> Result<u32, Error> {
+async fn restart_empty(run: &mut Runner<'_>, node: &str) -> Result<u32> {
     set_allocation(run, json!("none")).await?;
     let faults = run.clusters.faults()?;
     faults.begin(node, FaultKind::Kill).await?;
@@ -131,7 +131,7 @@ async fn restart_empty(run: &mut Runner<'_>, node: &str) -> Result<u32, Error> {
     Ok(u32::try_from(copies).unwrap_or(u32::MAX))
 }
 
-async fn set_allocation(run: &Runner<'_>, enable: Value) -> Result<(), Error> {
+async fn set_allocation(run: &Runner<'_>, enable: Value) -> Result<()> {
     let body = json!({ "persistent": { ENABLE: enable } });
     run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
     Ok(())
@@ -143,7 +143,7 @@ async fn watch(
     telemetry: &Telemetry,
     wanted: Wanted,
     already: Recoveries,
-) -> Result<Recoveries, Error> {
+) -> Result<Recoveries> {
     let cluster = LEADER;
     run.watch_recovery(WatchedRecovery { turn, cluster, wanted, telemetry, already, writers: None })
         .await

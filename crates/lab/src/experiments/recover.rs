@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use record::Row;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, Needs, Writers};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
@@ -33,7 +33,7 @@ impl Experiment for RecoverFollower {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
@@ -54,7 +54,7 @@ impl Experiment for RecoverFollower {
 
 /// Has the follower follow every index, and where it `pauses` take no operations after the recovery: what was copied is
 /// compared with what the leader held before anything was written in the background.
-async fn follow_all(run: &Runner<'_>, pauses: bool) -> Result<(), Error> {
+async fn follow_all(run: &Runner<'_>, pauses: bool) -> Result<()> {
     let follows = run.plan.indices.iter().map(|index| async move {
         run.begin_following(&index.name, None).await?;
         if pauses {

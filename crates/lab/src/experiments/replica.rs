@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use record::Row;
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{DeclaredStep, LEADER, Needs};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
@@ -32,7 +32,7 @@ impl Experiment for AddReplica {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
@@ -60,7 +60,7 @@ impl Experiment for AddReplica {
     }
 
     /// Removes the copy, so that the next variant begins with nothing.
-    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
+    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<()> {
         run.set_replicas(0).await?;
         run.wait_for_health(LEADER, &run.plan.index_names()).await?;
         run.env.sleep(REMOVAL).await;

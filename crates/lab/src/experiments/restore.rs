@@ -10,7 +10,7 @@ use clusters::Repository;
 use record::Row;
 use serde_json::{Value, json};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant};
 use crate::runner::{
     BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
@@ -37,15 +37,11 @@ impl Experiment for RestoreSnapshot {
         &Self::STEP
     }
 
-    fn check_clusters(&self, run: &Runner<'_>) -> Result<(), Error> {
+    fn check_clusters(&self, run: &Runner<'_>) -> Result<()> {
         repository(run).map(drop)
     }
 
-    async fn prepare(
-        &mut self,
-        run: &mut Runner<'_>,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         run.fill_leader(variant).await?;
         take_snapshot(run, variant).await?;
         run.held = run.digest_leader(variant).await?;
@@ -57,7 +53,7 @@ impl Experiment for RestoreSnapshot {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         connect_repository(run, turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
@@ -78,13 +74,13 @@ impl Experiment for RestoreSnapshot {
     }
 }
 
-fn repository(run: &Runner<'_>) -> Result<Repository, Error> {
+fn repository(run: &Runner<'_>) -> Result<Repository> {
     let target = run.clusters.name();
     run.clusters.repository(LEADER).ok_or(Error::NoRepository { target })
 }
 
 /// Takes a snapshot of the leader's indices as they are now, in place of an earlier one: for one variant, or for all.
-async fn take_snapshot(run: &Runner<'_>, variant: Option<&Variant>) -> Result<(), Error> {
+async fn take_snapshot(run: &Runner<'_>, variant: Option<&Variant>) -> Result<()> {
     let location = repository(run)?.location;
     let name = variant.map(|variant| variant.name.as_str());
     run.journal.phase("snapshot", true, name, 1)?;
@@ -107,7 +103,7 @@ async fn take_snapshot(run: &Runner<'_>, variant: Option<&Variant>) -> Result<()
 }
 
 /// Gives the follower the variant's settings, and the leader's repository with those that are the repository's.
-async fn connect_repository(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+async fn connect_repository(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     run.set_models(variant)?;
     let (own, cluster): (BTreeMap<&str, Value>, BTreeMap<&str, Value>) =
         run.settings_of(variant).into_iter().partition(|(name, _)| name.starts_with(OF_REPOSITORY));

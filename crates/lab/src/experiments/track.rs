@@ -15,7 +15,7 @@ use record::{LoadFigures, Row};
 use serde_json::Value;
 use world::{Env, Time};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::load::{self, Failure, Live, Load, Next, Operation, Recorder, Sample, Starts};
 use crate::plan::{DeclaredStep, LEADER, Needs, Variant};
 use crate::runner::{BackgroundWriters, Experiment, Runner, Telemetry, Turn};
@@ -51,7 +51,7 @@ impl Experiment for RunTrack {
         &Self::STEP
     }
 
-    async fn prepare(&mut self, _: &mut Runner<'_>, _: Option<&Variant>) -> Result<(), Error> {
+    async fn prepare(&mut self, _: &mut Runner<'_>, _: Option<&Variant>) -> Result<()> {
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl Experiment for RunTrack {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let began = run.env.now();
         let mut loads = Vec::new();
@@ -73,7 +73,7 @@ impl Experiment for RunTrack {
     }
 
     /// The next lap finds no index and no template of this one, whether the track deletes them or not.
-    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<(), Error> {
+    async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<()> {
         let mut names = self.0.indices.clone();
         // Of clusters that were not started here nothing is deleted but what has the run's own names, whatever was
         // refused before.
@@ -108,7 +108,7 @@ async fn element_of(
     run: &mut Runner<'_>,
     turn: &Turn<'_>,
     element: &Element,
-) -> Result<Vec<LoadFigures>, Error> {
+) -> Result<Vec<LoadFigures>> {
     let name = &turn.variant.name;
     let stage = Stage {
         env: run.env.clone(),
@@ -159,7 +159,7 @@ async fn watched<T>(
     turn: &Turn<'_>,
     lives: &[Arc<Live>],
     tasks: impl Future<Output = T>,
-) -> Result<T, Error> {
+) -> Result<T> {
     let env = run.env.clone();
     let every = run.plan.sample.max(SHOW_EVERY);
     let telemetry = Telemetry::default();
@@ -186,7 +186,7 @@ async fn task_of(
     asker: &Asker,
     task: &Task,
     live: &Arc<Live>,
-) -> Result<LoadFigures, Error> {
+) -> Result<LoadFigures> {
     let load = Load {
         hosts: stage.hosts.iter().map(|host| host.address().to_owned()).collect(),
         clients: task.clients,
@@ -209,7 +209,7 @@ async fn send(
     load: &Load,
     operation: &Operation,
     live: &Arc<Live>,
-) -> Result<LoadFigures, Error> {
+) -> Result<LoadFigures> {
     if stage.is_virtual {
         return load::in_virtual_time(&stage.env, load, operation, live).await;
     }
@@ -225,7 +225,7 @@ async fn go_through(
     load: &Load,
     steps: &[Step],
     live: &Arc<Live>,
-) -> Result<LoadFigures, Error> {
+) -> Result<LoadFigures> {
     let env = &stage.env;
     let starts = RefCell::new(Starts::new(load, env.now()));
     let recorder = RefCell::new(Recorder::new(load));
@@ -248,7 +248,7 @@ async fn go_through(
         }
     };
     let done = join_all((0..load.clients).map(|_| client())).await;
-    done.into_iter().collect::<Result<(), Error>>()?;
+    done.into_iter().collect::<Result<()>>()?;
     let mut recorder = recorder.into_inner();
     recorder.close(env.now());
     Ok(recorder.figures(&task.name, load))
@@ -273,7 +273,7 @@ fn all<'a>(
     task: &'a str,
     steps: &'a [Step],
     live: &'a Live,
-) -> LocalBoxFuture<'a, Result<u64, Error>> {
+) -> LocalBoxFuture<'a, Result<u64>> {
     Box::pin(async move {
         let mut bytes = 0;
         for step in steps {
@@ -285,8 +285,7 @@ fn all<'a>(
                 Step::Request(request) => answered(env, asker, task, request, live).await?,
                 Step::Streams(streams) => {
                     let streams = streams.iter().map(|steps| all(env, asker, task, steps, live));
-                    let done: Result<Vec<u64>, Error> =
-                        join_all(streams).await.into_iter().collect();
+                    let done: Result<Vec<u64>> = join_all(streams).await.into_iter().collect();
                     done?.into_iter().sum()
                 }
             };
@@ -302,7 +301,7 @@ async fn answered(
     task: &str,
     request: &Request,
     live: &Live,
-) -> Result<u64, Error> {
+) -> Result<u64> {
     let body = request.body.as_ref().map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
     for attempt in 1.. {
         let asked = asker.ask(request.method, &request.path, body.clone()).await;

@@ -19,7 +19,7 @@ use world::model::{Host, parameters};
 
 use self::grain::{CHUNK, Grain};
 use self::outlook::{Goal, Outlook};
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{
     DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers, models,
 };
@@ -51,11 +51,7 @@ impl Experiment for WhatIf {
     }
 
     /// Every copy is where it was seen. Those that had no place there get none before the variant begins.
-    async fn prepare(
-        &mut self,
-        run: &mut Runner<'_>,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         let name = variant.map(|variant| variant.name.as_str());
         run.journal.phase("place", true, name, 1)?;
         run.watch.begin("place", name, None, "");
@@ -74,7 +70,7 @@ impl Experiment for WhatIf {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error> {
+    ) -> Result<Row> {
         let twin = twin(run);
         let grain = Grain::of(twin, turn.variant);
         if let Some(controls) = run.clusters.virtual_controls() {
@@ -142,7 +138,7 @@ async fn lose(
     telemetry: &Telemetry,
     nodes: &[usize],
     outlook: &mut Outlook,
-) -> Result<Recoveries, Error> {
+) -> Result<Recoveries> {
     let twin = twin(run);
     let names: Vec<&str> = nodes.iter().map(|node| twin.nodes[*node].name.as_str()).collect();
     let (copies, bytes) = twin.outstanding();
@@ -166,7 +162,7 @@ async fn restart(
     telemetry: &Telemetry,
     (nodes, down): (&[usize], Duration),
     outlook: &mut Outlook,
-) -> Result<Recoveries, Error> {
+) -> Result<Recoveries> {
     let mut end = Recoveries::default();
     for node in nodes {
         let machine = Twin::machine(*node);
@@ -184,7 +180,7 @@ async fn restart(
 }
 
 /// Says which disks are above a watermark in the end, whether nodes obey it or not.
-async fn note_full_disks(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+async fn note_full_disks(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     let twin = twin(run);
     if twin.nodes.iter().all(|node| node.disk.is_none()) {
         return Ok(());
@@ -235,7 +231,7 @@ fn and_these(excluded: &Value, nodes: &[usize]) -> Value {
     json!(nodes.iter().fold(first, |all, node| format!("{all},{}", Twin::machine(*node))))
 }
 
-async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<(), Error> {
+async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<()> {
     let body = json!({ "persistent": settings });
     run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
     Ok(())

@@ -11,7 +11,7 @@ use world::{Connection, Env};
 use super::client::{Client, Reply};
 use super::driver::{Live, drive};
 use super::{Failure, Load, Operation, Request};
-use crate::error::Error;
+use crate::error::Result;
 
 /// Drives a load in the virtual world.
 ///
@@ -22,7 +22,7 @@ pub async fn in_virtual_time(
     load: &Load,
     operation: &Operation,
     live: &Arc<Live>,
-) -> Result<LoadFigures, Error> {
+) -> Result<LoadFigures> {
     let requests = operation.requests(load.seed, 0, 1)?;
     let client = |_| MessageClient::new(env, &load.hosts);
     let recorder = drive(env, load, requests, client, live).await?;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::Failure;
 use crate::corpus::{BulkBodies, Random, Source, Written};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The family of random numbers that parameters are drawn from.
 const PARAMETERS: u64 = 0x7061_7261;
@@ -36,7 +36,7 @@ pub struct Request {
 /// A source of requests.
 pub trait Requests {
     /// The next one, which a client sends; none at the end.
-    fn next(&mut self, client: usize) -> Option<Result<Request, Error>>;
+    fn next(&mut self, client: usize) -> Option<Result<Request>>;
 }
 
 /// When an answer is a good one.
@@ -193,7 +193,7 @@ pub struct BulkPart {
 
 impl BulkPart {
     /// The part of its documents that the driver with number `first` of `step` sends.
-    fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Bulk, Error> {
+    fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Bulk> {
         let Range { start, end } = self.documents;
         let all = end.saturating_sub(start);
         let part = |n: u64| start + (u128::from(all) * u128::from(n) / u128::from(step)) as u64;
@@ -279,7 +279,7 @@ impl Operation {
     ///
     /// # Errors
     /// If a pattern names a parameter that is not there, or a corpus cannot be opened.
-    pub fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Box<dyn Requests>, Error> {
+    pub fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Box<dyn Requests>> {
         let step = step.max(1);
         match &self.content {
             Content::Pattern { method, path, bodies, parameters, check } => {
@@ -334,7 +334,7 @@ struct Bulk {
 }
 
 impl Requests for Bulk {
-    fn next(&mut self, client: usize) -> Option<Result<Request, Error>> {
+    fn next(&mut self, client: usize) -> Option<Result<Request>> {
         Some(self.bodies.next_of(client)?.map(|body| Request {
             method: self.method.clone(),
             path: self.path.clone(),
@@ -349,7 +349,7 @@ impl Requests for Bulk {
 struct OneAfterAnother(VecDeque<Bulk>);
 
 impl Requests for OneAfterAnother {
-    fn next(&mut self, client: usize) -> Option<Result<Request, Error>> {
+    fn next(&mut self, client: usize) -> Option<Result<Request>> {
         loop {
             match self.0.front_mut()?.next(client) {
                 Some(request) => return Some(request),
@@ -363,7 +363,7 @@ impl Requests for OneAfterAnother {
 struct Scrolls(Request);
 
 impl Requests for Scrolls {
-    fn next(&mut self, _: usize) -> Option<Result<Request, Error>> {
+    fn next(&mut self, _: usize) -> Option<Result<Request>> {
         Some(Ok(self.0.clone()))
     }
 }
@@ -382,7 +382,7 @@ struct Drawn {
 }
 
 impl Requests for Drawn {
-    fn next(&mut self, _: usize) -> Option<Result<Request, Error>> {
+    fn next(&mut self, _: usize) -> Option<Result<Request>> {
         let n = self.next;
         self.next += self.step;
         let mut random = Random::new(self.seed, PARAMETERS, n);
@@ -425,7 +425,7 @@ enum Piece {
 
 impl Template {
     /// Reads `{{name}}`. JSON never has two braces in a row before a name.
-    fn read(text: &str, names: &[&str]) -> Result<Template, Error> {
+    fn read(text: &str, names: &[&str]) -> Result<Template> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find("{{") {

@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 
 use super::{Extent, Live, Load, Operation, Recorder, SocketClient, drive};
 use crate::calibration::clock::thread_time;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// A load that goes on, on one thread or several. If this is dropped, the load is stopped.
 pub struct Running {
     load: Load,
     operation: String,
     live: Arc<Live>,
-    parts: Vec<oneshot::Receiver<Result<Part, Error>>>,
+    parts: Vec<oneshot::Receiver<Result<Part>>>,
 }
 
 /// What one thread did.
@@ -39,7 +39,7 @@ pub fn start(
     hosts: &[WireHost],
     threads: u32,
     live: &Arc<Live>,
-) -> Result<Running, Error> {
+) -> Result<Running> {
     // Errors are found here rather than in a thread.
     operation.requests(load.seed, 0, 1)?;
     let threads = threads.clamp(1, load.clients.max(1));
@@ -69,7 +69,7 @@ impl Running {
     ///
     /// # Errors
     /// If a corpus cannot be read further, or a thread has panicked.
-    pub async fn figures(mut self) -> Result<LoadFigures, Error> {
+    pub async fn figures(mut self) -> Result<LoadFigures> {
         let mut whole: Option<Recorder> = None;
         let (mut cpu, mut used) = (Duration::ZERO, DriverUse::default());
         // Each stays until it has ended: dropped before that, the load is stopped.
@@ -127,7 +127,7 @@ fn run_part(
     hosts: Vec<WireHost>,
     (number, threads): (u32, u32),
     live: &Arc<Live>,
-) -> Result<Part, Error> {
+) -> Result<Part> {
     // The parameters of a request do not depend on who sends it.
     let seed = load.seed.wrapping_sub(u64::from(number));
     let requests = operation.requests(seed, u64::from(number), u64::from(threads))?;

@@ -12,7 +12,7 @@ use super::expand;
 use super::keys::{self, Checked};
 use super::unclosed::unclosed;
 use crate::diagnostic::{Diagnostic, Mistakes};
-use crate::error::{Error, READ_PLAN};
+use crate::error::{Error, READ_PLAN, Result};
 
 /// A plan as it was read: text and plain data, nothing resolved.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Plan {
 
 impl Plan {
     /// The bundled plan of that name, or the file at that path where it ends in `.toml`.
-    pub fn open(name_or_path: &str) -> Result<Self, Error> {
+    pub fn open(name_or_path: &str) -> Result<Self> {
         if name_or_path.ends_with(".toml") {
             return Plan::read(Path::new(name_or_path));
         }
@@ -49,7 +49,7 @@ impl Plan {
     }
 
     /// The plan in the file at `path`.
-    pub fn read(path: &Path) -> Result<Self, Error> {
+    pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NoPlan { path: path.to_owned() },
             _ => Error::Io { what: READ_PLAN, path: path.to_owned(), source },
@@ -61,7 +61,7 @@ impl Plan {
 
     /// The plan in `text`; messages call it `origin`. Error: it is no TOML. Keys that are unknown, missing or of the
     /// wrong type are told by [`resolve`](Plan::resolve), with all else that is wrong.
-    pub fn parse(origin: &str, text: &str) -> Result<Self, Error> {
+    pub fn parse(origin: &str, text: &str) -> Result<Self> {
         let (mut root, wrong) = DeTable::parse_recoverable(text);
         let mut wrong: Vec<Diagnostic> =
             wrong.iter().map(|error| Diagnostic::from_toml(origin, text, error)).collect();
@@ -116,7 +116,7 @@ impl Plan {
     }
 
     /// What was resolved, where the keys are right, too; otherwise all that is wrong.
-    pub(super) fn with_mistakes_of_keys<T>(&self, resolved: Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn with_mistakes_of_keys<T>(&self, resolved: Result<T>) -> Result<T> {
         let of_keys = self.checked.mistakes.iter().cloned();
         let Some(of_keys) = Mistakes::of(of_keys.map(|(at, said)| self.mistake(at, said))) else {
             return resolved;
@@ -136,7 +136,7 @@ impl Plan {
 
 impl Bundled {
     /// The plan, parsed. A test holds that none of the bundled fails.
-    pub fn plan(&self) -> Result<Plan, Error> {
+    pub fn plan(&self) -> Result<Plan> {
         Plan::parse(&format!("plans/{}.toml", self.name), self.text)
     }
 }

@@ -17,7 +17,7 @@ use super::step::{Measured, Step};
 use super::topology::{Cluster, FOLLOWER, LEADER, Link};
 use super::twin::Twin;
 use super::variant::Variant;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::track::Track;
 
 /// A corpus that is larger than this is not indexed document by document.
@@ -159,7 +159,7 @@ impl Resolved {
     }
 
     /// Refuses a corpus that only the virtual world has room for. `target` is the place's name.
-    pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+    pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<()> {
         let bytes = match (&self.corpus, &self.bucket) {
             (_, Some(bucket)) => (bucket.items * bucket.item_bytes) as f64,
             (Some(corpus), None) => corpus.documents as f64 * corpus.document_bytes(),
@@ -200,7 +200,7 @@ impl Resolved {
 
     /// Refuses faults that `target` does not have: only the virtual world moves clocks, and it and the embedded engine
     /// fill disks.
-    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<(), Error> {
+    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<()> {
         let what = self.faults().find_map(|fault| match fault.kind {
             FaultKind::FullDisk { .. } if target != "embedded" => Some("fill a disk"),
             FaultKind::Clock { .. } => Some("move a node's clock"),

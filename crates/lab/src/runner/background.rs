@@ -11,7 +11,7 @@ use world::Time;
 
 use super::base::Runner;
 use super::scan;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{Background, Index, LEADER, Runs, Variant};
 use crate::writers::{Detail, Driver, PATIENCE, RunRate, WriteLedgers};
 
@@ -62,7 +62,7 @@ impl BackgroundWriters {
 
 impl Runner<'_> {
     /// A driver that writes to the leader.
-    pub(crate) async fn driver(&self, detail: Detail) -> Result<Rc<Driver>, Error> {
+    pub(crate) async fn driver(&self, detail: Detail) -> Result<Rc<Driver>> {
         let sizes: Vec<u64> = self.plan.indices.iter().map(|index| self.size(index)).collect();
         let ledgers = WriteLedgers::new(self.plan, &sizes, detail);
         let asker = self.clusters.asker(LEADER, PATIENCE)?;
@@ -83,7 +83,7 @@ impl Runner<'_> {
     }
 
     /// The writers of a variant, who have not begun; none where the plan has none.
-    pub(crate) async fn background_writers(&self) -> Result<Option<BackgroundWriters>, Error> {
+    pub(crate) async fn background_writers(&self) -> Result<Option<BackgroundWriters>> {
         let Some(rate) = self.plan.background() else { return Ok(None) };
         let driver = self.driver(Detail::Sums).await?;
         let runs = Runs { documents_per_s: rate.documents_per_s, document_bytes: None };
@@ -96,7 +96,7 @@ impl Runner<'_> {
         &self,
         variant: &Variant,
         writers: &BackgroundWriters,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Some(began) = writers.began.get() else { return Ok(()) };
         writers.driver.stop().await;
         let seconds = (self.env.now() - began).as_secs_f64();

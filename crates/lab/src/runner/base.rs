@@ -8,7 +8,7 @@ use world::Env;
 
 use super::journal::Journal;
 use super::watch::Watch;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{CorpusUse, Resolved, Variant};
 
 /// A plan being run on clusters that were started.
@@ -52,7 +52,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Writes a sentence into the record, and tells it to the watcher.
-    pub(crate) fn note(&self, variant: Option<&Variant>, text: &str) -> Result<(), Error> {
+    pub(crate) fn note(&self, variant: Option<&Variant>, text: &str) -> Result<()> {
         self.watch.note(text);
         let variant = variant.map(|variant| variant.name.clone());
         self.journal.line(&Line::Note { t_ms: self.journal.t_ms(), variant, text: text.to_owned() })
@@ -65,19 +65,19 @@ impl<'a> Runner<'a> {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         Ok(self.clusters.request(cluster, method, path, body).await?.json()?)
     }
 
     /// Whether the documents of a cluster's copies are read through searches: one that was not started here may have no
     /// other way, and its nodes cannot be asked one by one.
-    pub(crate) async fn reads_by_search(&self, cluster: &str) -> Result<bool, Error> {
+    pub(crate) async fn reads_by_search(&self, cluster: &str) -> Result<bool> {
         Ok(self.clusters.name() == "url" || !self.is_embedded(cluster).await?)
     }
 
     /// Whether a cluster is one of the embedded engine, by its own word.
-    pub(crate) async fn is_embedded(&self, cluster: &str) -> Result<bool, Error> {
+    pub(crate) async fn is_embedded(&self, cluster: &str) -> Result<bool> {
         let root = self.ask(cluster, "GET", "/", None).await?;
         Ok(root["version"]["narrows"].is_string())
     }

@@ -11,7 +11,7 @@ use super::background::BackgroundWriters;
 use super::base::Runner;
 use super::laps::Turn;
 use super::scan::Copies;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER, Variant};
 
 /// How often copies are compared that were written to, until they are found to be the same.
@@ -23,7 +23,7 @@ impl Runner<'_> {
     pub(crate) async fn digest_leader(
         &self,
         variant: Option<&Variant>,
-    ) -> Result<Vec<ShardDigest>, Error> {
+    ) -> Result<Vec<ShardDigest>> {
         let shards = self.digest(LEADER, Copies::Primaries).await?;
         self.write_digest(variant.map(|variant| variant.name.as_str()), LEADER, &shards)?;
         Ok(shards)
@@ -36,7 +36,7 @@ impl Runner<'_> {
         turn: &Turn<'_>,
         writers: Option<&BackgroundWriters>,
         row: &mut Row,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Turn { variant, lap } = *turn;
         self.journal.phase("verify", true, Some(&variant.name), lap)?;
         self.watch.begin("verify", Some(&variant.name), None, "");
@@ -55,7 +55,7 @@ impl Runner<'_> {
         variant: &Variant,
         writers: &BackgroundWriters,
         row: &mut Row,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         for look in 0..LOOKS {
             if look > 0 {
                 self.env.sleep(LOOK_AGAIN).await;
@@ -79,7 +79,7 @@ impl Runner<'_> {
         variant: &Variant,
         leader: &[ShardDigest],
         row: &mut Row,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         if self.plan.follower.is_some() {
             self.wait_for_primaries().await?;
             let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
@@ -96,14 +96,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    async fn wait_for_primaries(&self) -> Result<(), Error> {
+    async fn wait_for_primaries(&self) -> Result<()> {
         let names = self.plan.index_names();
         let path = format!("/_cluster/health/{names}?wait_for_status=yellow&timeout=30s");
         self.ask(FOLLOWER, "GET", &path, None).await?;
         Ok(())
     }
 
-    async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>, Error> {
+    async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>> {
         if self.reads_by_search(cluster).await? {
             return self.read_copies(cluster, copies).await;
         }
@@ -123,7 +123,7 @@ impl Runner<'_> {
         variant: Option<&str>,
         side: &str,
         shards: &[ShardDigest],
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let (t_ms, variant) = (self.journal.t_ms(), variant.map(str::to_owned));
         let shards = shards.to_vec();
         self.journal.line(&Line::Digest { t_ms, variant, side: side.to_owned(), shards })

@@ -4,7 +4,7 @@ use clusters::FaultKind;
 use record::Line;
 
 use super::base::Runner;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{FOLLOWER, Fault, LEADER, LINK, Variant};
 
 impl Runner<'_> {
@@ -15,7 +15,7 @@ impl Runner<'_> {
         variant: &Variant,
         fault: &Fault,
         begins: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Fault { node, kind, .. } = fault;
         let text = match begins {
             true => format!("{node} is {kind}"),
@@ -48,12 +48,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    async fn set_node_fault(
-        &mut self,
-        node: &str,
-        kind: FaultKind,
-        begins: bool,
-    ) -> Result<(), Error> {
+    async fn set_node_fault(&mut self, node: &str, kind: FaultKind, begins: bool) -> Result<()> {
         let faults = self.clusters.faults()?;
         if begins {
             return Ok(faults.begin(node, kind).await?);
@@ -67,7 +62,7 @@ impl Runner<'_> {
 
     /// Has copies be allocated again that failed too often (`index.allocation.max_retries`): whoever runs a cluster
     /// asks for it once there is room.
-    async fn retry_failed(&self, node: &str) -> Result<(), Error> {
+    async fn retry_failed(&self, node: &str) -> Result<()> {
         let cluster = if node.starts_with(FOLLOWER) { FOLLOWER } else { LEADER };
         let path = "/_cluster/reroute?retry_failed=true";
         self.ask(cluster, "POST", path, None).await?;

@@ -4,7 +4,7 @@ use clusters::FollowApi;
 use serde_json::{Value, json};
 
 use super::base::Runner;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{FOLLOWER, LEADER};
 
 /// What is read of `_stats`: up to which operation each copy has all.
@@ -13,11 +13,7 @@ const CHECKPOINTS: &str =
 
 impl Runner<'_> {
     /// Has the follower follow an index of the leader under the same name, with these settings of its own.
-    pub(crate) async fn begin_following(
-        &self,
-        index: &str,
-        settings: Option<Value>,
-    ) -> Result<(), Error> {
+    pub(crate) async fn begin_following(&self, index: &str, settings: Option<Value>) -> Result<()> {
         let (path, alias) = match self.clusters.follow_api() {
             FollowApi::Ccr => {
                 (format!("/{index}/_ccr/follow?wait_for_active_shards=0"), "remote_cluster")
@@ -33,7 +29,7 @@ impl Runner<'_> {
     }
 
     /// Has the follower read no operations for now.
-    pub(crate) async fn pause_following(&self, index: &str) -> Result<(), Error> {
+    pub(crate) async fn pause_following(&self, index: &str) -> Result<()> {
         let (path, body) = match self.clusters.follow_api() {
             FollowApi::Ccr => (format!("/{index}/_ccr/pause_follow"), None),
             FollowApi::Plugin => {
@@ -45,7 +41,7 @@ impl Runner<'_> {
     }
 
     /// Has the follower forget whom it follows, where it does not by itself once the index is deleted.
-    pub(crate) async fn end_following(&self, index: &str) -> Result<(), Error> {
+    pub(crate) async fn end_following(&self, index: &str) -> Result<()> {
         if self.clusters.follow_api() == FollowApi::Plugin {
             let path = format!("/_plugins/_replication/{index}/_stop");
             self.ask(FOLLOWER, "POST", &path, Some(&json!({}))).await?;
@@ -55,7 +51,7 @@ impl Runner<'_> {
 
     /// How far the followers of these indices are, in the shape of `_ccr/stats`: of the plugin, which says that of
     /// whole indices alone, the checkpoints of the primaries are told, and no figures of reads and writes.
-    pub(crate) async fn following_stats(&self, indices: &str) -> Result<Value, Error> {
+    pub(crate) async fn following_stats(&self, indices: &str) -> Result<Value> {
         match self.clusters.follow_api() {
             FollowApi::Ccr => {
                 self.ask(FOLLOWER, "GET", &format!("/{indices}/_ccr/stats"), None).await

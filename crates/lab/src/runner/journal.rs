@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use record::{Line, Phase, Row, Writer};
 use world::{Env, Time};
 
-use crate::error::Error;
+use crate::error::Result;
 
 /// Writes a run's record.
 pub struct Journal<'a> {
@@ -33,11 +33,11 @@ impl<'a> Journal<'a> {
         self.before_ms + (self.env.now() - self.began).as_secs_f64() * 1e3
     }
 
-    pub(crate) fn line(&self, line: &Line) -> Result<(), Error> {
+    pub(crate) fn line(&self, line: &Line) -> Result<()> {
         Ok(self.writer.borrow_mut().line(line)?)
     }
 
-    pub(crate) fn row(&self, row: &Row) -> Result<(), Error> {
+    pub(crate) fn row(&self, row: &Row) -> Result<()> {
         Ok(self.writer.borrow_mut().row(row)?)
     }
 
@@ -47,7 +47,7 @@ impl<'a> Journal<'a> {
         begins: bool,
         variant: Option<&str>,
         lap: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let phase = Phase { name: name.to_owned(), begins };
         let variant = variant.map(str::to_owned);
         self.line(&Line::Phase { t_ms: self.t_ms(), variant, lap, phase })

@@ -7,7 +7,7 @@ use record::units::{show_rate, show_seconds};
 use super::background::BackgroundWriters;
 use super::base::Runner;
 use super::topology::topology;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant, Writers};
 
 /// One variant in one lap.
@@ -24,17 +24,13 @@ pub(crate) trait Experiment {
     fn step(&self) -> &'static DeclaredStep;
 
     /// Refuses clusters that lack what it needs, before anything is done to them.
-    fn check_clusters(&self, _run: &Runner<'_>) -> Result<(), Error> {
+    fn check_clusters(&self, _run: &Runner<'_>) -> Result<()> {
         Ok(())
     }
 
     /// Has the leader hold what is to be copied. Called before each variant where a variant leaves the indices other
     /// than it found them; otherwise once for all, without a variant.
-    async fn prepare(
-        &mut self,
-        run: &mut Runner<'_>,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         fill_and_digest(run, variant).await
     }
 
@@ -44,7 +40,7 @@ pub(crate) trait Experiment {
         run: &mut Runner<'_>,
         turn: &Turn<'_>,
         writers: Option<&BackgroundWriters>,
-    ) -> Result<Row, Error>;
+    ) -> Result<Row>;
 
     /// Compares what was copied with what the leader holds; the row says what was found.
     async fn verify(
@@ -53,23 +49,20 @@ pub(crate) trait Experiment {
         turn: &Turn<'_>,
         writers: Option<&BackgroundWriters>,
         row: &mut Row,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         // A cluster of its own has copied what the leader held before the writers began.
         let writers = writers.filter(|_| self.step().needs != Needs::TwoClusters);
         run.verify(turn, writers, row).await
     }
 
     /// Removes what the next variant must not find on a leader that keeps its indices.
-    async fn clear_away(&mut self, _run: &mut Runner<'_>) -> Result<(), Error> {
+    async fn clear_away(&mut self, _run: &mut Runner<'_>) -> Result<()> {
         Ok(())
     }
 }
 
 /// Indexes what is to be copied, and notes what the leader holds then.
-pub(crate) async fn fill_and_digest(
-    run: &mut Runner<'_>,
-    variant: Option<&Variant>,
-) -> Result<(), Error> {
+pub(crate) async fn fill_and_digest(run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
     run.fill_leader(variant).await?;
     run.held = run.digest_leader(variant).await?;
     Ok(())
@@ -81,7 +74,7 @@ impl Runner<'_> {
     pub(crate) async fn run(
         &mut self,
         experiment: Option<Box<dyn Experiment>>,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<Row>> {
         let Some(mut experiment) = experiment else {
             self.fill_leader(None).await?;
             return Ok(Vec::new());
@@ -129,11 +122,7 @@ impl Runner<'_> {
     }
 
     /// One variant and lap: measures, verifies, and writes the row.
-    async fn turn(
-        &mut self,
-        experiment: &mut dyn Experiment,
-        turn: &Turn<'_>,
-    ) -> Result<Row, Error> {
+    async fn turn(&mut self, experiment: &mut dyn Experiment, turn: &Turn<'_>) -> Result<Row> {
         let step = experiment.step();
         let writers = self.background_writers().await?;
         if let Some(writers) = writers.as_ref().filter(|_| step.writers == Writers::Throughout) {
@@ -172,7 +161,7 @@ impl Runner<'_> {
     }
 
     /// Removes what the next variant must not find.
-    async fn clear_away(&mut self, experiment: &mut dyn Experiment) -> Result<(), Error> {
+    async fn clear_away(&mut self, experiment: &mut dyn Experiment) -> Result<()> {
         if self.plan.follower.is_some() && !self.plan.joined {
             self.delete_indices(FOLLOWER).await?;
         }

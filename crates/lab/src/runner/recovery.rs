@@ -10,7 +10,7 @@ use super::base::Runner;
 use super::laps::Turn;
 use super::recoveries::{Recoveries, Wanted};
 use super::sampling::Telemetry;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// A recovery in which nothing moves for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -33,7 +33,7 @@ pub(crate) struct WatchedRecovery<'a> {
 
 impl Runner<'_> {
     /// Begins the phase of a recovery, with a first sample of every node.
-    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<Telemetry, Error> {
+    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<Telemetry> {
         let name = turn.variant.name.as_str();
         self.journal.phase("recover", true, Some(name), turn.lap)?;
         self.watch.begin("recover", Some(name), None, "bytes");
@@ -43,16 +43,13 @@ impl Runner<'_> {
     }
 
     /// Ends the phase of a recovery.
-    pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<(), Error> {
+    pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<()> {
         self.watch.end();
         self.journal.phase("recover", false, Some(&turn.variant.name), turn.lap)
     }
 
     /// Samples until every shard is complete.
-    pub(crate) async fn watch_recovery(
-        &self,
-        watched: WatchedRecovery<'_>,
-    ) -> Result<Recoveries, Error> {
+    pub(crate) async fn watch_recovery(&self, watched: WatchedRecovery<'_>) -> Result<Recoveries> {
         let Turn { variant, lap } = *watched.turn;
         let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use world::{Direction, Time};
 
 use super::base::Runner;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::{FOLLOWER, LEADER};
 
 /// What the samples before said, from which counters become rates.
@@ -26,7 +26,7 @@ impl Runner<'_> {
         variant: &str,
         lap: u32,
         telemetry: &Telemetry,
-    ) -> Result<Option<NodeUse>, Error> {
+    ) -> Result<Option<NodeUse>> {
         let mut most = None::<NodeUse>;
         // Virtual nodes have no heap.
         let path = match self.clusters.is_virtual() {
@@ -92,7 +92,7 @@ impl Runner<'_> {
         }
     }
 
-    fn sample_link(&self, variant: &str, lap: u32, telemetry: &Telemetry) -> Result<(), Error> {
+    fn sample_link(&self, variant: &str, lap: u32, telemetry: &Telemetry) -> Result<()> {
         let Some(link) = self.clusters.link() else { return Ok(()) };
         let (out, back) = (link.stats(Direction::Out), link.stats(Direction::Back));
         let now = self.env.now();

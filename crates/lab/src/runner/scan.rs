@@ -8,7 +8,7 @@ use record::{ShardDigest, ledger};
 use serde_json::{Value, json};
 
 use super::base::Runner;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Documents of a page: the most that `index.max_result_window` lets through by default.
 const PAGE: u64 = 10_000;
@@ -58,7 +58,7 @@ impl Runner<'_> {
         &self,
         cluster: &str,
         copies: Copies,
-    ) -> Result<Vec<ShardDigest>, Error> {
+    ) -> Result<Vec<ShardDigest>> {
         let mut shards = Vec::new();
         for index in &self.plan.indices {
             let index = index.name.as_str();
@@ -81,7 +81,7 @@ impl Runner<'_> {
         &self,
         cluster: &str,
         index: &str,
-    ) -> Result<Vec<ledger::Copy>, Error> {
+    ) -> Result<Vec<ledger::Copy>> {
         let mut copies = Vec::new();
         for place in self.places(cluster, index, Copies::All).await? {
             let mut documents = Vec::new();
@@ -104,12 +104,7 @@ impl Runner<'_> {
     }
 
     /// The started copies that are meant, once a search finds in them what was written.
-    async fn places(
-        &self,
-        cluster: &str,
-        index: &str,
-        copies: Copies,
-    ) -> Result<Vec<Place>, Error> {
+    async fn places(&self, cluster: &str, index: &str, copies: Copies) -> Result<Vec<Place>> {
         self.ask(cluster, "POST", &format!("/{index}/_refresh"), None).await?;
         let path = format!(
             "/{index}/_stats?level=shards\
@@ -125,7 +120,7 @@ impl Runner<'_> {
         index: &str,
         place: &Place,
         mut each: impl FnMut(&Value),
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let copy = format!("_shards:{}%7C_only_nodes:{}", place.shard, place.node);
         let path = format!(
             "/{index}/_search?scroll={KEEP}&size={PAGE}&preference={copy}&filter_path={READ}"

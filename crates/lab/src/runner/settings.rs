@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::base::Runner;
 use super::topology::link_config;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER, ParameterScope, Variant, models};
 
 /// How long the follower may take to reach the leader.
@@ -20,7 +20,7 @@ const SNIFFED_MAX: u32 = 3;
 impl Runner<'_> {
     /// Gives the clusters the variant's settings, and takes back those of other variants; in the virtual world
     /// sets what hosts and link are like, too.
-    pub(crate) async fn set_up(&self, variant: &Variant) -> Result<(), Error> {
+    pub(crate) async fn set_up(&self, variant: &Variant) -> Result<()> {
         self.set_models(variant)?;
         let mut settings = self.settings_of(variant);
         self.put_settings(LEADER, variant, &mut settings).await?;
@@ -41,7 +41,7 @@ impl Runner<'_> {
         cluster: &str,
         variant: &Variant,
         settings: &mut BTreeMap<&str, Value>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         // A cluster refuses a request that sets nothing.
         while !settings.is_empty() {
             let body = json!({ "persistent": settings });
@@ -80,7 +80,7 @@ impl Runner<'_> {
     }
 
     /// Sets what hosts and link are like; on real machines says what of the variant has no effect there.
-    pub(crate) fn set_models(&self, variant: &Variant) -> Result<(), Error> {
+    pub(crate) fn set_models(&self, variant: &Variant) -> Result<()> {
         let Some(controls) = self.clusters.virtual_controls() else {
             if !variant.own_parameters.is_empty() {
                 let (what, target) = (variant.own_parameters.join(", "), self.clusters.name());
@@ -105,7 +105,7 @@ impl Runner<'_> {
     }
 
     /// Waits until the follower is connected to as many of the leader's nodes as it connects to.
-    async fn wait_for_remote(&self) -> Result<(), Error> {
+    async fn wait_for_remote(&self) -> Result<()> {
         // A cluster that is already there has as many nodes as it has.
         let there = u32::try_from(self.clusters.nodes(LEADER).len()).unwrap_or(u32::MAX);
         let most = if self.clusters.has_allocation_filters() { SNIFFED_MAX } else { u32::MAX };

@@ -14,7 +14,7 @@ use super::tasks::{self, Schedule};
 use super::templates::{KINDS, Template, below};
 use super::{Track, TrackOptions};
 use crate::diagnostic::Mistakes;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Members of a track's own file.
 const KNOWN: [&str; 20] = [
@@ -54,7 +54,7 @@ const CHALLENGES: [&str; 6] = [
 /// # Errors
 /// Everything that is wrong in its files, each with its place; and what cannot be run here, unless the options leave it
 /// out.
-pub fn open(path: &Path, options: &TrackOptions) -> Result<Track, Error> {
+pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     if !path.is_file() {
         let why = format!(
             "there is no file {}; give the track.json or workload.json of a track",
@@ -133,7 +133,7 @@ fn name_of(dir: &Path) -> String {
 }
 
 /// The text as values with places.
-fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>, Error> {
+fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>> {
     let text = rendered.placed_text();
     let value = document(text.as_bytes(), None).map_err(|error| {
         let said = error.to_string();
@@ -154,7 +154,7 @@ fn indices(
     reader: &Reader<'_>,
     top: &Object<'_>,
     options: &TrackOptions,
-) -> Result<Vec<Index>, Error> {
+) -> Result<Vec<Index>> {
     let declared = top.get("indices").map_or(&[][..], |node| reader.list(node, "indices"));
     let (mut found, mut checked) = (Vec::new(), Vec::new());
     for node in declared {
@@ -187,7 +187,7 @@ fn body_of(
     reader: &Reader<'_>,
     node: &Node<'_>,
     file: &str,
-) -> Result<Option<(Rendered, Value)>, Error> {
+) -> Result<Option<(Rendered, Value)>> {
     let path = files.dir().join(file);
     if !path.is_file() {
         reader.wrong(node, file, format!("there is no file {}", path.display()));
@@ -214,7 +214,7 @@ fn templates(
     reader: &Reader<'_>,
     top: &Object<'_>,
     options: &TrackOptions,
-) -> Result<Vec<Template>, Error> {
+) -> Result<Vec<Template>> {
     let known = [
         "name",
         "index-pattern",
@@ -273,7 +273,7 @@ fn challenge<'n>(
     reader: &Reader<'_>,
     top: &Object<'n>,
     options: &TrackOptions,
-) -> Result<Challenge<'n>, Error> {
+) -> Result<Challenge<'n>> {
     let usage = |why: String| Error::Usage { why };
     if let Some(schedule) = top.get("schedule") {
         return Ok(Challenge {
@@ -327,7 +327,7 @@ fn challenge<'n>(
 }
 
 /// A parameter that no file of the track mentions is a mistake, as in Rally.
-fn check_params(files: &Files, options: &TrackOptions) -> Result<(), Error> {
+fn check_params(files: &Files, options: &TrackOptions) -> Result<()> {
     let unused = options.params.values().keys().find(|name| !files.mentions(name));
     unused.map_or(Ok(()), |name| {
         let why = format!("--track-params: the track has no parameter \"{name}\"; its README lists those that it has");

@@ -14,7 +14,7 @@ use time::{Date, Month, OffsetDateTime};
 
 use super::params::Params;
 use crate::diagnostic::{Diagnostic, Mistakes};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// A file larger than this is no track.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -88,7 +88,7 @@ impl Files {
     }
 
     /// Renders a file, with all that it collects and includes.
-    pub(super) fn render(&self, path: &Path) -> Result<Rendered, Error> {
+    pub(super) fn render(&self, path: &Path) -> Result<Rendered> {
         let file = self.sources.borrow().len();
         let marked = self.expanded(path, 0)?;
         let plain = self.jinja(path, &without_marks(&marked).0)?;
@@ -138,7 +138,7 @@ impl Files {
         Diagnostic::new(&source.path.display().to_string(), &source.text, span, message.into())
     }
 
-    fn read(&self, path: &Path) -> Result<usize, Error> {
+    fn read(&self, path: &Path) -> Result<usize> {
         let io = |source| Error::Io { what: "read track", path: path.to_owned(), source };
         let length = fs::metadata(path).map_err(io)?.len();
         if length > FILE_BYTES_MAX || self.sources.borrow().len() >= FILES_MAX {
@@ -164,7 +164,7 @@ impl Files {
     }
 
     /// The text of a file with marks, and with the parts that it collects in their places.
-    fn expanded(&self, path: &Path, depth: usize) -> Result<String, Error> {
+    fn expanded(&self, path: &Path, depth: usize) -> Result<String> {
         if depth > DEPTH_MAX {
             let why = format!("{} collects itself, or parts lie too deep in parts", path.display());
             return Err(Error::Usage { why });
@@ -189,7 +189,7 @@ impl Files {
         Ok(whole)
     }
 
-    fn jinja(&self, path: &Path, text: &str) -> Result<String, Error> {
+    fn jinja(&self, path: &Path, text: &str) -> Result<String> {
         let mut jinja = Environment::new();
         jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         jinja.set_recursion_limit(200);

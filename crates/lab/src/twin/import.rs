@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::TwinPlan;
 use super::given::{self, Given, Known, put};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::ZONE;
 
 const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
@@ -45,7 +45,7 @@ pub struct Import {
 ///
 /// # Errors
 /// If there is nothing to make a twin of.
-pub fn import(seen: &Inventory, given: &Given) -> Result<Import, Error> {
+pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     let mut left_out: Vec<String> = seen.gaps.iter().map(|gap| gap.lost.clone()).collect();
     let holders: BTreeSet<&str> = seen.copies.iter().filter_map(|c| c.node.as_deref()).collect();
     let nodes: Vec<_> = seen

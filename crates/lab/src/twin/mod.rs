@@ -20,14 +20,14 @@ pub use given::{Assumption, Given, Known, assumptions, say};
 pub use import::{Import, import};
 pub use text::text;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::Plan;
 
 /// A plan of a twin as plain data: what [`text`] writes.
 pub type TwinPlan = toml::Table;
 
 /// The plan of a twin in a file.
-pub fn read(path: &std::path::Path) -> Result<TwinPlan, Error> {
+pub fn read(path: &std::path::Path) -> Result<TwinPlan> {
     let plan = Plan::read(path)?;
     let table: toml::Table = plan.text().parse().map_err(|error| Error::Usage {
         why: format!("cannot read {}: {error}", path.display()),

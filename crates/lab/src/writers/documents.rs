@@ -10,7 +10,7 @@ use record::ledger::Action;
 
 use super::ledgers::Sent;
 use crate::corpus::{DocumentReader, Random, Source};
-use crate::error::Error;
+use crate::error::Result;
 
 /// How many of the documents that it wrote a writer remembers, to replace or delete them.
 const REMEMBERED: usize = 4096;
@@ -47,7 +47,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// A writer at the beginning of its part.
-    pub(super) fn new(source: &Source, seed: u64, part: &Part) -> Result<Writer, Error> {
+    pub(super) fn new(source: &Source, seed: u64, part: &Part) -> Result<Writer> {
         Ok(Writer {
             reader: DocumentReader::new(source, seed, part.documents.clone())?,
             chance: Random::new(seed, FAMILY, part.documents.start),
@@ -61,7 +61,7 @@ impl Writer {
         part: &Part,
         (documents, shards): (u64, u32),
         hash: DocumentHash,
-    ) -> Result<Batch, Error> {
+    ) -> Result<Batch> {
         let (mut body, mut writes) = (Vec::new(), Vec::new());
         let (mut used, mut source) = (BTreeSet::new(), Vec::new());
         for _ in 0..documents {

@@ -16,7 +16,7 @@ use super::documents::{Batch, DocumentHash, Part, Writer};
 use super::ledgers::{Detail, Sent, WriteLedgers};
 use super::rollover::Rollover;
 use crate::corpus::{Source, portions};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{Background, CorpusUse, Resolved, Runs};
 
 /// How long an answer may take. What a later one would say of its writes stays unknown.
@@ -187,7 +187,7 @@ impl Driver {
     fn spawn(
         self: &Rc<Self>,
         what: &'static str,
-        work: impl Future<Output = Result<(), Error>> + 'static,
+        work: impl Future<Output = Result<()>> + 'static,
     ) {
         let driver = self.clone();
         let task = self.env.spawn(what, async move {
@@ -217,7 +217,7 @@ impl Driver {
     }
 
     /// Asks the leader to roll an alias over, every so often, until all are to stop.
-    async fn roll_over(&self, rollover: &Rollover) -> Result<(), Error> {
+    async fn roll_over(&self, rollover: &Rollover) -> Result<()> {
         let body = Bytes::from(rollover.body().to_string());
         let path = format!("/{}/_rollover", self.ledgers.targets[rollover.target].name);
         let mut next = self.env.now();
@@ -246,7 +246,7 @@ impl Driver {
         }
     }
 
-    async fn write(&self, part: &Part) -> Result<(), Error> {
+    async fn write(&self, part: &Part) -> Result<()> {
         let mut writer = Writer::new(&self.source, self.seed, part)?;
         let size = (self.bulk_documents, self.ledgers.targets[part.target].shards);
         let mut next = self.env.now() + part.after;

@@ -8,10 +8,10 @@ use serde_json::json;
 use world::Time;
 
 use super::{ENDED_MAX, EXPLAINED_MAX, Sampler};
-use crate::Error;
 use crate::live::pacing::{Question, rest_after};
 use crate::live::parse;
 use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
+use crate::{Error, Result};
 
 impl Sampler {
     /// Copies that wait, and copies that move.
@@ -20,7 +20,7 @@ impl Sampler {
         health: Option<&Health>,
         slow: bool,
         now: Time,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let counts = health.map(|it| [it.unassigned, it.initializing, it.relocating]);
         if counts.is_none_or(|counts| counts == [Some(0); 3]) {
             (self.waiting, self.moves, self.counted) = (Arc::default(), Arc::default(), None);
@@ -51,7 +51,7 @@ impl Sampler {
     }
 
     /// What a copy lacks that waits for its node to come back.
-    async fn lack(&self, copy: &WaitingCopy) -> Result<Option<Lack>, Error> {
+    async fn lack(&self, copy: &WaitingCopy) -> Result<Option<Lack>> {
         let Some(node) = &copy.left else { return Ok(None) };
         if copy.delay_left_ms.is_none() {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Sampler {
     }
 
     /// The allocation filters of indices whose copies move.
-    async fn filters(&self, moves: &mut [Move]) -> Result<(), Error> {
+    async fn filters(&self, moves: &mut [Move]) -> Result<()> {
         let indices: BTreeSet<&str> =
             moves.iter().map(|one| one.index.as_str()).take(ENDED_MAX).collect();
         if indices.is_empty() {
@@ -80,7 +80,7 @@ impl Sampler {
         Ok(())
     }
 
-    async fn explain(&mut self, copy: &mut WaitingCopy) -> Result<(), Error> {
+    async fn explain(&mut self, copy: &mut WaitingCopy) -> Result<()> {
         let body = json!({"index": copy.index, "shard": copy.shard, "primary": copy.primary});
         let path = "/_cluster/allocation/explain";
         match self.client.ask("POST", path, &body).await {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// A request's head is no longer than this.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
@@ -27,7 +27,7 @@ pub(super) struct FileServer {
 
 impl FileServer {
     /// Begins to serve `root`, which need not exist yet, on a free port.
-    pub(super) fn start(root: &Path) -> Result<FileServer, Error> {
+    pub(super) fn start(root: &Path) -> Result<FileServer> {
         let io =
             |source| Error::Io { what: "serve the files below", path: root.to_owned(), source };
         let listener = TcpListener::bind("127.0.0.1:0").map_err(io)?;

@@ -11,7 +11,7 @@ use tokio::process::Command;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::release::{Dialect, Release};
-use crate::Error;
+use crate::{Error, Result};
 
 const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
@@ -33,7 +33,7 @@ pub(crate) struct Installation {
 
 impl Installation {
     /// A release, from the cache; fetched and compiled where it is not there yet.
-    pub(super) async fn from_maven(release: &Release) -> Result<Installation, Error> {
+    pub(super) async fn from_maven(release: &Release) -> Result<Installation> {
         let java = java(None, release.java_oldest, release.java.remedy).await?;
         let dialect = release.dialect;
         let dir = made_cache_dir()?.join(release_name(release));
@@ -64,7 +64,7 @@ impl Installation {
 
     /// An unpacked distribution of any release, with its own Java where it has one. That Java compiles the
     /// class that starts a node at each start, so it needs to be a development kit, as the bundled one is.
-    pub(super) async fn from_home(home: &Path) -> Result<Installation, Error> {
+    pub(super) async fn from_home(home: &Path) -> Result<Installation> {
         let lib = home.join("lib");
         let dialect = Dialect::of_home(&lib).filter(|_| home.join("modules").is_dir());
         let no_distribution = || Error::NoDistribution { home: home.to_owned() };
@@ -132,7 +132,7 @@ pub(super) fn cache_dir() -> Option<PathBuf> {
     own.or_else(user).or_else(home)
 }
 
-fn made_cache_dir() -> Result<PathBuf, Error> {
+fn made_cache_dir() -> Result<PathBuf> {
     let dir = cache_dir().ok_or(Error::NoCache)?;
     std::fs::create_dir_all(&dir).map_err(|source| Error::Io {
         what: "make the cache directory",
@@ -142,14 +142,14 @@ fn made_cache_dir() -> Result<PathBuf, Error> {
     Ok(dir)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
+fn write(path: &Path, text: &str) -> Result<()> {
     let io = |source| Error::Io { what: "write", path: path.to_owned(), source };
     std::fs::create_dir_all(path.parent().expect("it lies in a directory")).map_err(io)?;
     std::fs::write(path, text).map_err(io)
 }
 
 /// The Java to use; a JVM may take seconds to say its version, so it is asked on a thread of its own.
-async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result<PathBuf, Error> {
+async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result<PathBuf> {
     let home = home.map(Path::to_owned);
     let asked = tokio::task::spawn_blocking(move || machine::java(home.as_deref(), oldest));
     let found = asked.await.unwrap_or_else(|error| Err(error.to_string()));
@@ -165,7 +165,7 @@ async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
 }
 
 /// Downloads and compiles in a directory of its own, and moves the result to `dir`, so that `dir` is always complete.
-async fn build(dir: &Path, release: &Release, java: &Path) -> Result<(), Error> {
+async fn build(dir: &Path, release: &Release, java: &Path) -> Result<()> {
     let parent = dir.parent().expect("it lies in the cache");
     let io = |what, path: &Path| {
         let path = path.to_owned();

@@ -10,8 +10,8 @@ use world::Env;
 
 use super::installation::Installation;
 use super::release::Dialect;
-use crate::Error;
 use crate::nodes::NodeProcess;
+use crate::{Error, Result};
 
 /// What a node is started with. A restart takes the same.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl NodeSpec {
         env: &Env,
         installation: &Installation,
         ends: &Rc<Notify>,
-    ) -> Result<NodeProcess, Error> {
+    ) -> Result<NodeProcess> {
         for name in ["config", "tmp"] {
             let path = self.dir.join(name);
             std::fs::create_dir_all(&path).map_err(|source| {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use machine::Tool;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// A release of OpenSearch, or of Elasticsearch where it is of the same licence, whose jars Maven Central has.
 #[derive(Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Release {
     }
 
     /// Finds a release by its name.
-    pub fn named(name: &str) -> Result<&'static Release, Error> {
+    pub fn named(name: &str) -> Result<&'static Release> {
         RELEASES.iter().find(|release| release.name == name).ok_or_else(|| Error::NoRelease {
             name: name.to_owned(),
             known: RELEASES.each_ref().map(|release| release.name).join(", "),

@@ -11,7 +11,7 @@ use super::lag::{Following, Waiting};
 use super::restarts::{Due, Restarts};
 use super::samples::{sample_following, what_fails};
 use super::searching::Searches;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{
     Action, ByWorld, FOLLOWER, Fault, Index, LEADER, Pattern, RandomRestarts, Searching, Variant,
 };
@@ -34,7 +34,7 @@ fn pace_of(passed_s: f64, written: u64, wanted: u64) -> Duration {
     Duration::from_secs_f64((whole_s / SAMPLES).min(WRITING_PATIENCE.as_secs_f64() / 3.0))
 }
 
-pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> Result<()> {
     let plan = run.plan;
     let is_virtual = run.clusters.is_virtual();
     for action in &plan.actions {
@@ -77,7 +77,7 @@ pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> R
     Box::pin(stop_restarts(run, following)).await
 }
 
-async fn begin_to_follow(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+async fn begin_to_follow(run: &mut Runner<'_>, following: &mut Following) -> Result<()> {
     for index in &run.plan.indices {
         let settings = follower_settings(run, &[index], &following.variant);
         run.begin_following(&index.name, Some(settings)).await?;
@@ -91,7 +91,7 @@ async fn begin_to_auto_follow(
     run: &mut Runner<'_>,
     following: &mut Following,
     pattern: &Pattern,
-) -> Result<(), Error> {
+) -> Result<()> {
     let indices: Vec<&Index> = run.plan.indices.iter().collect();
     let body = json!({
         "remote_cluster": LEADER,
@@ -118,7 +118,7 @@ async fn have_fault(
     following: &mut Following,
     fault: &Fault,
     lasts: Option<ByWorld<Duration>>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let Fault { node, kind, .. } = fault;
     Box::pin(run.set_fault(&following.variant, fault, true)).await?;
     let Some(lasts) = lasts else {
@@ -133,11 +133,7 @@ async fn have_fault(
 }
 
 /// Samples for so long.
-async fn observe(
-    run: &mut Runner<'_>,
-    following: &mut Following,
-    lasts: Duration,
-) -> Result<(), Error> {
+async fn observe(run: &mut Runner<'_>, following: &mut Following, lasts: Duration) -> Result<()> {
     let until = run.env.now() + lasts;
     while run.env.now() < until {
         look(run, following, run.plan.sample, Some(until)).await?;
@@ -151,7 +147,7 @@ pub(super) async fn wait_for_lag(
     following: &mut Following,
     under: u64,
     within: Duration,
-) -> Result<CatchUp, Error> {
+) -> Result<CatchUp> {
     let began = run.env.now();
     let mut waiting = Waiting::new(&following.happened, began);
     let mut next = began;
@@ -182,7 +178,7 @@ async fn wait_for_documents(
     run: &mut Runner<'_>,
     following: &mut Following,
     documents: u64,
-) -> Result<(), Error> {
+) -> Result<()> {
     let began = run.env.now();
     let mut grew = (following.driver.written_in_background(), began);
     while following.driver.written_in_background() < documents {
@@ -209,7 +205,7 @@ async fn look(
     following: &mut Following,
     pace: Duration,
     until: Option<Time>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let began = run.env.now();
     Box::pin(restart_if_due(run, following)).await?;
     sample_following(run, following).await?;
@@ -225,7 +221,7 @@ async fn begin_searches(
     run: &Runner<'_>,
     following: &mut Following,
     rule: Searching,
-) -> Result<(), Error> {
+) -> Result<()> {
     following.end_searches().await;
     let copies = |index: &Index| index.replicas_of(&following.variant) + 1;
     let copies = run.plan.indices.iter().map(copies).collect();
@@ -245,7 +241,7 @@ fn begin_restarts(run: &mut Runner<'_>, following: &mut Following, rule: &Random
     following.restarts = Some(restarts);
 }
 
-async fn restart_if_due(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+async fn restart_if_due(run: &mut Runner<'_>, following: &mut Following) -> Result<()> {
     let Some(restarts) = &mut following.restarts else { return Ok(()) };
     let Some(due) = restarts.next(run.env.now()) else { return Ok(()) };
     let pause = restarts.pause;
@@ -264,7 +260,7 @@ async fn end_pause(
     following: &mut Following,
     fault: &Fault,
     pause: Duration,
-) -> Result<(), Error> {
+) -> Result<()> {
     run.set_fault(&following.variant, fault, false).await?;
     let Fault { node, kind, .. } = fault;
     following.figures.restarts_ended += 1;
@@ -273,7 +269,7 @@ async fn end_pause(
     Ok(())
 }
 
-async fn stop_restarts(run: &mut Runner<'_>, following: &mut Following) -> Result<(), Error> {
+async fn stop_restarts(run: &mut Runner<'_>, following: &mut Following) -> Result<()> {
     let Some(restarts) = following.restarts.take() else { return Ok(()) };
     let pause = restarts.pause;
     if let Some(fault) = restarts.stop() {
@@ -283,7 +279,7 @@ async fn stop_restarts(run: &mut Runner<'_>, following: &mut Following) -> Resul
     Ok(())
 }
 
-pub(super) async fn create_all(run: &Runner<'_>, variant: &Variant) -> Result<(), Error> {
+pub(super) async fn create_all(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     for index in &run.plan.indices {
         run.create(index, Some(variant)).await?;
     }

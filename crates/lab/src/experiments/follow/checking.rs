@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clusters::RestClient;
 use record::ledger::{Copy, Violation};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER};
 use crate::runner::Runner;
 use crate::writers::WriteLedgers;
@@ -35,7 +35,7 @@ impl Found {
 }
 
 /// Reads every copy of both clusters and compares it with the ledgers. Called once nobody writes any more.
-pub(super) async fn check(run: &Runner<'_>, ledgers: &WriteLedgers) -> Result<Found, Error> {
+pub(super) async fn check(run: &Runner<'_>, ledgers: &WriteLedgers) -> Result<Found> {
     ledgers.close();
     let mut found = Found { copies: 0, violations: Vec::new() };
     for ledger in ledgers.all() {
@@ -64,7 +64,7 @@ pub(super) async fn check(run: &Runner<'_>, ledgers: &WriteLedgers) -> Result<Fo
 }
 
 /// Every copy of an index, once all of them are started.
-async fn every_copy(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<Copy>, Error> {
+async fn every_copy(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<Copy>> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -90,7 +90,7 @@ async fn every_copy(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<
 }
 
 /// The copies of nodes that list them themselves.
-async fn ask_each_node(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<Copy>, Error> {
+async fn ask_each_node(run: &Runner<'_>, cluster: &str, index: &str) -> Result<Vec<Copy>> {
     let client = RestClient::new(&run.env).with_limit(PATIENCE);
     let mut copies: Vec<Copy> = Vec::new();
     for node in run.clusters.nodes(cluster) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use record::{FollowSample, Line};
 
 use super::lag::Following;
-use crate::error::Error;
+use crate::error::Result;
 use crate::runner::Runner;
 
 /// A node that stands still does not answer: a sample waits no longer than this.
@@ -15,7 +15,7 @@ const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
 pub(super) async fn sample_following(
     run: &Runner<'_>,
     following: &mut Following,
-) -> Result<FollowSample, Error> {
+) -> Result<FollowSample> {
     if let Some(error) = following.driver.failure() {
         return Err(error);
     }
@@ -50,7 +50,7 @@ pub(super) async fn sample_following(
 }
 
 /// Notes each new write index since the last sample.
-fn note_rollovers(run: &Runner<'_>, following: &mut Following) -> Result<(), Error> {
+fn note_rollovers(run: &Runner<'_>, following: &mut Following) -> Result<()> {
     let ledgers = &following.driver.ledgers;
     let new = ledgers.all().into_iter().skip(ledgers.targets.len() + following.rollovers_noted);
     for ledger in new {

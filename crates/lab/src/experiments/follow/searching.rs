@@ -11,7 +11,7 @@ use record::SearchFigures;
 use serde_json::Value;
 use world::{Env, Task};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{LEADER, Searching};
 use crate::runner::Runner;
 use crate::writers::{Driver, IndexLedger, PATIENCE};
@@ -54,7 +54,7 @@ impl Searches {
         rule: Searching,
         driver: &Rc<Driver>,
         copies: Vec<u32>,
-    ) -> Result<Searches, Error> {
+    ) -> Result<Searches> {
         let clients = Rc::new(Clients {
             env: run.env.clone(),
             asker: run.clusters.asker(LEADER, PATIENCE)?,

@@ -6,7 +6,7 @@ use record::Line;
 use serde_json::{Value, json};
 use world::Time;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::LEADER;
 use crate::runner::{Recoveries, Runner, Telemetry, Turn, Wanted};
 
@@ -72,7 +72,7 @@ impl Outlook {
         run: &Runner<'_>,
         turn: &Turn<'_>,
         telemetry: &Telemetry,
-    ) -> Result<Recoveries, Error> {
+    ) -> Result<Recoveries> {
         self.goal = Goal::Green;
         self.until_done(run, turn, telemetry).await
     }
@@ -83,7 +83,7 @@ impl Outlook {
         run: &Runner<'_>,
         turn: &Turn<'_>,
         telemetry: &Telemetry,
-    ) -> Result<Recoveries, Error> {
+    ) -> Result<Recoveries> {
         let began = run.env.now();
         let mut changed = (began, (0, 0));
         let mut is_delayed = false;
@@ -111,7 +111,7 @@ impl Outlook {
         turn: &Turn<'_>,
         health: &Health,
         recoveries: &Recoveries,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         let Goal::Empty(nodes) = &self.goal else { return Ok(health.is_settled) };
         let done = recoveries.sample.stages.get(DONE).copied().unwrap_or(0);
         if u64::from(done) < self.copies && !health.is_settled {
@@ -154,14 +154,14 @@ impl Outlook {
         turn: &Turn<'_>,
         telemetry: &Telemetry,
         limit: Duration,
-    ) -> Result<(Health, Recoveries), Error> {
+    ) -> Result<(Health, Recoveries)> {
         let health = self.health(run, limit).await?;
         let recoveries = self.sample(run, turn, telemetry, &health).await?;
         Ok((health, recoveries))
     }
 
     /// The health once the cluster is settled, or after a while.
-    async fn health(&self, run: &Runner<'_>, limit: Duration) -> Result<Health, Error> {
+    async fn health(&self, run: &Runner<'_>, limit: Duration) -> Result<Health> {
         let moves = match self.goal {
             Goal::Green => "",
             Goal::Empty(_) | Goal::Balanced => "&wait_for_no_relocating_shards=true",
@@ -188,7 +188,7 @@ impl Outlook {
         turn: &Turn<'_>,
         telemetry: &Telemetry,
         health: &Health,
-    ) -> Result<Recoveries, Error> {
+    ) -> Result<Recoveries> {
         let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;
         let since_epoch_ms = self.since_epoch_ms;
         let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
@@ -224,7 +224,7 @@ impl Outlook {
         turn: &Turn<'_>,
         health: &Health,
         recoveries: &Recoveries,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let now = run.env.now();
         let left = (health.initializing, health.unassigned, recoveries.sample.recovered_bytes);
         let moves = self.moved.is_none_or(|(_, before)| before != left) || health.delayed > 0;
@@ -243,7 +243,7 @@ impl Outlook {
     }
 
     /// Why copies have no place, in the cluster's words.
-    async fn why(&self, run: &Runner<'_>, recoveries: &Recoveries) -> Result<String, Error> {
+    async fn why(&self, run: &Runner<'_>, recoveries: &Recoveries) -> Result<String> {
         let asked = run.ask(LEADER, "GET", "/_cluster/allocation/explain", None).await;
         let said = asked.unwrap_or(Value::Null);
         let place = said["index"].as_str().map(|index| format!("{index}[{}]", said["shard"]));

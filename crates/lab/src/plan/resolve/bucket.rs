@@ -7,7 +7,7 @@ use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::Spanned;
 
 use super::together::Together;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::bucket::BucketUse;
 use crate::plan::file::Plan;
 
@@ -17,7 +17,7 @@ const ITEM_SIZES: RangeInclusive<u64> = 1..=dcp::bucket::MAX_VALUE_BYTES as u64;
 const QUOTAS: RangeInclusive<u64> = 1 << 20..=1 << 40;
 
 impl Plan {
-    pub(super) fn bucket(&self, scale: f64) -> Result<Option<BucketUse>, Error> {
+    pub(super) fn bucket(&self, scale: f64) -> Result<Option<BucketUse>> {
         let Some(bucket) = &self.document.bucket else { return Ok(None) };
         let bucket = bucket.get_ref();
         let items = |items: &Spanned<i64>| self.scaled("items", items, ITEMS, scale);
@@ -43,7 +43,7 @@ impl Plan {
         what: &str,
         size: &Spanned<String>,
         bounds: RangeInclusive<u64>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64> {
         let bytes = self.unit(size, parse_size)?;
         self.within(what, size, &bytes, &bounds, |bytes| show_size_setting(*bytes))?;
         Ok(bytes)

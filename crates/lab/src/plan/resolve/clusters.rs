@@ -7,7 +7,7 @@ use toml::Spanned;
 use super::together::Together;
 use super::twin::TWIN_NODES_MAX;
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::bounds::{RATE, RTT, WINDOW};
 use crate::plan::declared::{DeclaredSteps, Needs};
 use crate::plan::file::Plan;
@@ -19,8 +19,8 @@ const NODES: RangeInclusive<i64> = 1..=NODES_MAX as i64;
 
 impl Plan {
     /// Leader and follower.
-    pub(super) fn clusters(&self) -> Result<(Cluster, Option<Cluster>), Error> {
-        let cluster = |nodes: &Spanned<i64>| -> Result<Cluster, Error> {
+    pub(super) fn clusters(&self) -> Result<(Cluster, Option<Cluster>)> {
+        let cluster = |nodes: &Spanned<i64>| -> Result<Cluster> {
             let most = match self.document.twin {
                 Some(_) => i64::from(TWIN_NODES_MAX) + 1,
                 None => *NODES.end(),
@@ -51,11 +51,7 @@ impl Plan {
     }
 
     /// A name that is one of `nodes`.
-    pub(super) fn node_called(
-        &self,
-        name: &Spanned<String>,
-        nodes: &[String],
-    ) -> Result<String, Error> {
+    pub(super) fn node_called(&self, name: &Spanned<String>, nodes: &[String]) -> Result<String> {
         if nodes.contains(name.get_ref()) {
             return Ok(name.get_ref().clone());
         }
@@ -64,7 +60,7 @@ impl Plan {
     }
 
     /// Whether the follower's nodes join the leader: one experiment needs that, others need two clusters.
-    pub(super) fn joined(&self, declared: &DeclaredSteps) -> Result<bool, Error> {
+    pub(super) fn joined(&self, declared: &DeclaredSteps) -> Result<bool> {
         let joins = self.document.follower.as_ref().and_then(|follower| follower.joins.as_ref());
         if let Some(joins) = joins.filter(|joins| joins.get_ref() != "leader") {
             let message = "the follower's nodes can join \"leader\" alone";
@@ -92,7 +88,7 @@ impl Plan {
     }
 
     /// The path between leader and follower.
-    pub(super) fn link(&self) -> Result<Option<Link>, Error> {
+    pub(super) fn link(&self) -> Result<Option<Link>> {
         let Some(link) = &self.document.link else { return Ok(None) };
         let window = link.window.as_ref();
         let window = window.map(|text| self.unit(text, |text| WINDOW.read(text)));

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::together::Together;
 use crate::corpus::{FileDocuments, Source};
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::corpus::CorpusUse;
 use crate::plan::file::Plan;
 
@@ -17,7 +17,7 @@ const CLIENTS: RangeInclusive<i64> = 1..=1024;
 
 impl Plan {
     /// What is indexed; a plan has that, or a bucket.
-    pub(super) fn corpus(&self, scale: f64) -> Result<Option<CorpusUse>, Error> {
+    pub(super) fn corpus(&self, scale: f64) -> Result<Option<CorpusUse>> {
         let document = &self.document;
         let corpus = match (&document.corpus, &document.bucket) {
             (None, Some(bucket)) if !document.index.is_empty() => {
@@ -62,7 +62,7 @@ impl Plan {
         written: &Spanned<i64>,
         wanted: Option<&u64>,
         scale: f64,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Some(wanted) = wanted else { return Ok(()) };
         let wrong = |said: String| self.error(written.span(), said);
         let found =

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::together::{Together, every};
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::document::FaultTable;
 use crate::plan::fault::{Fault, LINK};
 use crate::plan::file::Plan;
@@ -22,12 +22,12 @@ const JUMPS: RangeInclusive<Duration> =
 
 impl Plan {
     /// The faults of the plan, then those of a variant.
-    pub(super) fn faults(&self, own: &[FaultTable], nodes: &[String]) -> Result<Vec<Fault>, Error> {
+    pub(super) fn faults(&self, own: &[FaultTable], nodes: &[String]) -> Result<Vec<Fault>> {
         every(self.document.fault.iter().chain(own).map(|table| self.fault(table, nodes)))
     }
 
     /// A fault. `nodes` are the names that it can have: nodes, and clusters.
-    pub(super) fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault, Error> {
+    pub(super) fn fault(&self, table: &FaultTable, nodes: &[String]) -> Result<Fault> {
         let at = table.at.as_ref().map(|at| self.unit(at, parse_duration));
         let lasts = table.lasts.as_ref().map(|lasts| self.time("lasts", lasts, &LASTS));
         let kind = self.fault_kind(table).and_then(|kind| {
@@ -38,7 +38,7 @@ impl Plan {
         Ok(Fault { node, kind, at: at.unwrap_or_default(), lasts })
     }
 
-    fn fault_kind(&self, table: &FaultTable) -> Result<FaultKind, Error> {
+    fn fault_kind(&self, table: &FaultTable) -> Result<FaultKind> {
         let lacks = |message: &str| self.error(table.kind.span(), message);
         Ok(match table.kind.get_ref().as_str() {
             "slow" => FaultKind::Slow { factor: self.factor(table)? },
@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// Refuses keys that the kind of fault does not have.
-    fn check_fault_keys(&self, table: &FaultTable, kind: FaultKind) -> Result<(), Error> {
+    fn check_fault_keys(&self, table: &FaultTable, kind: FaultKind) -> Result<()> {
         let has_factor = matches!(kind, FaultKind::Slow { .. } | FaultKind::Load { .. });
         let span = |given: Option<std::ops::Range<usize>>, fits: bool| given.filter(|_| !fits);
         let factor = span(table.factor.as_ref().map(Spanned::span), has_factor);
@@ -98,12 +98,7 @@ impl Plan {
         }
     }
 
-    fn fault_node(
-        &self,
-        table: &FaultTable,
-        kind: FaultKind,
-        nodes: &[String],
-    ) -> Result<String, Error> {
+    fn fault_node(&self, table: &FaultTable, kind: FaultKind, nodes: &[String]) -> Result<String> {
         let lacks = match (&table.node, kind) {
             (Some(node), _) => return self.node_called(node, nodes),
             (None, FaultKind::Cut) if self.document.link.is_some() => return Ok(LINK.to_owned()),
@@ -114,7 +109,7 @@ impl Plan {
     }
 
     /// How far a clock jumps, in milliseconds; back where it begins with a minus.
-    fn jump(&self, by: &Spanned<String>) -> Result<i64, Error> {
+    fn jump(&self, by: &Spanned<String>) -> Result<i64> {
         let (sign, text) = match by.get_ref().strip_prefix('-') {
             Some(rest) => (-1, rest),
             None => (1, by.get_ref().as_str()),
@@ -123,7 +118,7 @@ impl Plan {
         Ok(sign * time.as_millis() as i64)
     }
 
-    fn factor(&self, table: &FaultTable) -> Result<f64, Error> {
+    fn factor(&self, table: &FaultTable) -> Result<f64> {
         let Some(factor) = &table.factor else {
             return Err(self.error(table.kind.span(), "say how slow: factor = 4"));
         };

@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::together::{Together, every};
 use super::values::scaled;
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::document::{FullTable, IndexTable};
 use crate::plan::file::Plan;
 use crate::plan::index::{Full, Index};
@@ -46,7 +46,7 @@ impl Plan {
         documents: u64,
         scale: f64,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
-    ) -> Result<Vec<Index>, Error> {
+    ) -> Result<Vec<Index>> {
         let check_setting = |name: &str, value: &str| match name {
             "index.number_of_shards" | "index.number_of_replicas" => {
                 Err("write shards and replicas beside the index's name".to_owned())
@@ -85,7 +85,7 @@ impl Plan {
         Ok(indices)
     }
 
-    fn index_name(&self, table: &IndexTable, is_first: bool) -> Result<String, Error> {
+    fn index_name(&self, table: &IndexTable, is_first: bool) -> Result<String> {
         let name = table.name.get_ref();
         if name.is_empty() || !is_first {
             let message = "each index has a name of its own; this one is empty or taken";
@@ -97,7 +97,7 @@ impl Plan {
     }
 
     /// Mappings as a request has them.
-    fn mappings(&self, table: &IndexTable) -> Result<Option<serde_json::Value>, Error> {
+    fn mappings(&self, table: &IndexTable) -> Result<Option<serde_json::Value>> {
         let Some(mappings) = &table.mappings else { return Ok(None) };
         let found = serde_json::to_value(mappings.get_ref());
         let found = found.map_err(|error| self.error(mappings.span(), error.to_string()))?;
@@ -115,13 +115,13 @@ impl Plan {
     }
 
     /// Copies of a shard never share a node.
-    pub(super) fn replicas(&self, replicas: &Spanned<i64>, leader: Cluster) -> Result<u32, Error> {
+    pub(super) fn replicas(&self, replicas: &Spanned<i64>, leader: Cluster) -> Result<u32> {
         let what = format!("replicas on {} leader nodes", leader.nodes);
         self.number(&what, replicas, 0..=i64::from(leader.nodes) - 1)
     }
 
     /// What part of the corpus each index gets. An only one gets all unless it says otherwise.
-    fn shares(&self, tables: &[IndexTable]) -> Result<Vec<f64>, Error> {
+    fn shares(&self, tables: &[IndexTable]) -> Result<Vec<f64>> {
         let only = tables.len() == 1;
         let mut shares = Vec::new();
         for table in tables {
@@ -147,7 +147,7 @@ impl Plan {
         Ok(shares)
     }
 
-    fn full(&self, full: &FullTable, scale: f64) -> Result<Full, Error> {
+    fn full(&self, full: &FullTable, scale: f64) -> Result<Full> {
         let bytes = self.unit(&full.bytes, parse_size).and_then(|bytes| {
             self.within("bytes", &full.bytes, &bytes, &BYTES, |bytes| format!("{bytes}b"))?;
             Ok(bytes)

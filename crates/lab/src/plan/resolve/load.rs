@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 
 use super::together::{Together, every};
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::load::{Arrival, Extent};
 use crate::plan::document::LoadTable;
 use crate::plan::file::Plan;
@@ -43,7 +43,7 @@ impl Plan {
         own: Option<&Spanned<LoadTable>>,
         nodes: &[String],
         scale: f64,
-    ) -> Result<Option<LoadUse>, Error> {
+    ) -> Result<Option<LoadUse>> {
         let common = self.document.load.as_ref();
         let Some(any) = common.or(own) else { return Ok(None) };
         let tables =
@@ -103,7 +103,7 @@ impl Plan {
         warm_up: Extent,
         measured: Extent,
         scale: f64,
-    ) -> Result<FullLoad, Error> {
+    ) -> Result<FullLoad> {
         let full = tables.get(|table| table.full.as_ref());
         let laps = full.and_then(|full| full.laps.as_ref());
         let own_warm_up = full.and_then(|full| full.warm_up.as_ref());
@@ -117,7 +117,7 @@ impl Plan {
         })
     }
 
-    fn arrival(&self, tables: Tables<'_>) -> Result<Arrival, Error> {
+    fn arrival(&self, tables: Tables<'_>) -> Result<Arrival> {
         let arrival = tables.get(|table| table.arrival.as_ref());
         let name = arrival.map(|arrival| arrival.get_ref().as_str());
         let Some(rate) = tables.get(|table| table.rate.as_ref()) else {
@@ -145,7 +145,7 @@ impl Plan {
     }
 
     /// A time as text, or a number of requests.
-    fn extent(&self, what: &str, value: &Spanned<Value>) -> Result<Extent, Error> {
+    fn extent(&self, what: &str, value: &Spanned<Value>) -> Result<Extent> {
         match value.get_ref() {
             Value::Integer(requests) => {
                 let spanned = Spanned::new(value.span(), *requests);

@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 
 use super::together::every;
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::load::{Check, Content, Draw, Operation};
 use crate::plan::document::{CostTable, OperationTable};
 use crate::plan::file::Plan;
@@ -19,10 +19,7 @@ const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 
 impl Plan {
     /// The operations of these names.
-    pub(super) fn operations_called(
-        &self,
-        named: &[Spanned<String>],
-    ) -> Result<Vec<Operation>, Error> {
+    pub(super) fn operations_called(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>> {
         let known: Vec<&str> =
             self.document.operation.iter().map(|table| table.name.get_ref().as_str()).collect();
         let one = |name: &Spanned<String>| {
@@ -41,7 +38,7 @@ impl Plan {
 
     /// The same operations where indices are loaded by their sizes: searches that count, at the cost that their table
     /// declares. Other requests are what they are.
-    pub(super) fn as_costs(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>, Error> {
+    pub(super) fn as_costs(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>> {
         let mut operations = Vec::new();
         for table in &self.document.operation {
             let operation = self.operation(table)?;
@@ -60,7 +57,7 @@ impl Plan {
         Ok(named.iter().filter_map(of).cloned().collect())
     }
 
-    fn cost(&self, table: &CostTable) -> Result<String, Error> {
+    fn cost(&self, table: &CostTable) -> Result<String> {
         let documents: u64 = match &table.documents {
             Some(documents) => self.number("documents", documents, COST_DOCUMENTS)?,
             None => 0,
@@ -80,7 +77,7 @@ impl Plan {
         })
     }
 
-    fn operation(&self, table: &OperationTable) -> Result<Operation, Error> {
+    fn operation(&self, table: &OperationTable) -> Result<Operation> {
         let index = self.index_of(table);
         let mut parameters = BTreeMap::new();
         for (name, values) in &table.parameters {
@@ -101,7 +98,7 @@ impl Plan {
     }
 
     /// `{ from = 1, to = 100 }`, or a list of texts and numbers.
-    fn draw(&self, values: &Spanned<Value>) -> Result<Draw, Error> {
+    fn draw(&self, values: &Spanned<Value>) -> Result<Draw> {
         let wrong = || {
             let message = "a parameter is a range { from = 1, to = 100 } or a list of values";
             self.error(values.span(), message)

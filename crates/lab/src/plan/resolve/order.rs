@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::declared::{DeclaredStep, Needs};
 use crate::plan::file::Plan;
 use crate::plan::step::Step;
@@ -20,7 +20,7 @@ impl Plan {
         &self,
         written: &[Written<'_>],
         measured: Option<&DeclaredStep>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let span = self.document.steps.span();
         let Some(measured) = measured else {
             let message = "no step measures anything; add recover, recover_peers, drain, add_replica, restore, load, \
@@ -68,7 +68,7 @@ impl Plan {
     }
 
     /// Whether what is stopped was begun.
-    fn check_ends(&self, written: &[Written<'_>]) -> Result<(), Error> {
+    fn check_ends(&self, written: &[Written<'_>]) -> Result<()> {
         for (begins, ends) in
             [("index_in_background", "stop_indexing"), ("restart_at_random", "stop_restarts")]
         {

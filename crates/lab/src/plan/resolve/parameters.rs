@@ -6,7 +6,7 @@ use toml::Spanned;
 use world::model::{ModelError, Models};
 
 use super::together::every;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::document::{ParameterTable, Parameters};
 use crate::plan::parameter::{Parameter, ParameterScope};
 use crate::plan::scalar;
@@ -16,7 +16,7 @@ pub(super) fn parameters(
     scope: ParameterScope,
     tables: &Parameters,
     error: impl Fn(Range<usize>, String) -> Error,
-) -> Result<Vec<Parameter>, Error> {
+) -> Result<Vec<Parameter>> {
     let parameter = |(name, table): (&Spanned<String>, &ParameterTable)| {
         let value = scalar::text(table.value.get_ref()).map_err(|found| {
             let message =

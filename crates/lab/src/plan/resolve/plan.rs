@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::clusters::NODES_MAX;
 use super::together::Together;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::bounds::LAPS;
 use crate::plan::declared::DeclaredSteps;
 use crate::plan::file::Plan;
@@ -29,7 +29,7 @@ impl Plan {
         scale: f64,
         declared: &DeclaredSteps,
         check_setting: impl Fn(&str, &str) -> Result<(), String>,
-    ) -> Result<Resolved, Error> {
+    ) -> Result<Resolved> {
         if !(scale > 0.0 && scale <= SCALE_MAX) {
             return Err(Error::Scale { scale });
         }
@@ -42,7 +42,7 @@ impl Plan {
         scale: f64,
         declared: &DeclaredSteps,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
-    ) -> Result<Resolved, Error> {
+    ) -> Result<Resolved> {
         let document = &self.document;
         let clusters = self.clusters();
         // Where their nodes are wrong, nothing else is wrong because of them.
@@ -107,7 +107,7 @@ impl Plan {
         Ok(resolved)
     }
 
-    fn plan_name(&self) -> Result<String, Error> {
+    fn plan_name(&self) -> Result<String> {
         let name = &self.document.name;
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
@@ -117,7 +117,7 @@ impl Plan {
         Ok(name.get_ref().clone())
     }
 
-    fn sample(&self) -> Result<Duration, Error> {
+    fn sample(&self) -> Result<Duration> {
         let sample = self.document.sample.as_ref();
         sample.map_or(Ok(SAMPLE_WITHOUT), |sample| self.time("sample", sample, &SAMPLES))
     }

@@ -1,7 +1,7 @@
 //! The published row that a variant is compared with.
 
 use super::together::every;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::document::PublishedTable;
 use crate::plan::file::Plan;
 use crate::plan::kinds::{kind, row_name};
@@ -9,7 +9,7 @@ use crate::plan::published::{Published, SECONDS, Table};
 use crate::plan::resolved::Resolved;
 
 impl Plan {
-    pub(super) fn published(&self, table: &PublishedTable) -> Result<Published, Error> {
+    pub(super) fn published(&self, table: &PublishedTable) -> Result<Published> {
         let figures = self.unit(&table.file, Table::named)?;
         let columns = table.columns.get_ref().keys().chain(&table.figure);
         let checked = columns.map(|name| self.unit(name, |name| figures.check_column(name)));
@@ -22,7 +22,7 @@ impl Plan {
         found.map_err(|why| self.error(table.columns.span(), why))
     }
 
-    pub(super) fn check_fitted(&self) -> Result<(), Error> {
+    pub(super) fn check_fitted(&self) -> Result<()> {
         let document = &self.document;
         let checked = document.fitted.iter().map(|fitted| {
             if !document.settings.keys().any(|name| name.get_ref() == fitted.setting.get_ref()) {

@@ -7,7 +7,7 @@ use record::units::parse_size;
 use toml::Spanned;
 
 use super::together::Together;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::by_world::ByWorld;
 use crate::plan::document::RolloverTable;
 use crate::plan::file::Plan;
@@ -22,10 +22,7 @@ const AGES: RangeInclusive<Duration> =
 const POLL_INTERVAL: Duration = Duration::from_secs(600);
 
 impl Plan {
-    pub(super) fn rollover(
-        &self,
-        table: &Spanned<RolloverTable>,
-    ) -> Result<ByWorld<RolloverRule>, Error> {
+    pub(super) fn rollover(&self, table: &Spanned<RolloverTable>) -> Result<ByWorld<RolloverRule>> {
         let real = self.rollover_rule(table)?;
         let full = match &table.get_ref().full {
             Some(full) if full.get_ref().full.is_some() => {
@@ -37,7 +34,7 @@ impl Plan {
         Ok(ByWorld { real, full })
     }
 
-    fn rollover_rule(&self, table: &Spanned<RolloverTable>) -> Result<RolloverRule, Error> {
+    fn rollover_rule(&self, table: &Spanned<RolloverTable>) -> Result<RolloverRule> {
         let RolloverTable { max_docs, max_size, max_age, poll_interval, .. } = table.get_ref();
         let time = |what: &str, text: &Spanned<String>| self.time(what, text, &AGES);
         let size = |text: &Spanned<String>| {

@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 
 use super::together::every;
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::by_world::ByWorld;
 use crate::plan::file::Plan;
 use crate::plan::keys::{STEPS, options_of};
@@ -40,7 +40,7 @@ pub(super) struct StepText<'a> {
 
 impl<'a> StepText<'a> {
     /// Reads an entry.
-    pub(super) fn read(plan: &'a Plan, entry: &'a Spanned<Value>) -> Result<StepText<'a>, Error> {
+    pub(super) fn read(plan: &'a Plan, entry: &'a Spanned<Value>) -> Result<StepText<'a>> {
         let wrong = |message: String| plan.error(entry.span(), message);
         let (name, options) = name_and_options(entry).map_err(wrong)?;
         if !STEPS.iter().any(|step| step.title == name) {
@@ -63,7 +63,7 @@ impl<'a> StepText<'a> {
     }
 
     /// The table `full`, which has the options for virtual time, of which these are `known`.
-    pub(super) fn full(&self, known: &[&str]) -> Result<Option<StepText<'a>>, Error> {
+    pub(super) fn full(&self, known: &[&str]) -> Result<Option<StepText<'a>>> {
         let Some(full) = self.options.get("full") else { return Ok(None) };
         let table = full.as_table().ok_or_else(|| {
             self.wrong(format!("full is a table, with {} for --on virtual", known.join(" and ")))
@@ -82,28 +82,28 @@ impl<'a> StepText<'a> {
         self.plan.error(self.entry.span(), message)
     }
 
-    pub(super) fn whole(&self, key: &str) -> Result<Option<Spanned<i64>>, Error> {
+    pub(super) fn whole(&self, key: &str) -> Result<Option<Spanned<i64>>> {
         let Some(value) = self.options.get(key) else { return Ok(None) };
         let whole = value.as_integer();
         let whole = whole.ok_or_else(|| self.wrong(format!("{key} is a whole number")))?;
         Ok(Some(Spanned::new(self.entry.span(), whole)))
     }
 
-    pub(super) fn number(&self, key: &str) -> Result<Option<Spanned<f64>>, Error> {
+    pub(super) fn number(&self, key: &str) -> Result<Option<Spanned<f64>>> {
         let Some(value) = self.options.get(key) else { return Ok(None) };
         let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
         let number = number.ok_or_else(|| self.wrong(format!("{key} is a number")))?;
         Ok(Some(Spanned::new(self.entry.span(), number)))
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<Spanned<String>>, Error> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<Spanned<String>>> {
         let Some(value) = self.options.get(key) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| self.wrong(format!("{key} is a text")))?;
         Ok(Some(Spanned::new(self.entry.span(), text.to_owned())))
     }
 
     /// Names, one at least where it is given.
-    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Error> {
+    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>> {
         let Some(value) = self.options.get(key) else { return Ok(None) };
         let list = value.as_array().filter(|list| !list.is_empty());
         let texts = list.and_then(|list| {
@@ -114,19 +114,19 @@ impl<'a> StepText<'a> {
     }
 
     /// A share, in thousandths.
-    pub(super) fn in_1000(&self, key: &str) -> Result<u32, Error> {
+    pub(super) fn in_1000(&self, key: &str) -> Result<u32> {
         let Some(share) = self.number(key)? else { return Ok(0) };
         self.plan.within(key, &share, share.get_ref(), &SHARES, f64::to_string)?;
         Ok((share.get_ref() * 1000.0).round() as u32)
     }
 
-    pub(super) fn time(&self, key: &str) -> Result<Option<Duration>, Error> {
+    pub(super) fn time(&self, key: &str) -> Result<Option<Duration>> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         self.plan.time(key, &text, &TIMES).map(Some)
     }
 
     /// The time of `key`, and in virtual time that of `full` where it is given.
-    pub(super) fn lasts(&self, key: &str) -> Result<Option<ByWorld<Duration>>, Error> {
+    pub(super) fn lasts(&self, key: &str) -> Result<Option<ByWorld<Duration>>> {
         let (real, full) = (self.time(key)?, self.time("full")?);
         match (real, full) {
             (Some(real), full) => Ok(Some(ByWorld { real, full: full.unwrap_or(real) })),

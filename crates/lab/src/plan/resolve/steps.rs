@@ -11,7 +11,7 @@ use super::order::Written;
 use super::step_text::{Around, StepText};
 use super::together::{Together, every};
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::action::Action;
 use crate::plan::background::{Background, Runs};
 use crate::plan::declared::{DeclaredStep, DeclaredSteps, Needs, Writers};
@@ -39,7 +39,7 @@ impl Plan {
         declared: &DeclaredSteps,
         leader: Cluster,
         scale: f64,
-    ) -> Result<(Vec<Step>, Vec<Action>), Error> {
+    ) -> Result<(Vec<Step>, Vec<Action>)> {
         let written = &self.document.steps;
         if written.get_ref().is_empty() {
             return Err(self.error(written.span(), "a plan has at least one step"));
@@ -104,7 +104,7 @@ impl Plan {
         step: &Step,
         before: &[Step],
         actions: &[Action],
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let by_pattern = || actions.iter().any(|action| matches!(action, Action::AutoFollow(_)));
         let wrong = match step {
             Step::IndexInBackground(rate) if rate.changes() => {
@@ -126,7 +126,7 @@ impl Plan {
     }
 
     /// Whether steps go together, and with the clusters or the bucket of the plan.
-    fn check_together(&self, steps: &[Step], declared: &DeclaredSteps) -> Result<(), Error> {
+    fn check_together(&self, steps: &[Step], declared: &DeclaredSteps) -> Result<()> {
         let measured: Vec<&DeclaredStep> =
             declared.iter().copied().filter(|known| has(steps, known.name)).collect();
         let lacks_follower = self.document.follower.is_none() || self.document.link.is_none();
@@ -166,7 +166,7 @@ impl Plan {
         &self,
         declared: &DeclaredSteps,
         resolved: &Resolved,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let Some(measured) = resolved.measured_step() else { return Ok(()) };
         let step = declared.iter().find(|step| step.name == measured.name);
         let checked = step.map_or(Ok(()), |step| (step.check)(resolved));
@@ -206,7 +206,7 @@ pub(in crate::plan) fn names(declared: &DeclaredSteps) -> Vec<&'static str> {
 }
 
 impl StepText<'_> {
-    fn meaning(&self, declared: &DeclaredSteps, around: Around<'_>) -> Result<Meaning, Error> {
+    fn meaning(&self, declared: &DeclaredSteps, around: Around<'_>) -> Result<Meaning> {
         if let Some(action) = ACTIONS.iter().find(|action| action.name == self.name) {
             return (action.read)(self, around).map(Meaning::Action);
         }
@@ -225,7 +225,7 @@ impl StepText<'_> {
         }))
     }
 
-    fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step, Error> {
+    fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step> {
         let options = step.options.iter().map(|option| {
             let Some(value) = self.whole(option.name)? else { return Ok(None) };
             let (what, bounds) = (option.bounds)(leader);
@@ -235,7 +235,7 @@ impl StepText<'_> {
         Ok(Step::Measure(measured(step, options.into_iter().flatten().collect())))
     }
 
-    fn background(&self) -> Result<Background, Error> {
+    fn background(&self) -> Result<Background> {
         let rate = self.whole("documents_per_s")?.ok_or_else(|| {
             let example = "{ index_in_background = { documents_per_s = 80_000 } }";
             self.wrong(format!("say how many documents a second, as {example}"))
@@ -257,7 +257,7 @@ impl StepText<'_> {
         Ok(background)
     }
 
-    fn runs(&self) -> Result<Runs, Error> {
+    fn runs(&self) -> Result<Runs> {
         let rate = self.whole("documents_per_s")?;
         let rate = rate.ok_or_else(|| self.wrong("say in full how many documents_per_s"))?;
         let size = match self.text("document_size")? {

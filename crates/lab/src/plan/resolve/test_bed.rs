@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::parameters::parameters;
 use crate::choices::unknown;
 use crate::diagnostic::{Diagnostic, Mistakes};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::document::Parameters;
 use crate::plan::parameter::{Parameter, ParameterScope};
 
@@ -66,7 +66,7 @@ pub(super) fn unknown_test_bed(name: &str) -> String {
 
 impl TestBed {
     /// Its parameters. A test holds that those of the bundled are right.
-    pub(super) fn parameters(&self) -> Result<Vec<Parameter>, Error> {
+    pub(super) fn parameters(&self) -> Result<Vec<Parameter>> {
         let origin = format!("plans/test-beds/{}.toml", self.name);
         let document: Document = toml::from_str(self.text)
             .map_err(|error| Mistakes::from(Diagnostic::from_toml(&origin, self.text, &error)))?;

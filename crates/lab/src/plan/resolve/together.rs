@@ -1,6 +1,6 @@
 //! Results that are had together: what is wrong with each of them is told at once.
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Several results, of which no one needs another.
 pub(super) trait Together {
@@ -8,16 +8,16 @@ pub(super) trait Together {
     type Values;
 
     /// All values; where some are errors, all of those.
-    fn together(self) -> Result<Self::Values, Error>;
+    fn together(self) -> Result<Self::Values>;
 }
 
 macro_rules! together {
     ($($name:ident)+) => {
-        impl<$($name),+> Together for ($(Result<$name, Error>,)+) {
+        impl<$($name),+> Together for ($(Result<$name>,)+) {
             type Values = ($($name,)+);
 
             #[expect(non_snake_case, reason = "a value is called as its type")]
-            fn together(self) -> Result<Self::Values, Error> {
+            fn together(self) -> Result<Self::Values> {
                 let ($($name,)+) = self;
                 let mut wrong: Option<Error> = None;
                 $(let $name = $name.map_err(|error| add(&mut wrong, error)).ok();)+
@@ -44,10 +44,10 @@ together!(A B C D E F G H I J K L);
 
 /// Every value; where some are errors, all of those.
 pub(super) fn every<T, C: FromIterator<T>>(
-    results: impl IntoIterator<Item = Result<T, Error>>,
-) -> Result<C, Error> {
+    results: impl IntoIterator<Item = Result<T>>,
+) -> Result<C> {
     let mut wrong = None;
-    let keep = |result: Result<T, Error>| result.map_err(|error| add(&mut wrong, error)).ok();
+    let keep = |result: Result<T>| result.map_err(|error| add(&mut wrong, error)).ok();
     let values = results.into_iter().filter_map(keep).collect();
     wrong.map_or(Ok(values), Err)
 }

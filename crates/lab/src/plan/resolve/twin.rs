@@ -12,7 +12,7 @@ use world::model::{Models, parameters};
 
 use super::together::{Together, every};
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::document::{
     TwinIndexTable, TwinNodeTable, TwinShardTable, TwinTable, UncertainTable,
 };
@@ -36,7 +36,7 @@ impl Plan {
         &self,
         leader: Cluster,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
-    ) -> Result<Option<Twin>, Error> {
+    ) -> Result<Option<Twin>> {
         let Some(table) = &self.document.twin else { return Ok(None) };
         let twin = table.get_ref();
         let nodes = self.twin_nodes(table, leader)?;
@@ -55,11 +55,7 @@ impl Plan {
         Ok(Some(Twin { nodes, indices, question, uncertain }))
     }
 
-    fn twin_nodes(
-        &self,
-        table: &Spanned<TwinTable>,
-        leader: Cluster,
-    ) -> Result<Vec<TwinNode>, Error> {
+    fn twin_nodes(&self, table: &Spanned<TwinTable>, leader: Cluster) -> Result<Vec<TwinNode>> {
         let mut names = BTreeSet::new();
         let twin = table.get_ref();
         let nodes = twin.node.iter().chain(&twin.add).map(|node| {
@@ -86,7 +82,7 @@ impl Plan {
     }
 
     /// Bytes of a node's disk, and those of them that are free.
-    fn twin_disk(&self, node: &TwinNodeTable) -> Result<Option<(u64, u64)>, Error> {
+    fn twin_disk(&self, node: &TwinNodeTable) -> Result<Option<(u64, u64)>> {
         let size = |text: &Option<Spanned<String>>| {
             text.as_ref().map(|text| self.unit(text, parse_size)).transpose()
         };
@@ -108,7 +104,7 @@ impl Plan {
         index: &TwinIndexTable,
         places: &BTreeMap<&str, usize>,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
-    ) -> Result<TwinIndex, Error> {
+    ) -> Result<TwinIndex> {
         let name = engine::state::check_index_name(index.name.get_ref())
             .map_err(|why| self.error(index.name.span(), why.to_string()));
         let replicas = self.number::<u32>("replicas", &index.replicas, REPLICAS);
@@ -124,7 +120,7 @@ impl Plan {
         shard: &TwinShardTable,
         places: &BTreeMap<&str, usize>,
         copies: usize,
-    ) -> Result<TwinShard, Error> {
+    ) -> Result<TwinShard> {
         let size = |text: &Spanned<String>| {
             let bytes = self.unit(text, parse_size)?;
             self.within("bytes", text, &bytes, &SIZES, |bytes| show_size_setting(*bytes))?;
@@ -160,7 +156,7 @@ impl Plan {
         table: &Spanned<TwinTable>,
         nodes: &[TwinNode],
         indices: &[TwinIndex],
-    ) -> Result<Question, Error> {
+    ) -> Result<Question> {
         let twin = table.get_ref();
         let asked = [
             twin.lose.is_some(),
@@ -174,7 +170,7 @@ impl Plan {
                            [nodes or zones], add = [nodes], or replicas = { index = number }";
             return Err(self.error(table.span(), message));
         }
-        let called = |names: &Spanned<Vec<Spanned<String>>>| -> Result<Vec<usize>, Error> {
+        let called = |names: &Spanned<Vec<Spanned<String>>>| -> Result<Vec<usize>> {
             let all: Vec<Vec<usize>> =
                 every(names.get_ref().iter().map(|name| self.nodes_or_zone(name, nodes)))?;
             let mut all = all.concat();
@@ -217,11 +213,7 @@ impl Plan {
     }
 
     /// A node by its name, or the nodes of a zone.
-    fn nodes_or_zone(
-        &self,
-        name: &Spanned<String>,
-        nodes: &[TwinNode],
-    ) -> Result<Vec<usize>, Error> {
+    fn nodes_or_zone(&self, name: &Spanned<String>, nodes: &[TwinNode]) -> Result<Vec<usize>> {
         let all = || nodes.iter().enumerate();
         let wanted = name.get_ref();
         let by_name = all().find(|(_, node)| node.name == *wanted);
@@ -240,7 +232,7 @@ impl Plan {
         Err(self.error(name.span(), said))
     }
 
-    fn uncertain(&self, table: &UncertainTable) -> Result<Uncertain, Error> {
+    fn uncertain(&self, table: &UncertainTable) -> Result<Uncertain> {
         let name = table.parameter.get_ref();
         let bound = |text: &Spanned<String>| {
             let mut models = Models::default();

@@ -9,7 +9,7 @@ use record::units::parse_duration;
 use toml::Spanned;
 
 use super::together::every;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::bounds;
 use crate::plan::document::Values;
 use crate::plan::file::Plan;
@@ -22,7 +22,7 @@ impl Plan {
         what: &str,
         value: &Spanned<i64>,
         bounds: RangeInclusive<i64>,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         self.within(what, value, value.get_ref(), &bounds, |n| n.to_string())?;
         T::try_from(*value.get_ref())
             .map_err(|_| unreachable!("the bounds of {what} fit the type that it is read into"))
@@ -35,7 +35,7 @@ impl Plan {
         value: &Spanned<i64>,
         bounds: RangeInclusive<i64>,
         scale: f64,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64> {
         Ok(scaled(self.number(what, value, bounds)?, scale))
     }
 
@@ -47,7 +47,7 @@ impl Plan {
         value: &T,
         bounds: &RangeInclusive<T>,
         show: impl Fn(&T) -> String,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         bounds::within(what, value, bounds, show).map_err(|why| self.error(place.span(), why))
     }
 
@@ -56,7 +56,7 @@ impl Plan {
         &self,
         value: &Spanned<String>,
         parse: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         parse(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
     }
 
@@ -66,7 +66,7 @@ impl Plan {
         what: &str,
         text: &Spanned<String>,
         bounds: &RangeInclusive<Duration>,
-    ) -> Result<Duration, Error> {
+    ) -> Result<Duration> {
         let time = self.unit(text, parse_duration)?;
         self.within(what, text, &time, bounds, |time| format!("{time:?}"))?;
         Ok(time)
@@ -77,7 +77,7 @@ impl Plan {
         &self,
         settings: &Values,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
-    ) -> Result<BTreeMap<String, String>, Error> {
+    ) -> Result<BTreeMap<String, String>> {
         let checked = settings.iter().map(|(name, value)| {
             let text = self.text_of(value, "a setting")?;
             // Name and value together: only the check knows which of the two is wrong.
@@ -89,18 +89,14 @@ impl Plan {
     }
 
     /// Strings, numbers and booleans as texts.
-    pub(super) fn texts(
-        &self,
-        values: &Values,
-        what: &str,
-    ) -> Result<BTreeMap<String, String>, Error> {
+    pub(super) fn texts(&self, values: &Values, what: &str) -> Result<BTreeMap<String, String>> {
         let text = |(name, value): (&Spanned<String>, &Spanned<toml::Value>)| {
             Ok((name.get_ref().clone(), self.text_of(value, what)?))
         };
         every(values.iter().map(text))
     }
 
-    fn text_of(&self, value: &Spanned<toml::Value>, what: &str) -> Result<String, Error> {
+    fn text_of(&self, value: &Spanned<toml::Value>, what: &str) -> Result<String> {
         scalar::text(value.get_ref()).map_err(|found| {
             let hint = if found == "a table" { "; put a dotted name in quotes" } else { "" };
             let message =

@@ -8,7 +8,7 @@ use super::parameters::parameters;
 use super::test_bed::{test_bed, unknown_test_bed};
 use super::together::{Together, every};
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::Result;
 use crate::plan::document::{Parameters, VariantTable};
 use crate::plan::file::Plan;
 use crate::plan::parameter::{Parameter, ParameterScope};
@@ -27,7 +27,7 @@ impl Plan {
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
         leader: Cluster,
         scale: f64,
-    ) -> Result<Vec<Variant>, Error> {
+    ) -> Result<Vec<Variant>> {
         let variants = &self.document.variant;
         if variants.get_ref().is_empty() {
             return Err(self.error(variants.span(), "a plan has at least one [[variant]]"));
@@ -49,7 +49,7 @@ impl Plan {
         Ok((common, resolved).together()?.1)
     }
 
-    fn variant_name(&self, variant: &VariantTable, is_first: bool) -> Result<(), Error> {
+    fn variant_name(&self, variant: &VariantTable, is_first: bool) -> Result<()> {
         let name = &variant.name;
         let message = match name.get_ref() {
             text if text.is_empty() || !is_first => {
@@ -68,7 +68,7 @@ impl Plan {
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
         leader: Cluster,
         scale: f64,
-    ) -> Result<Variant, Error> {
+    ) -> Result<Variant> {
         let published = variant.published.as_ref().map(|table| self.published(table));
         let replicas = variant.replicas.as_ref().map(|number| self.replicas(number, leader));
         let nodes: Vec<String> = (0..leader.nodes).map(|n| format!("{LEADER}-{n}")).collect();
@@ -97,7 +97,7 @@ impl Plan {
     }
 
     /// The variant that this one is compared with, which must stand before it.
-    fn baseline(&self, variant: &VariantTable) -> Result<Option<String>, Error> {
+    fn baseline(&self, variant: &VariantTable) -> Result<Option<String>> {
         let Some(baseline) = &variant.beside else { return Ok(None) };
         let names = self.document.variant.get_ref().iter().map(|variant| variant.name.get_ref());
         let before: Vec<&str> =
@@ -111,7 +111,7 @@ impl Plan {
     }
 
     /// The plan's parameters of the virtual world, then those of its clusters.
-    fn common_parameters(&self) -> Result<Vec<Parameter>, Error> {
+    fn common_parameters(&self) -> Result<Vec<Parameter>> {
         let document = &self.document;
         let follower = document.follower.as_ref().map_or(Ok(Vec::new()), |follower| {
             self.parameters(ParameterScope::Follower, &follower.parameters)
@@ -126,18 +126,14 @@ impl Plan {
     }
 
     /// The parameters of the test bed that the plan names.
-    fn test_bed(&self) -> Result<Vec<Parameter>, Error> {
+    fn test_bed(&self) -> Result<Vec<Parameter>> {
         let Some(name) = &self.document.test_bed else { return Ok(Vec::new()) };
         let bed = test_bed(name.get_ref())
             .ok_or_else(|| self.error(name.span(), unknown_test_bed(name.get_ref())))?;
         bed.parameters()
     }
 
-    fn parameters(
-        &self,
-        scope: ParameterScope,
-        tables: &Parameters,
-    ) -> Result<Vec<Parameter>, Error> {
+    fn parameters(&self, scope: ParameterScope, tables: &Parameters) -> Result<Vec<Parameter>> {
         parameters(scope, tables, |span, message| self.error(span, message))
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clusters::FaultKind;
 use testbed::plans::LOAD;
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::load::{Arrival, Content, Extent};
 use crate::plan::fault::Fault;
 use crate::plan::resolved::Resolved;
@@ -47,7 +47,7 @@ at = "5s"
 lasts = "10s"
 "#;
 
-fn resolve(text: &str) -> Result<Resolved, Error> {
+fn resolve(text: &str) -> Result<Resolved> {
     super::resolve(text, 1.0, |_, _| Ok(()))
 }
 

@@ -9,7 +9,7 @@ use record::names::did_you_mean;
 use record::units::parse_size;
 
 use crate::corpus::{Corpus, Source};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::file::Plan;
 use crate::plan::resolved::Resolved;
 use crate::plan::step::Step;
@@ -39,7 +39,7 @@ fn resolve(
     text: &str,
     scale: f64,
     check: impl Fn(&str, &str) -> Result<(), String>,
-) -> Result<Resolved, Error> {
+) -> Result<Resolved> {
     Plan::parse("my.toml", text)?.resolve(scale, crate::experiments::STEPS, check)
 }
 
