@@ -38,7 +38,7 @@ pub(super) fn run(
 }
 
 fn turns(plan: &Resolved) -> impl Iterator<Item = Turn<'_>> {
-    (1..=plan.laps).flat_map(|lap| plan.variants.iter().map(move |variant| Turn { variant, lap }))
+    (1..=plan.laps).flat_map(|lap| plan.variants.iter().map(move |variant| Turn::of(variant, lap)))
 }
 
 fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended> {
@@ -58,7 +58,7 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
                     }
                     let dir = tempfile::tempdir();
                     let dir = dir.map_err(|source| Error::TemporaryDirectory { source })?;
-                    let (turn, env, dir) = (&Turn { variant, lap }, &env, dir.path());
+                    let (turn, env, dir) = (&Turn::of(variant, lap), &env, dir.path());
                     let stage = Stage { env, plan, turn, dir, journal, watch };
                     *took_s += StreamBuckets::run(&stage).await?.seconds;
                 }
@@ -81,7 +81,7 @@ fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Re
             let env = &env.host(MANAGER);
             let watch = VirtualTime::new(env, watch);
             let journal = Journal::going_on(env, &mut writer, before_ms);
-            let turn = &Turn { variant: &variant, lap };
+            let turn = &Turn::of(&variant, lap);
             let dir = Path::new(VIRTUAL_DIR);
             let stage = Stage { env, plan: &plan, turn, dir, journal: &journal, watch: &watch };
             let done = StreamBuckets::run(&stage).await;

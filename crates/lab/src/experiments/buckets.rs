@@ -97,7 +97,7 @@ impl StreamBuckets {
 impl<'a> Bench<'a> {
     /// Starts both servers, the source with its documents.
     async fn prepare(stage: &Stage<'a, '_>) -> Result<Bench<'a>> {
-        let Stage { env, plan, turn: Turn { variant, lap }, dir, journal, watch } = stage;
+        let Stage { env, plan, turn: Turn { variant, lap, .. }, dir, journal, watch } = stage;
         let bucket = plan.bucket.as_ref().expect("a plan with this step has a bucket");
         let settings =
             StreamSettings::of(&variant.settings).map_err(|why| Error::Rejected { why })?;
@@ -171,7 +171,7 @@ impl<'a> Bench<'a> {
 
     /// Streams everything, and waits until it is on disk.
     async fn measure(&self, stage: &Stage<'_, '_>) -> Result<Streamed> {
-        let Stage { turn: Turn { variant, lap }, journal, watch, .. } = stage;
+        let Stage { turn: Turn { variant, lap, .. }, journal, watch, .. } = stage;
         let total = self.bucket.items * self.bucket.item_bytes;
         watch.begin("move", Some(&variant.name), Some(total), "bytes");
         journal.phase("move", true, Some(&variant.name), *lap)?;
@@ -207,7 +207,7 @@ impl<'a> Bench<'a> {
         let device = self.keeps_nothing();
         let items = self.bucket.items;
         let documents = if device { 0 } else { self.destinations.verify(items).await? };
-        let Turn { variant, lap } = stage.turn;
+        let Turn { variant, lap, .. } = stage.turn;
         let bytes = items * self.bucket.item_bytes;
         let row = Row::measured(&variant.name, *lap, streamed.seconds, bytes);
         Ok(Row {

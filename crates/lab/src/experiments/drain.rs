@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption, Variant};
 use crate::runner::{
-    BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
-    fill_and_digest,
+    Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery, fill_and_digest,
 };
 
 /// The option with the number of nodes.
@@ -53,12 +52,7 @@ impl Experiment for DrainNodes {
     }
 
     /// The last node goes first.
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let asked = run.plan.measured_step().and_then(|step| step.options.get(NODES).copied());

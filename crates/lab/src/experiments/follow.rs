@@ -17,7 +17,7 @@ use world::Direction;
 
 use crate::error::Result;
 use crate::plan::{Action, DeclaredStep, Index, LEADER, Needs, Resolved, Variant};
-use crate::runner::{BackgroundWriters, Experiment, Runner, Turn};
+use crate::runner::{Experiment, Runner, Turn};
 use crate::writers::{Detail, Driver, Rollover};
 use actions::{create_all, do_all, wait_for_lag};
 use checking::check;
@@ -120,13 +120,8 @@ impl Experiment for Follow {
         Ok(())
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
-        let Turn { variant, lap } = *turn;
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
+        let Turn { variant, lap, .. } = *turn;
         let driver = self.driver.take().expect("it was prepared");
         run.set_up(variant).await?;
         run.journal.phase("follow", true, Some(&variant.name), lap)?;
@@ -147,14 +142,8 @@ impl Experiment for Follow {
     }
 
     /// Waits until the follower has everything, and compares every copy with what the driver was answered.
-    async fn verify(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-        to: &mut Row,
-    ) -> Result<()> {
-        let Turn { variant, lap } = *turn;
+    async fn verify(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>, to: &mut Row) -> Result<()> {
+        let Turn { variant, lap, .. } = *turn;
         let measured = self.measured.as_mut().expect("it was measured");
         let following = &mut measured.following;
         run.journal.phase("verify", true, Some(&variant.name), lap)?;

@@ -15,7 +15,7 @@ use world::Time;
 use crate::error::Result;
 use crate::load::{self, Live, Load, Operation};
 use crate::plan::{DeclaredStep, Fault, LEADER, LoadUse, Needs, Resolved, Variant};
-use crate::runner::{BackgroundWriters, Experiment, Runner, Telemetry, Turn};
+use crate::runner::{Experiment, Runner, Telemetry, Turn};
 
 /// Progress is shown at least this often.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
@@ -68,13 +68,8 @@ impl Experiment for SendLoad {
         Ok(())
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
-        let Turn { variant, lap } = *turn;
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
+        let Turn { variant, lap, .. } = *turn;
         let mut load = variant.load.clone().expect("a plan with the step has a load");
         if run.loads_sizes() {
             let full = load.full.clone();
@@ -101,7 +96,7 @@ async fn send(
     plan: &LoadUse,
     operation: &Operation,
 ) -> Result<LoadFigures> {
-    let Turn { variant, lap } = *turn;
+    let Turn { variant, lap, .. } = *turn;
     let (nodes, load) = load_of(run, plan);
     run.journal.phase("load", true, Some(&variant.name), lap)?;
     let total = match load.measured {
@@ -182,7 +177,7 @@ async fn watch_load(
     faults: &mut Vec<DueFault>,
     sending: impl Future<Output = Result<LoadFigures>>,
 ) -> Result<LoadFigures> {
-    let WatchedLoad { turn: Turn { variant, lap }, live } = watched;
+    let WatchedLoad { turn: Turn { variant, lap, .. }, live } = watched;
     let env = run.env.clone();
     let every = run.plan.sample.max(SHOW_EVERY);
     let telemetry = Telemetry::default();

@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
-use crate::runner::{
-    BackgroundWriters, Experiment, Recoveries, Runner, Telemetry, Turn, Wanted, WatchedRecovery,
-};
+use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn, Wanted, WatchedRecovery};
 
 /// The option with the number of nodes that restart; without it replicas are added.
 const RESTART: &str = "restart";
@@ -42,12 +40,7 @@ impl Experiment for RecoverPeers {
         &Self::STEP
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let (seconds, end, receiving) = match nodes_to_restart(run) {

@@ -6,9 +6,7 @@ use record::Row;
 
 use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, Needs, Writers};
-use crate::runner::{
-    BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
-};
+use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
 
 #[derive(Default)]
 pub(crate) struct RecoverFollower;
@@ -28,23 +26,18 @@ impl Experiment for RecoverFollower {
 
     /// Writers begin once the follower has listed the files of every shard: what it copies is then what the leader held
     /// before, and can be compared.
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
-        follow_all(run, writers.is_some()).await?;
+        follow_all(run, turn.writers.is_some()).await?;
         let watched = WatchedRecovery {
             turn,
             cluster: FOLLOWER,
             wanted: Wanted::Primaries { shards: run.plan.shards() },
             telemetry: &telemetry,
             already: Recoveries::default(),
-            writers,
+            writers: turn.writers,
         };
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;

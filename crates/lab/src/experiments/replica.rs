@@ -7,9 +7,7 @@ use record::Row;
 
 use crate::error::Result;
 use crate::plan::{DeclaredStep, LEADER, Needs};
-use crate::runner::{
-    BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
-};
+use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
 
 /// How long a node may take to remove a copy that it holds no longer. OpenSearch asks the other nodes first.
 const REMOVAL: Duration = Duration::from_secs(2);
@@ -27,12 +25,7 @@ impl Experiment for AddReplica {
         &Self::STEP
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();

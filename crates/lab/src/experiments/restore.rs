@@ -12,9 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant};
-use crate::runner::{
-    BackgroundWriters, Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery,
-};
+use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
 
 /// What the leader calls its repository.
 const OWN: &str = "narrows";
@@ -48,12 +46,7 @@ impl Experiment for RestoreSnapshot {
         Ok(())
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         connect_repository(run, turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();

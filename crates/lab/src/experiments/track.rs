@@ -18,7 +18,7 @@ use world::{Env, Time};
 use crate::error::{Error, Result};
 use crate::load::{self, Failure, Live, Load, Next, Operation, Recorder, Sample, Starts};
 use crate::plan::{DeclaredStep, LEADER, Needs, Variant};
-use crate::runner::{BackgroundWriters, Experiment, Runner, Telemetry, Turn};
+use crate::runner::{Experiment, Runner, Telemetry, Turn};
 use crate::track::{Action, CompletedBy, Element, Request, Step, Task, Track};
 
 /// Progress is shown, and nodes are sampled, at least this often.
@@ -55,12 +55,7 @@ impl Experiment for RunTrack {
         Ok(())
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let began = run.env.now();
         let mut loads = Vec::new();

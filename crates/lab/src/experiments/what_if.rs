@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::plan::{
     DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers, models,
 };
-use crate::runner::{BackgroundWriters, Experiment, Recoveries, Runner, Telemetry, Turn};
+use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn};
 
 const ENABLE: &str = "cluster.routing.allocation.enable";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
@@ -65,12 +65,7 @@ impl Experiment for WhatIf {
         run.journal.phase("place", false, name, 1)
     }
 
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        _writers: Option<&BackgroundWriters>,
-    ) -> Result<Row> {
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         let twin = twin(run);
         let grain = Grain::of(twin, turn.variant);
         if let Some(controls) = run.clusters.virtual_controls() {

@@ -37,7 +37,7 @@ impl Runner<'_> {
         writers: Option<&BackgroundWriters>,
         row: &mut Row,
     ) -> Result<()> {
-        let Turn { variant, lap } = *turn;
+        let Turn { variant, lap, .. } = *turn;
         self.journal.phase("verify", true, Some(&variant.name), lap)?;
         self.watch.begin("verify", Some(&variant.name), None, "");
         match writers {

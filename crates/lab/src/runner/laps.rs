@@ -14,6 +14,16 @@ use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant, Writers};
 pub(crate) struct Turn<'a> {
     pub(crate) variant: &'a Variant,
     pub(crate) lap: u32,
+    /// Who writes in the background, where the plan has them: from before it is measured, unless the step declares
+    /// [`Writers::Later`].
+    pub(crate) writers: Option<&'a BackgroundWriters>,
+}
+
+impl<'a> Turn<'a> {
+    /// In which nobody writes in the background.
+    pub(crate) fn of(variant: &'a Variant, lap: u32) -> Self {
+        Turn { variant, lap, writers: None }
+    }
 }
 
 /// An experiment on clusters. For each variant and lap it prepares the leader, measures, verifies what was copied, and
@@ -34,24 +44,13 @@ pub(crate) trait Experiment {
         fill_and_digest(run, variant).await
     }
 
-    /// Measures a variant. Writers in the background have begun already, unless the step declares [`Writers::Later`].
-    async fn measure(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        writers: Option<&BackgroundWriters>,
-    ) -> Result<Row>;
+    /// Measures a variant.
+    async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row>;
 
     /// Compares what was copied with what the leader holds; the row says what was found.
-    async fn verify(
-        &mut self,
-        run: &mut Runner<'_>,
-        turn: &Turn<'_>,
-        writers: Option<&BackgroundWriters>,
-        row: &mut Row,
-    ) -> Result<()> {
+    async fn verify(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>, row: &mut Row) -> Result<()> {
         // A cluster of its own has copied what the leader held before the writers began.
-        let writers = writers.filter(|_| self.step().needs != Needs::TwoClusters);
+        let writers = turn.writers.filter(|_| self.step().needs != Needs::TwoClusters);
         run.verify(turn, writers, row).await
     }
 
@@ -99,7 +98,7 @@ impl Runner<'_> {
                 if anew {
                     experiment.prepare(self, Some(variant)).await?;
                 }
-                match self.turn(&mut *experiment, &Turn { variant, lap }).await {
+                match self.turn(&mut *experiment, Turn::of(variant, lap)).await {
                     Ok(row) => rows.push(row),
                     Err(error @ Error::NoSetting { .. }) => {
                         // The settings were refused, so there is no copy to delete.
@@ -128,7 +127,7 @@ impl Runner<'_> {
         if let Some(writers) = writers.as_ref().filter(|_| step.writers == Writers::Throughout) {
             writers.begin();
         }
-        let measured = experiment.measure(self, turn, writers.as_ref()).await;
+        let measured = experiment.measure(self, turn).await;
         // However it ended, the writers are stopped.
         let ended = match &writers {
             Some(writers) => self.end_writers(turn.variant, writers).await,
@@ -138,7 +137,7 @@ impl Runner<'_> {
         ended?;
         let verifies = step.copies && self.plan.verifies();
         if verifies {
-            experiment.verify(self, turn, writers.as_ref(), &mut row).await?;
+            experiment.verify(self, turn, &mut row).await?;
         }
         self.journal.row(&row).inspect_err(|_| {
             // The disk may be full: what was measured is said all the same.

@@ -50,7 +50,7 @@ impl Runner<'_> {
 
     /// Samples until every shard is complete.
     pub(crate) async fn watch_recovery(&self, watched: WatchedRecovery<'_>) -> Result<Recoveries> {
-        let Turn { variant, lap } = *watched.turn;
+        let Turn { variant, lap, .. } = *watched.turn;
         let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);
         let mut next = self.env.now();
@@ -92,7 +92,7 @@ impl Runner<'_> {
 
     /// The row of a turn that took so long and ended with these recoveries.
     pub(crate) fn row(&self, turn: &Turn<'_>, seconds: f64, end: &Recoveries) -> Row {
-        let Turn { variant, lap } = *turn;
+        let Turn { variant, lap, .. } = *turn;
         let bytes = end.sample.recovered_bytes + end.operations_bytes;
         let row = Row::measured(&variant.name, lap, seconds, bytes);
         let published = variant.published.as_ref();
