@@ -74,6 +74,31 @@ macro_rules! main {
     };
 }
 
+/// The same test bodies in both worlds.
+#[macro_export]
+macro_rules! both_worlds {
+    ($($name:ident),+ $(,)?) => {
+        $crate::real_world!($($name),+);
+        $crate::virtual_world!($($name),+);
+    };
+}
+
+/// Test bodies in the real world.
+#[macro_export]
+macro_rules! real_world {
+    ($($name:ident),+ $(,)?) => {
+        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
+    };
+}
+
+/// Test bodies in the virtual world.
+#[macro_export]
+macro_rules! virtual_world {
+    ($($name:ident),+ $(,)?) => {
+        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
+    };
+}
+
 /// A test that needs these tools.
 pub fn test<O: Outcome + 'static>(
     name: &str,

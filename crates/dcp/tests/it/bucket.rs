@@ -12,14 +12,7 @@ use dcp::policy::StreamStart;
 use tokio::sync::Notify;
 use world::Env;
 
-macro_rules! both_worlds {
-    ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
-    };
-}
-
-both_worlds!(
+testbed::both_worlds!(
     what_is_written_is_read,
     all_is_there_after_closing,
     many_vbuckets_persist_together,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Bench, both_worlds, credentials, set, settings};
+use crate::common::{Bench, credentials, set, settings};
 use dcp::Error;
 use dcp::client::ClientOptions;
 use dcp::codec::VbucketState;
 use dcp::drain::{Drain, DrainSettings};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     everything_comes_over_each_connection,
     a_rate_is_not_passed,
     what_is_written_from_now_on_is_followed,

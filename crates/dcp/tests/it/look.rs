@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, both_worlds, settings};
+use crate::common::{Bench, settings};
 use crate::wrong_servers::{Says, answer, encoded, server, well};
 use dcp::Error;
 use dcp::client::ClientOptions;
@@ -14,7 +14,7 @@ use dcp::look::{Looker, Statistics};
 use record::bucket::{BucketNode, DcpConnection};
 use world::Env;
 
-both_worlds!(what_our_server_says_is_read, a_node_that_goes_is_a_gap);
+testbed::both_worlds!(what_our_server_says_is_read, a_node_that_goes_is_a_gap);
 
 fn read(fixture: &str) -> BucketNode {
     let mut statistics = Statistics::default();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, both_worlds, catch_up, follow, settings};
+use crate::common::{Bench, catch_up, follow, settings};
 use bytes::Bytes;
 use dcp::bucket::{Bucket, BucketSettings};
 use dcp::codec::{Status, VbucketState};
@@ -10,7 +10,7 @@ use dcp::consumer::{ConsumerKind, Sink};
 use dcp::policy::{MemorySettings, memory_of_2020, memory_of_today};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     clients_are_told_that_memory_is_short,
     without_expelling_whole_checkpoints_are_removed,
     over_the_threshold_of_2020_messages_wait,

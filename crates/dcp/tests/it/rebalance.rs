@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, both_worlds, settings};
+use crate::common::{Bench, settings};
 use dcp::bucket::BucketSettings;
 use dcp::codec::{Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     vbuckets_move_while_clients_write,
     a_fast_destination_counts_and_keeps_nothing,
     a_destination_that_keeps_its_history_does_not_roll_back,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, PASSWORD, USER, both_worlds, catch_up, credentials, follow, settings};
+use crate::common::{Bench, PASSWORD, USER, catch_up, credentials, follow, settings};
 use bytes::Bytes;
 use dcp::Error;
 use dcp::auth::{Credentials, Hash, Mechanism};
@@ -16,7 +16,7 @@ use dcp::consumer::{ConsumerKind, Event, Follower, Sink};
 use dcp::wire::Wire;
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     everyone_with_the_password_gets_in,
     nobody_else_gets_in,
     documents_are_written_and_read,

@@ -5,7 +5,7 @@ use crate::common::pair::{Pair, pair};
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     new_indices_are_followed,
     a_rolled_over_leader_is_picked_up,
     what_cannot_be_followed_is_listed,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(auto_compresses_what_the_link_holds_back,);
+testbed::both_worlds!(auto_compresses_what_the_link_holds_back,);
 
 const DOCUMENTS: u64 = 4000;
 const BULK: u64 = 250;

@@ -10,7 +10,7 @@ use world::{Env, real_world, virtual_world};
 
 use crate::common::{Cluster, eventually, raw};
 
-crate::both_worlds!(
+testbed::both_worlds!(
     an_index_deleted_while_a_node_was_away_goes_from_its_disk,
     health_is_green_when_everything_is_found,
 );

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testbed::SmallDisk;
 use world::Env;
 
-virtual_world!(
+testbed::virtual_world!(
     a_write_to_a_full_disk_is_refused_by_its_kind,
     a_full_disk_ends_a_recovery_and_room_completes_it,
     a_follower_whose_disk_is_full_goes_on_with_room,

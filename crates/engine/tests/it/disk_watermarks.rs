@@ -6,7 +6,7 @@ use engine::{DiskSize, Node};
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(a_copy_waits_for_room_and_a_full_disk_is_left);
+testbed::both_worlds!(a_copy_waits_for_room_and_a_full_disk_is_left);
 
 /// More than any disk has.
 const EVERYTHING: &str = "4000tb";

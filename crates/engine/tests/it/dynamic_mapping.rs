@@ -7,7 +7,7 @@ use crate::common::{Cluster, ask, eventually, raw};
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     fields_are_mapped_by_their_first_values,
     what_does_not_fit_is_refused,
     nodes_that_add_fields_at_once_lose_none,

@@ -8,7 +8,7 @@ use crate::common::{Cluster, eventually};
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     writes_updates_and_deletes_arrive,
     the_fields_parameters_hold,
     mappings_and_settings_are_carried_over,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use world::Env;
 use world::model::{Disk, Host};
 
-both_worlds!(a_recovery_gives_way_to_clients,);
+testbed::both_worlds!(a_recovery_gives_way_to_clients,);
 
 const NOISE_BYTES: u64 = 8000;
 const CLIENT_EVERY: Duration = Duration::from_millis(20);

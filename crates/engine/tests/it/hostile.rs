@@ -16,7 +16,7 @@ use world::Env;
 use crate::common::between::{Answer, Between, cluster_behind};
 use crate::common::{Cluster, eventually};
 
-both_worlds!(
+testbed::both_worlds!(
     a_copy_that_recovers_is_not_read,
     a_node_joins_once_its_manager_can_take_it,
     a_leader_that_answers_nonsense_harms_no_follower,

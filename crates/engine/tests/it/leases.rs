@@ -12,7 +12,7 @@ use engine::transport::{
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     an_opening_that_comes_late_leaves_a_lease_where_it_is,
     a_lease_keeps_operations_over_a_flush_and_a_restart,
     an_expired_lease_is_recovered_from,

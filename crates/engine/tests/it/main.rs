@@ -1,6 +1,5 @@
 //! A node and its cluster through the REST face, in both worlds.
 
-#[macro_use]
 mod common;
 
 mod auto_follow;

@@ -11,7 +11,7 @@ use world::Env;
 use crate::common::between::cluster_behind;
 use crate::common::{Cluster, ask, eventually};
 
-both_worlds!(
+testbed::both_worlds!(
     a_closed_connection_is_enough_where_that_is_asked_for,
     a_state_that_was_missed_is_asked_for,
     health_that_was_waited_for_is_so_on_every_node,

@@ -7,7 +7,7 @@ use crate::common::{Cluster, eventually};
 use serde_json::{Value, json};
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     a_follower_recovers_with_every_scheduler,
     a_follow_ends_with_what_the_leader_has_now,
     the_first_chunks_come_with_the_session,

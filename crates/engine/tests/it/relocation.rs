@@ -10,7 +10,7 @@ use engine::Node;
 use serde_json::{Value, json};
 use world::{Env, Task};
 
-both_worlds!(
+testbed::both_worlds!(
     a_replica_moves,
     a_primary_moves_under_writes_and_searches,
     a_primary_moves_to_and_fro,

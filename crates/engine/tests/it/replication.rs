@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::WriteRequest;
 use world::Env;
 
-both_worlds!(
+testbed::both_worlds!(
     every_copy_holds_what_was_acknowledged,
     a_lost_replica_comes_back_complete,
     a_lost_primary_is_replaced,

@@ -8,7 +8,7 @@ use crate::common::{Cluster, ask, eventually, settled};
 use serde_json::{Value, json};
 use world::{Env, Task};
 
-both_worlds!(
+testbed::both_worlds!(
     all_copies_are_slow,
     a_node_is_lost_in_mid_query,
     a_node_that_is_cut_off_is_passed_over,

@@ -17,13 +17,7 @@ use world::Env;
 
 const VBUCKETS: u16 = 4;
 
-macro_rules! both_worlds {
-    ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
-    };
-}
-both_worlds!(a_slow_consumer_holds, an_idle_bucket_is_well);
+testbed::both_worlds!(a_slow_consumer_holds, an_idle_bucket_is_well);
 
 struct Node {
     bucket: Bucket,

@@ -36,14 +36,7 @@ async fn open(env: &Env, dir: &std::path::Path) -> (RecordLog<Line>, Vec<(Locati
     (log, seen, torn)
 }
 
-macro_rules! both_worlds {
-    ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
-    };
-}
-
-both_worlds!(gives_back_what_was_appended, removes_whole_files);
+testbed::both_worlds!(gives_back_what_was_appended, removes_whole_files);
 
 async fn gives_back_what_was_appended(env: Env) {
     let temporary = tempfile::tempdir().unwrap();

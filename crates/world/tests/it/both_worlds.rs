@@ -39,14 +39,7 @@ impl Message for Blob {
     }
 }
 
-macro_rules! both_worlds {
-    ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
-    };
-}
-
-both_worlds!(
+testbed::both_worlds!(
     echoes_in_order,
     a_link_delays_and_limits,
     a_window_limits_one_connection,

@@ -16,16 +16,6 @@ use dcp::server::{Server, ServerSettings};
 use dcp::wire::{PacketListener, Wire};
 use world::Env;
 
-#[allow(unused_macros, reason = "tests of sockets run in the real world alone")]
-macro_rules! both_worlds {
-    ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
-    };
-}
-#[allow(unused_imports, reason = "as above")]
-pub(crate) use both_worlds;
-
 pub const USER: &str = "someone";
 pub const PASSWORD: &str = "pass, word=1";
 

@@ -14,31 +14,6 @@ use rest::RestRequest;
 use serde_json::{Value, json};
 use world::Env;
 
-/// The same test bodies in both worlds.
-#[macro_export]
-macro_rules! both_worlds {
-    ($($name:ident),+ $(,)?) => {
-        real_world!($($name),+);
-        virtual_world!($($name),+);
-    };
-}
-
-/// Test bodies in the real world.
-#[macro_export]
-macro_rules! real_world {
-    ($($name:ident),+ $(,)?) => {
-        mod real { $(#[test] fn $name() { world::real_world::run(7, super::$name) })+ }
-    };
-}
-
-/// Test bodies in the virtual world.
-#[macro_export]
-macro_rules! virtual_world {
-    ($($name:ident),+ $(,)?) => {
-        mod simulated { $(#[test] fn $name() { world::virtual_world::run(7, super::$name) })+ }
-    };
-}
-
 /// A cluster whose nodes share this process. Its directory goes with it.
 pub struct Cluster {
     pub env: Env,

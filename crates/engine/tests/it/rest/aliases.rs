@@ -6,7 +6,7 @@ use world::Env;
 use super::lines;
 use crate::common::{Cluster, raw};
 
-crate::both_worlds!(
+testbed::both_worlds!(
     an_alias_stands_for_its_indices,
     writes_go_to_one_index,
     a_rollover_waits_for_its_conditions,

@@ -9,7 +9,7 @@ use world::Env;
 use super::{http, lines};
 use crate::common::{Cluster, ask, eventually, raw, settled};
 
-real_world!(
+testbed::real_world!(
     what_is_found_is_deleted_and_nothing_else,
     an_update_reads_documents_by_the_mappings_of_now,
     an_index_is_copied_into_another,

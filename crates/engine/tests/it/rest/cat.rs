@@ -5,7 +5,7 @@ use world::Env;
 
 use crate::common::Cluster;
 
-crate::both_worlds!(shows_recoveries, writes_tables,);
+testbed::both_worlds!(shows_recoveries, writes_tables,);
 
 async fn shows_recoveries(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;

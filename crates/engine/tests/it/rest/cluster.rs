@@ -9,7 +9,7 @@ use world::Env;
 use super::lines;
 use crate::common::{Cluster, ask, raw};
 
-crate::both_worlds!(
+testbed::both_worlds!(
     says_who_it_is,
     errors_have_the_shape_of_the_field,
     waits_for_health,

@@ -7,7 +7,7 @@ use world::Env;
 use super::lines;
 use crate::common::{Cluster, ask, raw};
 
-crate::both_worlds!(
+testbed::both_worlds!(
     makes_shows_and_deletes_indices,
     reads_and_writes_documents,
     takes_bulks,

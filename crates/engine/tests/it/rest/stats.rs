@@ -5,7 +5,7 @@ use world::Env;
 
 use crate::common::Cluster;
 
-both_worlds!(stats_are_sums_over_copies, patterns_delete_only_where_that_is_allowed,);
+testbed::both_worlds!(stats_are_sums_over_copies, patterns_delete_only_where_that_is_allowed,);
 
 async fn stats_are_sums_over_copies(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;

@@ -5,7 +5,7 @@ use world::Env;
 
 use crate::common::{Cluster, ask};
 
-crate::both_worlds!(
+testbed::both_worlds!(
     new_indices_are_made_by_templates,
     templates_outlive_restarts,
     templates_are_read_and_deleted_by_name,

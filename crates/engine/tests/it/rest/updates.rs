@@ -6,7 +6,7 @@ use world::Env;
 use super::lines;
 use crate::common::{Cluster, ask, eventually, raw};
 
-crate::both_worlds!(
+testbed::both_worlds!(
     updates_documents,
     updates_within_bulks,
     a_write_is_refused_where_another_came_between,

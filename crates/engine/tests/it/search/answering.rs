@@ -10,7 +10,7 @@ use world::Env;
 use super::{ALL, filled};
 use crate::common::{Cluster, ask, eventually, settled};
 
-virtual_world!(
+testbed::virtual_world!(
     counts_over_shards,
     a_full_queue_refuses,
     a_lost_node_leaves_other_copies,
@@ -18,7 +18,7 @@ virtual_world!(
     selection_shows_its_numbers,
 );
 
-real_world!(
+testbed::real_world!(
     counts_over_shards,
     a_full_queue_refuses,
     a_lost_node_leaves_other_copies,

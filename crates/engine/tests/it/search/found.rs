@@ -7,7 +7,7 @@ use world::Env;
 use super::{ALL, WORDS, filled, ids};
 use crate::common::{Cluster, eventually, raw, settled};
 
-real_world!(
+testbed::real_world!(
     finds_sorts_and_aggregates_over_shards,
     what_is_wrong_is_said,
     many_searches_in_one_request,

@@ -9,8 +9,11 @@ use world::Env;
 use super::{filled, ids};
 use crate::common::{Cluster, ask, eventually};
 
-virtual_world!(a_point_in_time_ends_by_itself_or_is_ended, what_is_counted_stays_as_it_was);
-real_world!(
+testbed::virtual_world!(
+    a_point_in_time_ends_by_itself_or_is_ended,
+    what_is_counted_stays_as_it_was
+);
+testbed::real_world!(
     a_point_in_time_ends_by_itself_or_is_ended,
     what_is_counted_stays_as_it_was,
     every_hit_comes_once_whatever_is_written_meanwhile,

@@ -6,7 +6,7 @@ use world::Env;
 
 use crate::common::Cluster;
 
-real_world!(
+testbed::real_world!(
     a_parameter_asks_as_a_body_does,
     bodies_ask_several_fields,
     words_that_score_alike_are_found_with_their_phrases,

@@ -9,7 +9,7 @@ use world::Env;
 use super::{filled, ids};
 use crate::common::{Cluster, ask, eventually};
 
-real_world!(
+testbed::real_world!(
     every_hit_comes_once_whatever_is_written_meanwhile,
     a_scroll_is_kept_for_as_long_as_was_asked,
     a_shard_that_is_lost_is_told_on_every_page,

@@ -3,15 +3,13 @@
 use insight::diagnosis::{Changes, Pair, Series, changes};
 use record::observation::Observation;
 
-use super::{LIMIT, looks};
-use crate::common::{MB, case, node, rtt, settings};
+use super::{LIMIT, looks_at};
+use crate::common::{MB, node, rtt, settings};
 
 fn throttled(limit: &str, rate: u64) -> Vec<(f64, Observation)> {
-    looks(|s| {
-        let mut look = case(s, rate);
+    looks_at(rate, |look, s| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
         look.recoveries[0].target_throttle_ms = Some(s * 900);
-        look
     })
 }
 
@@ -26,11 +24,9 @@ fn between(then: &[(f64, Observation)], now: &[(f64, Observation)]) -> Changes {
 #[test]
 fn a_limit_that_was_raised_is_gone_and_what_holds_now_is_new() {
     let then = throttled("40mb", LIMIT);
-    let mut now = looks(|s| {
-        let mut look = case(s, 12 * MB);
+    let mut now = looks_at(12 * MB, |look, _| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "320mb")]);
         look.round_trips = rtt(85.0);
-        look
     });
     now.iter_mut().for_each(|(t_ms, look)| look.nodes.push(node("c", *t_ms as u64 / 1000)));
     let changed = between(&then, &now);

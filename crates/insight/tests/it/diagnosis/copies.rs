@@ -3,7 +3,7 @@
 use insight::diagnosis::{Class, RuledOut};
 use record::observation::{Decision, Follower, Observation, Remote, Selection, WaitingCopy};
 
-use super::{LIMIT, judge, looks, only};
+use super::{LIMIT, judge, looks, looks_at, only};
 use crate::common::{MB, case, settings};
 
 fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy {
@@ -31,11 +31,9 @@ fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     let finding = only(&idle);
     assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationSlots, "b"));
     assert!(finding.strength > 0.8 && finding.gain.is_some());
-    let throttled = looks(|s| {
-        let mut look = case(s, LIMIT);
+    let throttled = looks_at(LIMIT, |look, s| {
         look.recoveries[0].target_throttle_ms = Some(s * 900);
         look.waiting = [queue()].into();
-        look
     });
     let diagnosis = judge(&throttled);
     let classes: Vec<Class> = diagnosis.findings.iter().map(|finding| finding.class).collect();

@@ -3,41 +3,35 @@
 use insight::diagnosis::{By, Class, Series, paces};
 use record::observation::{Node, Observation, RoundTrip};
 
-use super::{LIMIT, judge, looks, only};
+use super::{LIMIT, judge, looks, looks_at, only};
 use crate::common::{MB, case, recovery, rtt, settings};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
 #[test]
 fn a_node_that_restarts_or_is_silent_proves_nothing() {
-    let restarted = looks(|s| {
-        let mut look = case(s, 9 * MB);
+    let restarted = looks_at(9 * MB, |look, s| {
         if s >= 5 {
             look.nodes[1].uptime_ms = Some((s - 5) * 1000);
             look.nodes[1].gc_ms = Some((s - 5) * 4);
         } else {
             look.nodes[1].gc_ms = Some(1_000_000);
         }
-        look
     });
     assert_eq!(only(&restarted).class, Class::Latency);
-    let silent = looks(|s| {
-        let mut look = case(s, 9 * MB);
+    let silent = looks_at(9 * MB, |look, s| {
         look.nodes = vec![Node { name: "b".into(), ..Node::default() }];
         if s % 3 == 0 {
             look.nodes.clear();
         }
-        look
     });
     assert_eq!(only(&silent).class, Class::Latency);
 }
 
 #[test]
 fn healthy_is_no_finding() {
-    let fast = judge(&looks(|s| {
-        let mut look = case(s, 180 * MB);
+    let fast = judge(&looks_at(180 * MB, |look, _| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "-1")]);
         look.round_trips = rtt(0.0);
-        look
     }));
     assert!(fast.findings.is_empty() && fast.headline.starts_with("healthy"), "{fast:#?}");
     let short = judge(&looks(|s| {
@@ -55,11 +49,9 @@ fn healthy_is_no_finding() {
 #[test]
 fn unknown_is_an_answer() {
     // Near nodes, idle, slow, and no limit in sight; the rate is uneven, so no path is full either.
-    let looks = looks(|s| {
-        let mut look = case(s, 0);
+    let looks = looks_at(0, |look, s| {
         look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
         look.round_trips = rtt(0.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Unknown);
@@ -70,15 +62,13 @@ fn unknown_is_an_answer() {
 #[test]
 fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
     let starved = |began: bool, ns: u64| {
-        looks(|s| {
-            let mut look = case(s, MB);
+        looks_at(MB, |look, s| {
             look.nodes[1].cgroup_throttled_ns = Some(s * ns);
             let once = std::mem::take(&mut look.recoveries).pop().filter(|_| s == 10);
             look.recoveries.extend(once);
             for recovery in look.recoveries.iter_mut().filter(|_| began) {
                 recovery.total_ms = Some(500);
             }
-            look
         })
     };
     let finding = only(&starved(false, 1_400_000_000));
@@ -94,8 +84,7 @@ fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
 /// Recoveries that went one after another took nothing from each other.
 #[test]
 fn what_went_before_is_not_added_to_a_nodes_rate() {
-    let looks = looks(|s| {
-        let mut look = case(s, 0);
+    let looks = looks_at(0, |look, s| {
         look.recoveries.clear();
         for (index, from) in [("i", 0), ("j", 5)] {
             if (from..=from + 5).contains(&s) {
@@ -106,7 +95,6 @@ fn what_went_before_is_not_added_to_a_nodes_rate() {
             }
         }
         look.round_trips = rtt(0.0);
-        look
     });
     // Together they would make 40 MB/s of the 42 that the limiter lets through.
     assert!(judge(&looks).findings.iter().all(|f| f.class != Class::RateLimit));
@@ -115,11 +103,9 @@ fn what_went_before_is_not_added_to_a_nodes_rate() {
 /// The way back may be another one: a proxy, a tunnel, a route.
 #[test]
 fn a_round_trip_is_that_of_the_source() {
-    let looks = looks(|s| {
-        let mut look = case(s, 10_400_000);
+    let looks = looks_at(10_400_000, |look, _| {
         look.round_trips = rtt(100.0);
         look.round_trips.push(RoundTrip { from: "b".into(), to: "a".into(), rtt_ms: 3.0 });
-        look
     });
     assert_eq!(only(&looks).class, Class::Latency);
 }
@@ -127,11 +113,9 @@ fn a_round_trip_is_that_of_the_source() {
 /// Asking a node that hardly runs takes long, and that is no round trip.
 #[test]
 fn a_starved_node_is_not_far_away() {
-    let looks = looks(|s| {
-        let mut look = case(s, 10_400_000);
+    let looks = looks_at(10_400_000, |look, s| {
         look.nodes[1].cgroup_throttled_ns = Some(s * 600_000_000);
         look.round_trips = rtt(100.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::CpuQuota);
@@ -149,13 +133,11 @@ fn one_look_is_not_enough() {
 #[test]
 fn verdicts_are_the_same_without_the_engines_own_accounting() {
     let with = |charged: bool| {
-        looks(|s| {
-            let mut look = case(s, 9 * MB);
+        looks_at(9 * MB, |look, s| {
             if charged {
                 look.recoveries[0].charged_ns.insert(record::Limit::Latency, s * 900_000_000);
             }
             look.round_trips = rtt(100.0);
-            look
         })
     };
     let (told, inferred) = (only(&with(true)), only(&with(false)));
@@ -168,10 +150,8 @@ fn verdicts_are_the_same_without_the_engines_own_accounting() {
 
 #[test]
 fn a_pace_is_an_interval_around_what_is_left() {
-    let looks = looks(|s| {
-        let mut look = case(s, 10 * MB);
+    let looks = looks_at(10 * MB, |look, _| {
         look.recoveries[0].total_bytes = Some(1000 * MB);
-        look
     });
     let pace = &paces(&Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look))))[0];
     let (soon, late) = pace.eta_s.unwrap();
@@ -195,14 +175,12 @@ const OF_COPYING: [Class; 10] = [
 
 #[test]
 fn a_finding_says_what_speaks_against_every_other_cause() {
-    let throttled = only(&looks(|s| {
-        let mut look = case(s, LIMIT);
+    let throttled = only(&looks_at(LIMIT, |look, s| {
         look.recoveries[0].target_throttle_ms = Some(s * 900);
         look.nodes[0].os_cpu_percent = Some(95);
         look.nodes[0].process_cpu_ms = Some(s * 7600);
         look.nodes[1].gc_ms = None;
         look.round_trips = rtt(5.0);
-        look
     }));
     assert_eq!(throttled.class, Class::RateLimit);
     let others = OF_COPYING.iter().filter(|class| **class != Class::RateLimit);
@@ -229,10 +207,8 @@ fn a_finding_says_what_speaks_against_every_other_cause() {
 
 #[test]
 fn an_end_that_was_not_seen_rules_nothing_out() {
-    let seen_at_the_target = only(&looks(|s| {
-        let mut look = case(s, 9 * MB);
+    let seen_at_the_target = only(&looks_at(9 * MB, |look, _| {
         look.nodes.remove(0);
-        look
     }));
     for class in [Class::Cpu, Class::Disk, Class::Gc, Class::Memory] {
         let one = seen_at_the_target.ruled_out.iter().find(|one| one.class == class).unwrap();
@@ -244,11 +220,9 @@ fn an_end_that_was_not_seen_rules_nothing_out() {
 
 #[test]
 fn what_is_unknown_says_so_of_every_cause() {
-    let unknown = only(&looks(|s| {
-        let mut look = case(s, 0);
+    let unknown = only(&looks_at(0, |look, s| {
         look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
         look.round_trips = rtt(0.0);
-        look
     }));
     let named: Vec<Class> = unknown.ruled_out.iter().map(|one| one.class).collect();
     assert_eq!(named, OF_COPYING);

@@ -3,16 +3,15 @@
 use insight::diagnosis::{Class, Finding};
 use record::observation::{Observation, WaitingCopy};
 
-use super::{judge, looks, only};
-use crate::common::{case, node, rtt, settings};
+use super::{judge, looks_at, only};
+use crate::common::{node, rtt, settings};
 
 /// 20 chunks of 4 MiB a second, eight in flight: each takes 400 ms.
 const RATE: u64 = 80 << 20;
 
 /// A recovery at its limit of 80mb, near or far, each of whose chunks pauses for so long in all.
 fn throttled(paused_ms: u64, rtt_ms: f64, change: impl Fn(u64, &mut Observation)) -> Finding {
-    let looks = looks(|s| {
-        let mut look = case(s, RATE);
+    let looks = looks_at(RATE, |look, s| {
         look.settings = settings(&[
             ("indices.recovery.max_bytes_per_sec", "80mb"),
             ("indices.recovery.chunk_size", "4mb"),
@@ -21,7 +20,6 @@ fn throttled(paused_ms: u64, rtt_ms: f64, change: impl Fn(u64, &mut Observation)
         look.recoveries[0].source_throttle_ms = Some(s * paused_ms * 20);
         look.round_trips = rtt(rtt_ms);
         change(s, &mut look);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::RateLimit);
@@ -98,13 +96,11 @@ fn more_slots_bring_no_more_than_the_limiter_of_the_node_lets_through() {
         ..WaitingCopy::default()
     };
     let slots = |limit: &str| {
-        let looks = looks(|s| {
-            let mut look = case(s, 10_000_000);
+        let looks = looks_at(10_000_000, |look, s| {
             look.nodes = vec![node("a", s), node("b", s)];
             look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
             look.waiting = [waiting.clone()].into();
             look.round_trips = rtt(100.0);
-            look
         });
         let found = judge(&looks).findings;
         found.into_iter().find(|finding| finding.class == Class::AllocationSlots).unwrap()

@@ -5,20 +5,18 @@ use std::collections::BTreeMap;
 use insight::diagnosis::{Class, Finding, RuledOut};
 use record::observation::{AnswerTime, HotThreads, Node, Observation, RoundTrip, Scope};
 
-use super::{LIMIT, judge, looks, only};
-use crate::common::{MB, case, cluster, recovery, rtt, settings};
+use super::{LIMIT, judge, looks_at, only};
+use crate::common::{MB, cluster, recovery, rtt, settings};
 
 #[test]
 fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
-    let looks = looks(|s| {
-        let mut look = case(s, LIMIT / 2);
+    let looks = looks_at(LIMIT / 2, |look, s| {
         look.recoveries.push(recovery("j", s, LIMIT / 2));
         for recovery in &mut look.recoveries {
             recovery.target_throttle_ms = Some(s * 1500);
             recovery.source_throttle_ms = Some(s * 300);
         }
         look.round_trips = rtt(5.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!((finding.class, finding.subjects.len()), (Class::RateLimit, 2));
@@ -35,12 +33,10 @@ fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
 /// the time.
 #[test]
 fn pauses_far_below_the_limit_are_bursts_of_latency() {
-    let looks = looks(|s| {
-        let mut look = case(s, 9 * MB);
+    let looks = looks_at(9 * MB, |look, s| {
         look.recoveries[0].source_throttle_ms = Some(s * 120);
         look.recoveries[0].target_throttle_ms = Some(s * 120);
         look.round_trips = rtt(100.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Latency);
@@ -53,11 +49,9 @@ fn pauses_far_below_the_limit_are_bursts_of_latency() {
 /// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
 #[test]
 fn a_rate_that_the_round_trip_explains_is_latency_on_a_busy_machine_too() {
-    let looks = looks(|s| {
-        let mut look = case(s, 10_400_000);
+    let looks = looks_at(10_400_000, |look, _| {
         look.nodes[0].os_cpu_percent = Some(97);
         look.round_trips = rtt(100.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Latency);
@@ -66,11 +60,9 @@ fn a_rate_that_the_round_trip_explains_is_latency_on_a_busy_machine_too() {
 /// The trap: the source alone pauses, and so the target never does.
 #[test]
 fn the_first_limiter_hides_the_other_so_both_are_summed() {
-    let looks = looks(|s| {
-        let mut look = case(s, LIMIT);
+    let looks = looks_at(LIMIT, |look, s| {
         look.recoveries[0].source_throttle_ms = Some(s * 800);
         look.nodes[0].throttle_ms = Some(s * 800);
-        look
     });
     let finding = only(&looks);
     assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
@@ -79,10 +71,8 @@ fn the_first_limiter_hides_the_other_so_both_are_summed() {
 /// The trap: an operator raised the limit, nothing paused, and nothing changed (Elasticsearch 32622).
 #[test]
 fn a_raised_limit_without_pauses_is_not_the_limit() {
-    let looks = looks(|s| {
-        let mut look = case(s, 9 * MB);
+    let looks = looks_at(9 * MB, |look, _| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "400mb")]);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Latency);
@@ -92,14 +82,12 @@ fn a_raised_limit_without_pauses_is_not_the_limit() {
 #[test]
 fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     let restored = |rate: u64, limit: Option<&'static str>| {
-        looks(move |s| {
-            let mut look = case(s, rate);
+        looks_at(rate, move |look, _| {
             look.recoveries[0].kind = "SNAPSHOT".into();
             look.recoveries[0].source = None;
             look.recoveries[0].repository = Some("backup".into());
             look.restore_limits =
                 limit.map(|limit| ("backup".to_owned(), limit.to_owned())).into_iter().collect();
-            look
         })
     };
     let of_node = only(&restored(41 * MB, None));
@@ -127,15 +115,13 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
 
 #[test]
 fn latency_from_remote_names_the_settings_of_that_kind() {
-    let looks = looks(|s| {
-        let mut look = case(s, 6 * MB);
+    let looks = looks_at(6 * MB, |look, _| {
         look.cluster = cluster("elasticsearch");
         look.recoveries[0].kind = "SNAPSHOT".into();
         look.recoveries[0].source = None;
         look.recoveries[0].repository = Some("_ccr_eu".into());
         look.settings = settings(&[("ccr.indices.recovery.max_concurrent_file_chunks", "1")]);
         look.round_trips = vec![RoundTrip { from: "b".into(), to: "eu".into(), rtt_ms: 160.0 }];
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Latency);
@@ -149,15 +135,13 @@ fn latency_from_remote_names_the_settings_of_that_kind() {
 #[test]
 fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
     let at = |flavour: &str| {
-        looks(|s| {
-            let mut look = case(s, 9 * MB);
+        looks_at(9 * MB, |look, _| {
             look.cluster = cluster(flavour);
             look.settings = settings(&[(
                 "indices.recovery.max_concurrent_file_chunks",
                 if flavour == "opensearch" { "5" } else { "8" },
             )]);
             look.round_trips = rtt(if flavour == "opensearch" { 280.0 } else { 450.0 });
-            look
         })
     };
     let lift = only(&at("opensearch")).lift.unwrap();
@@ -174,11 +158,9 @@ fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
 
 #[test]
 fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
-    let looks = looks(|s| {
-        let mut look = case(s, 12 * MB);
+    let looks = looks_at(12 * MB, |look, _| {
         look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
         look.round_trips = rtt(20.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!((finding.class, finding.place.as_str()), (Class::Bandwidth, "a to b"));
@@ -188,15 +170,13 @@ fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
 fn operations_are_replayed() {
     const SETTING: &str = "indices.recovery.max_concurrent_operations";
     let lift = |flavour: &str, value: &str| {
-        let looks = looks(|s| {
-            let mut look = case(s, 0);
+        let looks = looks_at(0, |look, s| {
             look.cluster = cluster(flavour);
             look.settings = settings(&[(SETTING, value)]);
             let recovery = &mut look.recoveries[0];
             recovery.stage = "TRANSLOG".into();
             recovery.recovered_ops = Some(s * 2000);
             recovery.total_ops = Some(1_000_000);
-            look
         });
         let finding = only(&looks);
         assert_eq!(finding.class, Class::OperationReplay);
@@ -214,12 +194,10 @@ fn operations_are_replayed() {
 
 #[test]
 fn merges_hold_a_replay_back() {
-    let looks = looks(|s| {
-        let mut look = case(s, 0);
+    let looks = looks_at(0, |look, s| {
         look.recoveries[0].stage = "TRANSLOG".into();
         look.recoveries[0].recovered_ops = Some(s * 200);
         look.nodes[1].merge_throttled_ms = Some(s * 600);
-        look
     });
     assert_eq!(only(&looks).class, Class::MergeThrottle);
 }
@@ -232,15 +210,13 @@ type Change = fn(&mut Observation, u64);
 #[test]
 fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
     let judged = |cpu_ms: u64, chunks: &str| {
-        let looks = looks(|s| {
-            let mut look = case(s, 20 * MB);
+        let looks = looks_at(20 * MB, |look, s| {
             look.cluster.flavour = "narrows".into();
             look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
             look.nodes[1].as_target = Some(1);
             look.nodes[1].os_cpu_percent = Some(20);
             look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
             look.round_trips = rtt(0.2);
-            look
         });
         only(&looks).class
     };
@@ -252,8 +228,7 @@ fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
 /// The trap: few large chunks come in lumps, and the path is full all the same.
 #[test]
 fn a_path_that_is_full_of_large_chunks_is_level() {
-    let looks = looks(|s| {
-        let mut look = case(s, 0);
+    let looks = looks_at(0, |look, s| {
         let pairs = [
             ("indices.recovery.chunk_size", "4mb"),
             ("indices.recovery.max_concurrent_file_chunks", "5"),
@@ -262,7 +237,6 @@ fn a_path_that_is_full_of_large_chunks_is_level() {
         // 20 MB/s: now 4 chunks come, now 6.
         look.recoveries[0].recovered_bytes = Some((s * 5 + s % 2) * (4 << 20));
         look.round_trips = rtt(20.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Bandwidth, "{finding:?}");
@@ -300,12 +274,7 @@ fn nodes_hold_transfers_in_their_own_ways() {
         }),
     ];
     for (class, place, change) in cases {
-        let looks = looks(|s| {
-            let mut look = case(s, 9 * MB);
-            change(&mut look, s);
-            look
-        });
-        let diagnosis = judge(&looks);
+        let diagnosis = judge(&looks_at(9 * MB, change));
         let first = &diagnosis.findings[0];
         assert_eq!((first.class, first.place.as_str()), (class, place), "{diagnosis:#?}");
         assert!(!first.evidence.is_empty() && first.lift.is_some());
@@ -316,14 +285,12 @@ fn nodes_hold_transfers_in_their_own_ways() {
 #[test]
 fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
     let of = |rate_after: u64| {
-        looks(|s| {
-            let mut look = case(s, MB);
+        looks_at(MB, |look, s| {
             let recovery = &mut look.recoveries[0];
             recovery.recovered_bytes = Some(s.min(6) * MB + s.saturating_sub(6) * rate_after);
             recovery.source_throttle_ms = Some(s * 1900);
             let limit = if s <= 6 { "1mb" } else { "8mb" };
             look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
-            look
         })
     };
     let finding = only(&of(2 * MB));
@@ -340,11 +307,9 @@ fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
 /// the one that holds.
 #[test]
 fn a_change_is_not_on_its_way_for_ever() {
-    let mut looks = looks(|s| {
-        let mut look = case(s, MB);
+    let mut looks = looks_at(MB, |look, s| {
         look.recoveries[0].source_throttle_ms = Some(s * 1900);
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "8mb")]);
-        look
     });
     looks[0].1.settings = settings(&[("indices.recovery.max_bytes_per_sec", "1mb")]);
     let finding = only(&looks);
@@ -354,14 +319,12 @@ fn a_change_is_not_on_its_way_for_ever() {
 /// Chunks that come in lumps: one step between looks is at the new limit by chance, the others are not yet.
 #[test]
 fn one_step_does_not_tell_that_a_change_is_through() {
-    let looks = looks(|s| {
-        let mut look = case(s, MB);
+    let looks = looks_at(MB, |look, s| {
         let lump = if s == 10 { 8 * MB } else { 0 };
         look.recoveries[0].recovered_bytes = Some(s * MB + lump);
         look.recoveries[0].source_throttle_ms = Some(s * 1900);
         let limit = if s <= 6 { "1mb" } else { "8mb" };
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
-        look
     });
     let finding = only(&looks);
     assert!(finding.sentence.contains("not yet through: 3.67 MB/s"), "{}", finding.sentence);
@@ -370,8 +333,7 @@ fn one_step_does_not_tell_that_a_change_is_through() {
 /// Two nodes with limiters that would each be raised by as much as its own round trip allows.
 #[test]
 fn one_setting_is_proposed_one_value() {
-    let looks = looks(|s| {
-        let mut look = case(s, LIMIT);
+    let looks = looks_at(LIMIT, |look, s| {
         let other = Node { name: "d".into(), ..look.nodes[1].clone() };
         look.nodes.extend([Node { name: "c".into(), ..look.nodes[0].clone() }, other]);
         let mut second = recovery("j", s, LIMIT * 9 / 10);
@@ -382,7 +344,6 @@ fn one_setting_is_proposed_one_value() {
         }
         look.round_trips = rtt(20.0);
         look.round_trips.push(RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 });
-        look
     });
     let findings = judge(&looks).findings;
     assert!(findings.len() == 2 && findings.iter().all(|f| f.class == Class::RateLimit));
@@ -396,8 +357,7 @@ fn one_setting_is_proposed_one_value() {
 #[test]
 fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
     let at = |rate: u64, paused_ms: u64| {
-        let looks = looks(|s| {
-            let mut look = case(s, rate);
+        let looks = looks_at(rate, |look, s| {
             let pairs = [
                 ("indices.recovery.max_bytes_per_sec", "200mb"),
                 ("indices.recovery.chunk_size", "4mb"),
@@ -406,7 +366,6 @@ fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
             look.settings = settings(&pairs);
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
             look.round_trips = rtt(3.4);
-            look
         });
         judge(&looks).findings.first().map(|finding| finding.class)
     };
@@ -420,12 +379,10 @@ fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
 #[test]
 fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
     let at = |paused_ms: u64| {
-        let looks = looks(|s| {
-            let mut look = case(s, LIMIT * 85 / 100);
+        let looks = looks_at(LIMIT * 85 / 100, |look, s| {
             look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
             look.round_trips = rtt(20.0);
-            look
         });
         only(&looks).class
     };
@@ -440,15 +397,13 @@ fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
 #[test]
 fn busy_cores_hold_no_recovery_whose_chunks_hardly_wait_for_them() {
     let at = |answer_ms: f64, chunks: &str, rtt_ms: f64| {
-        let looks = looks(|s| {
-            let mut look = case(s, 9 * MB);
+        let looks = looks_at(9 * MB, |look, _| {
             look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
             look.round_trips = rtt(rtt_ms);
             look.nodes[0].os_cpu_percent = Some(99);
             let answer =
                 |node: &str| AnswerTime { node: node.into(), ms: answer_ms, again_ms: answer_ms };
             look.answers = vec![answer("a"), answer("b")];
-            look
         });
         only(&looks)
     };
@@ -467,14 +422,12 @@ fn busy_cores_hold_no_recovery_whose_chunks_hardly_wait_for_them() {
 #[test]
 fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
     let at = |limit: &'static str, came: u64, ran_s: u64| {
-        let looks = looks(|s| {
-            let mut look = case(s, 0);
+        let looks = looks_at(0, |look, s| {
             look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
             let recovery = &mut look.recoveries[0];
             recovery.total_ms = Some(ran_s * 1000 + s * 1000);
             recovery.recovered_bytes = Some(came * (512 << 10));
             look.round_trips = rtt(20.0);
-            look
         });
         only(&looks)
     };
@@ -493,8 +446,7 @@ fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
 /// The trap: two chunks came while one looked, and by chance it were not three.
 #[test]
 fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
-    let looks = looks(|s| {
-        let mut look = case(s, 0);
+    let looks = looks_at(0, |look, s| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "256kb")]);
         let recovery = &mut look.recoveries[0];
         recovery.total_ms = Some(30_000 + s * 1000);
@@ -502,7 +454,6 @@ fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
         recovery.recovered_bytes = Some((16 + s / 4) * (512 << 10));
         recovery.source_throttle_ms = Some(30_000 + s / 4 * 2000);
         look.round_trips = rtt(20.0);
-        look
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
@@ -512,14 +463,12 @@ fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
 /// alone, any jump is but a chunk more or less.
 #[test]
 fn a_path_on_which_the_rate_jumps_is_not_level_to_its_small_shards() {
-    let looks = looks(|s| {
-        let mut look = case(s, MB / 10);
+    let looks = looks_at(MB / 10, |look, s| {
         let mut large = recovery("j", s, MB);
         // 20 MB, then 10, and so on.
         large.recovered_bytes = Some((s / 2 * 30 + s % 2 * 20) * MB);
         look.recoveries.push(large);
         look.round_trips = rtt(20.0);
-        look
     });
     let classes: Vec<Class> = judge(&looks).findings.iter().map(|f| f.class).collect();
     assert!(!classes.contains(&Class::Bandwidth), "{classes:?}");
@@ -529,14 +478,12 @@ fn a_path_on_which_the_rate_jumps_is_not_level_to_its_small_shards() {
 #[test]
 fn a_node_that_stands_still_for_parts_of_the_time_is_no_full_path() {
     let late = |every: u64, both: bool| {
-        looks(|s| {
-            let mut look = case(s, 9 * MB);
+        looks_at(9 * MB, |look, s| {
             look.round_trips = rtt(25.0);
             let is_late = s.is_multiple_of(every);
             let ms = if is_late { 400.0 } else { 2.0 };
             let again_ms = if is_late && both { 380.0 } else { 2.0 };
             look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms }];
-            look
         })
     };
     let still = only(&late(3, false));
