@@ -134,6 +134,23 @@ fn search_cases(
     total
 }
 
+/// Fails with what failed, if anything did: the first one made smaller, and the command that runs it again.
+#[track_caller]
+fn fail(failed: &[(u64, String)], case: impl Fn(u64) -> Case) {
+    for (seed, why) in failed {
+        let line: String = why.split_whitespace().collect::<Vec<_>>().join(" ");
+        eprintln!("{}: {}", case(*seed), line.chars().take(400).collect::<String>());
+    }
+    let Some((seed, why)) = failed.first() else { return };
+    let (case, small) = shrink::shrink(&case(*seed), |s| quietly(s, None).err());
+    panic!(
+        "seed {seed}, the first of {} that failed: {why}\nMade smaller: {small}\n{}\nRun it again:\n  {CASE}={case} \
+         cargo test --release -p engine --test faults nothing_is_lost -- --nocapture",
+        failed.len(),
+        Scenario::of(&case)
+    );
+}
+
 #[test]
 fn nothing_is_lost() {
     if let Ok(text) = std::env::var(CASE) {
@@ -158,19 +175,7 @@ fn nothing_is_lost() {
         pairs.len(),
         Kind::pairs().len(),
     );
-    for (seed, why) in &failed {
-        let line: String = why.split_whitespace().collect::<Vec<_>>().join(" ");
-        eprintln!("seed {seed}: {}", line.chars().take(400).collect::<String>());
-    }
-    if let Some((seed, why)) = failed.first() {
-        let seeds: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
-        let (case, small) = shrink::shrink(&Case::in_turn(*seed), |s| quietly(s, None).err());
-        panic!(
-            "seeds {seeds:?} fail. Seed {seed}: {why}\nMade smaller: {small}\n{}\nRun it again:\n  \
-             {CASE}={case} cargo test --release -p engine --test faults nothing_is_lost -- --nocapture",
-            Scenario::of(&case)
-        );
-    }
+    fail(&failed, Case::in_turn);
     assert!(sum.acknowledged > 20 * ran, "hardly anything was written");
     let missing: Vec<_> = Kind::pairs().into_iter().filter(|pair| !pairs.contains(pair)).collect();
     assert!(missing.is_empty() || ran < RUNS, "never at once: {missing:?}");
@@ -190,15 +195,7 @@ fn damage_at_rest_is_repaired_or_refused_by_name() {
                 damaged += summary.damaged;
                 refused += summary.refused;
             }
-            Err(why) => {
-                let (case, small) =
-                    shrink::shrink(&case(seed), |scenario| quietly(scenario, None).err());
-                panic!(
-                    "seed {seed}: {why}\nMade smaller: {small}\n{}\nRun it again:\n  {CASE}={case} cargo test \
-                     --release -p engine --test faults nothing_is_lost -- --nocapture",
-                    Scenario::of(&case)
-                );
-            }
+            Err(why) => fail(&[(seed, why)], case),
         }
     }
     eprintln!("{ran} runs: {damaged} files damaged; {refused} runs refused a shard by name");
@@ -228,18 +225,7 @@ fn nothing_is_lost_where_copies_move() {
         sum.searched,
         sum.mended_ms,
     );
-    for (seed, why) in &failed {
-        let line: String = why.split_whitespace().collect::<Vec<_>>().join(" ");
-        eprintln!("moving:{seed}: {}", line.chars().take(400).collect::<String>());
-    }
-    if let Some((seed, why)) = failed.first() {
-        let (case, small) = shrink::shrink(&moving(*seed), |s| quietly(s, None).err());
-        panic!(
-            "seed {seed}: {why}\nMade smaller: {small}\n{}\nRun it again:\n  {CASE}={case} cargo test --release \
-             -p engine --test faults nothing_is_lost -- --nocapture",
-            Scenario::of(&case)
-        );
-    }
+    fail(&failed, moving);
     // Most runs have no replicas that could move.
     let moved = sum.moved_primaries > ran && sum.moved_replicas > ran / 5;
     assert!(moved, "hardly anything was moved");

@@ -6,33 +6,23 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::TrackOptions;
-use super::context::{Context, NOT_RENAMED, Why};
+use super::context::{COMMON, Context, NOT_RENAMED, Why};
 use super::corpora::{Corpus, DocumentSet};
 use super::reader::Object;
 use super::templates::Template;
 use crate::corpus::{Conflicts, Corpus as Generated, Mapped, Source, Written};
 use crate::load::{BulkPart, Content};
 
-/// Members of a bulk operation that change nothing here: how Rally reads files, and how much it says.
-const HARMLESS: [&str; 4] =
-    ["batch-size", "detailed-results", "ignore-response-error-level", "timeout"];
-const KNOWN: [&str; 21] = [
-    "name",
-    "operation-type",
-    "tags",
-    "meta",
-    "include-in-reporting",
-    "request-timeout",
-    "request-params",
-    "opaque-id",
-    "assertions",
+/// Members of a bulk operation that change nothing here: how Rally reads files, and when it gives up.
+const HARMLESS: [&str; 3] = ["batch-size", "ignore-response-error-level", "timeout"];
+/// Members that say what is sent, beside those of every operation.
+const OWN: [&str; 11] = [
     "bulk-size",
     "ingest-percentage",
     "corpora",
     "indices",
     "pipeline",
     "refresh",
-    "retry-until-success",
     "type",
     "conflicts",
     "conflict-probability",
@@ -53,9 +43,8 @@ const BULK_DOCUMENTS_MAX: u64 = 1_000_000;
 /// What a bulk operation sends, and how many documents a request has.
 pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Content, u64), Why> {
     let reader = context.reader;
-    let refused = REFUSED.iter().map(|(name, _)| *name);
-    let known: Vec<&str> = KNOWN.into_iter().chain(HARMLESS).chain(refused).collect();
-    reader.only(object, "a bulk operation", &known);
+    let refused = REFUSED.map(|(name, _)| name);
+    reader.only(object, "a bulk operation", &[&COMMON[..], &OWN, &HARMLESS, &refused].concat());
     for (name, why) in REFUSED {
         if object.get(name).is_some() {
             return Err((name.to_owned(), why.to_owned()));

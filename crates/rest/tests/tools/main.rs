@@ -1,6 +1,5 @@
 //! A binary of its own: its tests mount file systems.
 
-#[macro_use]
 #[path = "../../../engine/tests/it/common/mod.rs"]
 mod common;
 #[path = "../../../engine/tests/it/disk_full.rs"]
