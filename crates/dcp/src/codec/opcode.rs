@@ -1,8 +1,10 @@
 //! Operation codes.
 
-/// Declares an enum of wire numbers with its way back from a number.
+/// Declares an enum of wire numbers, each with its name, and its way back from a number.
 macro_rules! wire_numbers {
-    ($(#[$meta:meta])* $name:ident: $number:ty { $($(#[$each:meta])* $variant:ident = $value:literal,)+ }) => {
+    ($(#[$meta:meta])* $name:ident: $number:ty {
+        $($(#[$each:meta])* $variant:ident = $value:literal => $text:literal,)+
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name { $($(#[$each])* $variant,)+ }
@@ -14,6 +16,11 @@ macro_rules! wire_numbers {
             /// The number on the wire.
             pub const fn number(self) -> $number {
                 match self { $($name::$variant => $value,)+ }
+            }
+
+            /// The field's name for it, or what it means.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ }
             }
 
             /// What a number on the wire stands for; none if it is not known here.
@@ -29,111 +36,70 @@ wire_numbers! {
     /// What a packet is about.
     Opcode: u8 {
         /// Reads a document.
-        Get = 0x00,
+        Get = 0x00 => "GET",
         /// Writes a document.
-        Set = 0x01,
+        Set = 0x01 => "SET",
         /// Writes a document that is not there.
-        Add = 0x02,
+        Add = 0x02 => "ADD",
         /// Writes a document that is there.
-        Replace = 0x03,
+        Replace = 0x03 => "REPLACE",
         /// Deletes a document.
-        Delete = 0x04,
+        Delete = 0x04 => "DELETE",
         /// The client leaves.
-        Quit = 0x07,
+        Quit = 0x07 => "QUIT",
         /// Asks whether the server is there.
-        KvNoop = 0x0a,
+        KvNoop = 0x0a => "NOOP",
         /// The server's version.
-        Version = 0x0b,
+        Version = 0x0b => "VERSION",
         /// Statistics, one response each, an empty one last.
-        Stat = 0x10,
+        Stat = 0x10 => "STAT",
         /// Features that the client knows.
-        Hello = 0x1f,
+        Hello = 0x1f => "HELLO",
         /// Mechanisms of authentication.
-        SaslList = 0x20,
+        SaslList = 0x20 => "SASL_LIST_MECHS",
         /// The first message of an authentication.
-        SaslAuth = 0x21,
+        SaslAuth = 0x21 => "SASL_AUTH",
         /// A further one.
-        SaslStep = 0x22,
+        SaslStep = 0x22 => "SASL_STEP",
         /// The highest sequence numbers of all vbuckets.
-        AllVbSeqnos = 0x48,
+        AllVbSeqnos = 0x48 => "GET_ALL_VB_SEQNOS",
         /// Opens a connection for DCP.
-        Open = 0x50,
+        Open = 0x50 => "DCP_OPEN",
         /// Has a consumer ask its producer for a stream.
-        AddStream = 0x51,
+        AddStream = 0x51 => "DCP_ADD_STREAM",
         /// Ends a stream.
-        CloseStream = 0x52,
+        CloseStream = 0x52 => "DCP_CLOSE_STREAM",
         /// Asks a producer for a stream.
-        StreamRequest = 0x53,
+        StreamRequest = 0x53 => "DCP_STREAM_REQ",
         /// The failover log of a vbucket.
-        FailoverLog = 0x54,
+        FailoverLog = 0x54 => "DCP_GET_FAILOVER_LOG",
         /// The producer ends a stream.
-        StreamEnd = 0x55,
+        StreamEnd = 0x55 => "DCP_STREAM_END",
         /// A snapshot begins.
-        SnapshotMarker = 0x56,
+        SnapshotMarker = 0x56 => "DCP_SNAPSHOT_MARKER",
         /// A document was written.
-        Mutation = 0x57,
+        Mutation = 0x57 => "DCP_MUTATION",
         /// A document was deleted.
-        Deletion = 0x58,
+        Deletion = 0x58 => "DCP_DELETION",
         /// A document expired.
-        Expiration = 0x59,
+        Expiration = 0x59 => "DCP_EXPIRATION",
         /// The consumer's vbucket changes its state.
-        SetVbucketState = 0x5b,
+        SetVbucketState = 0x5b => "DCP_SET_VBUCKET_STATE",
         /// Asks whether the consumer is there.
-        Noop = 0x5c,
+        Noop = 0x5c => "DCP_NOOP",
         /// The consumer has processed bytes.
-        BufferAck = 0x5d,
+        BufferAck = 0x5d => "DCP_BUFFER_ACKNOWLEDGEMENT",
         /// A setting of the connection.
-        Control = 0x5e,
+        Control = 0x5e => "DCP_CONTROL",
         /// Chooses the bucket.
-        SelectBucket = 0x89,
+        SelectBucket = 0x89 => "SELECT_BUCKET",
         /// The cluster's configuration.
-        GetClusterConfig = 0xb5,
+        GetClusterConfig = 0xb5 => "GET_CLUSTER_CONFIG",
         /// Answers when a sequence number is persisted.
-        SeqnoPersistence = 0xb7,
+        SeqnoPersistence = 0xb7 => "SEQNO_PERSISTENCE",
         /// The manifest of collections.
-        Manifest = 0xba,
+        Manifest = 0xba => "COLLECTIONS_GET_MANIFEST",
         /// What statuses mean.
-        ErrorMap = 0xfe,
-    }
-}
-
-impl Opcode {
-    /// The field's name for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Opcode::Get => "GET",
-            Opcode::Set => "SET",
-            Opcode::Add => "ADD",
-            Opcode::Replace => "REPLACE",
-            Opcode::Delete => "DELETE",
-            Opcode::Quit => "QUIT",
-            Opcode::KvNoop => "NOOP",
-            Opcode::Version => "VERSION",
-            Opcode::Stat => "STAT",
-            Opcode::Hello => "HELLO",
-            Opcode::SaslList => "SASL_LIST_MECHS",
-            Opcode::SaslAuth => "SASL_AUTH",
-            Opcode::SaslStep => "SASL_STEP",
-            Opcode::AllVbSeqnos => "GET_ALL_VB_SEQNOS",
-            Opcode::Open => "DCP_OPEN",
-            Opcode::AddStream => "DCP_ADD_STREAM",
-            Opcode::CloseStream => "DCP_CLOSE_STREAM",
-            Opcode::StreamRequest => "DCP_STREAM_REQ",
-            Opcode::FailoverLog => "DCP_GET_FAILOVER_LOG",
-            Opcode::StreamEnd => "DCP_STREAM_END",
-            Opcode::SnapshotMarker => "DCP_SNAPSHOT_MARKER",
-            Opcode::Mutation => "DCP_MUTATION",
-            Opcode::Deletion => "DCP_DELETION",
-            Opcode::Expiration => "DCP_EXPIRATION",
-            Opcode::SetVbucketState => "DCP_SET_VBUCKET_STATE",
-            Opcode::Noop => "DCP_NOOP",
-            Opcode::BufferAck => "DCP_BUFFER_ACKNOWLEDGEMENT",
-            Opcode::Control => "DCP_CONTROL",
-            Opcode::SelectBucket => "SELECT_BUCKET",
-            Opcode::GetClusterConfig => "GET_CLUSTER_CONFIG",
-            Opcode::SeqnoPersistence => "SEQNO_PERSISTENCE",
-            Opcode::Manifest => "COLLECTIONS_GET_MANIFEST",
-            Opcode::ErrorMap => "GET_ERROR_MAP",
-        }
+        ErrorMap = 0xfe => "GET_ERROR_MAP",
     }
 }

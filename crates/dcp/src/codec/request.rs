@@ -41,25 +41,13 @@ wire_numbers! {
     /// The state of a vbucket.
     VbucketState: u8 {
         /// Takes writes, and streams to others.
-        Active = 1,
+        Active = 1 => "active",
         /// Follows an active copy.
-        Replica = 2,
+        Replica = 2 => "replica",
         /// Is about to become active.
-        Pending = 3,
+        Pending = 3 => "pending",
         /// Is no longer in use.
-        Dead = 4,
-    }
-}
-
-impl VbucketState {
-    /// The field's word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            VbucketState::Active => "active",
-            VbucketState::Replica => "replica",
-            VbucketState::Pending => "pending",
-            VbucketState::Dead => "dead",
-        }
+        Dead = 4 => "dead",
     }
 }
 
@@ -67,34 +55,19 @@ wire_numbers! {
     /// Why a stream ended.
     EndReason: u32 {
         /// All was sent.
-        Ok = 0,
+        Ok = 0 => "all was sent",
         /// The consumer closed it.
-        Closed = 1,
+        Closed = 1 => "the stream was closed",
         /// The vbucket changed its state.
-        State = 2,
+        State = 2 => "the vbucket moved or changed its state",
         /// The connection broke.
-        Disconnected = 3,
+        Disconnected = 3 => "the producer was disconnected",
         /// The consumer was too slow.
-        Slow = 4,
+        Slow = 4 => "the consumer was too slow",
         /// The producer could not read its disk.
-        BackfillFailed = 5,
+        BackfillFailed = 5 => "the producer could not read its disk",
         /// The producer rolled back.
-        Rollback = 6,
-    }
-}
-
-impl EndReason {
-    /// What it means.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EndReason::Ok => "all was sent",
-            EndReason::Closed => "the stream was closed",
-            EndReason::State => "the vbucket moved or changed its state",
-            EndReason::Disconnected => "the producer was disconnected",
-            EndReason::Slow => "the consumer was too slow",
-            EndReason::BackfillFailed => "the producer could not read its disk",
-            EndReason::Rollback => "the producer rolled back",
-        }
+        Rollback = 6 => "the producer rolled back",
     }
 }
 

@@ -6,72 +6,44 @@ wire_numbers! {
     /// How a request went.
     Status: u16 {
         /// Done.
-        Success = 0x00,
+        Success = 0x00 => "SUCCESS",
         /// No such key, or no such stream.
-        NotFound = 0x01,
+        NotFound = 0x01 => "KEY_ENOENT",
         /// The key or the stream is there already, or has another CAS.
-        Exists = 0x02,
+        Exists = 0x02 => "KEY_EEXISTS",
         /// The value is too large.
-        TooBig = 0x03,
+        TooBig = 0x03 => "E2BIG",
         /// The request is not right.
-        Invalid = 0x04,
+        Invalid = 0x04 => "EINVAL",
         /// The condition for storing was not met.
-        NotStored = 0x05,
+        NotStored = 0x05 => "NOT_STORED",
         /// The vbucket is not here, or not in a state for this.
-        NotMyVbucket = 0x07,
+        NotMyVbucket = 0x07 => "NOT_MY_VBUCKET",
         /// No bucket is chosen.
-        NoBucket = 0x08,
+        NoBucket = 0x08 => "NO_BUCKET",
         /// Authentication failed.
-        AuthError = 0x20,
+        AuthError = 0x20 => "AUTH_ERROR",
         /// Authentication goes on with another message.
-        AuthContinue = 0x21,
+        AuthContinue = 0x21 => "AUTH_CONTINUE",
         /// A number is out of its range.
-        Range = 0x22,
+        Range = 0x22 => "ERANGE",
         /// The consumer has to roll back first.
-        Rollback = 0x23,
+        Rollback = 0x23 => "ROLLBACK",
         /// Not allowed.
-        Access = 0x24,
+        Access = 0x24 => "EACCESS",
         /// No such command.
-        UnknownCommand = 0x81,
+        UnknownCommand = 0x81 => "UNKNOWN_COMMAND",
         /// No memory is left.
-        NoMemory = 0x82,
+        NoMemory = 0x82 => "ENOMEM",
         /// The server does not do this.
-        NotSupported = 0x83,
+        NotSupported = 0x83 => "NOT_SUPPORTED",
         /// The server failed.
-        Internal = 0x84,
+        Internal = 0x84 => "EINTERNAL",
         /// The server is busy.
-        Busy = 0x85,
+        Busy = 0x85 => "EBUSY",
         /// Not now; try again.
-        TemporaryFailure = 0x86,
+        TemporaryFailure = 0x86 => "ETMPFAIL",
         /// No such collection.
-        UnknownCollection = 0x88,
-    }
-}
-
-impl Status {
-    /// The field's name for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Status::Success => "SUCCESS",
-            Status::NotFound => "KEY_ENOENT",
-            Status::Exists => "KEY_EEXISTS",
-            Status::TooBig => "E2BIG",
-            Status::Invalid => "EINVAL",
-            Status::NotStored => "NOT_STORED",
-            Status::NotMyVbucket => "NOT_MY_VBUCKET",
-            Status::NoBucket => "NO_BUCKET",
-            Status::AuthError => "AUTH_ERROR",
-            Status::AuthContinue => "AUTH_CONTINUE",
-            Status::Range => "ERANGE",
-            Status::Rollback => "ROLLBACK",
-            Status::Access => "EACCESS",
-            Status::UnknownCommand => "UNKNOWN_COMMAND",
-            Status::NoMemory => "ENOMEM",
-            Status::NotSupported => "NOT_SUPPORTED",
-            Status::Internal => "EINTERNAL",
-            Status::Busy => "EBUSY",
-            Status::TemporaryFailure => "ETMPFAIL",
-            Status::UnknownCollection => "UNKNOWN_COLLECTION",
-        }
+        UnknownCollection = 0x88 => "UNKNOWN_COLLECTION",
     }
 }

@@ -74,6 +74,18 @@ struct Values {
     forced: BTreeMap<String, Vec<String>>,
 }
 
+/// Declares the reader of each setting, so that its name is written once: what it is called here, its type, and what
+/// reads it.
+macro_rules! readers {
+    ($($(#[$about:meta])* $name:ident: $type:ty = $read:ident($setting:literal $(, $of:path)?);)*) => {$(
+        #[doc = concat!("`", $setting, "`.")]
+        $(#[$about])*
+        pub fn $name(&self) -> $type {
+            $read(self.plain(), $setting $(, $of)?)
+        }
+    )*};
+}
+
 /// The cluster's settings at one moment. Cheap to clone; resolved anew when a setting changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings(Arc<Values>);
@@ -116,94 +128,67 @@ impl Settings {
         }))
     }
 
-    /// `ccr.indices.recovery.max_bytes_per_sec`: bytes a second, none without a limit.
-    pub fn ccr_max_bytes_per_sec(&self) -> Option<u64> {
-        throttle(&self.0.plain, "ccr.indices.recovery.max_bytes_per_sec")
+    fn plain(&self) -> &TypedValues {
+        &self.0.plain
     }
 
-    /// `ccr.indices.recovery.chunk_size`, in bytes.
-    pub fn ccr_chunk_size(&self) -> u64 {
-        size(&self.0.plain, "ccr.indices.recovery.chunk_size")
-    }
-
-    /// `ccr.indices.recovery.max_concurrent_file_chunks`.
-    pub fn ccr_max_concurrent_file_chunks(&self) -> u32 {
-        count(&self.0.plain, "ccr.indices.recovery.max_concurrent_file_chunks")
-    }
-
-    /// `ccr.indices.recovery.recovery_activity_timeout`.
-    pub fn ccr_recovery_activity_timeout(&self) -> Duration {
-        duration(&self.0.plain, "ccr.indices.recovery.recovery_activity_timeout")
-    }
-
-    /// `ccr.indices.recovery.internal_action_timeout`.
-    pub fn ccr_internal_action_timeout(&self) -> Duration {
-        duration(&self.0.plain, "ccr.indices.recovery.internal_action_timeout")
-    }
-
-    /// `indices.recovery.max_bytes_per_sec`: bytes a second, none without a limit.
-    pub fn recovery_max_bytes_per_sec(&self) -> Option<u64> {
-        throttle(&self.0.plain, "indices.recovery.max_bytes_per_sec")
-    }
-
-    /// `indices.recovery.chunk_size`, in bytes.
-    pub fn recovery_chunk_size(&self) -> u64 {
-        size(&self.0.plain, "indices.recovery.chunk_size")
-    }
-
-    /// `indices.recovery.max_concurrent_file_chunks`.
-    pub fn recovery_max_concurrent_file_chunks(&self) -> u32 {
-        count(&self.0.plain, "indices.recovery.max_concurrent_file_chunks")
-    }
-
-    /// `indices.recovery.max_concurrent_operations`.
-    pub fn recovery_max_concurrent_operations(&self) -> u32 {
-        count(&self.0.plain, "indices.recovery.max_concurrent_operations")
-    }
-
-    /// `indices.recovery.retry_delay_network`.
-    pub fn recovery_retry_delay_network(&self) -> Duration {
-        duration(&self.0.plain, "indices.recovery.retry_delay_network")
-    }
-
-    /// `indices.recovery.retry_delay_state_sync`.
-    pub fn recovery_retry_delay_state_sync(&self) -> Duration {
-        duration(&self.0.plain, "indices.recovery.retry_delay_state_sync")
-    }
-
-    /// `indices.recovery.internal_action_timeout`.
-    pub fn recovery_internal_action_timeout(&self) -> Duration {
-        duration(&self.0.plain, "indices.recovery.internal_action_timeout")
-    }
-
-    /// `cluster.routing.allocation.node_concurrent_recoveries`: in, and as many out.
-    pub fn node_concurrent_recoveries(&self) -> u32 {
-        count(&self.0.plain, "cluster.routing.allocation.node_concurrent_recoveries")
-    }
-
-    /// `cluster.routing.allocation.node_initial_primaries_recoveries`.
-    pub fn node_initial_primaries_recoveries(&self) -> u32 {
-        count(&self.0.plain, "cluster.routing.allocation.node_initial_primaries_recoveries")
-    }
-
-    /// `cluster.routing.allocation.enable`.
-    pub fn allocation_enable(&self) -> AllocationEnable {
-        word(&self.0.plain, "cluster.routing.allocation.enable", AllocationEnable::of)
-    }
-
-    /// `cluster.routing.rebalance.enable`.
-    pub fn rebalance_enable(&self) -> RebalanceEnable {
-        word(&self.0.plain, "cluster.routing.rebalance.enable", RebalanceEnable::of)
-    }
-
-    /// `cluster.routing.allocation.allow_rebalance`.
-    pub fn allow_rebalance(&self) -> AllowRebalance {
-        word(&self.0.plain, "cluster.routing.allocation.allow_rebalance", AllowRebalance::of)
-    }
-
-    /// `cluster.routing.allocation.cluster_concurrent_rebalance`.
-    pub fn cluster_concurrent_rebalance(&self) -> u32 {
-        count(&self.0.plain, "cluster.routing.allocation.cluster_concurrent_rebalance")
+    readers! {
+        /// Bytes a second, none without a limit.
+        ccr_max_bytes_per_sec: Option<u64> = throttle("ccr.indices.recovery.max_bytes_per_sec");
+        /// In bytes.
+        ccr_chunk_size: u64 = size("ccr.indices.recovery.chunk_size");
+        ccr_max_concurrent_file_chunks: u32 = count("ccr.indices.recovery.max_concurrent_file_chunks");
+        ccr_recovery_activity_timeout: Duration = duration("ccr.indices.recovery.recovery_activity_timeout");
+        ccr_internal_action_timeout: Duration = duration("ccr.indices.recovery.internal_action_timeout");
+        /// Bytes a second, none without a limit.
+        recovery_max_bytes_per_sec: Option<u64> = throttle("indices.recovery.max_bytes_per_sec");
+        /// In bytes.
+        recovery_chunk_size: u64 = size("indices.recovery.chunk_size");
+        recovery_max_concurrent_file_chunks: u32 = count("indices.recovery.max_concurrent_file_chunks");
+        recovery_max_concurrent_operations: u32 = count("indices.recovery.max_concurrent_operations");
+        recovery_retry_delay_network: Duration = duration("indices.recovery.retry_delay_network");
+        recovery_retry_delay_state_sync: Duration = duration("indices.recovery.retry_delay_state_sync");
+        recovery_internal_action_timeout: Duration = duration("indices.recovery.internal_action_timeout");
+        /// In, and as many out.
+        node_concurrent_recoveries: u32 = count("cluster.routing.allocation.node_concurrent_recoveries");
+        node_initial_primaries_recoveries: u32 = count("cluster.routing.allocation.node_initial_primaries_recoveries");
+        allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
+        rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);
+        allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
+        cluster_concurrent_rebalance: u32 = count("cluster.routing.allocation.cluster_concurrent_rebalance");
+        awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");
+        transport_compress: Compress = word("transport.compress", Compress::of);
+        transport_compression_scheme: CompressionScheme = word("transport.compression_scheme", CompressionScheme::of);
+        follower_check_interval: Duration = duration("cluster.fault_detection.follower_check.interval");
+        checks_on_disconnect: bool = flag("narrows.fault_detection.on_disconnect");
+        disk_threshold_enabled: bool = flag("cluster.routing.allocation.disk.threshold_enabled");
+        info_update_interval: Duration = duration("cluster.info.update.interval");
+        leader_check_interval: Duration = duration("cluster.fault_detection.leader_check.interval");
+        transport_recovery_connections: u32 = count("transport.connections_per_node.recovery");
+        /// In bytes.
+        following_memory_max: u64 = size("narrows.following.memory_max");
+        following_pace: FollowPace = word("narrows.following.pace", FollowPace::of);
+        recovery_scheduler: Scheduler = word("narrows.recovery.scheduler", Scheduler::of);
+        recovery_connections_max: u32 = count("narrows.recovery.connections_max");
+        /// In bytes.
+        recovery_memory_max: u64 = size("narrows.recovery.memory_max");
+        /// In bytes.
+        recovery_read_ahead: u64 = size("narrows.recovery.read_ahead");
+        search_selection: Selection = word("narrows.search.selection", Selection::of);
+        use_adaptive_replica_selection: bool = flag("cluster.routing.use_adaptive_replica_selection");
+        action_destructive_requires_name: bool = flag("action.destructive_requires_name");
+        search_default_keep_alive: Duration = duration("search.default_keep_alive");
+        search_max_keep_alive: Duration = duration("search.max_keep_alive");
+        search_max_open_scroll_context: u32 = count("search.max_open_scroll_context");
+        /// None for as long as it takes.
+        search_default_search_timeout: Option<Duration> = optional_duration("search.default_search_timeout");
+        search_max_open_pit_context: u32 = count("search.max_open_pit_context");
+        point_in_time_max_keep_alive: Duration = duration("point_in_time.max_keep_alive");
+        search_max_buckets: u32 = count("search.max_buckets");
+        search_default_allow_partial_results: bool = flag("search.default_allow_partial_results");
+        /// 0 leaves it to the cores.
+        thread_pool_search_size: u32 = count("thread_pool.search.size");
+        thread_pool_search_queue_size: u32 = count("thread_pool.search.queue_size");
     }
 
     /// `cluster.routing.allocation.balance.*`.
@@ -213,11 +198,6 @@ impl Settings {
             index: decimal(&self.0.plain, "cluster.routing.allocation.balance.index"),
             threshold: decimal(&self.0.plain, "cluster.routing.allocation.balance.threshold"),
         }
-    }
-
-    /// `cluster.routing.allocation.awareness.attributes`.
-    pub fn awareness_attributes(&self) -> &[String] {
-        names(&self.0.plain, "cluster.routing.allocation.awareness.attributes")
     }
 
     /// `cluster.routing.allocation.awareness.force.*.values`, by attribute.
@@ -236,145 +216,10 @@ impl Settings {
         filters.filter(|filter| !filter.patterns.is_empty()).collect()
     }
 
-    /// `transport.compress`.
-    pub fn transport_compress(&self) -> Compress {
-        word(&self.0.plain, "transport.compress", Compress::of)
-    }
-
-    /// `transport.compression_scheme`.
-    pub fn transport_compression_scheme(&self) -> CompressionScheme {
-        word(&self.0.plain, "transport.compression_scheme", CompressionScheme::of)
-    }
-
-    /// `cluster.fault_detection.follower_check.interval`.
-    pub fn follower_check_interval(&self) -> Duration {
-        duration(&self.0.plain, "cluster.fault_detection.follower_check.interval")
-    }
-
-    /// `narrows.fault_detection.on_disconnect`.
-    pub fn checks_on_disconnect(&self) -> bool {
-        flag(&self.0.plain, "narrows.fault_detection.on_disconnect")
-    }
-
-    /// `cluster.routing.allocation.disk.threshold_enabled`.
-    pub fn disk_threshold_enabled(&self) -> bool {
-        flag(&self.0.plain, "cluster.routing.allocation.disk.threshold_enabled")
-    }
-
     /// `cluster.routing.allocation.disk.watermark.*`.
     pub fn disk_watermarks(&self) -> Watermarks {
         let mark = |name| watermark(&self.0.plain, name);
         Watermarks { low: mark(LOW), high: mark(HIGH) }
-    }
-
-    /// `cluster.info.update.interval`.
-    pub fn info_update_interval(&self) -> Duration {
-        duration(&self.0.plain, "cluster.info.update.interval")
-    }
-
-    /// `cluster.fault_detection.leader_check.interval`.
-    pub fn leader_check_interval(&self) -> Duration {
-        duration(&self.0.plain, "cluster.fault_detection.leader_check.interval")
-    }
-
-    /// `transport.connections_per_node.recovery`.
-    pub fn transport_recovery_connections(&self) -> u32 {
-        count(&self.0.plain, "transport.connections_per_node.recovery")
-    }
-
-    /// `narrows.following.memory_max`, in bytes.
-    pub fn following_memory_max(&self) -> u64 {
-        size(&self.0.plain, "narrows.following.memory_max")
-    }
-
-    /// `narrows.following.pace`.
-    pub fn following_pace(&self) -> FollowPace {
-        word(&self.0.plain, "narrows.following.pace", FollowPace::of)
-    }
-
-    /// `narrows.recovery.scheduler`.
-    pub fn recovery_scheduler(&self) -> Scheduler {
-        word(&self.0.plain, "narrows.recovery.scheduler", Scheduler::of)
-    }
-
-    /// `narrows.recovery.connections_max`.
-    pub fn recovery_connections_max(&self) -> u32 {
-        count(&self.0.plain, "narrows.recovery.connections_max")
-    }
-
-    /// `narrows.recovery.memory_max`, in bytes.
-    pub fn recovery_memory_max(&self) -> u64 {
-        size(&self.0.plain, "narrows.recovery.memory_max")
-    }
-
-    /// `narrows.recovery.read_ahead`, in bytes.
-    pub fn recovery_read_ahead(&self) -> u64 {
-        size(&self.0.plain, "narrows.recovery.read_ahead")
-    }
-
-    /// `narrows.search.selection`.
-    pub fn search_selection(&self) -> Selection {
-        word(&self.0.plain, "narrows.search.selection", Selection::of)
-    }
-
-    /// `cluster.routing.use_adaptive_replica_selection`.
-    pub fn use_adaptive_replica_selection(&self) -> bool {
-        flag(&self.0.plain, "cluster.routing.use_adaptive_replica_selection")
-    }
-
-    /// `action.destructive_requires_name`.
-    pub fn action_destructive_requires_name(&self) -> bool {
-        flag(&self.0.plain, "action.destructive_requires_name")
-    }
-
-    /// `search.default_keep_alive`.
-    pub fn search_default_keep_alive(&self) -> Duration {
-        duration(&self.0.plain, "search.default_keep_alive")
-    }
-
-    /// `search.max_keep_alive`.
-    pub fn search_max_keep_alive(&self) -> Duration {
-        duration(&self.0.plain, "search.max_keep_alive")
-    }
-
-    /// `search.max_open_scroll_context`.
-    pub fn search_max_open_scroll_context(&self) -> u32 {
-        count(&self.0.plain, "search.max_open_scroll_context")
-    }
-
-    /// `search.default_search_timeout`; none for as long as it takes.
-    pub fn search_default_search_timeout(&self) -> Option<Duration> {
-        optional_duration(&self.0.plain, "search.default_search_timeout")
-    }
-
-    /// `search.max_open_pit_context`.
-    pub fn search_max_open_pit_context(&self) -> u32 {
-        count(&self.0.plain, "search.max_open_pit_context")
-    }
-
-    /// `point_in_time.max_keep_alive`.
-    pub fn point_in_time_max_keep_alive(&self) -> Duration {
-        duration(&self.0.plain, "point_in_time.max_keep_alive")
-    }
-
-    /// `search.max_buckets`.
-    pub fn search_max_buckets(&self) -> u32 {
-        count(&self.0.plain, "search.max_buckets")
-    }
-
-    /// `search.default_allow_partial_results`.
-    pub fn search_default_allow_partial_results(&self) -> bool {
-        flag(&self.0.plain, "search.default_allow_partial_results")
-    }
-
-    /// `thread_pool.search.size`; 0 leaves it to the cores.
-    pub fn thread_pool_search_size(&self) -> u32 {
-        count(&self.0.plain, "thread_pool.search.size")
-    }
-
-    /// `thread_pool.search.queue_size`.
-    pub fn thread_pool_search_queue_size(&self) -> u32 {
-        count(&self.0.plain, "thread_pool.search.queue_size")
     }
 
     /// The remote clusters that have seeds, by alias.
@@ -398,6 +243,26 @@ impl IndexSettings {
     /// Each setting from `given`, else its default.
     pub fn resolve(given: &SettingsMap) -> Self {
         IndexSettings(Arc::new(TypedValues::resolve(SettingScope::Index, &[given])))
+    }
+
+    fn plain(&self) -> &TypedValues {
+        &self.0
+    }
+
+    readers! {
+        number_of_shards: u32 = count("index.number_of_shards");
+        number_of_replicas: u32 = count("index.number_of_replicas");
+        /// None means never by itself.
+        refresh_interval: Option<Duration> = optional_duration("index.refresh_interval");
+        retention_lease_period: Duration = duration("index.soft_deletes.retention_lease.period");
+        check_on_startup: CheckOnStartup = word("index.shard.check_on_startup", CheckOnStartup::of);
+        translog_durability: Durability = word("index.translog.durability", Durability::of);
+        translog_sync_interval: Duration = duration("index.translog.sync_interval");
+        total_fields_limit: u32 = count("index.mapping.total_fields.limit");
+        max_result_window: u32 = count("index.max_result_window");
+        requests_cache_enable: bool = flag("index.requests.cache.enable");
+        /// In bytes.
+        translog_flush_threshold_size: u64 = size("index.translog.flush_threshold_size");
     }
 
     /// `index.priority` of an index with the settings `given`, without the others.
@@ -426,51 +291,6 @@ impl IndexSettings {
         of_index.filter_map(filter).filter(|filter| !filter.patterns.is_empty()).collect()
     }
 
-    /// `index.number_of_shards`.
-    pub fn number_of_shards(&self) -> u32 {
-        count(&self.0, "index.number_of_shards")
-    }
-
-    /// `index.number_of_replicas`.
-    pub fn number_of_replicas(&self) -> u32 {
-        count(&self.0, "index.number_of_replicas")
-    }
-
-    /// `index.refresh_interval`; none means never by itself.
-    pub fn refresh_interval(&self) -> Option<Duration> {
-        optional_duration(&self.0, "index.refresh_interval")
-    }
-
-    /// `index.soft_deletes.retention_lease.period`.
-    pub fn retention_lease_period(&self) -> Duration {
-        duration(&self.0, "index.soft_deletes.retention_lease.period")
-    }
-
-    /// `index.shard.check_on_startup`.
-    pub fn check_on_startup(&self) -> CheckOnStartup {
-        word(&self.0, "index.shard.check_on_startup", CheckOnStartup::of)
-    }
-
-    /// `index.translog.durability`.
-    pub fn translog_durability(&self) -> Durability {
-        word(&self.0, "index.translog.durability", Durability::of)
-    }
-
-    /// `index.translog.sync_interval`.
-    pub fn translog_sync_interval(&self) -> Duration {
-        duration(&self.0, "index.translog.sync_interval")
-    }
-
-    /// `index.mapping.total_fields.limit`.
-    pub fn total_fields_limit(&self) -> u32 {
-        count(&self.0, "index.mapping.total_fields.limit")
-    }
-
-    /// `index.max_result_window`.
-    pub fn max_result_window(&self) -> u32 {
-        count(&self.0, "index.max_result_window")
-    }
-
     /// `index.query.default_field`: names and patterns, each with its boost, as in `name^2`.
     pub fn default_fields(&self) -> Vec<(String, f32)> {
         let read = |text: &String| {
@@ -480,16 +300,6 @@ impl IndexSettings {
             boosted.unwrap_or_else(|| (text.clone(), 1.0))
         };
         names(&self.0, "index.query.default_field").iter().map(read).collect()
-    }
-
-    /// `index.requests.cache.enable`.
-    pub fn requests_cache_enable(&self) -> bool {
-        flag(&self.0, "index.requests.cache.enable")
-    }
-
-    /// `index.translog.flush_threshold_size`, in bytes.
-    pub fn translog_flush_threshold_size(&self) -> u64 {
-        size(&self.0, "index.translog.flush_threshold_size")
     }
 }
 
