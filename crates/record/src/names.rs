@@ -42,10 +42,7 @@ fn closeness(given: &str, name: &str) -> f64 {
 /// who writes `compare` means `completions`.
 fn likeness(a: &str, b: &str) -> f64 {
     let longer = a.chars().count().max(b.chars().count());
-    match strsim::osa_distance(a, b) * 2 <= longer {
-        true => strsim::jaro_winkler(a, b),
-        false => 0.0,
-    }
+    if strsim::osa_distance(a, b) * 2 <= longer { strsim::jaro_winkler(a, b) } else { 0.0 }
 }
 
 /// Whether a name matches a pattern in which `*` stands for any text.

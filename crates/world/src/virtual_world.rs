@@ -31,10 +31,7 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
     drop(env);
     let has_finished = world.run_until(&|| task.is_finished());
     let trace = world.trace();
-    let output = match has_finished {
-        true => Ok(take_output(task)),
-        false => Err(world.deadlock()),
-    };
+    let output = if has_finished { Ok(take_output(task)) } else { Err(world.deadlock()) };
     world.clear();
     output.map(|value| (value, trace))
 }

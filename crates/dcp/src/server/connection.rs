@@ -122,10 +122,7 @@ impl Connection {
     fn note_pause(&self, begins: bool) {
         let Dcp::Producer(producer) = &self.dcp else { return };
         let (now, pauses) = (self.shared.env.now(), &mut self.report.borrow_mut().pauses);
-        match begins {
-            true => pauses.begin(now, producer.waits_for()),
-            false => pauses.end(now),
-        }
+        if begins { pauses.begin(now, producer.waits_for()) } else { pauses.end(now) }
     }
 
     /// Waits for whatever comes first.

@@ -57,10 +57,7 @@ async fn put_each(core: &Core, shard: &LocalShard, read: &mut ReadRequests, all:
     let mut refused: BTreeMap<usize, Failure> = BTreeMap::new();
     for (at, added) in read.new_fields().to_vec() {
         // A manager that is not there is not asked again for each document.
-        let put = match all.status < 500 {
-            true => put(core, shard, added).await,
-            false => Err(all.clone()),
-        };
+        let put = if all.status < 500 { put(core, shard, added).await } else { Err(all.clone()) };
         refused.extend(put.err().map(|failure| (at, failure)));
     }
     for (at, Failure { status, kind, reason, .. }) in refused {

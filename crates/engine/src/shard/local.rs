@@ -288,10 +288,7 @@ impl LocalShard {
     /// The store of a copy that has everything. Whoever reads may know of that sooner than this node, as the manager
     /// publishes to all at once: a copy is read from the end of its recovery on, as in Elasticsearch (`POST_RECOVERY`).
     pub(crate) fn complete_store(&self) -> Result<Shard> {
-        match self.is_started() || self.is_recovered() {
-            true => self.store(),
-            false => Err(self.recovers()),
-        }
+        if self.is_started() || self.is_recovered() { self.store() } else { Err(self.recovers()) }
     }
 
     /// Whether its last recovery came to its end.

@@ -270,10 +270,7 @@ impl ClusterState {
     pub(crate) fn changed_indices(&self, old: &Arc<ClusterState>) -> Arc<ChangedIndices> {
         let between = || (Arc::downgrade(old), Arc::new(changed_indices(old, self)));
         let (before, changed) = self.since_before.0.get_or_init(between);
-        match std::ptr::eq(before.as_ptr(), Arc::as_ptr(old)) {
-            true => changed.clone(),
-            false => between().1,
-        }
+        if std::ptr::eq(before.as_ptr(), Arc::as_ptr(old)) { changed.clone() } else { between().1 }
     }
 }
 

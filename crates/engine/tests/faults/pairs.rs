@@ -179,10 +179,7 @@ impl Scenario {
             machines,
             faults: Vec::new(),
         };
-        let pairs = match is_of_nodes {
-            true => Kind::two_of(&Kind::OF_NODES),
-            false => Kind::pairs(),
-        };
+        let pairs = if is_of_nodes { Kind::two_of(&Kind::OF_NODES) } else { Kind::pairs() };
         let turn = case.seed / SHAPES.len() as u64 % pairs.len() as u64;
         scenario.faults = scenario.pair_of_faults(chance, pairs[turn as usize]);
         scenario

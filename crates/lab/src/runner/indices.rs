@@ -25,10 +25,7 @@ const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
 impl Runner<'_> {
     /// Creates and fills the indices for one variant, or for all where the plan has that step.
     pub(crate) async fn fill_leader(&self, variant: Option<&Variant>) -> Result<(), Error> {
-        match variant.is_some() || self.plan.indexes() {
-            true => self.index(variant).await,
-            false => Ok(()),
-        }
+        if variant.is_some() || self.plan.indexes() { self.index(variant).await } else { Ok(()) }
     }
 
     /// Creates and fills every index, for all variants or for one.

@@ -154,9 +154,10 @@ fn run_recordings(dir: &Path, json: bool) -> anyhow::Result<()> {
 
 fn print_bench(found: &Bench, json: bool) -> anyhow::Result<()> {
     let mut out = terminal::out();
-    match json {
-        true => writeln!(out, "{}", found.json())?,
-        false => write!(out, "{}", found.text())?,
+    if json {
+        writeln!(out, "{}", found.json())?
+    } else {
+        write!(out, "{}", found.text())?
     }
     Ok(())
 }

@@ -118,10 +118,7 @@ impl ObservedNode {
         }
         let expected = typical_ns + difference;
         let silent_ns = (now - self.heard_at).as_nanos() as f64;
-        match outstanding > 0 && silent_ns > SILENT_TIMES * expected {
-            true => silent_ns,
-            false => expected,
-        }
+        if outstanding > 0 && silent_ns > SILENT_TIMES * expected { silent_ns } else { expected }
     }
 
     /// Whether it is left alone after a failure, unless nothing else is there.

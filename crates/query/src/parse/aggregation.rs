@@ -202,10 +202,7 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     // What is made of queries has read its fields by itself.
     let is_of_queries = matches!(kind_of, AggregationKind::Filters(_) | AggregationKind::Tuples(_));
     Ok(Aggregation {
-        field: match is_of_queries {
-            true => String::new(),
-            false => options.need("field")?.text("field")?,
-        },
+        field: if is_of_queries { String::new() } else { options.need("field")?.text("field")? },
         missing: options.read("missing", Node::literal)?,
         min_doc_count: min_doc_count.unwrap_or(u64::from(!is_histogram)),
         order,

@@ -87,10 +87,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let count = busiest.knobs.chunk_count(series)?;
     // The field's engines read both when a recovery begins; the embedded one at each chunk.
     let later_only = series.flavour() != "narrows";
-    let meter = match later_only {
-        true => Meter::Each { knobs: busiest.knobs },
-        false => steady(busiest),
-    };
+    let meter = if later_only { Meter::Each { knobs: busiest.knobs } } else { steady(busiest) };
     let place = busiest.node.clone();
     let probe = |setting: &str, found, to, factor| Probe {
         kind: Kind::Chunks,

@@ -187,10 +187,7 @@ fn measured(step: &DeclaredStep, options: BTreeMap<&'static str, u32>) -> Measur
 fn any_of<'a>(steps: impl Iterator<Item = &'a &'static DeclaredStep>) -> String {
     let mut names: Vec<String> = steps.map(|step| format!("\"{}\"", step.name)).collect();
     let last = names.pop().unwrap_or_default();
-    match names.is_empty() {
-        true => last,
-        false => format!("{} or {last}", names.join(", ")),
-    }
+    if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
 }
 
 /// The name of every step.

@@ -115,10 +115,7 @@ impl Resolver<'_> {
                 (self.field(path, query)?, scores)
             }
         };
-        Ok(match scores {
-            false => constant(found, boost),
-            true => boosted(found, boost),
-        })
+        Ok(if scores { boosted(found, boost) } else { constant(found, boost) })
     }
 
     /// A clause of others; none where it is to be left out.

@@ -63,10 +63,7 @@ impl Flow {
             let mut incoming = self.incoming.borrow_mut();
             let Some((end, _)) = incoming.receiving.front() else { return };
             let now = events.now();
-            let done = match end.fin {
-                true => now,
-                false => self.to.received_at(now, end.message_bytes),
-            };
+            let done = if end.fin { now } else { self.to.received_at(now, end.message_bytes) };
             if done > now {
                 incoming.busy = true;
                 events.add(done, NetworkEvent::Received(self.clone()));

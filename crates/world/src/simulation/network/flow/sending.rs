@@ -42,10 +42,7 @@ impl Flow {
             let mut out = self.outgoing.borrow_mut();
             let Some(next) = out.unprepared.front() else { break };
             let now = events.now();
-            let done = match next.end.fin {
-                true => now,
-                false => self.from.prepared_at(now, next.bytes),
-            };
+            let done = if next.end.fin { now } else { self.from.prepared_at(now, next.bytes) };
             if done > now {
                 out.preparing = true;
                 events.add(done, NetworkEvent::Prepared(self.clone()));
