@@ -15,7 +15,7 @@ use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
 use crate::http::error_in;
 use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
-use crate::{Answer, Credentials, Error};
+use crate::{Answer, Credentials, Error, Result};
 
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -51,7 +51,7 @@ pub struct LiveClient {
 
 impl LiveClient {
     /// Reads certificates and keys; connects to nothing yet.
-    pub fn new(env: &Env, options: &LiveOptions) -> Result<Self, Error> {
+    pub fn new(env: &Env, options: &LiveOptions) -> Result<Self> {
         let client = |client: Exchange| {
             let mut client = client.with_answer_bytes_max(ANSWER_BYTES_MAX);
             client.set_credentials(&options.credentials);
@@ -85,7 +85,7 @@ impl LiveClient {
     }
 
     /// One that asks nobody: a transcript answers, and tells the time.
-    pub fn replaying(env: &Env, header: &Header, replay: Replay) -> Result<Self, Error> {
+    pub fn replaying(env: &Env, header: &Header, replay: Replay) -> Result<Self> {
         let hosts = Address::parse_all(header.hosts.iter().map(String::as_str))?;
         let nobody = LiveOptions {
             addresses: Vec::new(),
@@ -98,7 +98,7 @@ impl LiveClient {
     }
 
     /// The file that everything was written to; none where nothing was. Fails where it could not be written.
-    pub fn transcript(&self) -> Result<Option<&Path>, Error> {
+    pub fn transcript(&self) -> Result<Option<&Path>> {
         match &self.tape {
             Tape::Written(transcript) => transcript.end().map(Some),
             Tape::Off | Tape::Played(_) => Ok(None),
@@ -146,39 +146,35 @@ impl LiveClient {
     }
 
     /// Sends a GET to the host that answered last, or to the next where that one does not answer.
-    pub async fn get(&self, path: &str) -> Result<Value, Error> {
+    pub async fn get(&self, path: &str) -> Result<Value> {
         self.read(path).await
     }
 
     /// As [`LiveClient::get`], read as what is wanted of it and no more.
-    pub(super) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(super) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         json_of(path, &self.send("GET", path, Bytes::new()).await?)
     }
 
     /// As [`LiveClient::get`], with a body.
-    pub async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, Error> {
+    pub async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         json_of(path, &self.send(method, path, body).await?)
     }
 
     /// As [`LiveClient::get`], for answers that are text.
-    pub async fn text(&self, path: &str) -> Result<String, Error> {
+    pub async fn text(&self, path: &str) -> Result<String> {
         let body = self.send("GET", path, Bytes::new()).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     /// As [`LiveClient::get`], for any method and any body: the whole answer.
-    pub async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer, Error> {
+    pub async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
         let body = self.send(method, path, body).await?;
         Ok(Answer { path: path.to_owned(), status: 200, body })
     }
 
     /// As [`LiveClient::get`], from one host and no other; and how long it took.
-    pub(super) async fn get_from(
-        &self,
-        host: usize,
-        path: &str,
-    ) -> Result<(Value, Duration), Error> {
+    pub(super) async fn get_from(&self, host: usize, path: &str) -> Result<(Value, Duration)> {
         if host >= self.hosts.len() {
             let why = format!("there are {} hosts", self.hosts.len());
             return Err(Error::Address { what: host.to_string(), why });
@@ -187,7 +183,7 @@ impl LiveClient {
         Ok((json_of(path, &body)?, took))
     }
 
-    async fn send(&self, method: &str, path: &str, body: Bytes) -> Result<Bytes, Error> {
+    async fn send(&self, method: &str, path: &str, body: Bytes) -> Result<Bytes> {
         let mut tried = Vec::new();
         for _ in 0..self.hosts.len() {
             let index = self.current.get() % self.hosts.len();
@@ -212,7 +208,7 @@ impl LiveClient {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<Bytes, Error> {
+    ) -> Result<Bytes> {
         for pause in BUSY_PAUSES {
             match self.exchange(host, method, path, body.clone()).await {
                 Err(Error::Refused { status: 429, .. }) => {
@@ -231,7 +227,7 @@ impl LiveClient {
         method: &str,
         path: &str,
         body: Bytes,
-    ) -> Result<(Bytes, Duration), Error> {
+    ) -> Result<(Bytes, Duration)> {
         let address = &self.hosts[host];
         let name = address.to_string();
         let request = Request { host, address: &name, method, path };
@@ -300,7 +296,7 @@ impl LiveClient {
         path: &str,
         status: u16,
         body: Bytes,
-    ) -> Result<Bytes, Error> {
+    ) -> Result<Bytes> {
         if (200..300).contains(&status) {
             return Ok(body);
         }
@@ -401,7 +397,7 @@ fn is_worth_another_host(error: &Error, method: &str) -> bool {
 }
 
 /// An empty body is read as `null`.
-fn json_of<T: DeserializeOwned>(path: &str, body: &Bytes) -> Result<T, Error> {
+fn json_of<T: DeserializeOwned>(path: &str, body: &Bytes) -> Result<T> {
     let text: &[u8] = if body.is_empty() { b"null" } else { body };
     serde_json::from_slice(text).map_err(|error| {
         let reason = if looks_like_html(body) {

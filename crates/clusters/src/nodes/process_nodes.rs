@@ -3,12 +3,12 @@
 use super::list::Nodes;
 use super::order::Order;
 use super::process::NodeProcess;
-use crate::Error;
 use crate::fault::FaultKind;
+use crate::{Error, Result};
 
 impl<C> Nodes<NodeProcess, C> {
     /// Has a fault begin that every process can have; refuses the others.
-    pub(crate) async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    pub(crate) async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Kill => {
                 if let Some(process) = self.find(node)?.running.take() {
@@ -25,7 +25,7 @@ impl<C> Nodes<NodeProcess, C> {
     }
 
     /// Ends a fault that every process can have, but for those after which a node is started again.
-    pub(crate) fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    pub(crate) fn end(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Pause => self.pause(node, false),
             FaultKind::Slow { .. } | FaultKind::Load { .. } => self.slow(node, 1.0),
@@ -34,27 +34,27 @@ impl<C> Nodes<NodeProcess, C> {
     }
 
     /// Sends an order to a node of the embedded engine.
-    pub(crate) async fn order(&mut self, node: &str, order: Order) -> Result<(), Error> {
+    pub(crate) async fn order(&mut self, node: &str, order: Order) -> Result<()> {
         let sent = self.find_running(node)?.order(order).await;
         let target = self.target();
         sent.map_err(|why| Error::NoFault { target, what: format!("{order} {node}"), why })
     }
 
-    fn pause(&mut self, node: &str, pauses: bool) -> Result<(), Error> {
+    fn pause(&mut self, node: &str, pauses: bool) -> Result<()> {
         let (target, what) = (self.target(), format!("pause {node}"));
         let paused = self.find_running(node)?.pause(pauses);
         paused.map_err(|why| Error::NoFault { target, what, why })
     }
 
     /// Gives a node's process one part in `factor` of the cores that it would have if all nodes were busy.
-    fn slow(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+    fn slow(&mut self, node: &str, factor: f64) -> Result<()> {
         let share = (self.cores_of_a_node() / factor, 0);
         self.limit_cores(node, (factor > 1.0).then_some(share))
     }
 
     /// Gives a node's process the cores that it would have if all nodes were busy, and has as many processes of
     /// `stress-ng` share them as leave one of its threads one part in `factor`. Without `stress-ng` it is slowed.
-    fn load(&mut self, node: &str, factor: f64) -> Result<(), Error> {
+    fn load(&mut self, node: &str, factor: f64) -> Result<()> {
         let competitors = (factor - 1.0).round() as u32;
         if competitors == 0 || machine::STRESS_NG.look().is_err() {
             return self.slow(node, factor);
@@ -67,7 +67,7 @@ impl<C> Nodes<NodeProcess, C> {
         cores / self.len() as f64
     }
 
-    fn limit_cores(&mut self, node: &str, share: Option<(f64, u32)>) -> Result<(), Error> {
+    fn limit_cores(&mut self, node: &str, share: Option<(f64, u32)>) -> Result<()> {
         let target = self.target();
         let what = format!("slow {node} by a control group of the system");
         let limited = self.find_running(node)?.limit_cores(share);

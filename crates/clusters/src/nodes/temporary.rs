@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// How names of such directories begin.
 const PREFIX: &str = "narrows-";
@@ -32,7 +32,7 @@ pub(crate) struct TemporaryDir {
 
 impl TemporaryDir {
     /// A fresh directory where the system keeps temporary ones.
-    pub(crate) fn make() -> Result<TemporaryDir, Error> {
+    pub(crate) fn make() -> Result<TemporaryDir> {
         let above = std::env::temp_dir();
         let io = |source: io::Error| match source.kind() {
             io::ErrorKind::StorageFull => Error::NoRoom { path: above.clone() },

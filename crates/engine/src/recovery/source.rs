@@ -12,7 +12,8 @@ use crate::planted;
 use crate::replication::{advance_global_checkpoint, begin_lease, mapping_version};
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
-    Failure, Reply, Response, SessionKind, SessionOpened, SourcePhases, WireChunk, maybe_compress,
+    Failure, Reply, Response, Result, SessionKind, SessionOpened, SourcePhases, WireChunk,
+    maybe_compress,
 };
 use policy::failures::GONE;
 use policy::transfer::chunk::ChunkRequest;
@@ -33,7 +34,7 @@ pub(crate) async fn open_session(
     number: u32,
     kind: SessionKind,
     key: u64,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let shard = service.core.local_shard(index, number)?;
     let store = shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, .. } = &kind {
@@ -100,7 +101,7 @@ async fn until_assigned(
     service: &Rc<RecoveryService>,
     shard: &LocalShard,
     allocation_id: &str,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let waiting = until(service, || is_assigned(service, shard, allocation_id));
     let why = "is copied to a node that the primary's node does not know of yet; try again";
     let waited = service.core.env.timeout(OPENING_PATIENCE, waiting).await;
@@ -141,7 +142,7 @@ async fn known_everywhere(
     service: &Rc<RecoveryService>,
     shard: &Rc<LocalShard>,
     max: Option<u64>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let waiting = async {
         loop {
             let advanced = shard.advanced.notified();
@@ -163,7 +164,7 @@ pub(crate) async fn awaited_session(
     index: &str,
     number: u32,
     key: u64,
-) -> Result<u64, Failure> {
+) -> Result<u64> {
     // A target asks every seed: all but the primary's node refuse at once.
     service.core.local_shard(index, number)?.primary_store()?;
     let session = service.core.env.timeout(OPENING_PATIENCE, service.sessions.keyed(key)).await;
@@ -176,7 +177,7 @@ pub(crate) async fn read_opening(
     session: u64,
     (number, chunk_bytes): (u64, u32),
     compress: u8,
-) -> Result<Reply, Failure> {
+) -> Result<Reply> {
     let chunk = {
         let open = service.sessions.get(service.core.env.now(), session)?;
         let files = open.snapshot.iter().flat_map(|snapshot| snapshot.commit().files.iter());
@@ -196,7 +197,7 @@ pub(crate) async fn read_chunk(
     session: u64,
     (file, offset, len): (u32, u64, u32),
     compress: u8,
-) -> Result<Reply, Failure> {
+) -> Result<Reply> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let _reading = service.begin_read();
     let env = &service.core.env;
@@ -250,7 +251,7 @@ pub(crate) async fn verify_file(
     service: &Rc<RecoveryService>,
     session: u64,
     file: u32,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     if let Some(snapshot) = &session.snapshot {
         snapshot.verify_file(file as usize).await?;
@@ -265,7 +266,7 @@ pub(crate) async fn read_ops(
     from: u64,
     max_ops: usize,
     max_bytes: u64,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.store()?;
     let is_unbound = service.core.env.is_planted(planted::REMOTE_BEYOND_CHECKPOINT);
@@ -294,10 +295,7 @@ pub(crate) async fn read_ops(
 }
 
 /// Has every write from now on sent to the target of this session, too.
-pub(crate) fn start_tracking(
-    service: &Rc<RecoveryService>,
-    session: u64,
-) -> Result<Response, Failure> {
+pub(crate) fn start_tracking(service: &Rc<RecoveryService>, session: u64) -> Result<Response> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, .. } = &session.kind {
@@ -314,7 +312,7 @@ pub(crate) fn finalize(
     service: &Rc<RecoveryService>,
     session: u64,
     local_checkpoint: Option<u64>,
-) -> Result<Response, Failure> {
+) -> Result<Response> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, .. } = &session.kind {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use policy::transfer::accounting::SourcePhases;
 use store::{Commit, Operation};
 
-use crate::transport::{self as wire, Failure, ReadChanges, SessionOpened};
+use crate::transport::{self as wire, Failure, ReadChanges, Result, SessionOpened};
 
 /// Sequence numbers are those of the field, a signed number of 64 bits: what is above is no place in a history.
 pub(crate) const SEQ_NO_MAX: u64 = i64::MAX as u64;
@@ -23,7 +23,7 @@ fn refused(why: String) -> Failure {
 }
 
 /// Checkpoints fit each other: nobody has everything up to an operation that nobody numbered.
-pub(crate) fn checkpoints(checkpoint: Option<u64>, max_seq_no: Option<u64>) -> Result<(), Failure> {
+pub(crate) fn checkpoints(checkpoint: Option<u64>, max_seq_no: Option<u64>) -> Result<()> {
     if checkpoint > max_seq_no || max_seq_no > Some(SEQ_NO_MAX) {
         let (checkpoint, max) = (shown(checkpoint), shown(max_seq_no));
         return Err(refused(format!(
@@ -44,7 +44,7 @@ pub(crate) fn operations(
     last: Option<u64>,
     (max_ops, max_bytes): (u64, u64),
     ops: &[Operation],
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut next = from;
     for op in ops {
         if op.seq_no != next {
@@ -78,7 +78,7 @@ pub(crate) fn nothing_new(
     until: u64,
     took: Duration,
     is_news: bool,
-) -> Result<(), Failure> {
+) -> Result<()> {
     if until > ask.from {
         let (from, last) = (ask.from, until - 1);
         return Err(refused(format!(
@@ -96,12 +96,12 @@ pub(crate) fn nothing_new(
 }
 
 /// The files and the history of a session.
-pub(crate) fn session(opened: &SessionOpened) -> Result<(), Failure> {
+pub(crate) fn session(opened: &SessionOpened) -> Result<()> {
     checkpoints(opened.from_seq_no.checked_sub(1), opened.max_seq_no)?;
     opened.commit.as_ref().map_or(Ok(()), commit)
 }
 
-fn commit(commit: &Commit) -> Result<(), Failure> {
+fn commit(commit: &Commit) -> Result<()> {
     checkpoints(commit.local_checkpoint, commit.max_seq_no)?;
     let names: BTreeSet<&str> = commit.files.iter().map(|file| &*file.name).collect();
     if names.len() < commit.files.len() {
@@ -150,7 +150,7 @@ mod tests {
         seq_nos.into_iter().map(Operation::no_op).collect()
     }
 
-    fn why(checked: Result<(), Failure>) -> String {
+    fn why(checked: Result<()>) -> String {
         checked.unwrap_err().reason
     }
 

@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::planted;
 use crate::shard::LocalShard;
 use crate::state::Event;
-use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
 
 /// How long a primary waits for a replica.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
@@ -83,7 +83,7 @@ async fn await_replicas(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     replicas: Vec<Replica>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut failed = Vec::new();
     for Replica { id, needs_from, task } in replicas {
         let answer = task.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())));
@@ -140,10 +140,7 @@ pub(super) async fn finish(
 
 /// Makes every copy sync and report its checkpoint: for indices whose writes do not wait for the disk, and after a
 /// replica that did not answer.
-pub(crate) async fn spread_durability(
-    core: &Rc<Core>,
-    shard: &Rc<LocalShard>,
-) -> Result<(), Failure> {
+pub(crate) async fn spread_durability(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     let synced = shard.store()?.sync().await;
     synced.map_err(|error| report_store_failure(core, shard, error))?;
     let replicas = send_to_replicas(core, shard, Arc::default());
@@ -162,7 +159,7 @@ pub(super) fn mark_copy_stale(
     shard: &Rc<LocalShard>,
     id: &str,
     reason: &str,
-) -> impl Future<Output = Result<(), Failure>> + use<> {
+) -> impl Future<Output = Result<()>> + use<> {
     if core.env.is_planted(planted::FAILED_COPY_UNTRACKED) {
         shard.copies.borrow_mut().remove(id);
     }

@@ -13,7 +13,7 @@ use super::client::Client;
 use super::deadlines::Deadlines;
 use super::scroll::ask_pages;
 use super::{Failure, HostTurn, Load, Next, Recorder, Request, Requests, Sample, Starts};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// How often the driver checks for answers that take too long: this part of the limit, within bounds.
 const LOOK_PART: u32 = 20;
@@ -76,7 +76,7 @@ pub async fn drive<C: Client>(
     requests: Box<dyn Requests>,
     client: impl Fn(usize) -> C,
     live: &Arc<Live>,
-) -> Result<Recorder, Error> {
+) -> Result<Recorder> {
     let clients = load.clients.max(1) as usize;
     let shared = Rc::new(Shared {
         env: env.clone(),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::base::Runner;
 use crate::corpus::{BulkBodies, portions};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::{Action, FOLLOWER, Full, Index, LEADER, Pattern, Variant};
 
 /// Where an index is placed.
@@ -24,12 +24,12 @@ const GREEN_PATIENCE: Duration = Duration::from_secs(3600);
 
 impl Runner<'_> {
     /// Creates and fills the indices for one variant, or for all where the plan has that step.
-    pub(crate) async fn fill_leader(&self, variant: Option<&Variant>) -> Result<(), Error> {
+    pub(crate) async fn fill_leader(&self, variant: Option<&Variant>) -> Result<()> {
         if variant.is_some() || self.plan.indexes() { self.index(variant).await } else { Ok(()) }
     }
 
     /// Creates and fills every index, for all variants or for one.
-    pub(crate) async fn index(&self, variant: Option<&Variant>) -> Result<(), Error> {
+    pub(crate) async fn index(&self, variant: Option<&Variant>) -> Result<()> {
         let name = variant.map(|variant| variant.name.as_str());
         self.journal.phase("index", true, name, 1)?;
         let documents = self.plan.indices.iter().map(|i| i.documents.end - i.documents.start).sum();
@@ -53,11 +53,7 @@ impl Runner<'_> {
     }
 
     /// Creates an index, and waits until its copies are started.
-    pub(crate) async fn create(
-        &self,
-        index: &Index,
-        variant: Option<&Variant>,
-    ) -> Result<(), Error> {
+    pub(crate) async fn create(&self, index: &Index, variant: Option<&Variant>) -> Result<()> {
         let mut body = self.creation_body(index, variant);
         if index.rollover.is_some() {
             body["aliases"] = json!({ &index.name: { "is_write_index": true } });
@@ -86,7 +82,7 @@ impl Runner<'_> {
     }
 
     /// Fills an index that exists only as a size.
-    async fn load_sizes(&self, index: &Index, full: Full) -> Result<(), Error> {
+    async fn load_sizes(&self, index: &Index, full: Full) -> Result<()> {
         let controls = self.clusters.virtual_controls();
         let synthetic = SyntheticIndex {
             name: index.name.clone(),
@@ -99,7 +95,7 @@ impl Runner<'_> {
         Ok(controls.load_index(LEADER, &synthetic).await?)
     }
 
-    async fn bulk(&self, index: &Index, done: &Cell<u64>) -> Result<(), Error> {
+    async fn bulk(&self, index: &Index, done: &Cell<u64>) -> Result<()> {
         let Range { start, end } = index.documents;
         let clients = portions(end - start, self.corpus().clients);
         let clients = clients.into_iter().map(|part| start + part.start..start + part.end);
@@ -110,12 +106,7 @@ impl Runner<'_> {
     }
 
     /// Sends bulk requests, one after another.
-    async fn bulk_client(
-        &self,
-        index: &Index,
-        part: Range<u64>,
-        done: &Cell<u64>,
-    ) -> Result<(), Error> {
+    async fn bulk_client(&self, index: &Index, part: Range<u64>, done: &Cell<u64>) -> Result<()> {
         let corpus = self.corpus();
         let bodies = BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
         let path = format!("/{}/_bulk?filter_path=errors,took", index.name);
@@ -136,7 +127,7 @@ impl Runner<'_> {
     }
 
     /// The first document that is refused, in the cluster's words. Asks again without the filter.
-    async fn first_error(&self, index: &str, body: Bytes) -> Result<String, Error> {
+    async fn first_error(&self, index: &str, body: Bytes) -> Result<String> {
         let path = format!("/{index}/_bulk");
         let answer = self.clusters.request(LEADER, "POST", &path, body).await?.json()?;
         let items = answer["items"].as_array().cloned().unwrap_or_default();
@@ -149,7 +140,7 @@ impl Runner<'_> {
 
     /// Waits until every copy of an index is started. That is given up once a request for it times out without change,
     /// and no copy is initializing or delayed because a node left.
-    pub(crate) async fn wait_for_health(&self, cluster: &str, index: &str) -> Result<(), Error> {
+    pub(crate) async fn wait_for_health(&self, cluster: &str, index: &str) -> Result<()> {
         let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=15s");
         let give_up = self.env.now() + GREEN_PATIENCE;
         let mut before = None;
@@ -171,7 +162,7 @@ impl Runner<'_> {
     }
 
     /// Deletes the indices, and on a follower first the patterns by which it would follow them again.
-    pub(crate) async fn delete_indices(&self, cluster: &str) -> Result<(), Error> {
+    pub(crate) async fn delete_indices(&self, cluster: &str) -> Result<()> {
         for action in self.plan.actions.iter().filter(|_| cluster == FOLLOWER) {
             if let Action::AutoFollow(Pattern { name, .. }) = action {
                 self.ask(cluster, "DELETE", &format!("/_ccr/auto_follow/{name}"), None).await?;
@@ -202,7 +193,7 @@ impl Runner<'_> {
     }
 
     /// Gives every index so many replicas more than the plan says.
-    pub(crate) async fn set_replicas(&self, more: u32) -> Result<(), Error> {
+    pub(crate) async fn set_replicas(&self, more: u32) -> Result<()> {
         for index in &self.plan.indices {
             let replicas = index.replicas + more;
             let mut body = json!({ "index.number_of_replicas": replicas });
@@ -220,7 +211,7 @@ impl Runner<'_> {
     }
 
     /// Waits until no merge runs in the background: it would take disk and cores from the first variant.
-    async fn wait_for_merges(&self) -> Result<(), Error> {
+    async fn wait_for_merges(&self) -> Result<()> {
         let path = format!("/{}/_stats/merge", self.plan.index_names());
         let give_up = self.env.now() + MERGE_PATIENCE;
         while self.env.now() < give_up {

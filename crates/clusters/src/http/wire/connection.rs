@@ -13,8 +13,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::answer::AnswerReader;
-use crate::Error;
 use crate::http::LiveOptions;
+use crate::{Error, Result};
 
 /// The most that is read at once.
 const READ_BYTES: usize = 16 << 10;
@@ -38,7 +38,7 @@ impl WireHost {
     ///
     /// # Errors
     /// If TLS cannot be set up as it was asked for.
-    pub fn all(options: &LiveOptions) -> Result<Vec<WireHost>, Error> {
+    pub fn all(options: &LiveOptions) -> Result<Vec<WireHost>> {
         let secure = options.addresses.iter().any(|address| address.tls);
         let config = secure.then(|| options.tls.config()).transpose()?;
         let authorization = options.credentials.header();

@@ -28,13 +28,13 @@ use world::{Env, LinkConfig};
 
 use super::remove_copies;
 use super::started::StartedHere;
-use crate::Error;
 use crate::clusters::{Faults, LinkControl};
 use crate::fault::FaultKind;
 use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
 use crate::nodes::{NodeProcess, Nodes, StartedNode, free_ports};
 use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
+use crate::{Error, Result};
 use file_server::FileServer;
 use installation::Installation;
 use node::NodeSpec;
@@ -122,7 +122,7 @@ impl OpenSearchClusters {
 
     /// Downloads or finds OpenSearch. [`Clusters::start`](crate::Clusters::start) does it, too; here it can be awaited
     /// by itself, because the first time takes a while.
-    pub async fn install(&mut self) -> Result<(), Error> {
+    pub async fn install(&mut self) -> Result<()> {
         if self.installation.is_none() {
             self.installation = Some(match &self.home {
                 Some(home) => Installation::from_home(home).await?,
@@ -134,7 +134,7 @@ impl OpenSearchClusters {
 
     /// Serves each cluster's snapshots to the other clusters, through the link. Nodes get the addresses when they
     /// start.
-    fn serve_repositories(&mut self, clusters: &[ClusterSpec]) -> Result<(), Error> {
+    fn serve_repositories(&mut self, clusters: &[ClusterSpec]) -> Result<()> {
         for cluster in clusters {
             let dir = self.repository_dir(&format!("{}-0", cluster.name));
             let server = FileServer::start(&dir)?;
@@ -161,7 +161,7 @@ impl OpenSearchClusters {
         n: usize,
         manager: Option<&NodeSpec>,
         joined: bool,
-    ) -> Result<NodeSpec, Error> {
+    ) -> Result<NodeSpec> {
         let mut tries = 1;
         loop {
             let (spec, through_link) = self.spec(cluster, n, manager, joined)?;
@@ -189,7 +189,7 @@ impl OpenSearchClusters {
     ///
     /// # Errors
     /// If no node has a link of its own, or this one is not there.
-    pub fn node_link(&self, node: &str) -> Result<&LinkThread, Error> {
+    pub fn node_link(&self, node: &str) -> Result<&LinkThread> {
         let none = || {
             let why = "its nodes were started without links of their own".to_owned();
             Error::NoFault { target: Self::NAME, what: format!("cut off {node}"), why }
@@ -204,7 +204,7 @@ impl OpenSearchClusters {
         n: usize,
         manager: Option<&NodeSpec>,
         joined: bool,
-    ) -> Result<(NodeSpec, Option<String>), Error> {
+    ) -> Result<(NodeSpec, Option<String>)> {
         let ports = free_ports(2)?;
         let name = format!("{}-{n}", cluster.name);
         let root = self.root.as_ref().expect("it was made").path();
@@ -246,7 +246,7 @@ impl OpenSearchClusters {
         Ok((spec, through_link))
     }
 
-    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<(), Error> {
+    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<()> {
         let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=5s");
         let give_up = self.env.now() + JOIN_PATIENCE;
         let mut joined = 0;
@@ -292,7 +292,7 @@ impl StartedHere for OpenSearchClusters {
         fetches.then(|| Installation::to_fetch(self.release)).flatten()
     }
 
-    async fn start_all(&mut self, topology: &TopologySpec) -> Result<(), Error> {
+    async fn start_all(&mut self, topology: &TopologySpec) -> Result<()> {
         self.install().await?;
         let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
         let path = std::env::temp_dir();
@@ -320,7 +320,7 @@ impl StartedHere for OpenSearchClusters {
         Ok(())
     }
 
-    async fn start_again(&mut self, spec: &NodeSpec) -> Result<NodeProcess, Error> {
+    async fn start_again(&mut self, spec: &NodeSpec) -> Result<NodeProcess> {
         let installation = self.installation.as_ref().expect("it is installed");
         spec.start(&self.env, installation, &self.nodes.ends).await
     }
@@ -341,14 +341,14 @@ impl StartedHere for OpenSearchClusters {
 
 #[async_trait(?Send)]
 impl Faults for OpenSearchClusters {
-    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Cut => self.node_link(node).map(LinkControl::cut),
             _ => self.nodes.begin(node, fault).await,
         }
     }
 
-    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<(), Error> {
+    async fn end(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Stop | FaultKind::Kill => self.restart(node).await,
             FaultKind::Cut => self.node_link(node).map(LinkControl::heal),
@@ -356,7 +356,7 @@ impl Faults for OpenSearchClusters {
         }
     }
 
-    fn wipe(&mut self, node: &str) -> Result<(), Error> {
+    fn wipe(&mut self, node: &str) -> Result<()> {
         remove_copies(self.nodes.find_down(node)?.dir.join("data/nodes/0/indices"))
     }
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::step_text::{Around, StepText};
 use crate::choices::unknown;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::plan::action::{Action, Pattern, RandomRestarts, Searching};
 use crate::plan::by_world::ByWorld;
 use crate::plan::document::FaultTable;
@@ -28,7 +28,7 @@ const PATTERN: &str = "narrows";
 /// How an action is read. Its options are in `keys/steps.rs`.
 pub(super) struct ActionForm {
     pub(super) name: &'static str,
-    pub(super) read: fn(&StepText<'_>, Around<'_>) -> Result<Action, Error>,
+    pub(super) read: fn(&StepText<'_>, Around<'_>) -> Result<Action>,
 }
 
 /// Every action that is no step of other plans.
@@ -62,11 +62,7 @@ pub(super) const ACTIONS: [ActionForm; 9] = [
 impl Plan {
     /// Whether indices fit the pattern that they are followed by: those that roll over need one, and take new documents
     /// alone.
-    pub(super) fn check_patterns(
-        &self,
-        indices: &[Index],
-        actions: &[Action],
-    ) -> Result<(), Error> {
+    pub(super) fn check_patterns(&self, indices: &[Index], actions: &[Action]) -> Result<()> {
         let pattern = actions.iter().find_map(|action| match action {
             Action::AutoFollow(pattern) => Some(pattern),
             _ => None,
@@ -103,7 +99,7 @@ impl StepText<'_> {
         self.wrong(format!("say it whole, as {example}"))
     }
 
-    fn wait_for_lag(&self) -> Result<Action, Error> {
+    fn wait_for_lag(&self) -> Result<Action> {
         let example = "{ wait_for_lag = { under = 1000, within = \"5m\" } }";
         let under = self.whole("under")?.ok_or_else(|| self.lacks(example))?;
         let within = self.lasts("within")?.unwrap_or(ByWorld::both(WITHIN));
@@ -111,7 +107,7 @@ impl StepText<'_> {
         Ok(Action::WaitForLag { under, within })
     }
 
-    fn fault(&self, nodes: &[String]) -> Result<Action, Error> {
+    fn fault(&self, nodes: &[String]) -> Result<Action> {
         let example = "{ fault = { kind = \"kill\", node = \"follower\", lasts = \"30s\" } }";
         let table = FaultTable {
             node: self.text("node")?,
@@ -131,7 +127,7 @@ impl StepText<'_> {
         Ok(Action::Fault { fault, lasts })
     }
 
-    fn pattern(&self) -> Result<Pattern, Error> {
+    fn pattern(&self) -> Result<Pattern> {
         let example =
             "say which indices are followed, as { auto_follow = { patterns = [\"logs-*\"] } }";
         Ok(Pattern {
@@ -141,7 +137,7 @@ impl StepText<'_> {
         })
     }
 
-    fn restarts(&self) -> Result<RandomRestarts, Error> {
+    fn restarts(&self) -> Result<RandomRestarts> {
         let example = "say it whole, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
         let cluster = self.text("cluster")?.ok_or_else(|| self.wrong(example))?;
         let clusters = [LEADER, FOLLOWER];
@@ -185,14 +181,14 @@ impl StepText<'_> {
         })
     }
 
-    fn searching(&self) -> Result<Searching, Error> {
+    fn searching(&self) -> Result<Searching> {
         let clients = self.whole("clients")?.unwrap_or(Spanned::new(0..0, 1));
         let clients = self.plan.number("clients", &clients, SEARCH_CLIENTS)?;
         let pause = self.time("pause")?.unwrap_or(SEARCH_PAUSE);
         Ok(Searching { clients, pause })
     }
 
-    fn documents(&self, scale: f64) -> Result<ByWorld<u64>, Error> {
+    fn documents(&self, scale: f64) -> Result<ByWorld<u64>> {
         let example = "say how many, as { wait_for_documents = { written = 100_000 } }";
         let written = self.whole("written")?.ok_or_else(|| self.wrong(example))?;
         let full = self.whole("full")?;
