@@ -100,20 +100,6 @@ struct Asked {
 }
 
 impl Asked {
-    /// What is searched.
-    fn job(&self) -> SearchJob {
-        let (indices, request) = (self.job.indices.clone(), self.job.request.clone());
-        let preference = self.job.preference.clone();
-        SearchJob {
-            indices,
-            request,
-            preference,
-            fresh: false,
-            allow_partial: false,
-            point_in_time: None,
-        }
-    }
-
     /// The indices that are written to.
     fn written(&self) -> &[String] {
         match &self.work {
@@ -447,7 +433,7 @@ async fn run(node: Node, asked: Asked) -> Result<Reply> {
 async fn carry_out(node: &Node, asked: Asked, gone: Rc<Cell<bool>>) -> Result<Reply> {
     let (service, env, keep_alive) = (node.search(), &node.core().env, asked.keep_alive);
     let began = env.now();
-    let (first, id) = match scroll(service, asked.job(), keep_alive).await {
+    let (first, id) = match scroll(service, asked.job.clone(), keep_alive).await {
         Ok(first) => first,
         Err(failures) => return Ok(failed(&failures)),
     };

@@ -169,29 +169,7 @@ fn total(state: &ClusterState, names: &[String]) -> Health {
     if names.len() == state.indices.len() {
         return state::health(state);
     }
-    let mut sum = Health {
-        status: Status::Green,
-        active_primary_shards: 0,
-        active_shards: 0,
-        relocating_shards: 0,
-        initializing_shards: 0,
-        unassigned_shards: 0,
-        active_shards_percent_as_number: 100.0,
-        ..state::health(state)
-    };
-    for health in names.iter().filter_map(|name| state::health_of(state, name)) {
-        sum.status = sum.status.max(health.status);
-        sum.active_primary_shards += health.active_primary_shards;
-        sum.active_shards += health.active_shards;
-        sum.relocating_shards += health.relocating_shards;
-        sum.initializing_shards += health.initializing_shards;
-        sum.unassigned_shards += health.unassigned_shards;
-    }
-    let all = sum.active_shards + sum.initializing_shards + sum.unassigned_shards;
-    if all > 0 {
-        sum.active_shards_percent_as_number = f64::from(sum.active_shards) / f64::from(all) * 100.0;
-    }
-    sum
+    state::health_of_some(state, names)
 }
 
 fn health_json(health: &Health) -> Value {

@@ -27,6 +27,7 @@ use crate::transport::{
 pub(super) const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A search over some indices.
+#[derive(Clone)]
 pub struct SearchJob {
     /// Sorted names.
     pub indices: Vec<String>,

@@ -79,6 +79,16 @@ pub(super) struct Deciders<'a> {
 }
 
 impl<'a> Deciders<'a> {
+    /// Of a copy that is moved: no delay counts, and nobody reads reasons.
+    pub fn of_moves(
+        state: &'a ClusterState,
+        counts: &'a RecoveryCounts,
+        settings: &'a Settings,
+        filters: &'a Filters,
+    ) -> Self {
+        Deciders { state, counts, settings, filters, now_ms: DELAY_IS_OVER, with_words: false }
+    }
+
     fn no(&self, decider: &'static str, words: impl FnOnce() -> String) -> Verdict {
         Verdict::No(Reason { decider, words: self.say(words) })
     }

@@ -62,6 +62,11 @@ pub fn health(state: &ClusterState) -> Health {
     health
 }
 
+/// The health of some indices together; those that are not there count for nothing.
+pub fn health_of_some(state: &ClusterState, names: &[String]) -> Health {
+    count(state, names.iter().filter_map(|name| state.routing.get(name)).flat_map(|of| of.iter()))
+}
+
 /// The health of one index; none if there is no such index.
 pub fn health_of(state: &ClusterState, index: &str) -> Option<Health> {
     Some(count(state, state.routing.get(index)?.iter()))

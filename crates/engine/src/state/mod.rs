@@ -107,7 +107,7 @@ pub use explain::{
     Delay, Explanation, NodeExplanation, PlacedExplanation, explain, explain_placed,
 };
 pub use follow::{FollowChange, FollowOrigin, Following};
-pub use health::{Health, Status, health, health_of};
+pub use health::{Health, Status, health, health_of, health_of_some};
 pub use index::IndexMeta;
 pub use indices::check_index_name;
 pub use manager::{Batch, apply, apply_all};

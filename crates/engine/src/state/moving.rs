@@ -1,6 +1,6 @@
 //! Copies that are moved: away from nodes where they may be no more, and by hand.
 
-use super::deciders::{DELAY_IS_OVER, Deciders, Slot, Verdict};
+use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
 use super::{Change, ClusterState, RecoverySource, relocation};
@@ -30,14 +30,7 @@ pub(super) fn move_away(
             continue;
         }
         let slot = Slot { index: &index, number, shard, copy };
-        let deciders = Deciders {
-            state,
-            counts: &counts,
-            settings,
-            filters: &*filters,
-            now_ms: DELAY_IS_OVER,
-            with_words: false,
-        };
+        let deciders = Deciders::of_moves(state, &counts, settings, filters);
         if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
             continue;
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use policy::balancing::{Balance, Load};
 
-use super::deciders::{DELAY_IS_OVER, Deciders, Slot, Verdict};
+use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
 use super::recovery_counts::RecoveryCounts;
 use super::{Change, ClusterState, Reason, ShardCopy, moving};
@@ -29,14 +29,7 @@ pub(super) fn rebalance(
     let balance = settings.balance();
     for index in by_need(state, &counts, balance) {
         while under_way < limit {
-            let deciders = Deciders {
-                state,
-                counts: &counts,
-                settings,
-                filters: &*filters,
-                now_ms: DELAY_IS_OVER,
-                with_words: false,
-            };
+            let deciders = Deciders::of_moves(state, &counts, settings, filters);
             let Some((number, at, node)) = next_move(deciders, &index, (balance, enable)) else {
                 break;
             };

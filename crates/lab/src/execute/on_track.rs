@@ -80,17 +80,7 @@ pub fn execute_track(
         bucket: None,
         indices: Vec::new(),
         node_settings: BTreeMap::new(),
-        variants: vec![Variant {
-            name: track.challenge.clone(),
-            settings: BTreeMap::new(),
-            parameters: Vec::new(),
-            own_parameters: Vec::new(),
-            published: None,
-            baseline: None,
-            replicas: None,
-            load: None,
-            faults: Vec::new(),
-        }],
+        variants: vec![Variant { name: track.challenge.clone(), ..Variant::default() }],
         changes,
         track: Some(track),
     };

@@ -90,8 +90,6 @@ mod tests {
 
     fn variant() -> Variant {
         Variant {
-            name: "v".to_owned(),
-            settings: Default::default(),
             parameters: vec![
                 parameter(ParameterScope::Everywhere, "cores.count", "16"),
                 parameter(ParameterScope::Everywhere, "disk.scheduler", "cfq"),
@@ -99,11 +97,7 @@ mod tests {
                 parameter(ParameterScope::Everywhere, "disk.scheduler", "noop"),
             ],
             own_parameters: vec!["disk.scheduler".to_owned()],
-            published: None,
-            baseline: None,
-            replicas: None,
-            load: None,
-            faults: Vec::new(),
+            ..Variant::default()
         }
     }
 

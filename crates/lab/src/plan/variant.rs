@@ -8,7 +8,7 @@ use super::parameter::Parameter;
 use super::published::Published;
 
 /// One combination of settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variant {
     /// Name, unique in the plan.
     pub name: String,

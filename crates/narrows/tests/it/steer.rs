@@ -1,7 +1,6 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -18,18 +17,7 @@ const FOUND: &str = "1mb";
 fn recovering() -> Cluster {
     let cluster = Cluster::start(2);
     cluster.set(&persistent());
-    cluster.ask("PUT", "/logs", &noise::index(1).to_string());
-    for lines in noise::bulks(6000) {
-        assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
-    }
-    cluster.ask("POST", "/logs/_flush", "");
-    cluster.ask("PUT", "/logs/_settings", &json!({ "number_of_replicas": 1 }).to_string());
-    let give_up = Instant::now() + Duration::from_secs(30);
-    let active = || cluster.ask("GET", "/logs/_recovery?active_only=true", "");
-    while active().pointer("/logs/shards/0/index/size/total_in_bytes").is_none_or(|b| *b == 0) {
-        assert!(Instant::now() < give_up, "no recovery began");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    noise::recover(&cluster, 6000);
     cluster
 }
 

@@ -1,6 +1,6 @@
 //! `what-if` on clusters of processes and on files: a twin is imported, saved, read again and asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -48,6 +48,14 @@ shard = [
 name = "as it is"
 "#;
 
+/// A directory with the twin in a file.
+fn twin() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("twin.toml");
+    std::fs::write(&file, TWIN).unwrap();
+    (dir, file)
+}
+
 fn asked(dir: &Path, args: &[&str]) -> Output {
     let runs = dir.join("runs");
     let runs = runs.to_str().unwrap();
@@ -73,9 +81,7 @@ fn mb(answer: &Value) -> u64 {
 /// a: what a node sends and what it receives have 10 MB/s together, so that they take six seconds.
 #[test]
 fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("twin.toml");
-    std::fs::write(&file, TWIN).unwrap();
+    let (dir, file) = twin();
     let file = file.to_str().unwrap();
     let found = answer(dir.path(), &[file, "--lose", "c", "--draws", "2"]);
     let first = &found["answers"][0];
@@ -107,9 +113,7 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
 
 #[test]
 fn restarts_and_replicas_are_asked_of_the_same_twin() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("twin.toml");
-    std::fs::write(&file, TWIN).unwrap();
+    let (dir, file) = twin();
     let file = file.to_str().unwrap();
     let restarts =
         answer(dir.path(), &[file, "--rolling-restart", "--down", "20s", "--draws", "1"]);
@@ -125,9 +129,7 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
 /// and into each node.
 #[test]
 fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("twin.toml");
-    std::fs::write(&file, TWIN).unwrap();
+    let (dir, file) = twin();
     let path = file.to_str().unwrap();
     let found = answer(dir.path(), &[path, "--drain", "c", "--draws", "1"]);
     let first = &found["answers"][0];
@@ -166,9 +168,7 @@ fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
 
 #[test]
 fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("twin.toml");
-    std::fs::write(&file, TWIN).unwrap();
+    let (dir, file) = twin();
     let path = file.to_str().unwrap();
     let off = asked(dir.path(), &[path, "--add", "1"]);
     assert_eq!(off.status.code(), Some(2), "{}", said(&off));
@@ -234,9 +234,8 @@ fn a_full_disk_is_said_and_is_given_no_copy() {
 
 #[test]
 fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
-    let dir = tempfile::tempdir().unwrap();
-    let (file, runs) = (dir.path().join("twin.toml"), dir.path().join("runs"));
-    std::fs::write(&file, TWIN).unwrap();
+    let (dir, file) = twin();
+    let runs = dir.path().join("runs");
     let (path, runs) = (file.to_str().unwrap(), runs.to_str().unwrap());
     let run = narrows(&["run", path, "--on", "virtual", "--runs", runs]);
     assert_eq!(run.status.code(), Some(0), "{}", said(&run));
@@ -266,11 +265,7 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     let dir = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(3);
     cluster.set(&json!({ "indices.recovery.max_bytes_per_sec": "20mb" }));
-    cluster.ask("PUT", "/logs", &noise::index(4).to_string());
-    for lines in noise::bulks(2000) {
-        assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
-    }
-    cluster.ask("POST", "/logs/_flush", "");
+    noise::fill(&cluster, 4, 2000);
     let replicas = json!({ "index.number_of_replicas": 1 }).to_string();
     cluster.ask("PUT", "/logs/_settings", &replicas);
     cluster.ask("GET", "/_cluster/health?wait_for_status=green&timeout=60s", "");

@@ -78,18 +78,7 @@ mod tests {
         let nodes = ["a", "b", "c"].map(node).to_vec();
         let question = Question::Lose(vec![1]);
         let twin = Twin { nodes, indices: vec![index], question, uncertain: Vec::new() };
-        let variant = Variant {
-            name: "v".to_owned(),
-            settings: BTreeMap::new(),
-            parameters: Vec::new(),
-            own_parameters: Vec::new(),
-            published: None,
-            baseline: None,
-            replicas: None,
-            load: None,
-            faults: Vec::new(),
-        };
-        Grain::of(&twin, &variant)
+        Grain::of(&twin, &Variant::default())
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Documents that are as large on disk as they are.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
+
+use super::cluster::Cluster;
 
 /// Bulk requests of documents of 10 000 bytes that do not compress; the same in every run.
 pub fn bulks(documents: u32) -> Vec<String> {
@@ -32,4 +36,25 @@ pub fn index(shards: u32) -> Value {
     let settings = json!({"number_of_shards": shards, "number_of_replicas": 0});
     let field = json!({"type": "keyword", "index": false, "doc_values": false});
     json!({"settings": settings, "mappings": {"properties": {"t": field}}})
+}
+
+/// Writes so many documents into the index `logs`.
+pub fn fill(cluster: &Cluster, shards: u32, documents: u32) {
+    cluster.ask("PUT", "/logs", &index(shards).to_string());
+    for lines in bulks(documents) {
+        assert_eq!(cluster.ask("POST", "/logs/_bulk", &lines)["errors"], false);
+    }
+    cluster.ask("POST", "/logs/_flush", "");
+}
+
+/// Writes so many documents into the index `logs`, and has a replica of it begin to recover.
+pub fn recover(cluster: &Cluster, documents: u32) {
+    fill(cluster, 1, documents);
+    cluster.ask("PUT", "/logs/_settings", &json!({ "number_of_replicas": 1 }).to_string());
+    let give_up = Instant::now() + Duration::from_secs(30);
+    let active = || cluster.ask("GET", "/logs/_recovery?active_only=true", "");
+    while active().pointer("/logs/shards/0/index/size/total_in_bytes").is_none_or(|b| *b == 0) {
+        assert!(Instant::now() < give_up, "no recovery began");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
