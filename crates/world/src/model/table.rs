@@ -49,360 +49,122 @@ macro_rules! row {
     };
 }
 
+#[rustfmt::skip]
 static TABLE: [Parameter; 45] = [
-    row!(
-        "link.tcp",
-        "on or off",
-        NAMES,
-        Switch(link.tcp_modelled),
+    row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
-        "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."
-    ),
-    row!(
-        "link.rate_bytes_per_s",
-        "bytes/s",
-        RATES,
-        MaybeRate(link.rate_bytes_per_s),
-        "as the plan's link says",
-        "Rate of the link in each direction, all connections together."
-    ),
-    row!(
-        "link.segment_bytes",
-        "bytes",
-        (64.0, 65536.0),
-        Segment(link.tcp.segment_bytes),
-        "an Ethernet frame of 1500 bytes less IP, TCP and timestamps",
-        "Payload of a TCP segment."
-    ),
-    row!(
-        "link.initial_window_segments",
-        "segments",
-        (1.0, 1000.0),
-        Count(link.tcp.initial_window_segments),
+        "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
+    row!("link.rate_bytes_per_s", "bytes/s", RATES, MaybeRate(link.rate_bytes_per_s), "as the plan's link says",
+        "Rate of the link in each direction, all connections together."),
+    row!("link.segment_bytes", "bytes", (64.0, 65536.0), Segment(link.tcp.segment_bytes),
+        "an Ethernet frame of 1500 bytes less IP, TCP and timestamps", "Payload of a TCP segment."),
+    row!("link.initial_window_segments", "segments", (1.0, 1000.0), Count(link.tcp.initial_window_segments),
         "RFC 6928",
-        "Segments that a new connection sends before the first acknowledgement."
-    ),
-    row!(
-        "link.slow_start_after_idle",
-        "on or off",
-        NAMES,
-        Switch(link.tcp.slow_start_after_idle),
+        "Segments that a new connection sends before the first acknowledgement."),
+    row!("link.slow_start_after_idle", "on or off", NAMES, Switch(link.tcp.slow_start_after_idle),
         "Linux net.ipv4.tcp_slow_start_after_idle = 1",
-        "Whether the window halves for every retransmission timeout that a connection was idle."
-    ),
-    row!(
-        "link.min_rto",
-        "time",
-        (1e-3, 10.0),
-        Time(link.tcp.min_rto),
-        "Linux TCP_RTO_MIN",
-        "The part of the retransmission timeout that does not shrink with the round trip."
-    ),
-    row!(
-        "link.congestion_control",
-        "name",
-        NAMES,
-        Control(link.tcp.congestion_control),
-        "Linux net.ipv4.tcp_congestion_control since 2.6.19",
-        "How the window shrinks after a loss and grows again."
-    ),
-    row!(
-        "link.loss",
-        "share",
-        (0.0, 0.1),
-        Number(link.tcp.loss),
-        "a clean line",
-        "Share of the segments that the line loses, besides what overflows its queue."
-    ),
-    row!(
-        "link.max_window_bytes",
-        "bytes",
-        (1448.0, 1.1e12),
-        MaybeBytes(link.max_window_bytes),
+        "Whether the window halves for every retransmission timeout that a connection was idle."),
+    row!("link.min_rto", "time", (1e-3, 10.0), Time(link.tcp.min_rto), "Linux TCP_RTO_MIN",
+        "The part of the retransmission timeout that does not shrink with the round trip."),
+    row!("link.congestion_control", "name", NAMES, Control(link.tcp.congestion_control),
+        "Linux net.ipv4.tcp_congestion_control since 2.6.19", "How the window shrinks after a loss and grows again."),
+    row!("link.loss", "share", (0.0, 0.1), Number(link.tcp.loss), "a clean line",
+        "Share of the segments that the line loses, besides what overflows its queue."),
+    row!("link.max_window_bytes", "bytes", (1448.0, 1.1e12), MaybeBytes(link.max_window_bytes),
         "as the plan's link says",
-        "The receiver's window: bytes that a connection may have under way."
-    ),
-    row!(
-        "link.queue_bytes",
-        "bytes",
-        (1448.0, 1.1e12),
-        MaybeBytes(link.queue_bytes),
+        "The receiver's window: bytes that a connection may have under way."),
+    row!("link.queue_bytes", "bytes", (1448.0, 1.1e12), MaybeBytes(link.queue_bytes),
         "no bound, as the emulated link",
-        "Bytes that wait in front of the line; what comes on top is lost."
-    ),
-    row!(
-        "disk.read_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.disk.read_bytes_per_s),
-        MEASURED,
-        "Sequential reads, all requests together."
-    ),
-    row!(
-        "disk.write_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.disk.write_bytes_per_s),
-        MEASURED,
-        "Sequential writes, all requests together."
-    ),
-    row!(
-        "disk.seek",
-        "time",
-        (0.0, 1.0),
-        Time(host.disk.seek),
-        MEASURED,
-        "What a request costs before its first byte."
-    ),
-    row!(
-        "disk.sync",
-        "time",
-        (0.0, 10.0),
-        Time(host.disk.sync),
-        MEASURED,
-        "What making earlier writes durable costs."
-    ),
-    row!(
-        "disk.request_bytes",
-        "bytes",
-        (4096.0, 1.1e9),
-        Bytes(host.disk.request_bytes),
-        "Linux /sys/block/*/queue/max_sectors_kb = 1280",
-        "Larger operations are split into requests of this size."
-    ),
-    row!(
-        "disk.queue_depth",
-        "operations",
-        (1.0, 4096.0),
-        Count(host.disk.queue_depth),
-        "one at a time, as measured",
-        "Operations that the device serves side by side; they share its rate."
-    ),
-    row!(
-        "disk.scheduler",
-        "name",
-        NAMES,
-        Scheduler(host.disk.scheduler),
+        "Bytes that wait in front of the line; what comes on top is lost."),
+    row!("disk.read_bytes_per_s", "bytes/s", RATES, Rate(host.disk.read_bytes_per_s), MEASURED,
+        "Sequential reads, all requests together."),
+    row!("disk.write_bytes_per_s", "bytes/s", RATES, Rate(host.disk.write_bytes_per_s), MEASURED,
+        "Sequential writes, all requests together."),
+    row!("disk.seek", "time", (0.0, 1.0), Time(host.disk.seek), MEASURED,
+        "What a request costs before its first byte."),
+    row!("disk.sync", "time", (0.0, 10.0), Time(host.disk.sync), MEASURED,
+        "What making earlier writes durable costs."),
+    row!("disk.request_bytes", "bytes", (4096.0, 1.1e9), Bytes(host.disk.request_bytes),
+        "Linux /sys/block/*/queue/max_sectors_kb = 1280", "Larger operations are split into requests of this size."),
+    row!("disk.queue_depth", "operations", (1.0, 4096.0), Count(host.disk.queue_depth), "one at a time, as measured",
+        "Operations that the device serves side by side; they share its rate."),
+    row!("disk.scheduler", "name", NAMES, Scheduler(host.disk.scheduler),
         "Linux since 5.0 has no other for a fast device",
-        "The kernel's order of requests; cfq serves one process at a time and idles after each read or sync."
-    ),
-    row!(
-        "disk.slice_idle",
-        "time",
-        (0.0, 1.0),
-        Time(host.disk.slice_idle),
+        "The kernel's order of requests; cfq serves one process at a time and idles after each read or sync."),
+    row!("disk.slice_idle", "time", (0.0, 1.0), Time(host.disk.slice_idle),
         "Linux block/cfq-iosched.c: cfq_slice_idle = HZ / 125",
-        "How long cfq leaves the device idle after a request, in the hope that the same process asks again."
-    ),
+        "How long cfq leaves the device idle after a request, in the hope that the same process asks again."),
     row!("cores.count", "cores", (1.0, 4096.0), Count(host.cores), ASSUMED, "Cores of a host."),
-    row!(
-        "cores.hash_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.hash_bytes_per_s),
-        MEASURED,
-        "Checksums, on one core."
-    ),
-    row!(
-        "cores.copy_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.copy_bytes_per_s),
-        MEASURED,
-        "Copies of memory, on one core."
-    ),
-    row!(
-        "cores.lz4_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.lz4_bytes_per_s),
-        MEASURED,
-        "Compressing with LZ4, on one core."
-    ),
-    row!(
-        "cores.zstd_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.zstd_bytes_per_s),
-        MEASURED,
-        "Compressing with Zstandard at level 1, on one core."
-    ),
-    row!(
-        "cores.decompress_speedup",
-        "times",
-        (0.01, 1000.0),
-        Number(host.costs.decompress_speedup),
-        MEASURED,
-        "How much faster decompressing is than compressing."
-    ),
-    row!(
-        "cores.index_document",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.index_document),
-        MEASURED,
-        "Indexing, for each document, on one core."
-    ),
-    row!(
-        "cores.index_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.index_bytes_per_s),
-        MEASURED,
-        "Indexing, for the bytes of the sources, on one core."
-    ),
-    row!(
-        "cores.parse_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.parse_bytes_per_s),
-        MEASURED,
-        "Parsing JSON, on one core."
-    ),
-    row!(
-        "cores.search_document",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.search_document),
+    row!("cores.hash_bytes_per_s", "bytes/s", RATES, Rate(host.costs.hash_bytes_per_s), MEASURED,
+        "Checksums, on one core."),
+    row!("cores.copy_bytes_per_s", "bytes/s", RATES, Rate(host.costs.copy_bytes_per_s), MEASURED,
+        "Copies of memory, on one core."),
+    row!("cores.lz4_bytes_per_s", "bytes/s", RATES, Rate(host.costs.lz4_bytes_per_s), MEASURED,
+        "Compressing with LZ4, on one core."),
+    row!("cores.zstd_bytes_per_s", "bytes/s", RATES, Rate(host.costs.zstd_bytes_per_s), MEASURED,
+        "Compressing with Zstandard at level 1, on one core."),
+    row!("cores.decompress_speedup", "times", (0.01, 1000.0), Number(host.costs.decompress_speedup), MEASURED,
+        "How much faster decompressing is than compressing."),
+    row!("cores.index_document", "time", (0.0, 1.0), Time(host.costs.index_document), MEASURED,
+        "Indexing, for each document, on one core."),
+    row!("cores.index_bytes_per_s", "bytes/s", RATES, Rate(host.costs.index_bytes_per_s), MEASURED,
+        "Indexing, for the bytes of the sources, on one core."),
+    row!("cores.parse_bytes_per_s", "bytes/s", RATES, Rate(host.costs.parse_bytes_per_s), MEASURED,
+        "Parsing JSON, on one core."),
+    row!("cores.search_document", "time", (0.0, 1.0), Time(host.costs.search_document),
         "assumed: what a common word's posting costs to score; searches declare their documents",
-        "Searching, for each document that is looked at, on one core."
-    ),
-    row!(
-        "cores.search_bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.costs.search_bytes_per_s),
-        "assumed; searches declare their bytes",
-        "Searching, for the bytes that are read, on one core."
-    ),
-    row!(
-        "search.cpu",
-        "time",
-        (0.0, 3600.0),
-        Time(host.costs.search),
+        "Searching, for each document that is looked at, on one core."),
+    row!("cores.search_bytes_per_s", "bytes/s", RATES, Rate(host.costs.search_bytes_per_s),
+        "assumed; searches declare their bytes", "Searching, for the bytes that are read, on one core."),
+    row!("search.cpu", "time", (0.0, 3600.0), Time(host.costs.search),
         "none: searches declare their documents and bytes",
-        "Searching a shard, beside what documents and bytes take, on one core; the mean."
-    ),
-    row!(
-        "search.spread",
-        "",
-        (0.0, 10.0),
-        Number(host.costs.search_spread),
+        "Searching a shard, beside what documents and bytes take, on one core; the mean."),
+    row!("search.spread", "", (0.0, 10.0), Number(host.costs.search_spread),
         "none: the same search takes the same time",
-        "Standard deviation over mean of what searches take, gamma-distributed; 1 is exponential."
-    ),
-    row!(
-        "cores.competitors",
-        "processes",
-        (0.0, 100_000.0),
-        Count(host.competitors),
-        "none: the host is ours alone",
-        "Processes of others that are always ready to run; searches and other work share the cores with them in equal parts."
-    ),
-    row!(
-        "cores.spread",
-        "",
-        (0.0, 1.0),
-        Number(host.spread),
-        "none: hosts of one kind are alike",
-        "Standard deviation over mean of what the same work takes on the hosts, gamma-distributed; drawn for each, and in each lap anew."
-    ),
-    row!(
-        "cores.message",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.message),
+        "Standard deviation over mean of what searches take, gamma-distributed; 1 is exponential."),
+    row!("cores.competitors", "processes", (0.0, 100_000.0), Count(host.competitors), "none: the host is ours alone",
+        "Processes of others that are always ready to run; searches and other work share the cores with them in \
+         equal parts."),
+    row!("cores.spread", "", (0.0, 1.0), Number(host.spread), "none: hosts of one kind are alike",
+        "Standard deviation over mean of what the same work takes on the hosts, gamma-distributed; drawn for each, \
+         and in each lap anew."),
+    row!("cores.message", "time", (0.0, 1.0), Time(host.costs.message),
         "a system call and a task's wake-up on the machine of docs/benchmarks",
-        "Sending or receiving a message, whatever its size, on one core."
-    ),
-    row!(
-        "cores.dispatch",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.dispatch),
+        "Sending or receiving a message, whatever its size, on one core."),
+    row!("cores.dispatch", "time", (0.0, 1.0), Time(host.costs.dispatch),
         "none: this engine's loop takes a message up at once",
-        "What a received message waits for a thread: selectors, queues of thread pools, pauses. No core works meanwhile."
-    ),
-    row!(
-        "recovery.open_copy",
-        "time",
-        (0.0, 3600.0),
-        Time(host.costs.open_copy),
+        "What a received message waits for a thread: selectors, queues of thread pools, pauses. No core works \
+         meanwhile."),
+    row!("recovery.open_copy", "time", (0.0, 3600.0), Time(host.costs.open_copy),
         "none: it is what the steps of a recovery take",
-        "What a copy that recovers from another takes apart from its bytes: updates of the cluster state, opening, the next round of the allocator."
-    ),
-    row!(
-        "cores.send_bytes_per_s",
-        "bytes/s",
-        RATES,
-        MaybeRate(host.costs.send_bytes_per_s),
+        "What a copy that recovers from another takes apart from its bytes: updates of the cluster state, opening, \
+         the next round of the allocator."),
+    row!("cores.send_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.send_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
-        "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a time."
-    ),
-    row!(
-        "cores.receive_bytes_per_s",
-        "bytes/s",
-        RATES,
-        MaybeRate(host.costs.receive_bytes_per_s),
+        "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a \
+         time."),
+    row!("cores.receive_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.receive_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
-        "Receiving a message's bytes; one connection's messages are on one core at a time."
-    ),
-    row!(
-        "packets.read",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.packets.read),
+        "Receiving a message's bytes; one connection's messages are on one core at a time."),
+    row!("packets.read", "time", (0.0, 1.0), Time(host.costs.packets.read),
         "this engine's bucket server on the machine of docs/benchmarks, rounded",
-        "A thread that takes a stream of packets in: reading the connection once, however much has come."
-    ),
-    row!(
-        "packets.receive",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.packets.receive),
+        "A thread that takes a stream of packets in: reading the connection once, however much has come."),
+    row!("packets.receive", "time", (0.0, 1.0), Time(host.costs.packets.receive),
         "this engine's bucket server on the machine of docs/benchmarks, rounded",
-        "A thread that takes a stream of packets in, for each packet."
-    ),
-    row!(
-        "packets.apply",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.packets.apply),
+        "A thread that takes a stream of packets in, for each packet."),
+    row!("packets.apply", "time", (0.0, 1.0), Time(host.costs.packets.apply),
         "this engine's bucket server on the machine of docs/benchmarks, rounded",
-        "Taking a version of a document into its bucket, on the thread that received it."
-    ),
-    row!(
-        "packets.send",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.packets.send),
+        "Taking a version of a document into its bucket, on the thread that received it."),
+    row!("packets.send", "time", (0.0, 1.0), Time(host.costs.packets.send),
         "this engine's bucket server on the machine of docs/benchmarks, rounded",
-        "A thread that sends a stream of packets, for each packet."
-    ),
-    row!(
-        "packets.relay",
-        "time",
-        (0.0, 1.0),
-        Time(host.costs.packets.relay),
+        "A thread that sends a stream of packets, for each packet."),
+    row!("packets.relay", "time", (0.0, 1.0), Time(host.costs.packets.relay),
         "this engine's bucket server on the machine of docs/benchmarks, rounded",
-        "A thread that decodes packets of a stream and passes each on by itself, for each packet."
-    ),
-    row!(
-        "card.bytes_per_s",
-        "bytes/s",
-        RATES,
-        Rate(host.card_bytes_per_s),
-        "10 gigabit Ethernet",
-        "Rate of a host's network card, each way."
-    ),
-    row!(
-        "card.delay",
-        "time",
-        (0.0, 1.0),
-        Time(host.card_delay),
-        ASSUMED,
-        "Delay through a card and half the switch behind it; a round trip within a site has four."
-    ),
+        "A thread that decodes packets of a stream and passes each on by itself, for each packet."),
+    row!("card.bytes_per_s", "bytes/s", RATES, Rate(host.card_bytes_per_s), "10 gigabit Ethernet",
+        "Rate of a host's network card, each way."),
+    row!("card.delay", "time", (0.0, 1.0), Time(host.card_delay), ASSUMED,
+        "Delay through a card and half the switch behind it; a round trip within a site has four."),
 ];
 
 #[cfg(test)]
