@@ -16,45 +16,25 @@ pub(super) const DOCUMENT: Document = Document {
 const GEOPOINT: &str = "remote-recovery";
 const SMALL: &str = "small-nodes-compression";
 
+#[rustfmt::skip]
 const CONCLUSIONS: &[Conclusion] = &[
-    claim(
-        "optimal remote recovery",
+    claim("optimal remote recovery",
         "Fetching chunks of different files in parallel mends a recovery that took too long",
-        slower(GEOPOINT, "1 MB x 1", "1 MB x 5"),
-        HalfTheEffect,
-        Holds,
-    ),
-    claim(
-        "network compression",
+        slower(GEOPOINT, "1 MB x 1", "1 MB x 5"), HalfTheEffect, Holds),
+    claim("network compression",
         "Without settings that saturate the network, compression makes the recovery slower: on small nodes",
-        slower(SMALL, "compressed", "plain"),
-        HalfTheEffect,
-        Holds,
-    ),
-    claim(
-        "network compression",
-        "... due to increased CPU usage: more cores of the leader at the peak",
-        Measure::Ratio(
-            figure(SMALL, "compressed", Quantity::PeakCores("leader-0")),
-            figure(SMALL, "plain", Quantity::PeakCores("leader-0")),
-        ),
-        AtLeast(1.775),
-        Holds,
-    ),
-    not_measured(
-        "following",
-        "The follower is always able to catch up, with small, medium and large documents",
+        slower(SMALL, "compressed", "plain"), HalfTheEffect, Holds),
+    claim("network compression", "... due to increased CPU usage: more cores of the leader at the peak",
+        Measure::Ratio(figure(SMALL, "compressed", Quantity::PeakCores("leader-0")),
+            figure(SMALL, "plain", Quantity::PeakCores("leader-0"))),
+        AtLeast(1.775), Holds),
+    not_measured("following", "The follower is always able to catch up, with small, medium and large documents",
         "Not a figure: the plans follow-small, follow-medium and follow-large show it with narrows run, and fail \
-             where it is not so.",
-    ),
-    not_measured(
-        "following",
+         where it is not so."),
+    not_measured("following",
         "max_read_request_size of 32 MB in place of unlimited avoids long collections with large documents",
-        "The model has no collector.",
-    ),
-    not_measured(
-        "stability",
+        "The model has no collector."),
+    not_measured("stability",
         "Ten days, 17 billion documents, 341 rollovers; and with random restarts all data is recovered",
-        "The plans stability and stability-restarts show it with narrows run --on virtual.",
-    ),
+        "The plans stability and stability-restarts show it with narrows run --on virtual."),
 ];

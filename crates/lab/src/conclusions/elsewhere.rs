@@ -124,6 +124,7 @@ const HEAVIER: &str = "More than that: 32 processes slow a node on two cores far
                        for nine requests of ten.";
 const UNEVEN: &str = "Which node is slow for a while changes with what else the machine does, and selection follows.";
 
+#[rustfmt::skip]
 const KNOWN: &[Known] = &[
     known(Elsewhere::Embedded, PLAN, "Parallel recovery is essential", SMALL),
     known(Elsewhere::Embedded, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
@@ -139,12 +140,7 @@ const KNOWN: &[Known] = &[
     known(Elsewhere::Embedded, SELECTION, "... and latency: 50th percentile", SHARED),
     known(Elsewhere::Embedded, SELECTION, "... 90th percentile", SHARED),
     known(Elsewhere::Embedded, SELECTION, "... 99th percentile", SHARED),
-    known(
-        Elsewhere::Embedded,
-        SELECTION,
-        "An improvement where all nodes are asked: throughput",
-        SHARED,
-    ),
+    known(Elsewhere::Embedded, SELECTION, "An improvement where all nodes are asked: throughput", SHARED),
     known(Elsewhere::Embedded, SELECTION, "... for a large reduction", SHARED),
     known(Elsewhere::Embedded, SELECTION, "Trades the 50th percentile", NO_TRADE),
     known(Elsewhere::Embedded, DCP, "Rebalance: the consumer's thread", WAITING),
@@ -166,24 +162,9 @@ const KNOWN: &[Known] = &[
     known(Elsewhere::OpenSearch, SELECTION, "Trades the 50th percentile", NO_TRADE),
     known(Elsewhere::OpenSearch, SELECTION, "... and latency: 50th percentile", SHARED),
     known(Elsewhere::OpenSearch, SELECTION, "Increases the median throughput", HEAVIER),
-    known(
-        Elsewhere::OpenSearch,
-        SELECTION,
-        "An improvement where all nodes are asked: throughput",
-        SHARED,
-    ),
-    known(
-        Elsewhere::OpenSearch,
-        SELECTION,
-        "An improvement where all nodes are asked: 50th",
-        SHARED,
-    ),
-    known(
-        Elsewhere::OpenSearch,
-        SELECTION,
-        "An improvement where all nodes are asked: 90th",
-        SHARED,
-    ),
+    known(Elsewhere::OpenSearch, SELECTION, "An improvement where all nodes are asked: throughput", SHARED),
+    known(Elsewhere::OpenSearch, SELECTION, "An improvement where all nodes are asked: 50th", SHARED),
+    known(Elsewhere::OpenSearch, SELECTION, "An improvement where all nodes are asked: 90th", SHARED),
     known(Elsewhere::OpenSearch, SELECTION, "Requests are routed roughly evenly", UNEVEN),
 ];
 

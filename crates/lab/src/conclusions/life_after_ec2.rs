@@ -17,76 +17,27 @@ pub(super) const DOCUMENT: Document = Document {
 
 const SHARDS: &str = "shard-recovery";
 
+#[rustfmt::skip]
 const CONCLUSIONS: &[Conclusion] = &[
-    claim(
-        "slide 5",
-        "After 45 minutes not a single shard has recovered",
-        one(SHARDS, "20mb, the default", Quantity::DoneAfter(45.0 * 60.0)),
-        AtMost(0.0),
-        Holds,
-    ),
-    claim(
-        "slide 6",
-        "After five hours 5 of 128 shards have recovered",
-        one(SHARDS, "20mb, the default", Quantity::DoneAfter(5.0 * 3600.0)),
-        Between(4.0, 6.0),
-        Fails(
-            "Six copies at a time share the throttle evenly here, so that all six end together, after 8 h. Five that \
-             ended in 5 h went one after another or on more nodes.",
-        ),
-    ),
-    claim(
-        "slide 6",
-        "At this rate it will take a full week",
-        one(SHARDS, "20mb, the default", Quantity::Seconds),
-        About(604_800.0),
-        HoldsBut("Bytes over the throttle."),
-    ),
-    claim(
-        "slide 27",
-        "hot_threads was right: the rate limiter holds it",
-        one(SHARDS, "20mb, the default", Quantity::HeldBy(Limit::Throttle)),
-        AtLeast(0.9),
-        Holds,
-    ),
-    claim(
-        "slides 28 and 29",
-        "Raising the throttle to 500mb is progress",
-        slower(SHARDS, "20mb, the default", "500mb"),
-        AtLeast(1.5),
-        Holds,
-    ),
-    claim(
-        "slides 30 and 31",
-        "2gb brings no more: nodes basically bored",
-        slower(SHARDS, "500mb", "2gb"),
-        Between(0.9, 1.1),
-        Holds,
-    ),
-    claim(
-        "slides 33 to 44",
-        "... because reading the disk through CFQ is the limit",
-        one(SHARDS, "2gb", Quantity::HeldBy(Limit::DiskRead)),
-        AtLeast(0.5),
-        Holds,
-    ),
-    claim(
-        "slides 48 to 53",
-        "noop removes the limit",
-        slower(SHARDS, "2gb", "2gb, noop"),
-        AtLeast(1.5),
-        Holds,
-    ),
-    not_measured(
-        "slide 49",
-        "deadline made no difference",
-        "Linux's deadline does not idle after a read, so in this model it is noop: nothing would be measured.",
-    ),
-    claim(
-        "slide 15",
-        "node_concurrent_recoveries of 6 did not help: as long as with 2, the default",
-        slower(SHARDS, "20mb, two at a time", "20mb, the default"),
-        Between(0.9, 1.1),
-        Holds,
-    ),
+    claim("slide 5", "After 45 minutes not a single shard has recovered",
+        one(SHARDS, "20mb, the default", Quantity::DoneAfter(45.0 * 60.0)), AtMost(0.0), Holds),
+    claim("slide 6", "After five hours 5 of 128 shards have recovered",
+        one(SHARDS, "20mb, the default", Quantity::DoneAfter(5.0 * 3600.0)), Between(4.0, 6.0),
+        Fails("Six copies at a time share the throttle evenly here, so that all six end together, after 8 h. Five \
+         that ended in 5 h went one after another or on more nodes.")),
+    claim("slide 6", "At this rate it will take a full week",
+        one(SHARDS, "20mb, the default", Quantity::Seconds), About(604_800.0), HoldsBut("Bytes over the throttle.")),
+    claim("slide 27", "hot_threads was right: the rate limiter holds it",
+        one(SHARDS, "20mb, the default", Quantity::HeldBy(Limit::Throttle)), AtLeast(0.9), Holds),
+    claim("slides 28 and 29", "Raising the throttle to 500mb is progress",
+        slower(SHARDS, "20mb, the default", "500mb"), AtLeast(1.5), Holds),
+    claim("slides 30 and 31", "2gb brings no more: nodes basically bored",
+        slower(SHARDS, "500mb", "2gb"), Between(0.9, 1.1), Holds),
+    claim("slides 33 to 44", "... because reading the disk through CFQ is the limit",
+        one(SHARDS, "2gb", Quantity::HeldBy(Limit::DiskRead)), AtLeast(0.5), Holds),
+    claim("slides 48 to 53", "noop removes the limit", slower(SHARDS, "2gb", "2gb, noop"), AtLeast(1.5), Holds),
+    not_measured("slide 49", "deadline made no difference",
+        "Linux's deadline does not idle after a read, so in this model it is noop: nothing would be measured."),
+    claim("slide 15", "node_concurrent_recoveries of 6 did not help: as long as with 2, the default",
+        slower(SHARDS, "20mb, two at a time", "20mb, the default"), Between(0.9, 1.1), Holds),
 ];
