@@ -42,6 +42,7 @@ const fn fails(what: &'static str, args: &'static str, says: &'static str) -> Mi
 const LINK: &str = "rtt = \"100ms\"";
 const CORPUS: &str = "name = \"geopoint\"";
 
+#[rustfmt::skip]
 const COMMANDS: &[Mistake] = &[
     typed("A command that is not there", "bench", "narrows run PLAN"),
     typed("A command of other tools", "status", "narrows watch URL"),
@@ -76,120 +77,53 @@ const COMMANDS: &[Mistake] = &[
     typed("A run that is not there", "report 2024", "give an id, a directory, or \"last\""),
     typed("One run to compare", "compare last", "narrows compare last RUN"),
     typed("Runs to compare that are not there", "compare 2024 2025", "give an id"),
-    typed(
-        "Two runs to explain",
-        "explain 20261121-043000-remote-recovery 20261122-043000-remote-recovery",
-        "narrows compare 20261121-043000-remote-recovery",
-    ),
+    typed("Two runs to explain", "explain 20261121-043000-remote-recovery 20261122-043000-remote-recovery",
+        "narrows compare 20261121-043000-remote-recovery"),
     typed("No percentage", "compare a b --fail-over much", "--fail-over 5%"),
     typed("Too many nodes", "cluster --nodes 1000", "1..=64"),
-    typed(
-        "A misspelt setting",
-        "cluster --set indices.recovery.max_byte_per_sec=1mb",
-        "indices.recovery.max_bytes_per_sec",
-    ),
-    typed(
-        "A setting without a unit",
-        "cluster --set indices.recovery.max_bytes_per_sec=20",
-        "for example 20mb",
-    ),
-    typed(
-        "A twin's setting without a unit",
+    typed("A misspelt setting", "cluster --set indices.recovery.max_byte_per_sec=1mb",
+        "indices.recovery.max_bytes_per_sec"),
+    typed("A setting without a unit", "cluster --set indices.recovery.max_bytes_per_sec=20", "for example 20mb"),
+    typed("A twin's setting without a unit",
         "what-if http://127.0.0.1:9200 --lose a --set indices.recovery.max_bytes_per_sec=20",
-        "for example 20mb",
-    ),
-    typed(
-        "A setting without a value",
-        "cluster --set indices.recovery.max_bytes_per_sec",
-        "NAME=VALUE",
-    ),
+        "for example 20mb"),
+    typed("A setting without a value", "cluster --set indices.recovery.max_bytes_per_sec", "NAME=VALUE"),
 ];
 
+#[rustfmt::skip]
 const ADDRESSES: &[Mistake] = &[
     typed("Nobody answers", "explain http://127.0.0.1:1", "http://HOST:9200"),
     typed("A host alone, to explain", "explain no-such-host", "http://no-such-host:9200"),
-    typed(
-        "An API in place of a cluster",
-        "explain http://CLUSTER/_cat/health",
-        "host and port alone",
-    ),
-    typed(
-        "Credentials that are not there",
-        "watch http://CLUSTER --credentials es.toml",
-        "api_key",
-    ),
+    typed("An API in place of a cluster", "explain http://CLUSTER/_cat/health", "host and port alone"),
+    typed("Credentials that are not there", "watch http://CLUSTER --credentials es.toml", "api_key"),
     typed("Another protocol", "explain ftp://es:21", "http://"),
     typed("TLS where there is none", "explain https://CLUSTER", "http://"),
-    typed(
-        "A password in the address",
-        "watch https://elastic:open-sesame-4711@es:9200",
-        "NARROWS_PASSWORD",
-    ),
+    typed("A password in the address", "watch https://elastic:open-sesame-4711@es:9200", "NARROWS_PASSWORD"),
     typed("A certificate that is not there", "watch https://127.0.0.1:1 --ca ca.pem", "ca.pem"),
-    typed(
-        "A cluster that must not be changed",
-        "run replica-over-link --on http://CLUSTER",
-        "--allow-changes",
-    ),
-    typed(
-        "A second cluster without a first",
-        "run remote-recovery --leader http://CLUSTER",
-        "--on URL",
-    ),
-    typed(
-        "A request that changes the cluster",
-        "load http://CLUSTER --operation /logs --method DELETE",
-        "--allow-changes",
-    ),
-    typed(
-        "A setting that is not steered",
-        "steer http://CLUSTER --max indices.recovery.max_byte_per_sec=1mb",
-        "indices.recovery.max_bytes_per_sec",
-    ),
-    typed(
-        "A bound without a value",
-        "steer http://CLUSTER --max indices.recovery.chunk_size",
-        "NAME=VALUE",
-    ),
-    typed(
-        "A bound without a unit",
-        "steer http://CLUSTER --max indices.recovery.max_bytes_per_sec=400",
-        "400mb",
-    ),
-    typed(
-        "A guard that the cluster does not answer",
-        "steer http://CLUSTER --guard lgos/_search",
-        "--guard lgos/_search",
-    ),
-    typed(
-        "Documents without an index",
-        "load http://CLUSTER --operation bulk --allow-changes",
-        "--index NAME",
-    ),
+    typed("A cluster that must not be changed", "run replica-over-link --on http://CLUSTER", "--allow-changes"),
+    typed("A second cluster without a first", "run remote-recovery --leader http://CLUSTER", "--on URL"),
+    typed("A request that changes the cluster", "load http://CLUSTER --operation /logs --method DELETE",
+        "--allow-changes"),
+    typed("A setting that is not steered", "steer http://CLUSTER --max indices.recovery.max_byte_per_sec=1mb",
+        "indices.recovery.max_bytes_per_sec"),
+    typed("A bound without a value", "steer http://CLUSTER --max indices.recovery.chunk_size", "NAME=VALUE"),
+    typed("A bound without a unit", "steer http://CLUSTER --max indices.recovery.max_bytes_per_sec=400", "400mb"),
+    typed("A guard that the cluster does not answer", "steer http://CLUSTER --guard lgos/_search",
+        "--guard lgos/_search"),
+    typed("Documents without an index", "load http://CLUSTER --operation bulk --allow-changes", "--index NAME"),
     typed("A twin that is asked nothing", "what-if http://CLUSTER", "--lose NODE"),
     typed("A cluster too small for a twin", "what-if http://CLUSTER --lose narrows-0", "two nodes"),
-    fails(
-        "An index that is not there",
-        "load http://CLUSTER --index lgos --iterations 20",
-        "--index NAME",
-    ),
+    fails("An index that is not there", "load http://CLUSTER --index lgos --iterations 20", "--index NAME"),
     typed("A port alone", "link --listen 9901 --to 127.0.0.1:9200", "127.0.0.1:9901"),
     typed("A host alone", "link --listen 127.0.0.1:0 --to localhost", "localhost:9300"),
-    typed(
-        "An address that others reach",
-        "link --listen 0.0.0.0:9901 --to 127.0.0.1:9200",
-        "--allow-remote",
-    ),
+    typed("An address that others reach", "link --listen 0.0.0.0:9901 --to 127.0.0.1:9200", "--allow-remote"),
     typed("A port that is none", "cluster --port 70000", "0..=65535"),
     fails("A port that is taken", "cluster --nodes 1 --port TAKEN", "--port"),
     fails("Runs in a file", "run remote-recovery --runs notes.txt", "notes.txt"),
-    fails(
-        "A directory that is not there",
-        "calibrate --laps 1 --write no/such/file.toml",
-        "no/such/file.toml",
-    ),
+    fails("A directory that is not there", "calibrate --laps 1 --write no/such/file.toml", "no/such/file.toml"),
 ];
 
+#[rustfmt::skip]
 const PLANS: &[Mistake] = &[
     plan("A time without a unit", LINK, "rtt = 50", "rtt = \"50ms\""),
     plan("A rate without a unit", "rate = \"1gbit\"", "rate = 1", "rate = \"1gbit\""),
@@ -202,26 +136,13 @@ const PLANS: &[Mistake] = &[
     plan("A value without quotes", LINK, "rtt = 100ms", "write rtt = \"100ms\""),
     plan("Typographic quotes", LINK, "rtt = “100ms”", "write rtt = \"100ms\""),
     plan("A colon in place of =", LINK, "rtt: 100ms", "write rtt = \"100ms\""),
-    plan(
-        "A list that is not closed",
-        "\"verify\"]",
-        "\"verify\"",
-        "not closed; write ] at its end",
-    ),
+    plan("A list that is not closed", "\"verify\"]", "\"verify\"", "not closed; write ] at its end"),
     plan("A text that is not closed", LINK, "rtt = \"100ms", "not closed; write \" at its end"),
     plan("A misspelt step", "\"recover\", ", "\"recovery\", ", "\"recover\""),
-    plan(
-        "Steps out of order",
-        "\"index\", \"recover\"",
-        "\"recover\", \"index\"",
-        "steps = [\"start\", \"index\", \"recover\", \"verify\"]",
-    ),
-    plan(
-        "A missing step",
-        "\"start\", \"index\", ",
-        "\"start\", ",
-        "steps = [\"start\", \"index\", \"recover\", \"verify\"]",
-    ),
+    plan("Steps out of order", "\"index\", \"recover\"",
+        "\"recover\", \"index\"", "steps = [\"start\", \"index\", \"recover\", \"verify\"]"),
+    plan("A missing step", "\"start\", \"index\", ",
+        "\"start\", ", "steps = [\"start\", \"index\", \"recover\", \"verify\"]"),
     plan("Nothing that is measured", "\"recover\", ", "", "add recover"),
     plan("No follower", "[follower]\nnodes = 3\n", "", "[follower]"),
     plan("A corpus that is not there", CORPUS, "name = \"logs.json\"", "logs.json"),
@@ -231,37 +152,17 @@ const PLANS: &[Mistake] = &[
     plan("A misspelt corpus", CORPUS, "name = \"geopoints\"", "\"geopoint\""),
     plan("A name in capitals", "name = \"leader\"\nshards", "name = \"Leader\"\nshards", "lower"),
     plan("More replicas than nodes", "replicas = 0 ", "replicas = 3 ", "give 0 to 2"),
-    plan(
-        "A misspelt setting",
-        "recovery.chunk_size\" = \"64kb\"",
-        "recovery.chunksize\" = \"64kb\"",
-        "ccr.indices.recovery.chunk_size",
-    ),
-    plan(
-        "A limit without a unit",
-        "recovery.max_bytes_per_sec\" = \"-1\"",
-        "recovery.max_bytes_per_sec\" = 40",
-        "for example 40mb",
-    ),
-    plan(
-        "A chunk without a unit",
-        "recovery.chunk_size\" = \"64kb\"",
-        "recovery.chunk_size\" = 64",
-        "for example 64kb",
-    ),
-    plan(
-        "A setting without quotes",
-        "\"ccr.indices.recovery.max_bytes_per_sec\" = \"-1\"",
-        "ccr.indices.recovery.max_bytes_per_sec = \"-1\"",
-        "put a dotted name in quotes",
-    ),
+    plan("A misspelt setting", "recovery.chunk_size\" = \"64kb\"",
+        "recovery.chunksize\" = \"64kb\"", "ccr.indices.recovery.chunk_size"),
+    plan("A limit without a unit", "recovery.max_bytes_per_sec\" = \"-1\"",
+        "recovery.max_bytes_per_sec\" = 40", "for example 40mb"),
+    plan("A chunk without a unit", "recovery.chunk_size\" = \"64kb\"",
+        "recovery.chunk_size\" = 64", "for example 64kb"),
+    plan("A setting without quotes", "\"ccr.indices.recovery.max_bytes_per_sec\" = \"-1\"",
+        "ccr.indices.recovery.max_bytes_per_sec = \"-1\"", "put a dotted name in quotes"),
     plan("A variant twice", "name = \"1 MB x 1\"", "name = \"64 KB x 1\"", "a name of its own"),
-    plan(
-        "Mappings without properties",
-        "replicas = 0 ",
-        "mappings = { title = { type = \"text\" } }\nreplicas = 0 ",
-        "properties = { title",
-    ),
+    plan("Mappings without properties", "replicas = 0 ",
+        "mappings = { title = { type = \"text\" } }\nreplicas = 0 ", "properties = { title"),
 ];
 
 /// Where mistakes are made: files that they speak of, a cluster, a port that is taken.
