@@ -42,7 +42,7 @@ impl Asker {
         }
     }
 
-    /// Sends a request. Any status but 2xx is [`Error::Refused`].
+    /// Sends a request. Any status but 2xx is [`crate::Error::Refused`].
     pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
         match &self.arm {
             Arm::Nodes { client, addresses, turn } => {

@@ -64,7 +64,8 @@ pub fn health(state: &ClusterState) -> Health {
 
 /// The health of some indices together; those that are not there count for nothing.
 pub fn health_of_some(state: &ClusterState, names: &[String]) -> Health {
-    count(state, names.iter().filter_map(|name| state.routing.get(name)).flat_map(|of| of.iter()))
+    let shards = names.iter().filter_map(|name| state.routing.get(name));
+    count(state, shards.flat_map(|shards| shards.iter()))
 }
 
 /// The health of one index; none if there is no such index.
