@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::transport::{
-    CallError, Changes, Class, Failure, Operations, Pool, Request, Response, SessionOpened,
-    ShardAction, ShardSearch, WireChunk,
+    CallError, Changes, Class, Failure, Operations, Pool, RemoteIndex, Request, Response,
+    SessionOpened, ShardAction, ShardSearch, WireChunk,
 };
 use serde_json::{Value, json};
 use store::{Chunk, FileMeta, Operation};
@@ -106,39 +106,32 @@ async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
 }
 
 /// What a leader may say in place of the truth.
-type Lie = fn(&Request, Response) -> Response;
-
-fn in_changes(response: Response, lie: impl FnOnce(&mut Changes)) -> Response {
-    match response {
-        Response::Changes(mut changes) => {
-            lie(&mut changes);
-            Response::Changes(changes)
-        }
-        other => other,
-    }
+enum Lie {
+    Operations(fn(&mut Vec<Operation>)),
+    Changes(fn(&mut Changes)),
+    Session(fn(&mut SessionOpened)),
+    Chunk(fn(&mut WireChunk)),
+    Index(fn(&mut RemoteIndex)),
+    Any(fn(&Request, Response) -> Response),
 }
 
-fn in_operations(response: Response, lie: impl FnOnce(&mut Vec<Operation>)) -> Response {
-    match response {
-        Response::Ops { mut ops, mapping_version } => {
-            lie(&mut ops);
-            Response::Ops { ops, mapping_version }
-        }
-        other => in_changes(other, |changes| {
-            if let Operations::Plain(ops) = &mut changes.ops {
-                lie(Arc::make_mut(ops));
+impl Lie {
+    fn tell(&self, request: &Request, mut response: Response) -> Response {
+        match (self, &mut response) {
+            (Lie::Operations(lie), Response::Ops { ops, .. }) => lie(ops),
+            (Lie::Operations(lie), Response::Changes(changes)) => {
+                if let Operations::Plain(ops) = &mut changes.ops {
+                    lie(Arc::make_mut(ops));
+                }
             }
-        }),
-    }
-}
-
-fn in_session(response: Response, lie: impl FnOnce(&mut SessionOpened)) -> Response {
-    match response {
-        Response::Session(mut session) => {
-            lie(&mut session);
-            Response::Session(session)
+            (Lie::Changes(lie), Response::Changes(changes)) => lie(changes),
+            (Lie::Session(lie), Response::Session(session)) => lie(session),
+            (Lie::Chunk(lie), Response::Chunk(chunk)) => lie(chunk),
+            (Lie::Index(lie), Response::RemoteIndex(index)) => lie(index),
+            (Lie::Any(lie), _) => return lie(request, response),
+            _ => {}
         }
-        other => other,
+        response
     }
 }
 
@@ -146,189 +139,135 @@ fn files_of(session: &mut SessionOpened) -> impl Iterator<Item = &mut FileMeta> 
     session.commit.iter_mut().flat_map(|commit| Arc::make_mut(&mut commit.files))
 }
 
-fn in_chunk(response: Response, lie: impl FnOnce(&mut WireChunk)) -> Response {
-    match response {
-        Response::Chunk(mut chunk) => {
-            lie(&mut chunk);
-            Response::Chunk(chunk)
-        }
-        other => other,
-    }
+/// Not operations, though they are called so.
+fn packed(plain_bytes: u64) -> Operations {
+    Operations::Packed { bytes: Bytes::from_static(b"\x02 these are no operations"), plain_bytes }
+}
+
+fn checkpoint_at(changes: &mut Changes, seq_no: u64) {
+    (changes.global_checkpoint, changes.max_seq_no) = (Some(seq_no), Some(seq_no));
 }
 
 /// Each with what is said of it, where it is not harmless.
 const LIES: &[(&str, Lie, &str)] = &[
     (
         "another kind of answer",
-        |request, response| match request {
+        Lie::Any(|request, response| match request {
             Request::Ping | Request::Hello => response,
             _ => Response::Json("{}".to_owned()),
-        },
+        }),
         "an answer of another kind",
     ),
-    ("nothing to every question", |_, _| Response::Done, "an answer of another kind"),
+    ("nothing to every question", Lie::Any(|_, _| Response::Done), "an answer of another kind"),
     (
         "operations far beyond the one that was asked for",
-        |_, response| {
-            in_operations(response, |ops| ops.iter_mut().for_each(|op| op.seq_no += 1 << 40))
-        },
+        Lie::Operations(|ops| ops.iter_mut().for_each(|op| op.seq_no += 1 << 40)),
         "it lacks operation",
     ),
-    (
-        "operations backwards",
-        |_, response| in_operations(response, |ops| ops.reverse()),
-        "it lacks operation",
-    ),
-    (
-        "operations twice",
-        |_, response| in_operations(response, |ops| ops.extend(ops.clone())),
-        "it lacks operation",
-    ),
+    ("operations backwards", Lie::Operations(|ops| ops.reverse()), "it lacks operation"),
+    ("operations twice", Lie::Operations(|ops| ops.extend(ops.clone())), "it lacks operation"),
     (
         "operations above its checkpoint",
-        |_, response| in_changes(response, |changes| changes.global_checkpoint = Some(100)),
+        Lie::Changes(|changes| changes.global_checkpoint = Some(100)),
         "may have none above 100",
     ),
     (
         "no operations, and no pause before it says so",
-        |_, response| {
-            in_changes(response, |changes| changes.ops = Operations::Plain(Arc::default()))
-        },
+        Lie::Changes(|changes| changes.ops = Operations::Plain(Arc::default())),
         // "no operations" or "nothing new", as the follower knows already that there are some, or does not.
         "refused: it has no",
     ),
     (
         "a checkpoint beyond all",
-        |_, response| {
-            in_changes(response, |changes| {
-                changes.global_checkpoint = Some(u64::MAX);
-                changes.max_seq_no = Some(u64::MAX);
-            })
-        },
+        Lie::Changes(|changes| checkpoint_at(changes, u64::MAX)),
         "the highest sequence number is 18446744073709551615",
     ),
     (
         "a checkpoint far away, and no operations up to it",
-        |_, response| {
-            in_changes(response, |changes| {
-                changes.global_checkpoint = Some(1 << 40);
-                changes.max_seq_no = Some(1 << 40);
-            })
-        },
+        Lie::Changes(|changes| checkpoint_at(changes, 1 << 40)),
         "",
     ),
     (
         "versions that nothing has",
-        |_, response| {
-            in_changes(response, |changes| {
-                let versions = &mut changes.versions;
-                (versions.mappings, versions.settings, versions.aliases) =
-                    (u64::MAX, u64::MAX, u64::MAX);
-            })
-        },
+        Lie::Changes(|changes| {
+            let versions = &mut changes.versions;
+            (versions.mappings, versions.settings, versions.aliases) =
+                (u64::MAX, u64::MAX, u64::MAX);
+        }),
         "has not heard of a change",
     ),
     (
         "packed operations that are none",
-        |_, response| {
-            in_changes(response, |changes| {
-                let bytes = Bytes::from_static(b"\x02 these are no operations");
-                changes.ops = Operations::Packed { bytes, plain_bytes: 1 << 20 };
-            })
-        },
+        Lie::Changes(|changes| changes.ops = packed(1 << 20)),
         "cannot be read",
     ),
     (
         "packed operations that claim to be large",
-        |_, response| {
-            in_changes(response, |changes| {
-                let bytes = Bytes::from_static(b"\x02 these are no operations");
-                changes.ops = Operations::Packed { bytes, plain_bytes: u64::MAX };
-            })
-        },
+        Lie::Changes(|changes| changes.ops = packed(u64::MAX)),
         "claim to be 18446744073709551615 bytes",
     ),
     (
         "it took for ever",
-        |_, response| {
-            let response = in_changes(response, |changes| {
-                (changes.served, changes.waited) = (Duration::MAX, Duration::MAX);
-            });
-            in_chunk(response, |chunk| {
-                let phases = &mut chunk.phases;
-                (phases.throttle, phases.disk_read) = (Duration::MAX, Duration::MAX);
-                (phases.cpu, phases.memory) = (Duration::MAX, Duration::MAX);
-            })
-        },
+        Lie::Any(|_, mut response| {
+            match &mut response {
+                Response::Changes(changes) => {
+                    (changes.served, changes.waited) = (Duration::MAX, Duration::MAX);
+                }
+                Response::Chunk(chunk) => {
+                    let phases = &mut chunk.phases;
+                    (phases.throttle, phases.disk_read) = (Duration::MAX, Duration::MAX);
+                    (phases.cpu, phases.memory) = (Duration::MAX, Duration::MAX);
+                }
+                _ => {}
+            }
+            response
+        }),
         "",
     ),
     (
         "an index of a thousand million shards",
-        |_, response| match response {
-            Response::RemoteIndex(mut index) => {
-                index.shards = 1_000_000_000;
-                Response::RemoteIndex(index)
-            }
-            other => other,
-        },
+        Lie::Index(|index| index.shards = 1_000_000_000),
         "index.number_of_shards",
     ),
     (
         "a mapping that is none",
-        |_, response| match response {
-            Response::RemoteIndex(mut index) => {
-                index.mappings = "{\"properties\":7}".to_owned();
-                Response::RemoteIndex(index)
-            }
-            other => other,
-        },
+        Lie::Index(|index| index.mappings = "{\"properties\":7}".to_owned()),
         "[properties]",
     ),
     (
         "a file outside of the copy",
-        |_, response| {
-            in_session(response, |session| {
-                files_of(session).for_each(|file| {
-                    file.name = format!("../../../outside-{}", file.name).into();
-                })
-            })
-        },
+        Lie::Session(|session| {
+            files_of(session)
+                .for_each(|file| file.name = format!("../../../outside-{}", file.name).into());
+        }),
         "outside",
     ),
     (
         "files without end",
-        |_, response| {
-            in_session(response, |session| files_of(session).for_each(|file| file.len = u64::MAX))
-        },
+        Lie::Session(|session| files_of(session).for_each(|file| file.len = u64::MAX)),
         "it lists files of",
     ),
     (
         "a history without end",
-        |_, response| in_session(response, |session| session.max_seq_no = Some(u64::MAX)),
+        Lie::Session(|session| session.max_seq_no = Some(u64::MAX)),
         "the highest sequence number is 18446744073709551615",
     ),
     (
         "chunks of another length",
-        |_, response| {
-            in_chunk(response, |chunk| chunk.chunk = Chunk::Bytes(Bytes::from_static(b"short")))
-        },
+        Lie::Chunk(|chunk| chunk.chunk = Chunk::Bytes(Bytes::from_static(b"short"))),
         "came damaged",
     ),
     (
         "chunks that claim to be large",
-        |_, response| {
-            in_chunk(response, |chunk| {
-                (chunk.plain_len, chunk.wire_len) = (Some(u64::MAX), u64::MAX);
-            })
-        },
+        Lie::Chunk(|chunk| (chunk.plain_len, chunk.wire_len) = (Some(u64::MAX), u64::MAX)),
         "came damaged",
     ),
     (
         "leases that end at once",
-        |_, response| match response {
+        Lie::Any(|_, response| match response {
             Response::Leased { .. } => Response::Leased { period: Duration::ZERO },
             other => other,
-        },
+        }),
         "",
     ),
 ];
@@ -357,8 +296,7 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
         let before = format!("before-{n}");
         follower.must("PUT", &format!("/{before}/_ccr/follow"), body.clone()).await;
         follower.green(&before).await;
-        between
-            .change(move |request, answer: Answer| answer.map(|response| lie(request, response)));
+        between.change(move |request, answer: Answer| answer.map(|said| lie.tell(request, said)));
         let during = format!("during-{n}");
         let path = format!("/{during}/_ccr/follow?wait_for_active_shards=0");
         let (status, answer) = follower.ask("PUT", &path, body.clone()).await;
