@@ -158,14 +158,7 @@ mod tests {
         let thread =
             |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).to_owned(), busy_s: *busy_s };
         let threads = threads.iter().map(thread).collect();
-        StreamFigures {
-            threads,
-            measuring_device: false,
-            memory,
-            persisted_s: None,
-            rollbacks: 0,
-            again_bytes: 0,
-        }
+        StreamFigures { threads, memory, ..StreamFigures::default() }
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct NodeInfo {
 }
 
 /// One combination of settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariantInfo {
     /// Name, unique in the plan.
     pub name: String,

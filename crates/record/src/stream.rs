@@ -29,7 +29,7 @@ pub struct ConsumerMemory {
 }
 
 /// A stream of documents from one server to another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamFigures {
     /// Threads of its path, from the source on.
     pub threads: Vec<ThreadUse>,

@@ -5,43 +5,25 @@ use std::collections::BTreeMap;
 use insight::published::{comparisons, standing};
 use insight::{Progress, Summary, curves};
 use record::{
-    FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Machine, Manifest, Percentiles,
-    Phase, PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse,
-    Throughput, VariantInfo,
+    FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Manifest, Percentiles, Phase,
+    PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
+    VariantInfo,
 };
 
 fn manifest(variants: &[&str], status: Status) -> Manifest {
-    let info = |name: &&str| VariantInfo {
-        name: (*name).to_owned(),
-        settings: BTreeMap::new(),
-        published_s: None,
-        published: None,
-        baseline: None,
-        models: Vec::new(),
-    };
+    let info = |name: &&str| VariantInfo { name: (*name).to_owned(), ..VariantInfo::default() };
     Manifest {
-        format: FORMAT,
-        run: "r".into(),
         plan: "p".into(),
-        about: String::new(),
-        plan_text: String::new(),
         target: "virtual".into(),
-        started: "2026-01-01T00:00:00Z".into(),
-        version: "0.1.0".into(),
-        seed: 42,
-        scale: 1.0,
         status,
-        machine: Machine { os: "os".into(), cpu: "cpu".into(), cores: 2, memory_bytes: 1 },
         link: Some(LinkInfo {
             rtt_ms: 100.0,
             rate_bytes_per_s: 125_000_000,
             window_bytes: None,
             ceiling_bytes_per_s: None,
         }),
-        nodes: vec![],
-        challenge: None,
-        changes: Vec::new(),
         variants: variants.iter().map(info).collect(),
+        ..Manifest::unknown("r", FORMAT)
     }
 }
 
@@ -115,14 +97,7 @@ fn laps_that_overlap_have_no_winner() {
 fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Row {
     let thread = |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).into(), busy_s: *busy_s };
     let threads = threads.iter().map(thread).collect();
-    let figures = StreamFigures {
-        threads,
-        measuring_device: false,
-        memory: None,
-        persisted_s: None,
-        rollbacks: 0,
-        again_bytes: 0,
-    };
+    let figures = StreamFigures { threads, ..StreamFigures::default() };
     Row { limits: Vec::new(), stream: Some(figures), ..row(variant, 1, seconds, Limit::Cpu) }
 }
 

@@ -37,30 +37,20 @@ impl Recording {
             .map(|node| NodeInfo { cluster: first.cluster.name.clone(), name: node.name.clone() });
         let set = first.settings.iter().flatten().filter(|(_, s)| s.scope != Scope::Default);
         let manifest = Manifest {
-            format: FORMAT,
-            run,
             plan: name.to_owned(),
             about: format!("{} as seen from outside.", super::title(&first.cluster)),
-            plan_text: String::new(),
             target: hosts.to_owned(),
             started: lab::now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: 0,
-            scale: 1.0,
             status: Status::Running,
             machine: lab::machine::describe(),
-            link: None,
             nodes: nodes.collect(),
-            challenge: None,
-            changes: Vec::new(),
             variants: vec![VariantInfo {
                 name: VARIANT.to_owned(),
                 settings: set.map(|(name, s)| (name.clone(), s.value.clone())).collect(),
-                published_s: None,
-                published: None,
-                baseline: None,
-                models: Vec::new(),
+                ..VariantInfo::default()
             }],
+            ..Manifest::unknown(&run, FORMAT)
         };
         let writer = Writer::create(&path, &manifest)?;
         Ok(Recording { writer, manifest, began: false, over: BTreeMap::new() })

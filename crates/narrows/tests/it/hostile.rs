@@ -134,19 +134,14 @@ fn an_answer_that_is_no_http_commands_no_terminal() {
 fn hostile_manifest(run: &str) -> Manifest {
     let evil = || HOSTILE.to_owned();
     Manifest {
-        format: FORMAT,
-        run: run.to_owned(),
         plan: evil(),
         about: evil(),
         plan_text: evil(),
         target: evil(),
         started: evil(),
         version: evil(),
-        seed: 0,
-        scale: 1.0,
         status: Status::Complete,
         machine: Machine { os: evil(), cpu: evil(), cores: 1, memory_bytes: 1 },
-        link: None,
         nodes: vec![NodeInfo { cluster: evil(), name: evil() }],
         challenge: Some(evil()),
         changes: vec![evil()],
@@ -154,12 +149,10 @@ fn hostile_manifest(run: &str) -> Manifest {
             .map(|name| VariantInfo {
                 name: name.to_owned(),
                 settings: [(evil(), evil())].into(),
-                published_s: None,
-                published: None,
-                baseline: None,
-                models: Vec::new(),
+                ..VariantInfo::default()
             })
             .to_vec(),
+        ..Manifest::unknown(run, FORMAT)
     }
 }
 

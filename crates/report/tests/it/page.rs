@@ -324,11 +324,7 @@ fn threads_of_a_stream_have_a_bar_each() {
         threads: [("producer", 2.5), ("consumer", 10.0)]
             .map(|(name, busy_s)| ThreadUse { name: name.to_owned(), busy_s })
             .to_vec(),
-        measuring_device: false,
-        memory: None,
-        persisted_s: None,
-        rollbacks: 0,
-        again_bytes: 0,
+        ..StreamFigures::default()
     });
     let page = report::html(&run);
     check(&page);

@@ -119,8 +119,6 @@ fn manifest() -> Manifest {
         name: format!("{cluster}-{i}"),
     };
     Manifest {
-        format: FORMAT,
-        run: "20260412-101500-remote-recovery".into(),
         plan: "remote-recovery".into(),
         about: "Recovery from remote over 100 ms and 1 Gbit/s: chunk size, concurrency, and what \
                 narrows does by itself."
@@ -148,8 +146,6 @@ fn manifest() -> Manifest {
             ceiling_bytes_per_s: Some(1_840_000_000),
         }),
         nodes: ["leader", "follower"].iter().flat_map(|c| (0..3).map(|i| node(c, i))).collect(),
-        challenge: None,
-        changes: Vec::new(),
         variants: MADE
             .iter()
             .map(|made| VariantInfo {
@@ -164,11 +160,10 @@ fn manifest() -> Manifest {
                     ("narrows.recovery.scheduler".to_owned(), made.scheduler.to_owned()),
                 ]),
                 published_s: made.published_s,
-                published: None,
-                baseline: None,
-                models: Vec::new(),
+                ..VariantInfo::default()
             })
             .collect(),
+        ..Manifest::unknown("20260412-101500-remote-recovery", FORMAT)
     }
 }
 
