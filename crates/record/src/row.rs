@@ -87,7 +87,7 @@ pub struct ShardDigest {
 }
 
 /// One finished variant and lap: a line of the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Name of the variant.
     pub variant: String,
@@ -136,17 +136,7 @@ impl Row {
             seconds,
             bytes,
             bytes_per_s: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
-            link_share: None,
-            limits: Vec::new(),
-            verified: false,
-            documents: 0,
-            refetched_chunks: 0,
-            node_bytes_per_s: None,
-            published_s: None,
-            published_bytes: None,
-            loads: Vec::new(),
-            following: None,
-            stream: None,
+            ..Row::default()
         }
     }
 

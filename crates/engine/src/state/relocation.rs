@@ -28,18 +28,11 @@ pub(super) fn begin(
     let recovery = RecoverySource::Peer { from_node };
     let source = &mut shard.copies[at];
     let primary = source.primary;
+    let state = CopyState::Initializing { recovery: recovery.clone() };
     source.target = Some(Box::new(ShardCopy {
-        allocation_id: allocation_id.clone(),
         node: Some(node.to_owned()),
-        primary,
-        state: CopyState::Initializing { recovery: recovery.clone() },
-        in_sync: false,
-        failures: 0,
-        last_failure: None,
-        disk_was_full: false,
-        target: None,
         relocating_from: source.node.clone(),
-        failed_relocations: 0,
+        ..ShardCopy::of(allocation_id.clone(), primary, state)
     }));
     let (index, node) = (index.to_owned(), node.to_owned());
     Change::Assigned { index, shard: number, allocation_id, node, primary, recovery }

@@ -151,12 +151,18 @@ pub struct ShardCopy {
 }
 
 impl ShardCopy {
+    /// On no node.
     pub(super) fn new(id: String, primary: bool, reason: UnassignedReason, at_ms: u64) -> Self {
+        ShardCopy::of(id, primary, CopyState::Unassigned { reason, at_ms })
+    }
+
+    /// In a state, on no node yet, and nothing has happened to it.
+    pub(super) fn of(allocation_id: String, primary: bool, state: CopyState) -> Self {
         ShardCopy {
-            allocation_id: id,
+            allocation_id,
             node: None,
             primary,
-            state: CopyState::Unassigned { reason, at_ms },
+            state,
             in_sync: false,
             failures: 0,
             last_failure: None,
