@@ -300,9 +300,7 @@ mod tests {
 
     #[test]
     fn primaries_and_replicas_are_spread() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 6, 1);
-        lab.start_all();
+        let mut lab = Lab::started(3, (6, 1));
         let on = |lab: &Lab, node: &str| lab.state.copies_on(node).count();
         assert_eq!(["n1", "n2", "n3"].map(|node| on(&lab, node)), [4, 4, 4]);
         for (_, _, shard) in lab.state.shards() {
@@ -471,9 +469,7 @@ mod tests {
 
     #[test]
     fn a_primary_comes_back_only_from_an_in_sync_disk() {
-        let mut lab = Lab::new(2);
-        lab.create("a", 1, 1);
-        lab.start_all();
+        let mut lab = Lab::started(2, (1, 1));
         let primary = lab.shard("a", 0).primary().clone();
         let replica = lab.shard("a", 0).replicas().next().unwrap().clone();
         lab.out_of_sync("a", 0, &replica.allocation_id).unwrap();
@@ -492,9 +488,7 @@ mod tests {
 
     #[test]
     fn a_replica_returns_to_the_node_that_keeps_its_files() {
-        let mut lab = Lab::new(4);
-        lab.create("a", 1, 1);
-        lab.start_all();
+        let mut lab = Lab::started(4, (1, 1));
         lab.set("cluster.routing.allocation.enable", "none");
         let replica = lab.shard("a", 0).replicas().next().unwrap().node.clone().unwrap();
         lab.leave(&replica);

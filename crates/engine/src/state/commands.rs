@@ -209,9 +209,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_primary_is_replaced() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 1, 1);
-        lab.start_all();
+        let mut lab = Lab::started(3, (1, 1));
         let primary = lab.shard("a", 0).primary().node.clone().unwrap();
         lab.reroute(RerouteAction::Cancel { allow_primary: true }, ("a", 0), &primary).unwrap();
         let shard = lab.shard("a", 0);

@@ -63,9 +63,7 @@ mod tests {
     const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 
     fn lab() -> Lab {
-        let mut lab = Lab::new(3);
-        lab.create("a", 3, 1);
-        lab.start_all();
+        let mut lab = Lab::started(3, (3, 1));
         lab.set_index("a", DELAY, "1m");
         lab
     }

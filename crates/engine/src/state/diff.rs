@@ -281,9 +281,7 @@ mod tests {
 
     #[test]
     fn names_only_what_changed() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 40, 1);
-        lab.start_all();
+        let mut lab = Lab::started(3, (40, 1));
         let old = lab.state.clone();
         let place = lab.shard("a", 7).primary().allocation_id.clone();
         lab.fail(&("a".to_owned(), 7, place), "disk");

@@ -241,9 +241,7 @@ mod tests {
 
     #[test]
     fn copies_leave_a_disk_above_the_high_watermark_until_enough_are_on_their_way() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 6, 0);
-        lab.start_all();
+        let mut lab = Lab::started(3, (6, 0));
         lab.sees(&[("n1", 60), ("n2", 700), ("n3", 110)], 50);
         assert!(lab.initializing().is_empty(), "nobody asked for it");
         lab.set(ENABLED, "true");

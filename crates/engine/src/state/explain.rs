@@ -243,9 +243,7 @@ mod tests {
 
     #[test]
     fn says_what_the_disks_lack() {
-        let mut lab = Lab::new(2);
-        lab.create("a", 1, 0);
-        lab.start_all();
+        let mut lab = Lab::started(2, (1, 0));
         let (index, shard) = ("a", 0);
         let node = lab.shard(index, shard).primary().node.clone().unwrap();
         lab.leave(&node);

@@ -51,6 +51,14 @@ impl Lab {
         lab
     }
 
+    /// With the index `a` of so many shards and replicas of each, all of them started.
+    pub fn started(nodes: u32, (shards, replicas): (u32, u32)) -> Self {
+        let mut lab = Lab::new(nodes);
+        lab.create("a", shards, replicas);
+        lab.start_all();
+        lab
+    }
+
     pub fn apply(&mut self, event: Event) -> Applied {
         self.now_ms += 1;
         let before = self.state.clone();
@@ -137,6 +145,12 @@ impl Lab {
     pub fn start(&mut self, (index, shard, allocation_id): &CopyId) -> Vec<Change> {
         let (index, allocation_id) = (index.clone(), allocation_id.clone());
         self.apply(Event::ShardStarted { index, shard: *shard, allocation_id }).unwrap()
+    }
+
+    /// The first of the copies that recover fails.
+    pub fn fail_first(&mut self, reason: &str) {
+        let place = self.initializing()[0].clone();
+        self.fail(&place, reason);
     }
 
     pub fn fail(&mut self, (index, shard, allocation_id): &CopyId, why: &str) -> Vec<Change> {
@@ -251,9 +265,7 @@ fn only_members_join() {
 
 #[test]
 fn a_node_that_restarted_unnoticed_loses_its_primary() {
-    let mut lab = Lab::new(2);
-    lab.create("a", 1, 1);
-    lab.start_all();
+    let mut lab = Lab::started(2, (1, 1));
     let old = lab.shard("a", 0).primary().clone();
     let changes = lab.join(old.node.as_ref().unwrap());
     assert!(changes.iter().any(|change| matches!(change, Change::Promoted { .. })));
@@ -263,9 +275,7 @@ fn a_node_that_restarted_unnoticed_loses_its_primary() {
 
 #[test]
 fn after_a_restart_of_the_manager_everything_comes_back_from_disk() {
-    let mut lab = Lab::new(3);
-    lab.create("a", 3, 1);
-    lab.start_all();
+    let mut lab = Lab::started(3, (3, 1));
     lab.apply(Event::ManagerRestarted).unwrap();
     assert_eq!(health(&lab.state).unassigned_shards, 6);
     for name in ["n1", "n2", "n3"] {
@@ -302,14 +312,11 @@ fn a_copy_that_fails_five_times_stays_away_until_asked() {
 
 #[test]
 fn a_copy_that_comes_while_another_is_tried_a_last_time_becomes_the_primary() {
-    let mut lab = Lab::new(2);
-    lab.create("a", 1, 1);
-    lab.start_all();
+    let mut lab = Lab::started(2, (1, 1));
     lab.apply(Event::ManagerRestarted).unwrap();
     lab.join("n1");
     for _ in 1..=4 {
-        let place = lab.initializing()[0].clone();
-        lab.fail(&place, "damaged");
+        lab.fail_first("damaged");
     }
     let last_try = lab.initializing()[0].clone();
     lab.join("n2");
@@ -324,8 +331,7 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
     let mut lab = Lab::new(1);
     lab.create("a", 1, 0);
     for _ in 1..=5 {
-        let place = lab.initializing()[0].clone();
-        lab.fail(&place, "no room");
+        lab.fail_first("no room");
     }
     let words =
         super::super::explain(&lab.state, lab.now_ms)[0].reason.as_ref().unwrap().words.clone();
@@ -333,29 +339,24 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
     for _ in 0..3 {
         assert_eq!(lab.initializing().len(), 0);
         assert_eq!(lab.apply(Event::LookForRoom).unwrap()[0], Change::RetriesReset);
-        let place = lab.initializing()[0].clone();
-        lab.fail(&place, "no room");
+        lab.fail_first("no room");
     }
     lab.apply(Event::LookForRoom).unwrap();
-    let place = lab.initializing()[0].clone();
-    lab.fail(&place, "something else");
+    lab.fail_first("something else");
     assert_eq!(lab.apply(Event::LookForRoom).unwrap(), []);
     assert_eq!(lab.initializing().len(), 0, "only for want of room");
 }
 
 #[test]
 fn a_failed_primary_is_tried_from_its_disk_or_another() {
-    let mut lab = Lab::new(2);
-    lab.create("a", 1, 1);
-    lab.start_all();
+    let mut lab = Lab::started(2, (1, 1));
     let nodes = ["n1", "n2"];
     nodes.iter().for_each(|name| drop(lab.leave(name)));
     lab.set("cluster.routing.allocation.enable", "none");
     nodes.iter().for_each(|name| drop(lab.join(name)));
     lab.set("cluster.routing.allocation.enable", "primaries");
     let first = lab.shard("a", 0).primary().clone();
-    let place = lab.initializing()[0].clone();
-    lab.fail(&place, "corrupt");
+    lab.fail_first("corrupt");
     let second = lab.shard("a", 0).primary().clone();
     assert_ne!(first.node, second.node, "both are in sync, so the other is tried");
     assert_eq!(second.recovery(), Some(&RecoverySource::ExistingStore));
@@ -363,9 +364,7 @@ fn a_failed_primary_is_tried_from_its_disk_or_another() {
 
 #[test]
 fn a_primary_takes_copies_out_of_sync() {
-    let mut lab = Lab::new(2);
-    lab.create("a", 1, 1);
-    lab.start_all();
+    let mut lab = Lab::started(2, (1, 1));
     let primary = lab.shard("a", 0).primary().allocation_id.clone();
     let replica = lab.shard("a", 0).replicas().next().unwrap().allocation_id.clone();
     let changes = lab.out_of_sync("a", 0, &replica).unwrap();
@@ -389,9 +388,7 @@ fn a_primary_takes_copies_out_of_sync() {
 
 #[test]
 fn an_old_primary_cannot_take_the_new_one_out_of_sync() {
-    let mut lab = Lab::new(2);
-    lab.create("a", 1, 1);
-    lab.start_all();
+    let mut lab = Lab::started(2, (1, 1));
     let old = lab.shard("a", 0).primary().clone();
     lab.leave(old.node.as_ref().unwrap());
     let new = lab.shard("a", 0).primary().allocation_id.clone();
@@ -406,9 +403,7 @@ fn an_old_primary_cannot_take_the_new_one_out_of_sync() {
 
 #[test]
 fn replicas_come_and_go() {
-    let mut lab = Lab::new(3);
-    lab.create("a", 2, 0);
-    lab.start_all();
+    let mut lab = Lab::started(3, (2, 0));
     lab.replicas("a", 2);
     lab.start_all();
     assert_eq!(health(&lab.state).active_shards, 6);
@@ -478,8 +473,7 @@ fn a_follower_recovers_from_remote() {
     for shard in [0, 1] {
         assert_eq!(lab.shard("copy", shard).primary().recovery(), Some(&remote(shard)));
     }
-    let place = lab.initializing()[0].clone();
-    lab.fail(&place, "session timed out");
+    lab.fail_first("session timed out");
     assert_eq!(lab.shard("copy", 0).primary().recovery(), Some(&remote(0)), "and again");
     lab.start_all();
     let node = lab.shard("copy", 0).primary().node.clone().unwrap();

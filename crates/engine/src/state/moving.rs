@@ -88,9 +88,7 @@ mod tests {
 
     #[test]
     fn a_node_is_drained_a_few_at_a_time_and_keeps_empty() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 6, 1);
-        lab.start_all();
+        let mut lab = Lab::started(3, (6, 1));
         assert_eq!(on(&lab, "n1"), 4);
         lab.set(EXCLUDE, "n1");
         let moving = lab.initializing().len();
@@ -103,9 +101,7 @@ mod tests {
 
     #[test]
     fn what_no_node_may_hold_stays() {
-        let mut lab = Lab::new(2);
-        lab.create("a", 1, 1);
-        lab.start_all();
+        let mut lab = Lab::started(2, (1, 1));
         lab.set(EXCLUDE, "n1");
         assert!(lab.initializing().is_empty() && on(&lab, "n1") == 1);
         lab.set(EXCLUDE, "*");
@@ -114,9 +110,7 @@ mod tests {
 
     #[test]
     fn nothing_is_moved_that_is_not_enabled() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 4, 0);
-        lab.start_all();
+        let mut lab = Lab::started(3, (4, 0));
         lab.set("cluster.routing.allocation.enable", "new_primaries");
         lab.set(EXCLUDE, "n1");
         assert!(lab.initializing().is_empty());
