@@ -98,9 +98,7 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
 #[test]
 fn a_damaged_state_is_read_from_its_twin_and_two_are_refused() {
     real_world::run(7, |env| async move {
-        let mut c = Cluster::start(&env, "c", 1).await;
-        c.create("a", 1, 0).await;
-        assert_eq!(c.index("a", 0, 20).await, 20);
+        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
         type Damage = fn(&Path);
         let damages: [Damage; 4] = [
             |path| fs::remove_file(path).unwrap(),
@@ -158,9 +156,7 @@ fn a_log_that_lost_its_end_is_repaired_from_another_copy() {
     for damage in damages {
         for node in 0..2 {
             real_world::run(7, move |env| async move {
-                let mut c = Cluster::start(&env, "c", 2).await;
-                c.create("a", 1, 1).await;
-                assert_eq!(c.index("a", 0, 200).await, 200);
+                let mut c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 200).await;
                 let digests = c.digests("a").await;
                 restart(&mut c, 2, |dirs| logs(&dirs[node]).iter().for_each(|log| damage(log)))
                     .await;
@@ -175,9 +171,7 @@ fn a_log_that_lost_its_end_is_repaired_from_another_copy() {
 #[test]
 fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing() {
     real_world::run(7, |env| async move {
-        let mut c = Cluster::start(&env, "c", 1).await;
-        c.create("a", 1, 0).await;
-        assert_eq!(c.index("a", 0, 200).await, 200);
+        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
         restart(&mut c, 1, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
         let explained = async || {
             let (status, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
@@ -195,9 +189,7 @@ fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing
 #[test]
 fn a_log_without_its_checkpoint_is_opened_at_ones_word() {
     real_world::run(7, |env| async move {
-        let mut c = Cluster::start(&env, "c", 1).await;
-        c.create("a", 1, 0).await;
-        assert_eq!(c.index("a", 0, 200).await, 200);
+        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
         let digests = c.digests("a").await;
         let checkpoint = |dirs: &[PathBuf]| logs(&dirs[0])[0].with_file_name("oplog.ckp");
         restart(&mut c, 1, |dirs| fs::remove_file(checkpoint(dirs)).unwrap()).await;
@@ -221,9 +213,7 @@ fn a_log_without_its_checkpoint_is_opened_at_ones_word() {
 #[test]
 fn exchanged_directories_of_two_shards_are_refused() {
     real_world::run(7, |env| async move {
-        let mut c = Cluster::start(&env, "c", 1).await;
-        c.create("a", 2, 0).await;
-        assert_eq!(c.index("a", 0, 50).await, 50);
+        let mut c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 50).await;
         let uuid = c.any().state().indices["a"].uuid.clone();
         restart(&mut c, 1, |dirs| {
             let dir = dirs[0].join("indices").join(uuid);
@@ -267,9 +257,7 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
 
 /// A node whose manager is not there knows of nothing, which is not the same as that there is nothing.
 async fn a_node_that_has_not_joined_says_so(env: Env) {
-    let mut c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
-    c.index("a", 0, 10).await;
+    let mut c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 10).await;
     c.stop_node(1).await;
     let config = c.config(1);
     c.stop_node(0).await;

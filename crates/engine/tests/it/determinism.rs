@@ -10,9 +10,7 @@ const HOSTS: [&str; 3] = ["main", "c-0", "c-1"];
 
 /// Documents, a replica that recovers, a node that dies and comes back.
 async fn scenario(env: &Env) {
-    let mut cluster = Cluster::start(env, "c", 2).await;
-    cluster.create("a", 2, 0).await;
-    assert_eq!(cluster.index("a", 0, 500).await, 500);
+    let mut cluster = Cluster::holding(env, "c", 2, ("a", 2, 0), 500).await;
     cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": 1 })).await;
     cluster.green("a").await;
     // Nothing else here is left to chance: ids differ from seed to seed, and their lengths do not.

@@ -74,8 +74,7 @@ fn noise(seed: u64) -> String {
 }
 
 async fn leader(env: &Env) -> Cluster {
-    let leader = Cluster::start(env, "leader", 1).await;
-    leader.create("a", 1, 0).await;
+    let leader = Cluster::with(env, "leader", 1, ("a", 1, 0)).await;
     // Two segments and more, so that some files are whole when the disk is full.
     for part in 0..8 {
         index(&leader, part * DOCUMENTS / 8..(part + 1) * DOCUMENTS / 8).await;
@@ -165,8 +164,7 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
 
 /// What it cannot write it tries again, and says so; nothing of it is the end of following.
 pub async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
-    let leader = Cluster::start(&env, "leader", 1).await;
-    leader.create("a", 1, 0).await;
+    let leader = Cluster::with(&env, "leader", 1, ("a", 1, 0)).await;
     index(&leader, 0..10).await;
     let (disk, follower) = follower_on(&env, &leader, DOCUMENTS * NOISE_BYTES as u64 / 2).await;
     follow(&follower, 1).await;

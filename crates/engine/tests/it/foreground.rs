@@ -114,8 +114,7 @@ async fn replicate(
 }
 
 async fn a_recovery_gives_way_to_clients(env: Env) {
-    let cluster = Cluster::start(&env, "c", 2).await;
-    cluster.create("a", 1, 0).await;
+    let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
     cluster.create("b", 2, 0).await;
     fill(&cluster, if env.is_virtual() { 4000 } else { 200 }).await;
     for node in ["c-0", "c-1"] {

@@ -275,11 +275,8 @@ const LIES: &[(&str, Lie, &str)] = &[
 /// A follower says what it was told, keeps nothing of it, does not ask without end, and follows once its leader tells
 /// the truth. Other indices and the node itself go on meanwhile.
 async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
-    let leader = Cluster::start(&env, "leader", 1).await;
-    leader.create("a", 1, 0).await;
-    assert_eq!(leader.index("a", 0, 200).await, 200);
-    let follower = Cluster::start(&env, "follower", 1).await;
-    follower.create("own", 1, 0).await;
+    let leader = Cluster::holding(&env, "leader", 1, ("a", 1, 0), 200).await;
+    let follower = Cluster::with(&env, "follower", 1, ("own", 1, 0)).await;
     let between = Between::before(&env, leader.any().transport_address()).await;
     let settings = json!({ "persistent": { "cluster.remote.leader.seeds": [between.address] } });
     follower.must("PUT", "/_cluster/settings", settings).await;

@@ -29,8 +29,7 @@ testbed::both_worlds!(
 #[test]
 fn a_session_whose_target_is_lost_keeps_no_operations() {
     world::virtual_world::run(7, |env| async move {
-        let cluster = Cluster::start(&env, "c", 1).await;
-        cluster.create("a", 1, 0).await;
+        let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
         let address = cluster.any().transport_address().to_owned();
         for number in 0..100 {
             cluster.index("a", number, number + 1).await;
@@ -53,8 +52,7 @@ fn a_session_whose_target_is_lost_keeps_no_operations() {
 /// The leader commits what its follower has not read yet; then a session is opened under the lease of that follower, as
 /// by a copy of it that is gone already.
 async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
-    let cluster = Cluster::start(&env, "c", 1).await;
-    cluster.create("a", 1, 0).await;
+    let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
     let address = cluster.any().transport_address().to_owned();
     let pool = Pool::new(env.clone());
     let retained = || {

@@ -198,9 +198,7 @@ async fn compression_changes_nothing_but_the_wire(env: Env) {
 }
 
 async fn a_replica_added_later_is_complete(env: Env) {
-    let cluster = Cluster::start(&env, "c", 2).await;
-    cluster.create("a", 1, 0).await;
-    cluster.index("a", 0, 1000).await;
+    let cluster = Cluster::holding(&env, "c", 2, ("a", 1, 0), 1000).await;
     cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": 1 })).await;
     // Writes go on while the replica recovers.
     cluster.index("a", 1000, 1500).await;

@@ -141,9 +141,7 @@ async fn has(cluster: &Cluster, copies: usize, documents: u64) {
 }
 
 async fn a_replica_moves(env: Env) {
-    let cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 1).await;
-    cluster.index("a", 0, 500).await;
+    let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 500).await;
     let (from, to) = (node_of(&cluster, false), free_node(&cluster));
     let clients = Clients::start(&cluster);
     start_move(&cluster, &from, &to).await;
@@ -163,9 +161,7 @@ async fn a_replica_moves(env: Env) {
 }
 
 async fn a_primary_moves_under_writes_and_searches(env: Env) {
-    let cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 0).await;
-    cluster.index("a", 0, 500).await;
+    let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 0), 500).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     let clients = Clients::start(&cluster);
     start_move(&cluster, &from, &to).await;
@@ -181,9 +177,7 @@ async fn a_primary_moves_under_writes_and_searches(env: Env) {
 }
 
 async fn a_primary_moves_to_and_fro(env: Env) {
-    let cluster = Cluster::start(&env, "c", 4).await;
-    cluster.create("a", 1, 1).await;
-    cluster.index("a", 0, 300).await;
+    let cluster = Cluster::holding(&env, "c", 4, ("a", 1, 1), 300).await;
     let clients = Clients::start(&cluster);
     for _ in 0..6 {
         let (from, to) = (node_of(&cluster, true), free_node(&cluster));
@@ -201,9 +195,7 @@ async fn a_primary_moves_to_and_fro(env: Env) {
 }
 
 async fn a_move_is_cancelled(env: Env) {
-    let cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 1).await;
-    cluster.index("a", 0, 2000).await;
+    let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
     slow_down(&cluster, "20kb").await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
@@ -222,9 +214,7 @@ async fn a_move_is_cancelled(env: Env) {
 }
 
 async fn a_node_is_drained(env: Env) {
-    let cluster = Cluster::start(&env, "c", 4).await;
-    cluster.create("a", 4, 1).await;
-    cluster.index("a", 0, 800).await;
+    let cluster = Cluster::holding(&env, "c", 4, ("a", 4, 1), 800).await;
     let clients = Clients::start(&cluster);
     let exclude = json!({ "transient": { "cluster.routing.allocation.exclude._name": "c-1" } });
     cluster.must("PUT", "/_cluster/settings", exclude).await;
@@ -268,9 +258,7 @@ async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
 }
 
 async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 4).await;
-    cluster.create("a", 1, 1).await;
-    cluster.index("a", 0, 2000).await;
+    let mut cluster = Cluster::holding(&env, "c", 4, ("a", 1, 1), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
     // The manager must stay: the primary is brought to another node first.
     if node_of(&cluster, true) == "c-0" {
@@ -293,9 +281,7 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
 }
 
 async fn a_target_that_is_killed_leaves_the_source(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 0).await;
-    cluster.index("a", 0, 2000).await;
+    let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 0), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
     slow_down(&cluster, "20kb").await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
@@ -313,8 +299,7 @@ async fn a_target_that_is_killed_leaves_the_source(env: Env) {
 
 /// At whatever moment of a move the manager stops: a little later with each round.
 async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 0).await;
+    let mut cluster = Cluster::with(&env, "c", 3, ("a", 1, 0)).await;
     if node_of(&cluster, true) == "c-0" {
         start_move(&cluster, "c-0", "c-1").await;
         wait_for_moves(&cluster).await;
@@ -341,9 +326,7 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
 }
 
 async fn what_is_shown_of_a_move_is_true(env: Env) {
-    let cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 1).await;
-    cluster.index("a", 0, 2000).await;
+    let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
     slow_down(&cluster, "20kb").await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));

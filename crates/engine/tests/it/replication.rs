@@ -38,8 +38,7 @@ async fn logged(cluster: &Cluster) -> u64 {
 
 /// Every recovery by files commits. What no copy lacks any more goes with the next one.
 async fn the_log_is_cut_however_often_copies_recover_by_files(env: Env) {
-    let cluster = Cluster::start(&env, "c", 2).await;
-    cluster.create("a", 1, 0).await;
+    let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
     for round in 0..6 {
         cluster.index("a", round * 50, round * 50 + 50).await;
         replicas(&cluster, 1).await;
@@ -51,9 +50,7 @@ async fn the_log_is_cut_however_often_copies_recover_by_files(env: Env) {
 }
 
 async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 2).await;
-    cluster.index("a", 0, 1000).await;
+    let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 2), 1000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
     let state = cluster.any().state();
     let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
@@ -83,8 +80,7 @@ async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
 /// The connection closes a little later with each write, so that some of them are half way then. No copy may lack what
 /// another has.
 async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
-    let cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 2).await;
+    let cluster = Cluster::with(&env, "c", 3, ("a", 1, 2)).await;
     let state = cluster.any().state();
     let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
     let address = cluster.nodes[&primary].transport_address().to_owned();
@@ -111,9 +107,7 @@ async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
 }
 
 async fn every_copy_holds_what_was_acknowledged(env: Env) {
-    let cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 2, 1).await;
-    assert_eq!(cluster.index("a", 0, 500).await, 500);
+    let cluster = Cluster::holding(&env, "c", 3, ("a", 2, 1), 500).await;
     let digests = cluster.digests("a").await;
     assert_eq!(digests.len(), 4, "{digests:?}");
     assert_eq!(digests[0], digests[1]);
@@ -125,9 +119,7 @@ async fn every_copy_holds_what_was_acknowledged(env: Env) {
 }
 
 async fn a_lost_replica_comes_back_complete(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 1, 2).await;
-    cluster.index("a", 0, 200).await;
+    let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 2), 200).await;
     cluster.kill_node(2).await;
     assert_eq!(cluster.index("a", 200, 400).await, 200);
     cluster.start_node(2).await;
@@ -141,9 +133,7 @@ async fn a_lost_replica_comes_back_complete(env: Env) {
 }
 
 async fn a_lost_primary_is_replaced(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 3, 1).await;
-    cluster.index("a", 0, 300).await;
+    let mut cluster = Cluster::holding(&env, "c", 3, ("a", 3, 1), 300).await;
     // Node 1 has a primary; node 0 manages.
     cluster.kill_node(1).await;
     assert_eq!(cluster.index("a", 300, 600).await, 300);
@@ -159,9 +149,7 @@ async fn a_lost_primary_is_replaced(env: Env) {
 }
 
 async fn a_whole_cluster_restarts_with_its_data(env: Env) {
-    let mut cluster = Cluster::start(&env, "c", 3).await;
-    cluster.create("a", 3, 1).await;
-    assert_eq!(cluster.index("a", 0, 300).await, 300);
+    let mut cluster = Cluster::holding(&env, "c", 3, ("a", 3, 1), 300).await;
     let before = cluster.digests("a").await;
     for node in [2, 1, 0] {
         cluster.kill_node(node).await;
@@ -175,9 +163,7 @@ async fn a_whole_cluster_restarts_with_its_data(env: Env) {
 }
 
 async fn updates_and_deletes_reach_every_copy(env: Env) {
-    let cluster = Cluster::start(&env, "c", 2).await;
-    cluster.create("a", 1, 1).await;
-    cluster.index("a", 0, 20).await;
+    let cluster = Cluster::holding(&env, "c", 2, ("a", 1, 1), 20).await;
     let put = cluster.must("PUT", "/a/_doc/3", json!({ "n": 33 })).await;
     assert_eq!((&put["result"], &put["_version"]), (&json!("updated"), &json!(2)));
     let deleted = cluster.must("DELETE", "/a/_doc/4", Value::Null).await;

@@ -37,6 +37,31 @@ impl Cluster {
         Cluster::start_as(env, name, nodes, |config| config.settings = settings.clone()).await
     }
 
+    /// With an index of so many shards and replicas of each.
+    pub async fn with(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        (index, shards, replicas): (&str, u32, u32),
+    ) -> Cluster {
+        let cluster = Cluster::start(env, name, nodes).await;
+        cluster.create(index, shards, replicas).await;
+        cluster
+    }
+
+    /// With so many documents in such an index.
+    pub async fn holding(
+        env: &Env,
+        name: &str,
+        nodes: usize,
+        index: (&str, u32, u32),
+        documents: u64,
+    ) -> Cluster {
+        let cluster = Cluster::with(env, name, nodes, index).await;
+        assert_eq!(cluster.index(index.0, 0, documents).await, documents);
+        cluster
+    }
+
     /// With something else in every node's configuration.
     pub async fn start_as(
         env: &Env,

@@ -41,8 +41,7 @@ pub async fn pair_over(
     (leaders, followers): (usize, usize),
     (replicas, documents): (u32, u64),
 ) -> Pair {
-    let leader = Cluster::start(env, "leader", leaders).await;
-    leader.create("a", 2, replicas).await;
+    let leader = Cluster::with(env, "leader", leaders, ("a", 2, replicas)).await;
     for from in (0..documents).step_by(1000) {
         let to = (from + 1000).min(documents);
         assert_eq!(leader.index("a", from, to).await, to - from);

@@ -21,9 +21,7 @@ testbed::real_world!(
 #[test]
 fn the_virtual_world_has_no_documents_to_find() {
     world::virtual_world::run(7, |env| async move {
-        let c = Cluster::start(&env, "c", 2).await;
-        c.create("a", 2, 0).await;
-        c.index("a", 0, 50).await;
+        let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
         for (path, body) in [
             ("/a/_delete_by_query", json!({"query": {"match_all": {}}})),
             ("/a/_update_by_query", json!({})),

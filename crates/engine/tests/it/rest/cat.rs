@@ -8,9 +8,7 @@ use crate::common::Cluster;
 testbed::both_worlds!(shows_recoveries, writes_tables,);
 
 async fn shows_recoveries(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 0).await;
-    c.index("a", 0, 500).await;
+    let c = Cluster::holding(&env, "c", 2, ("a", 1, 0), 500).await;
     c.must("POST", "/a/_flush", Value::Null).await;
     c.must("PUT", "/a/_settings", json!({"number_of_replicas": 1})).await;
     c.green("a").await;
@@ -46,8 +44,7 @@ async fn shows_recoveries(env: Env) {
 }
 
 async fn writes_tables(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 2}})).await;
     c.must("GET", "/_cluster/health?wait_for_no_initializing_shards", Value::Null).await;
     c.index("a", 0, 10).await;

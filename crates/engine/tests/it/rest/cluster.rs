@@ -278,9 +278,7 @@ async fn follows_another_cluster(env: Env) {
 }
 
 async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
-    let mut c = Cluster::start(&env, "c", 3).await;
-    c.create("a", 3, 0).await;
-    c.index("a", 0, 60).await;
+    let mut c = Cluster::holding(&env, "c", 3, ("a", 3, 0), 60).await;
     c.kill_node(2).await;
     let path = "/_cluster/health?wait_for_nodes=2&timeout=60s";
     assert_eq!(c.must("GET", path, Value::Null).await["status"], "red");

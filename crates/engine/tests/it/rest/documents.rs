@@ -65,8 +65,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
 }
 
 async fn reads_and_writes_documents(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 3, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 3, 1)).await;
     let made = c.must("PUT", "/a/_doc/x%2F1?refresh=true", json!({"n": 1})).await;
     assert_eq!((&made["result"], &made["_id"]), (&json!("created"), &json!("x/1")));
     assert_eq!(made["_shards"], json!({"total": 2, "successful": 2, "failed": 0}));
@@ -113,8 +112,7 @@ async fn reads_and_writes_documents(env: Env) {
 }
 
 async fn takes_bulks(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 3, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 3, 1)).await;
     let body = lines(&[
         json!({"index": {}}),
         json!({"n": 1}),
@@ -168,8 +166,7 @@ async fn takes_bulks(env: Env) {
 }
 
 async fn a_bulk_fails_by_item(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    c.create("a", 1, 0).await;
+    let c = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
     let body = lines(&[
         json!({"create": {"_id": "x"}}),
         json!({"n": 1}),
@@ -243,9 +240,7 @@ async fn a_bulk_fails_by_item(env: Env) {
 }
 
 async fn acts_on_every_copy(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 2, 1).await;
-    assert_eq!(c.index("a", 0, 100).await, 100);
+    let c = Cluster::holding(&env, "c", 2, ("a", 2, 1), 100).await;
     let count = c.must("GET", "/a/_count", json!({"query": {"match_all": {}}})).await;
     assert_eq!(count["count"], 100);
     let shards = json!({"total": 2, "successful": 2, "skipped": 0, "failed": 0});
@@ -295,9 +290,7 @@ async fn acts_on_every_copy(env: Env) {
 
 /// Documents are parsed in the real world alone; elsewhere `_count` says that it cannot tell.
 async fn indexes_fields_that_are_mapped_later(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
-    c.index("a", 0, 20).await;
+    let c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 20).await;
     let exists = |field: &str| json!({"query": {"exists": {"field": field}}});
     let added = json!({"properties": {"later": {"properties": {"tag": {"type": "keyword"}}}}});
     let (status, answer) = c.ask("GET", "/a/_count", exists("later.tag")).await;

@@ -8,8 +8,7 @@ use crate::common::Cluster;
 testbed::both_worlds!(stats_are_sums_over_copies, patterns_delete_only_where_that_is_allowed,);
 
 async fn stats_are_sums_over_copies(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 2, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 2, 1)).await;
     c.create("b", 1, 0).await;
     c.green("a").await;
     c.index("a", 0, 50).await;

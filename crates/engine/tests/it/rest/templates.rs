@@ -187,8 +187,7 @@ async fn fields_are_told_with_what_can_be_done_with_them(env: Env) {
 }
 
 async fn tables_of_the_cluster(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 2, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 2, 1)).await;
     c.create("b", 1, 0).await;
     c.index("a", 0, 30).await;
     c.must("PUT", "/c", json!({"settings": {"number_of_shards": 1, "number_of_replicas": 2}}))

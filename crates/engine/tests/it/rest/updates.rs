@@ -25,8 +25,7 @@ async fn copies_agree(c: &Cluster, documents: u64) {
 
 /// As every write does. Half of the documents are on the node that is away.
 async fn an_update_waits_for_its_primary(env: Env) {
-    let mut c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 2, 0).await;
+    let mut c = Cluster::with(&env, "c", 2, ("a", 2, 0)).await;
     let ids: Vec<String> = (0..10).map(|n| n.to_string()).collect();
     for id in &ids {
         c.must("PUT", &format!("/a/_doc/{id}"), json!({"late": false})).await;
@@ -59,8 +58,7 @@ async fn an_update_waits_for_its_primary(env: Env) {
 }
 
 async fn updates_documents(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     let (status, said) = c.ask("POST", "/a/_update/1", json!({"doc": {"n": 1}})).await;
     assert_eq!((status, &said["error"]["type"]), (404, &json!("document_missing_exception")));
     let body = json!({"doc": {"n": 1, "o": {"x": 1}}, "doc_as_upsert": true});
@@ -97,8 +95,7 @@ async fn updates_documents(env: Env) {
 }
 
 async fn updates_within_bulks(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     let body = lines(&[
         json!({"index": {"_id": "x"}}),
         json!({"n": 1}),
@@ -143,8 +140,7 @@ async fn updates_within_bulks(env: Env) {
 }
 
 async fn a_write_is_refused_where_another_came_between(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     let first = c.must("PUT", "/a/_doc/1", json!({"n": 1})).await;
     let (seq_no, term) = (&first["_seq_no"], &first["_primary_term"]);
     let read = format!("if_seq_no={seq_no}&if_primary_term={term}");
@@ -180,8 +176,7 @@ async fn a_write_is_refused_where_another_came_between(env: Env) {
 
 /// Each of many clients adds a field of its own to one document.
 async fn concurrent_updates_lose_nothing(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 1, 1).await;
+    let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     c.must("PUT", "/a/_doc/1", json!({"n": 0})).await;
     let tasks: Vec<_> = (0..12)
         .map(|client| {
@@ -204,9 +199,7 @@ async fn concurrent_updates_lose_nothing(env: Env) {
 }
 
 async fn reads_many_documents(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 2, 0).await;
-    c.index("a", 0, 100).await;
+    let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 100).await;
     let ids: Vec<String> = (0..101).map(|n| n.to_string()).collect();
     let answer = c.must("POST", "/a/_mget?_source_includes=n", json!({ "ids": ids })).await;
     let docs = answer["docs"].as_array().unwrap();

@@ -32,9 +32,7 @@ testbed::real_world!(
 #[test]
 fn the_virtual_world_refuses_what_needs_content() {
     world::virtual_world::run(7, |env| async move {
-        let c = Cluster::start(&env, "c", 2).await;
-        c.create("a", 2, 0).await;
-        c.index("a", 0, 50).await;
+        let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
         for body in [
             json!({}),
             json!({"size": 0, "query": {"term": {"word": "w1"}}}),
@@ -59,9 +57,7 @@ fn the_virtual_world_refuses_what_needs_content() {
 }
 
 async fn counts_over_shards(env: Env) {
-    let c = Cluster::start(&env, "c", 3).await;
-    c.create("a", 4, 1).await;
-    assert_eq!(c.index("a", 0, 300).await, 300);
+    let c = Cluster::holding(&env, "c", 3, ("a", 4, 1), 300).await;
     for node in 0..3 {
         let (status, found) = ask(c.node(node), "GET", ALL, Value::Null).await;
         assert_eq!(status, 200, "{found}");
@@ -132,9 +128,7 @@ async fn a_full_queue_refuses(env: Env) {
 }
 
 async fn a_lost_node_leaves_other_copies(env: Env) {
-    let mut c = Cluster::start(&env, "c", 3).await;
-    c.create("a", 3, 2).await;
-    c.index("a", 0, 90).await;
+    let mut c = Cluster::holding(&env, "c", 3, ("a", 3, 2), 90).await;
     c.must("POST", "/a/_refresh", Value::Null).await;
     c.kill_node(2).await;
     // At once, while the state may still name the lost node: what fails there is answered by another copy.
@@ -148,9 +142,7 @@ async fn a_lost_node_leaves_other_copies(env: Env) {
 }
 
 async fn shards_without_copies_are_partial_results(env: Env) {
-    let mut c = Cluster::start(&env, "c", 3).await;
-    c.create("a", 6, 0).await;
-    c.index("a", 0, 120).await;
+    let mut c = Cluster::holding(&env, "c", 3, ("a", 6, 0), 120).await;
     c.must("POST", "/a/_refresh", Value::Null).await;
     c.kill_node(2).await;
     eventually(&env, "the lost node is noticed", async || {
@@ -178,9 +170,7 @@ async fn shards_without_copies_are_partial_results(env: Env) {
 }
 
 async fn selection_shows_its_numbers(env: Env) {
-    let c = Cluster::start(&env, "c", 3).await;
-    c.create("a", 1, 2).await;
-    c.index("a", 0, 10).await;
+    let c = Cluster::holding(&env, "c", 3, ("a", 1, 2), 10).await;
     let words = engine::settings::Selection::WORDS.iter();
     // Switched while it runs; the oracle exists in virtual time alone.
     for policy in words.filter(|word| env.is_virtual() || **word != "oracle") {

@@ -43,9 +43,7 @@ async fn listed(c: &Cluster) -> Vec<Value> {
 }
 
 async fn a_point_in_time_ends_by_itself_or_is_ended(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 3, 0).await;
-    c.index("a", 0, 50).await;
+    let c = Cluster::holding(&env, "c", 2, ("a", 3, 0), 50).await;
     let (short, long) = (opened(&c, "1s").await, opened(&c, "10m").await);
     assert_eq!(open_views(&c).await, 6);
     assert_eq!(listed(&c).await.len(), 2);
@@ -91,9 +89,7 @@ async fn a_point_in_time_ends_by_itself_or_is_ended(env: Env) {
 }
 
 async fn what_is_counted_stays_as_it_was(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    c.create("a", 2, 1).await;
-    c.index("a", 0, 50).await;
+    let c = Cluster::holding(&env, "c", 2, ("a", 2, 1), 50).await;
     c.must("POST", "/a/_refresh", Value::Null).await;
     let id = opened(&c, "5m").await;
     c.index("a", 50, 80).await;

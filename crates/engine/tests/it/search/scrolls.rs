@@ -19,9 +19,7 @@ testbed::real_world!(
 #[test]
 fn the_virtual_world_has_no_hits_to_scroll_through() {
     world::virtual_world::run(7, |env| async move {
-        let c = Cluster::start(&env, "c", 2).await;
-        c.create("a", 2, 0).await;
-        c.index("a", 0, 50).await;
+        let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
         let (status, said) = c.ask("POST", "/a/_search?scroll=1m", json!({})).await;
         assert_eq!(status, 400, "{said}");
         assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
