@@ -9,7 +9,7 @@ mod bridge;
 
 use std::time::Duration;
 
-use world::{Env, Time};
+use world::Env;
 
 use crate::client::{Client, ClientOptions};
 use crate::codec::{Body, EndReason, STREAM_TAKEOVER, Status, VbucketState};
@@ -40,21 +40,6 @@ pub struct Rebalance {
     pub move_overhead: Duration,
 }
 
-/// How long each part of a move took, seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MoveStats {
-    /// The vbucket.
-    pub vb: u16,
-    /// Streaming the replica until few items are left.
-    pub replica_s: f64,
-    /// Waiting until it was persisted.
-    pub persistence_s: f64,
-    /// The takeover; 0 where there was none.
-    pub takeover_s: f64,
-    /// What was passed on.
-    pub passed: BridgeStats,
-}
-
 /// Vbuckets that are being copied.
 pub struct Replication(Bridge);
 
@@ -71,14 +56,13 @@ impl Replication {
 }
 
 impl Rebalance {
-    /// Moves one vbucket: it becomes active at the destination.
+    /// Moves one vbucket: it becomes active at the destination. Answers what was passed on.
     ///
     /// # Errors
     /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the
     /// vbucket active nowhere: the source has given it up, and the destination does not have all of it.
-    pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<MoveStats> {
-        let (built, Replication(mut replication)) = self.build_replica(env, vb).await?;
-        let began = env.now();
+    pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<BridgeStats> {
+        let Replication(mut replication) = self.build_replica(env, vb).await?;
         replication.ask(vb, Body::CloseStream).await?;
         let mut passed = replication.stats();
         drop(replication);
@@ -93,36 +77,30 @@ impl Rebalance {
                 found: format!("its end: {}", reason.name()),
             });
         }
-        let (takeover_s, _) = lap(env, began);
         let more = takeover.stats();
         passed.packets += more.packets;
         passed.bytes += more.bytes;
-        Ok(MoveStats { takeover_s, passed, ..built })
+        Ok(passed)
     }
 
     /// Builds a replica of one vbucket, which stays active at the source; it is persisted when this returns, and what
-    /// is written goes on to it for as long as the second answer is kept.
+    /// is written goes on to it for as long as the answer is kept.
     ///
     /// # Errors
     /// If a server cannot be reached or refuses.
-    pub async fn build_replica(&self, env: &Env, vb: u16) -> Result<(MoveStats, Replication)> {
+    pub async fn build_replica(&self, env: &Env, vb: u16) -> Result<Replication> {
         env.sleep(self.move_overhead).await;
         let mut at_source = Client::connect(env, &self.source).await?;
         let mut at_destination = Client::connect(env, &self.destination).await?;
         let replica = Body::SetVbucketState { state: VbucketState::Replica };
         at_destination.require(vb, replica).await?;
-        let began = env.now();
         let name = format!("{}:replication:{vb}", self.name);
         let mut replication = self.bridge(env, &name).await?;
         replication.ask(vb, Body::AddStream { flags: 0 }).await?;
         self.until_few_are_left(env, &mut at_source, &name, vb).await?;
-        let (replica_s, began) = lap(env, began);
         let high = seqno(&mut at_source, vb).await?;
         self.until_persisted(&mut at_destination, vb, high).await?;
-        let (persistence_s, _) = lap(env, began);
-        let passed = replication.stats();
-        let stats = MoveStats { vb, replica_s, persistence_s, takeover_s: 0.0, passed };
-        Ok((stats, Replication(replication)))
+        Ok(Replication(replication))
     }
 
     /// Streams replicas of vbuckets over one connection, for as long as the answer is kept.
@@ -182,12 +160,6 @@ impl Rebalance {
             }
         }
     }
-}
-
-/// Seconds since a moment, and now.
-fn lap(env: &Env, began: Time) -> (f64, Time) {
-    let now = env.now();
-    ((now - began).as_secs_f64(), now)
 }
 
 async fn seqno(client: &mut Client, vb: u16) -> Result<u64> {

@@ -283,7 +283,7 @@ impl<'a> Bench<'a> {
                 if self.settings.takeovers.is_none_or(|takeovers| vb < takeovers) {
                     rebalance.move_vbucket(&self.env, vb).await?;
                 } else {
-                    replicas.push(rebalance.build_replica(&self.env, vb).await?.1);
+                    replicas.push(rebalance.build_replica(&self.env, vb).await?);
                 }
             }
             Ok::<_, Error>(replicas)
