@@ -7,7 +7,7 @@ use super::error::{bad_request, error_json};
 use super::filter::Filter;
 use super::message::RestResponse;
 use super::parameters::Query;
-use engine::transport::{Failure, Result};
+use engine::transport::Result;
 
 const JSON: &str = "application/json; charset=UTF-8";
 const TEXT: &str = "text/plain; charset=UTF-8";
@@ -118,6 +118,7 @@ impl Look {
 
 #[cfg(test)]
 mod tests {
+    use engine::transport::Failure;
     use serde_json::json;
 
     use super::*;

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn primaries_and_replicas_are_spread() {
-        let mut lab = Lab::started(3, (6, 1));
+        let lab = Lab::started(3, (6, 1));
         let on = |lab: &Lab, node: &str| lab.state.copies_on(node).count();
         assert_eq!(["n1", "n2", "n3"].map(|node| on(&lab, node)), [4, 4, 4]);
         for (_, _, shard) in lab.state.shards() {

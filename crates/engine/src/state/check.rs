@@ -150,7 +150,7 @@ mod tests {
     /// A checker that never fails checks nothing: each break of the state is found.
     #[test]
     fn finds_what_is_broken() {
-        let mut lab = Lab::started(2, (1, 1));
+        let lab = Lab::started(2, (1, 1));
         check(&lab.state).unwrap();
         type Break = fn(&mut ClusterState);
         fn shard(state: &mut ClusterState) -> &mut IndexShardRoutingTable {

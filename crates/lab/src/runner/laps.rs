@@ -121,9 +121,10 @@ impl Runner<'_> {
     }
 
     /// One variant and lap: measures, verifies, and writes the row.
-    async fn turn(&mut self, experiment: &mut dyn Experiment, turn: &Turn<'_>) -> Result<Row> {
+    async fn turn(&mut self, experiment: &mut dyn Experiment, turn: Turn<'_>) -> Result<Row> {
         let step = experiment.step();
         let writers = self.background_writers().await?;
+        let turn = &Turn { writers: writers.as_ref(), ..turn };
         if let Some(writers) = writers.as_ref().filter(|_| step.writers == Writers::Throughout) {
             writers.begin();
         }

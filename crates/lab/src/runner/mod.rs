@@ -33,7 +33,6 @@ mod settings;
 mod topology;
 mod watch;
 
-pub(crate) use background::BackgroundWriters;
 pub(crate) use base::Runner;
 pub use journal::Journal;
 pub(crate) use laps::{Experiment, Turn, fill_and_digest};

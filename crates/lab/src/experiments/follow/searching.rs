@@ -11,7 +11,7 @@ use record::SearchFigures;
 use serde_json::Value;
 use world::{Env, Task};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::plan::{LEADER, Searching};
 use crate::runner::Runner;
 use crate::writers::{Driver, IndexLedger, PATIENCE};
