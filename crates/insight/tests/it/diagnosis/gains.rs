@@ -19,7 +19,7 @@ fn throttled(paused_ms: u64, rtt_ms: f64, change: impl Fn(u64, &mut Observation)
         ]);
         look.recoveries[0].source_throttle_ms = Some(s * paused_ms * 20);
         look.round_trips = rtt(rtt_ms);
-        change(s, &mut look);
+        change(s, look);
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::RateLimit);
