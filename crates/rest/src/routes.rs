@@ -34,10 +34,12 @@ pub(super) struct Route {
     pub(super) run: Handler,
 }
 
-/// Declares the table: names, methods, paths, parameters, and who answers; in brackets behind it, what it is told beside
-/// the request.
+/// Declares the table: names, methods, paths, parameters, and who answers; in brackets behind that, what it is told
+/// beside the request.
 macro_rules! routes {
-    ($($names:literal, $methods:expr, [$($path:literal),+], [$($known:expr),*], $($run:ident)::+ $(($told:expr))?;)*) => {
+    ($(
+        $names:literal, $methods:expr, [$($path:literal),+], [$($known:expr),*], $($run:ident)::+ $(($told:expr))?;
+    )*) => {
         pub(super) static ROUTES: &[Route] = &[$(Route {
             names: $names,
             methods: $methods,
