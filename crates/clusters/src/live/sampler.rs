@@ -24,7 +24,7 @@ use super::questions::{
     escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
-use crate::{Error, Result};
+use crate::Error;
 
 /// Waiting copies that are explained in one observation.
 const EXPLAINED_MAX: usize = 3;
@@ -86,7 +86,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Asks for the version. Fails where no host answers, where the credentials are wrong, or where it is no cluster.
-    pub async fn connect(client: LiveClient) -> Result<Self> {
+    pub async fn connect(client: LiveClient) -> Result<Self, Error> {
         let mut gaps = BTreeMap::new();
         let identity = match ask_version(&client).await {
             Ok((_, identity)) => identity,
@@ -138,12 +138,12 @@ impl Sampler {
     }
 
     /// Refuses a version that narrows was not built for. A version that is unknown is not refused.
-    pub fn check_version(&self) -> Result<()> {
+    pub fn check_version(&self) -> Result<(), Error> {
         check_version(&self.identity)
     }
 
     /// Makes one observation.
-    pub async fn look(&mut self, depth: Depth) -> Result<Observation> {
+    pub async fn look(&mut self, depth: Depth) -> Result<Observation, Error> {
         let began = self.client.now();
         let (requests, bytes) = self.client.cost();
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
@@ -190,7 +190,7 @@ impl Sampler {
 
     /// The cluster's health. While recoveries go on, which are observed themselves, it is asked rarely and the last
     /// answer counts.
-    async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>> {
+    async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
         let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
         if self.pacing.take(Question::Health, now, wanted) {
             let answer = self.ask("/_cluster/health", HEALTH).await?;
@@ -205,7 +205,7 @@ impl Sampler {
         depth: Depth,
         now: Time,
         health: Option<&Health>,
-    ) -> Result<Vec<Node>> {
+    ) -> Result<Vec<Node>, Error> {
         let is_changed = health.and_then(|h| h.nodes).is_some_and(|count| count != self.answered);
         match self.pacing.take(Question::Nodes, now, depth != Depth::Light || is_changed) {
             true => self.nodes(depth).await,
@@ -221,7 +221,7 @@ impl Sampler {
     }
 
     /// Settings. Defaults are many, so they are asked again only when a setting was set or reset.
-    async fn settings(&mut self, depth: Depth, now: Time) -> Result<()> {
+    async fn settings(&mut self, depth: Depth, now: Time) -> Result<(), Error> {
         const NAME: &str = "/_cluster/settings";
         let asks_all = self.settings.is_none() || depth == Depth::Deep;
         if !self.pacing.take(Question::Defaults, now, asks_all) {
@@ -264,7 +264,12 @@ impl Sampler {
         round_trips::measure(&self.client, seen, &self.remotes).await
     }
 
-    async fn slow_parts(&mut self, seen: &mut Observation, depth: Depth, now: Time) -> Result<()> {
+    async fn slow_parts(
+        &mut self,
+        seen: &mut Observation,
+        depth: Depth,
+        now: Time,
+    ) -> Result<(), Error> {
         self.settings(depth, now).await?;
         seen.settings = self.settings.clone();
         if self.cores.is_empty()
@@ -286,7 +291,7 @@ impl Sampler {
         Ok(())
     }
 
-    async fn nodes(&mut self, depth: Depth) -> Result<Vec<Node>> {
+    async fn nodes(&mut self, depth: Depth) -> Result<Vec<Node>, Error> {
         loop {
             let mut metrics = self.metrics.join(",");
             let deep = depth == Depth::Deep && self.identity.flavour != "narrows";
@@ -329,7 +334,7 @@ impl Sampler {
         &mut self,
         nodes: &[Node],
         health: Option<&Health>,
-    ) -> Result<Vec<Recovery>> {
+    ) -> Result<Vec<Recovery>, Error> {
         let none = |count: Option<u64>| count == Some(0);
         let idle = nodes.iter().all(|node| none(node.as_source) && none(node.as_target))
             && health.is_some_and(|health| none(health.initializing) && none(health.relocating));
@@ -359,7 +364,7 @@ impl Sampler {
     async fn restore_limits(
         &mut self,
         recoveries: &[Recovery],
-    ) -> Result<BTreeMap<String, String>> {
+    ) -> Result<BTreeMap<String, String>, Error> {
         let mut limits = BTreeMap::new();
         for name in recoveries.iter().filter_map(Recovery::restored_from) {
             let limit = self.repository_setting(name, "max_restore_bytes_per_sec").await?;
@@ -369,7 +374,11 @@ impl Sampler {
     }
 
     /// A setting of a repository. Each is asked once.
-    async fn repository_setting(&mut self, repository: &str, name: &str) -> Result<Option<String>> {
+    async fn repository_setting(
+        &mut self,
+        repository: &str,
+        name: &str,
+    ) -> Result<Option<String>, Error> {
         if !self.repositories.contains_key(repository) {
             let path = format!("/_snapshot/{}?filter_path=*.settings", escape(repository));
             let answer = self.try_ask(&path).await?;
@@ -380,7 +389,7 @@ impl Sampler {
     }
 
     /// The snapshots that are being taken, with the limits of their repositories.
-    async fn snapshots(&mut self) -> Result<()> {
+    async fn snapshots(&mut self) -> Result<(), Error> {
         if !self.has_snapshots {
             return Ok(());
         }
@@ -396,7 +405,7 @@ impl Sampler {
     }
 
     /// The final state of recoveries that are no longer active: of a short one only its first moments were observed.
-    async fn ended(&mut self, mut ended: Vec<Recovery>) -> Result<Vec<Recovery>> {
+    async fn ended(&mut self, mut ended: Vec<Recovery>) -> Result<Vec<Recovery>, Error> {
         let indices: BTreeSet<&str> =
             ended.iter().map(|recovery| recovery.index.as_str()).take(ENDED_MAX).collect();
         let mut last = Vec::new();
@@ -415,7 +424,7 @@ impl Sampler {
     }
 
     /// Followers, in every observation once there are some; until then from time to time.
-    async fn followers(&mut self, slow: bool) -> Result<Vec<Follower>> {
+    async fn followers(&mut self, slow: bool) -> Result<Vec<Follower>, Error> {
         if !self.follows || !(slow || self.has_followers) {
             return Ok(Vec::new());
         }
@@ -456,7 +465,7 @@ impl Sampler {
         &mut self,
         running: &[Follower],
         count: u64,
-    ) -> Result<Vec<Follower>> {
+    ) -> Result<Vec<Follower>, Error> {
         let path = format!("/_settings?flat_settings=true&filter_path={REPLICATED_FILTER}");
         let settings = self.try_ask(&path).await?;
         let named = settings.as_ref().map(parse::replicated).unwrap_or_default();
@@ -481,7 +490,7 @@ impl Sampler {
         Ok(stopped)
     }
 
-    async fn hot_threads(&mut self) -> Result<Vec<record::observation::HotThreads>> {
+    async fn hot_threads(&mut self) -> Result<Vec<record::observation::HotThreads>, Error> {
         if self.identity.flavour == "narrows" {
             return Ok(Vec::new());
         }
@@ -496,7 +505,7 @@ impl Sampler {
     }
 
     /// Asks; a failure becomes a gap.
-    async fn ask(&mut self, name: &'static str, path: &str) -> Result<Option<Value>> {
+    async fn ask(&mut self, name: &'static str, path: &str) -> Result<Option<Value>, Error> {
         self.read(name, path).await
     }
 
@@ -505,7 +514,7 @@ impl Sampler {
         &mut self,
         name: &'static str,
         path: &str,
-    ) -> Result<Option<T>> {
+    ) -> Result<Option<T>, Error> {
         match self.client.read(path).await {
             Ok(answer) => {
                 self.gaps.remove(name);
@@ -519,7 +528,7 @@ impl Sampler {
     }
 
     /// Asks for something that many clusters do not have; a failure is no gap.
-    async fn try_ask(&self, path: &str) -> Result<Option<Value>> {
+    async fn try_ask(&self, path: &str) -> Result<Option<Value>, Error> {
         match self.client.get(path).await {
             Ok(answer) => Ok(Some(answer)),
             Err(error) if ends_observation(&error) => Err(error),
@@ -527,7 +536,7 @@ impl Sampler {
         }
     }
 
-    fn lose(&mut self, name: &str, error: Error) -> Result<()> {
+    fn lose(&mut self, name: &str, error: Error) -> Result<(), Error> {
         // Without recoveries there is nothing to judge, not even that all is well.
         let is_all = name == "/_recovery" && matches!(error, Error::Forbidden { .. });
         // Hot threads are asked for last and take longest: a node that lacks CPU answers everything else.
