@@ -23,7 +23,7 @@ use crate::shard::{
 };
 use crate::state::{Event, RecoverySource};
 use crate::transport::{
-    CallError, Class, Failure, Request, Response, Result, SessionKind, SessionOpened, unexpected,
+    CallError, Class, Failure, Request, Response, SessionKind, SessionOpened, unexpected,
 };
 use policy::backoff::Backoff;
 use policy::failures::ErrorKind;
@@ -119,7 +119,7 @@ impl Recovery {
         self.service.core.env.now()
     }
 
-    fn options(&self, history_uuid: Option<String>) -> Result<(Mapping, Options)> {
+    fn options(&self, history_uuid: Option<String>) -> Result<(Mapping, Options), Failure> {
         let state = self.service.core.state();
         let meta = state.indices.get(&self.shard.index);
         let meta = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
@@ -136,7 +136,7 @@ impl Recovery {
     }
 
     /// Writes the copy's metadata. From now on a later start takes the directory for a copy.
-    async fn sign(&self, primary_term: u64) -> Result<()> {
+    async fn sign(&self, primary_term: u64) -> Result<(), Failure> {
         let history_uuid = self.shard.store().ok().map(|store| store.history_uuid().to_owned());
         let allocation_id = self.shard.allocation_id.clone();
         let metadata = CopyMetadata { allocation_id, primary_term, history_uuid };
@@ -147,7 +147,7 @@ impl Recovery {
         })
     }
 
-    async fn recover_from_nothing(&self) -> Result<()> {
+    async fn recover_from_nothing(&self) -> Result<(), Failure> {
         let (mapping, options) = self.options(None)?;
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
         // Files of an earlier try without metadata are no copy.
@@ -157,7 +157,7 @@ impl Recovery {
         self.sign(self.shard.term()).await
     }
 
-    async fn recover_from_disk(&self) -> Result<()> {
+    async fn recover_from_disk(&self) -> Result<(), Failure> {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
         let (mapping, options) = self.options(None)?;
         let store = Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await?;
@@ -192,7 +192,7 @@ impl Recovery {
         follows(&self.service.core.state(), &self.shard.index)
     }
 
-    async fn recover_from_peer(&self, from_node: &str) -> Result<()> {
+    async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
         self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
         let mut store = self.own_store().await;
         let mut retries = Retries::new(self);
@@ -318,7 +318,12 @@ impl Recovery {
         }
     }
 
-    async fn recover_from_remote(&self, cluster: &str, index: &str, number: u32) -> Result<()> {
+    async fn recover_from_remote(
+        &self,
+        cluster: &str,
+        index: &str,
+        number: u32,
+    ) -> Result<(), Failure> {
         self.progress.ends.borrow_mut().source = Some(cluster.to_owned());
         let mut retries = Retries::new(self);
         loop {
@@ -515,7 +520,7 @@ impl Retries {
     }
 
     /// Waits before the next try; fails where there is to be none.
-    async fn after(&mut self, recovery: &Recovery, error: TransferError) -> Result<()> {
+    async fn after(&mut self, recovery: &Recovery, error: TransferError) -> Result<(), Failure> {
         let failure = as_failure(&error);
         let now = recovery.now();
         let (_, recovered) = recovery.progress.bytes();

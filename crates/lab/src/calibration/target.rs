@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::measurement::{Measurement, failed};
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 const CLUSTER: &str = "calibrated";
 const INDEX: &str = "calibrated";
@@ -33,7 +33,7 @@ pub fn calibrate_target<C: Clusters>(
     target: impl FnOnce(&Env) -> C,
     laps: u32,
     tell: impl Fn(&str),
-) -> Result<Vec<Measurement>> {
+) -> Result<Vec<Measurement>, Error> {
     world::real_world::run(1, async |env| {
         let mut target = target(&env);
         let cluster = ClusterSpec {
@@ -50,7 +50,7 @@ pub fn calibrate_target<C: Clusters>(
     })
 }
 
-async fn measure(target: &impl Clusters, laps: u32) -> Result<Vec<Measurement>> {
+async fn measure(target: &impl Clusters, laps: u32) -> Result<Vec<Measurement>, Error> {
     let mut open = Measurement {
         parameter: "recovery.open_copy",
         laps: Vec::new(),
@@ -75,7 +75,7 @@ async fn measure(target: &impl Clusters, laps: u32) -> Result<Vec<Measurement>> 
 ///
 /// # Errors
 /// If the cluster refuses something.
-pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<Duration> {
+pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<Duration, Error> {
     let (took, _) = copy(target, cluster, (SMALL_COPIES, 1)).await?;
     Ok(took / SMALL_COPIES)
 }
@@ -86,7 +86,7 @@ async fn copy(
     target: &impl Clusters,
     cluster: &str,
     (shards, bulks): (u32, u64),
-) -> Result<(Duration, Value)> {
+) -> Result<(Duration, Value), Error> {
     let ask = async |method: &str, path: &str, body: Value| {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         Ok::<_, Error>(target.request(cluster, method, path, body).await?.json()?)
@@ -146,7 +146,7 @@ fn bulk(letters: &mut u64) -> String {
 }
 
 /// Bytes a second of the one copy that was made, as `_recovery` says it.
-fn rate(recoveries: &Value) -> Result<f64> {
+fn rate(recoveries: &Value) -> Result<f64, Error> {
     let shards = recoveries[INDEX]["shards"].as_array().into_iter().flatten();
     let copy = shards.filter(|shard| shard["type"] == "PEER").find_map(|shard| {
         let bytes = shard["index"]["size"]["recovered_in_bytes"].as_f64()?;
