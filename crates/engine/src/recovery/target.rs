@@ -8,6 +8,7 @@ use query::Mapping;
 use record::Limit;
 use store::{Commit, Incoming, Operation, Options, Shard};
 use world::Time;
+use world::model::CoreCosts;
 
 use super::service::RecoveryService;
 use super::session_opening::{self, PrefetchedChunks, Wanted};
@@ -67,11 +68,7 @@ pub(crate) async fn recover(
         RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
         RecoverySource::ExistingStore => recovery.recover_from_disk().await,
         RecoverySource::Peer { from_node } => {
-            let model = service.core.env.virtual_host_model();
-            let opening = model.map(|model| model.costs.open_copy).filter(|time| !time.is_zero());
-            if let Some(opening) = opening {
-                service.core.env.sleep(opening).await;
-            }
+            recovery.pass(|costs| costs.open_copy).await;
             recovery.recover_from_peer(from_node).await
         }
         RecoverySource::Remote { cluster, index, shard } => {
@@ -192,6 +189,15 @@ impl Recovery {
         follows(&self.service.core.state(), &self.shard.index)
     }
 
+    /// What is not modelled step by step takes its time in the virtual world.
+    async fn pass(&self, cost: impl Fn(&CoreCosts) -> Duration) {
+        let model = self.service.core.env.virtual_host_model();
+        let time = model.map(|model| cost(&model.costs)).filter(|time| !time.is_zero());
+        if let Some(time) = time {
+            self.service.core.env.sleep(time).await;
+        }
+    }
+
     async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
         self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
         let mut store = self.own_store().await;
@@ -262,6 +268,7 @@ impl Recovery {
                 if let Some(store) = own.take() {
                     store.close().await?;
                 }
+                self.pass(|costs| costs.new_copy).await;
                 self.copy_files(source, commit, prefetched, &opened.history_uuid).await?
             }
             None => own.clone().expect("operations alone are offered to who has a store"),

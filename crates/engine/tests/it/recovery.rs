@@ -18,6 +18,7 @@ testbed::both_worlds!(
     the_throttle_holds_and_can_be_changed_while_running,
     compression_changes_nothing_but_the_wire,
     a_replica_added_later_is_complete,
+    a_cancelled_recovery_gives_back_its_place_at_the_limiter,
 );
 
 /// What a follower knows of its leader may be old: it begins with it, and ends with what is so.
@@ -207,5 +208,37 @@ async fn a_replica_added_later_is_complete(env: Env) {
     assert_eq!(digests.len(), 2);
     assert_eq!(digests[0], digests[1]);
     assert_eq!(digests[0].1, 1500);
+    cluster.stop().await;
+}
+
+/// What waits for the copy that is taken back takes 100 s at this rate, and the copy that comes next takes one.
+async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
+    let cluster = Cluster::start(&env, "c", 2).await;
+    let rate = json!({ "persistent": { "indices.recovery.max_bytes_per_sec": "4kb" } });
+    cluster.must("PUT", "/_cluster/settings", rate).await;
+    for (index, documents) in [("large", 12_000), ("small", 1)] {
+        let one_node = json!({ "settings": {
+            "number_of_shards": 1, "number_of_replicas": 0,
+            "index.routing.allocation.include._name": "c-1",
+        } });
+        cluster.must("PUT", &format!("/{index}"), one_node).await;
+        assert_eq!(cluster.index(index, 0, documents).await, documents);
+        cluster.must("POST", &format!("/{index}/_flush"), Value::Null).await;
+    }
+    let replicas = async |index: &str, replicas: u32| {
+        let body = json!({
+            "index.number_of_replicas": replicas, "index.routing.allocation.include._name": "c-0,c-1",
+        });
+        cluster.must("PUT", &format!("/{index}/_settings"), body).await;
+    };
+    replicas("large", 1).await;
+    eventually(&env, "the source's limiter holds the large copy", async || {
+        let answer = cluster.must("GET", "/large/_recovery?active_only=true", Value::Null).await;
+        answer["large"]["shards"][0]["narrows"]["charged_ns"]["throttle"].as_u64() > Some(0)
+    })
+    .await;
+    replicas("large", 0).await;
+    replicas("small", 1).await;
+    cluster.green("small").await;
     cluster.stop().await;
 }

@@ -7,7 +7,7 @@
 //! | `indexing` | parsing and indexing documents |
 //! | `transport` | sending and receiving messages |
 //! | `disk` | sequential reads and writes, small reads, syncs |
-//! | `target` | copies in OpenSearch, for twins of its clusters |
+//! | `target` | copies and missed operations in OpenSearch, for twins of its clusters |
 //! | `clock` | core time of a thread and of the process |
 //!
 //! Core constants are core time, not elapsed time: other programs on the machine disturb them little. Disk
@@ -24,4 +24,4 @@ mod transport;
 
 pub use calibrate::calibrate;
 pub use measurement::Measurement;
-pub use target::{calibrate_target, time_of_a_copy};
+pub use target::{TimeOfACopy, calibrate_target, time_of_a_copy};

@@ -1,7 +1,8 @@
-//! What a copy costs in OpenSearch, as those see it who ask its nodes.
+//! What copies cost in OpenSearch, as those see it who ask its nodes.
 //!
 //! All primaries of an index are on one node, and then a copy of each is made elsewhere, without a rate limit and one
-//! at a time. Elapsed times, so that other programs disturb them: nothing in those nodes can be asked for core time.
+//! at a time; or a copy is given up, misses operations, and is taken back. Elapsed times, so that other programs disturb
+//! them: nothing in those nodes can be asked for core time.
 
 use std::time::{Duration, Instant};
 
@@ -17,15 +18,29 @@ use crate::error::Error;
 const CLUSTER: &str = "calibrated";
 const INDEX: &str = "calibrated";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+const ENABLE: &str = "index.routing.allocation.enable";
 /// Copies of next to nothing that are made one after another.
 const SMALL_COPIES: u32 = 8;
 /// Bulks of the one copy whose bytes take their time: 200 MB.
 const LARGE_BULKS: u64 = 200;
-const DOCUMENT_BYTES: u64 = 10_000;
+/// Bulks that a copy misses.
+const MISSED_BULKS: u64 = 200;
 /// Documents of a bulk.
 const DOCUMENTS: u64 = 100;
 
-/// Measures what a copy takes in a target, of which two nodes are started for it.
+/// What the documents of an index are like.
+#[derive(Clone, Copy)]
+enum Content {
+    /// Letters that do not compress, in a field that is kept and not indexed: 10 kB.
+    Letters,
+    /// A number, and so many words of four letters and a space in a field of text.
+    Words(u64),
+}
+
+/// Words of the documents whose bytes take their time: 1 kB.
+const WORDS: u64 = 200;
+
+/// Measures what copies take in a target, of which two nodes are started for it.
 ///
 /// # Errors
 /// If the target cannot be started, or refuses something.
@@ -44,116 +59,227 @@ pub fn calibrate_target<C: Clusters>(
         };
         tell("copies between two nodes, which are started first");
         target.start(&TopologySpec { clusters: vec![cluster], link: None, joined: false }).await?;
-        let measured = measure(&target, laps).await;
+        let measured = measure(&Asked { target: &target, cluster: CLUSTER }, laps).await;
         target.stop().await;
         measured
     })
 }
 
-async fn measure(target: &impl Clusters, laps: u32) -> Result<Vec<Measurement>, Error> {
-    let mut open = Measurement {
-        parameter: "recovery.open_copy",
-        laps: Vec::new(),
-        how: "eight copies of some documents each, one after another: an eighth of the time until all are started",
-    };
-    let mut receive = Measurement {
-        parameter: "cores.receive_bytes_per_s",
-        laps: Vec::new(),
-        how: "a copy of 200 MB without a rate limit, as its node says how long the files took: whatever held them",
-    };
+async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Measurement>, Error> {
+    let measurement = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
+    let mut receive = measurement(
+        "cores.receive_bytes_per_s",
+        "a copy of 200 MB without a rate limit, as its node says how long the files took: whatever held them",
+    );
+    let mut open = measurement(
+        "recovery.open_copy",
+        "eight copies that come back to their files, one after another: an eighth of the time until all are started",
+    );
+    let mut new = measurement(
+        "recovery.new_copy",
+        "eight copies of some documents each that begin without files, likewise: what each takes longer",
+    );
+    let mut document = measurement(
+        "cores.index_document",
+        "20 000 documents of a number that a copy missed, as its node says how long they took",
+    );
+    let mut words = measurement(
+        "cores.index_bytes_per_s",
+        "20 000 documents with 1 kB of words that a copy missed, less what the documents without words took",
+    );
     for _ in 0..laps {
-        open.laps.push(time_of_a_copy(target, CLUSTER).await?.as_secs_f64());
-        let (_, recoveries) = copy(target, CLUSTER, (1, LARGE_BULKS)).await?;
-        receive.laps.push(rate(&recoveries)?);
+        let copy = time_of_a_copy(asked.target, asked.cluster).await?;
+        open.laps.push(copy.open.as_secs_f64());
+        new.laps.push(copy.new.as_secs_f64());
+        asked.copy(1, LARGE_BULKS).await?;
+        receive.laps.push(rate(&asked.clear_away().await?)?);
+        let operations = MISSED_BULKS * DOCUMENTS;
+        let bare_s = replayed_s(&asked.replay(Content::Words(0)).await?, operations)?;
+        let whole_s = replayed_s(&asked.replay(Content::Words(WORDS)).await?, operations)?;
+        document.laps.push(bare_s / operations as f64);
+        // A lap in which words took no time at all says nothing of them.
+        if whole_s > bare_s {
+            words.laps.push((operations * WORDS * 5) as f64 / (whole_s - bare_s));
+        }
     }
-    Ok(vec![receive, open])
+    Ok(vec![receive, open, new, document, words])
 }
 
-/// How long a copy takes in a cluster apart from its bytes: updates of the cluster state, opening, the next round of
-/// the allocator. The cluster has no index that it was not given for this. Its settings of recovery and of routing are
-/// taken back afterwards.
+/// What a copy takes apart from its bytes and operations.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeOfACopy {
+    /// Updates of the cluster state, opening, the next round of the allocator.
+    pub open: Duration,
+    /// What it takes besides where it begins without files.
+    pub new: Duration,
+}
+
+/// How long a copy takes in a cluster apart from its bytes. The cluster has no index that it was not given for this.
+/// Its settings of recovery and of routing are taken back afterwards.
 ///
 /// # Errors
 /// If the cluster refuses something.
-pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<Duration, Error> {
-    let (took, _) = copy(target, cluster, (SMALL_COPIES, 1)).await?;
-    Ok(took / SMALL_COPIES)
+pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy, Error> {
+    let asked = Asked { target, cluster };
+    let new = asked.copy(SMALL_COPIES, 1).await? / SMALL_COPIES;
+    asked.give_up_copies().await?;
+    let open = asked.come_back().await? / SMALL_COPIES;
+    asked.clear_away().await?;
+    Ok(TimeOfACopy { open, new: new.saturating_sub(open) })
 }
 
-/// Makes an index of so many shards and bulks on the first node, and a copy of each shard on others: how long until all
-/// are started, and what `_recovery` says of them.
-async fn copy(
-    target: &impl Clusters,
-    cluster: &str,
-    (shards, bulks): (u32, u64),
-) -> Result<(Duration, Value), Error> {
-    let ask = async |method: &str, path: &str, body: Value| {
+/// A cluster that has no index that it was not given for this.
+struct Asked<'a, C> {
+    target: &'a C,
+    cluster: &'a str,
+}
+
+impl<C: Clusters> Asked<'_, C> {
+    async fn ask(&self, method: &str, path: &str, body: Value) -> Result<Value, Error> {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        Ok::<_, Error>(target.request(cluster, method, path, body).await?.json()?)
-    };
-    let set = async |settings: Value| {
-        ask("PUT", "/_cluster/settings", json!({ "persistent": settings })).await
-    };
-    let others = target.nodes(cluster).into_iter().skip(1).map(|node| node.name);
-    set(json!({
-        EXCLUDE: others.collect::<Vec<_>>().join(","),
-        "cluster.routing.allocation.node_concurrent_recoveries": 1,
-        "cluster.routing.rebalance.enable": "none",
-        "indices.recovery.max_bytes_per_sec": "-1",
-    }))
-    .await?;
-    let field = json!({ "type": "keyword", "index": false, "doc_values": false });
-    let body = json!({
-        "settings": { "number_of_shards": shards, "number_of_replicas": 0 },
-        "mappings": { "properties": { "t": field } },
-    });
-    ask("PUT", &format!("/{INDEX}"), body).await?;
-    let mut letters = 1;
-    for _ in 0..bulks {
-        let path = format!("/{INDEX}/_bulk?filter_path=errors");
-        let bulk = target.request(cluster, "POST", &path, Bytes::from(bulk(&mut letters)));
-        let answer = bulk.await?.json()?;
-        if answer["errors"] != false {
-            return Err(failed("index documents", answer));
+        Ok(self.target.request(self.cluster, method, path, body).await?.json()?)
+    }
+
+    async fn set(&self, settings: Value) -> Result<(), Error> {
+        self.ask("PUT", "/_cluster/settings", json!({ "persistent": settings })).await.map(drop)
+    }
+
+    async fn set_index(&self, settings: Value) -> Result<(), Error> {
+        self.ask("PUT", &format!("/{INDEX}/_settings"), settings).await.map(drop)
+    }
+
+    async fn create(&self, shards: u32, replicas: u32, fields: Value) -> Result<(), Error> {
+        let settings = json!({ "number_of_shards": shards, "number_of_replicas": replicas });
+        let body = json!({ "settings": settings, "mappings": { "properties": fields } });
+        self.ask("PUT", &format!("/{INDEX}"), body).await.map(drop)
+    }
+
+    async fn fill(&self, bulks: u64, content: Content) -> Result<(), Error> {
+        let mut letters = 1;
+        for _ in 0..bulks {
+            let path = format!("/{INDEX}/_bulk?filter_path=errors");
+            let body = Bytes::from(bulk(&mut letters, content));
+            let answer = self.target.request(self.cluster, "POST", &path, body).await?.json()?;
+            if answer["errors"] != false {
+                return Err(failed("index documents", answer));
+            }
+        }
+        Ok(())
+    }
+
+    async fn green(&self) -> Result<(), Error> {
+        let path = format!("/_cluster/health/{INDEX}?wait_for_status=green&timeout=300s");
+        let health = self.ask("GET", &path, Value::Null).await?;
+        match health["timed_out"] == false {
+            true => Ok(()),
+            false => Err(failed("wait for copies", health)),
         }
     }
-    ask("POST", &format!("/{INDEX}/_flush"), Value::Null).await?;
-    set(json!({ EXCLUDE: null })).await?;
-    let began = Instant::now();
-    let one = json!({ "index.number_of_replicas": 1 });
-    ask("PUT", &format!("/{INDEX}/_settings"), one).await?;
-    let path = format!("/_cluster/health/{INDEX}?wait_for_status=green&timeout=300s");
-    let health = ask("GET", &path, Value::Null).await?;
-    let took = began.elapsed();
-    if health["timed_out"] != false {
-        return Err(failed("wait for copies", health));
+
+    /// How long it takes until all copies are started that a setting of the index lets come.
+    async fn until_green(&self, setting: Value) -> Result<Duration, Error> {
+        let began = Instant::now();
+        self.set_index(setting).await?;
+        self.green().await?;
+        Ok(began.elapsed())
     }
-    let recoveries = ask("GET", &format!("/{INDEX}/_recovery"), Value::Null).await?;
-    ask("DELETE", &format!("/{INDEX}"), Value::Null).await?;
-    set(json!({ "indices.recovery.*": null, "cluster.routing.*": null })).await?;
-    Ok((took, recoveries))
+
+    /// What `_recovery` says of the index, which is deleted then; and the settings are taken back.
+    async fn clear_away(&self) -> Result<Value, Error> {
+        let recoveries = self.ask("GET", &format!("/{INDEX}/_recovery"), Value::Null).await?;
+        self.ask("DELETE", &format!("/{INDEX}"), Value::Null).await?;
+        self.set(json!({ "indices.recovery.*": null, "cluster.routing.*": null })).await?;
+        Ok(recoveries)
+    }
+
+    /// Makes an index of so many shards and bulks on the first node, and a copy of each shard on the second, one after
+    /// another and without a rate limit: how long until all are started.
+    async fn copy(&self, shards: u32, bulks: u64) -> Result<Duration, Error> {
+        let names: Vec<String> =
+            self.target.nodes(self.cluster).into_iter().map(|node| node.name).collect();
+        self.set(json!({
+            EXCLUDE: names[1..].join(","),
+            "cluster.routing.allocation.node_concurrent_recoveries": 1,
+            "cluster.routing.rebalance.enable": "none",
+            "indices.recovery.max_bytes_per_sec": "-1",
+        }))
+        .await?;
+        let kept = |kind: &str| json!({ "type": kind, "index": false, "doc_values": false });
+        self.create(shards, 0, json!({ "n": kept("long"), "t": kept("keyword") })).await?;
+        self.fill(bulks, Content::Letters).await?;
+        self.ask("POST", &format!("/{INDEX}/_flush"), Value::Null).await?;
+        self.set(json!({ EXCLUDE: names[2..].join(",") })).await?;
+        self.until_green(json!({ "index.number_of_replicas": 1 })).await
+    }
+
+    /// Takes all replicas away, and leaves their files where they are.
+    async fn give_up_copies(&self) -> Result<(), Error> {
+        self.set_index(json!({ ENABLE: "none" })).await?;
+        let path = format!("/_cat/shards/{INDEX}?format=json&h=shard,prirep,node");
+        let rows = self.ask("GET", &path, Value::Null).await?;
+        let replicas = rows.as_array().into_iter().flatten().filter(|row| row["prirep"] == "r");
+        let cancel = |row: &Value| {
+            let shard = row["shard"].as_str().and_then(|number| number.parse::<u32>().ok());
+            json!({ "cancel": { "index": INDEX, "shard": shard, "node": row["node"] } })
+        };
+        let commands = json!({ "commands": replicas.map(cancel).collect::<Vec<_>>() });
+        self.ask("POST", "/_cluster/reroute", commands).await.map(drop)
+    }
+
+    /// Takes back the replicas that were given up: how long until all are started.
+    async fn come_back(&self) -> Result<Duration, Error> {
+        self.until_green(json!({ ENABLE: null })).await
+    }
+
+    /// Lets a copy miss documents and takes it back: what `_recovery` says of it.
+    async fn replay(&self, content: Content) -> Result<Value, Error> {
+        self.create(1, 1, json!({ "n": { "type": "long" }, "t": { "type": "text" } })).await?;
+        self.green().await?;
+        self.give_up_copies().await?;
+        self.fill(MISSED_BULKS, content).await?;
+        self.come_back().await?;
+        self.clear_away().await
+    }
 }
 
-/// Documents that do not compress.
-fn bulk(letters: &mut u64) -> String {
+fn bulk(letters: &mut u64, content: Content) -> String {
     let mut lines = String::new();
-    for _ in 0..DOCUMENTS {
-        let words = 0..DOCUMENT_BYTES / 16;
-        let text: String = words.map(|_| format!("{:016x}", split_mix(letters))).collect();
-        lines.push_str(&format!("{{\"index\":{{}}}}\n{{\"t\":\"{text}\"}}\n"));
+    for n in 0..DOCUMENTS {
+        let text: String = match content {
+            Content::Letters => (0..625).map(|_| format!("{:016x}", split_mix(letters))).collect(),
+            Content::Words(count) => {
+                (0..count).map(|_| format!("{:04x} ", split_mix(letters) % 0x2000)).collect()
+            }
+        };
+        lines.push_str(&format!("{{\"index\":{{}}}}\n{{\"n\":{n},\"t\":\"{text}\"}}\n"));
     }
     lines
 }
 
+/// The copy that came from another, as `_recovery` says it.
+fn peer(recoveries: &Value) -> Option<&Value> {
+    recoveries[INDEX]["shards"].as_array()?.iter().find(|shard| shard["type"] == "PEER")
+}
+
 /// Bytes a second of the one copy that was made, as `_recovery` says it.
 fn rate(recoveries: &Value) -> Result<f64, Error> {
-    let shards = recoveries[INDEX]["shards"].as_array().into_iter().flatten();
-    let copy = shards.filter(|shard| shard["type"] == "PEER").find_map(|shard| {
+    let copy = peer(recoveries).and_then(|shard| {
         let bytes = shard["index"]["size"]["recovered_in_bytes"].as_f64()?;
         let seconds = shard["index"]["total_time_in_millis"].as_f64()? / 1e3;
         (bytes > 0.0 && seconds > 0.0).then_some(bytes / seconds)
     });
     copy.ok_or_else(|| failed("time a copy", format!("none was made: {recoveries}")))
+}
+
+/// Seconds that the operations took which the copy missed, as `_recovery` says it.
+fn replayed_s(recoveries: &Value, operations: u64) -> Result<f64, Error> {
+    let replayed = peer(recoveries).and_then(|shard| {
+        let translog = &shard["translog"];
+        let seconds = translog["total_time_in_millis"].as_f64()? / 1e3;
+        (translog["recovered"].as_u64()? >= operations && seconds > 0.0).then_some(seconds)
+    });
+    let none = || format!("the copy did not get {operations} operations: {recoveries}");
+    replayed.ok_or_else(|| failed("time operations", none()))
 }
 
 #[cfg(test)]
@@ -173,5 +299,19 @@ mod tests {
         assert_eq!(rate(&recovery(1000)).unwrap(), 2000.0);
         let said = rate(&recovery(0)).unwrap_err().to_string();
         assert!(said.contains("none was made"), "{said}");
+    }
+
+    #[test]
+    fn operations_are_timed_where_all_were_replayed() {
+        let recovery = |recovered: u64| {
+            let translog = json!({ "recovered": recovered, "total_time_in_millis": 250 });
+            json!({ INDEX: { "shards": [
+                { "type": "EMPTY_STORE", "translog": { "recovered": 0, "total_time_in_millis": 1 } },
+                { "type": "PEER", "translog": translog },
+            ] } })
+        };
+        assert_eq!(replayed_s(&recovery(1000), 1000).unwrap(), 0.25);
+        let said = replayed_s(&recovery(0), 1000).unwrap_err().to_string();
+        assert!(said.contains("did not get 1000 operations"), "{said}");
     }
 }

@@ -11,6 +11,7 @@ const ASSUMED: &str = "assumed";
 const FITTED: &str = "fitted to six cases on OpenSearch 2.19.1, two busy cores";
 /// What a copy takes apart from its bytes in the field. Nodes of the embedded engine take what their steps take.
 const OPEN_COPY: &str = "recovery.open_copy";
+const NEW_COPY: &str = "recovery.new_copy";
 
 /// What the command line says about machines, as plans write it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Given {
     pub rtt_micros: Option<u64>,
     /// What a copy takes apart from its bytes.
     pub open_copy: Option<String>,
+    /// What it takes besides where it begins without files.
+    pub new_copy: Option<String>,
 }
 
 /// How a value is known.
@@ -134,6 +137,7 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         // A round trip goes through four halves of a switch with their cards.
         ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
         (OPEN_COPY, given.open_copy.clone()),
+        (NEW_COPY, given.new_copy.clone()),
     ];
     for (parameter, value) in said {
         if let Some(value) = value {

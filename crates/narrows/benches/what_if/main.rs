@@ -17,7 +17,8 @@ use bytes::Bytes;
 use clusters::{
     ClusterSpec, Clusters, FaultKind, Faults, LinkControl, OpenSearchClusters, TopologySpec,
 };
-use lab::calibration::time_of_a_copy;
+use insight::stats::median;
+use lab::calibration::{TimeOfACopy, time_of_a_copy};
 use record::random::split_mix;
 use serde_json::{Map, Value, json};
 use testbed::bench::Table;
@@ -35,6 +36,9 @@ const INDEX: &str = "logs";
 const DOCUMENT_BYTES: u64 = 10_000;
 const BULK_DOCUMENTS: u64 = 100;
 const GREEN_PATIENCE: &str = "600s";
+/// How often a node is started before the cases, and how long it is away before.
+const STARTS: u32 = 3;
+const AWAY: Duration = Duration::from_secs(4);
 /// Between two looks at whether a node is empty.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -93,15 +97,17 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
     };
     let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
     target.start(&topology).await.expect("the nodes start");
-    // What a node takes to start is no question to a twin: it is told, as it was when one was started here last.
+    // What a node takes to start is no question to a twin: it is told, as it is here when one was away for a while.
     let first = followers(&target).await.pop().expect("there are others");
-    let mut start_s = restart(&mut target, &first, Duration::ZERO, nodes).await;
-    // Nor is what a copy takes there apart from its bytes. The first copies are slower: nothing is compiled yet.
-    let mut copy = Duration::ZERO;
-    for _ in 0..2 {
-        copy = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
+    let mut starts_s = Vec::new();
+    for _ in 0..STARTS {
+        starts_s.push(restart(&mut target, &first, AWAY, nodes).await);
     }
-    eprintln!("{nodes} nodes: one starts in {start_s:.1} s, a copy takes {copy:.0?}");
+    let start_s = median(&starts_s).expect("there were some");
+    // Nor is what a copy takes there apart from its bytes. The first copies are slower: nothing is compiled yet.
+    time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
+    let copy = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
+    eprintln!("{nodes} nodes: one starts in {starts_s:.1?} s; {copy:.0?}");
     let mut outcomes = Vec::new();
     for case in cases {
         let began = Instant::now();
@@ -110,9 +116,7 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
         let predicted = predict(&target, case, &followers, (start_s, copy));
         let measured_s = carry_out(&mut target, case, &followers).await;
         outcomes.push(tell(case, &predicted, measured_s));
-        if let Some(seconds) = clear_away(&mut target, case, &followers).await {
-            start_s = seconds;
-        }
+        clear_away(&mut target, case, &followers).await;
         eprintln!("case {} took {:.0} s", case.name(), began.elapsed().as_secs_f64());
     }
     target.stop().await;
@@ -214,7 +218,7 @@ fn predict(
     target: &OpenSearchClusters,
     case: &Case,
     followers: &[String],
-    (start_s, copy): (f64, Duration),
+    (start_s, copy): (f64, TimeOfACopy),
 ) -> Value {
     let victim = followers.last().expect("there are others");
     let urls: Vec<String> =
@@ -224,7 +228,8 @@ fn predict(
     command.args(["what-if", &urls.join(","), "--json", "--draws", "5", "--runs"]).arg(runs.path());
     // Not what is assumed where nobody says it: all nodes are on this machine, with one disk.
     command.args(["--link", "10gbit", "--disk-read", "400mb", "--disk-write", "200mb"]);
-    command.args(["--open-copy", &format!("{}ms", copy.as_millis())]);
+    command.args(["--open-copy", &format!("{}ms", copy.open.as_millis())]);
+    command.args(["--new-copy", &format!("{}ms", copy.new.as_millis())]);
     let down = format!("{:.0}ms", (case.away_s as f64 + start_s) * 1e3);
     match case.deed {
         Deed::Lose => command.args(["--lose", victim]),
@@ -321,23 +326,17 @@ fn tell(case: &Case, predicted: &Value, measured_s: f64) -> Outcome {
     Outcome { kind: case.kind, error: error.unwrap_or(f64::INFINITY), is_in_interval }
 }
 
-/// The cluster as it was before the case; what a node took to start, where one was started.
-async fn clear_away(
-    target: &mut OpenSearchClusters,
-    case: &Case,
-    followers: &[String],
-) -> Option<f64> {
+/// The cluster as it was before the case.
+async fn clear_away(target: &mut OpenSearchClusters, case: &Case, followers: &[String]) {
     set_links(target, 0);
     ask(target, "DELETE", &format!("/{INDEX}"), Value::Null).await;
     let everything = ["indices.recovery.*", "cluster.routing.*"].map(|name| (name, Value::Null));
     put_cluster(target, &everything).await;
-    let mut took_s = None;
     if case.deed == Deed::Lose {
         let victim = followers.last().expect("there are others");
-        took_s = Some(start_again(target, victim, case.nodes).await);
+        start_again(target, victim, case.nodes).await;
     }
     green(target, case.nodes).await;
     // A node that comes back may still have something to clear away.
     std::thread::sleep(Duration::from_secs(1));
-    took_s
 }

@@ -76,6 +76,9 @@ pub(crate) struct Args {
     /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     open_copy: Option<Duration>,
+    /// What it takes besides where it begins without files, measured there, too.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    new_copy: Option<Duration>,
     /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -204,11 +207,13 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
 
 /// The twin of a cluster, or the one in a file.
 fn twin_of(args: &Args) -> anyhow::Result<Import> {
+    let written = |time: Duration| format!("{}ns", time.as_nanos());
     let given = Given {
         link: args.link.clone(),
         disk_read: args.disk_read.clone(),
         disk_write: args.disk_write.clone(),
-        open_copy: args.open_copy.map(|time| format!("{}ns", time.as_nanos())),
+        open_copy: args.open_copy.map(written),
+        new_copy: args.new_copy.map(written),
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };
     if let [file] = &args.what[..]

@@ -38,8 +38,10 @@ pub struct CoreCosts {
     pub message: Duration,
     /// How long a received message waits for a thread. No core works meanwhile, and messages wait concurrently.
     pub dispatch: Duration,
-    /// How long a copy that recovers from another takes apart from its bytes. No core works meanwhile.
+    /// How long a copy that recovers from another takes apart from its bytes and operations. No core works meanwhile.
     pub open_copy: Duration,
+    /// How long it takes besides where it begins without files. No core works meanwhile.
+    pub new_copy: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
@@ -105,6 +107,7 @@ impl Default for CoreCosts {
             message: Duration::from_micros(5),
             dispatch: Duration::ZERO,
             open_copy: Duration::ZERO,
+            new_copy: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
             packets: PacketCosts::default(),
@@ -176,6 +179,7 @@ impl CoreCosts {
             message: self.message.mul_f64(factor),
             dispatch: self.dispatch.mul_f64(factor),
             open_copy: self.open_copy.mul_f64(factor),
+            new_copy: self.new_copy.mul_f64(factor),
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
             packets: self.packets.slowed(factor),

@@ -50,7 +50,7 @@ macro_rules! row {
 }
 
 #[rustfmt::skip]
-static TABLE: [Parameter; 45] = [
+static TABLE: [Parameter; 46] = [
     row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
@@ -137,8 +137,11 @@ static TABLE: [Parameter; 45] = [
          meanwhile."),
     row!("recovery.open_copy", "time", (0.0, 3600.0), Time(host.costs.open_copy),
         "none: it is what the steps of a recovery take",
-        "What a copy that recovers from another takes apart from its bytes: updates of the cluster state, opening, \
-         the next round of the allocator."),
+        "What a copy that recovers from another takes apart from its bytes and operations: updates of the cluster \
+         state, opening, the next round of the allocator."),
+    row!("recovery.new_copy", "time", (0.0, 3600.0), Time(host.costs.new_copy),
+        "none: it is what the steps of a recovery take",
+        "What a copy takes besides where it begins without files: none is there to come back to."),
     row!("cores.send_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.send_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
         "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a \
