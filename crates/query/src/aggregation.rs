@@ -69,6 +69,8 @@ pub enum AggregationKind {
     /// In the order in which they are shown, by `from`, then by `to`.
     Range(Vec<RangeBucket>),
     DateRange(DateRanges),
+    /// `geo_distance`
+    Distance(Distances),
     /// `filter`, `filters` and `missing`
     Filters(Filters),
     /// `composite` and `multi_terms`
@@ -135,6 +137,17 @@ pub struct DateRanges {
     pub format: Option<DateFormat>,
     /// Of ends that bring no zone.
     pub zone: Zone,
+}
+
+/// Ranges of distances from a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distances {
+    /// Latitude and longitude.
+    pub origin: (f64, f64),
+    /// Metres of the unit of the ranges.
+    pub unit_m: f64,
+    /// As those of numbers.
+    pub ranges: Vec<RangeBucket>,
 }
 
 /// Buckets of documents that match queries.

@@ -38,7 +38,7 @@ pub const AGGREGATIONS: Words = &[
     ("send [date_histogram], [histogram] or [range]", "ip_range variable_width_histogram"),
     (
         "send a search with [geo_distance] or [geo_bounding_box]",
-        "geo_bounds geo_centroid geo_distance geohash_grid geohex_grid geotile_grid",
+        "geo_bounds geo_centroid geohash_grid geohex_grid geotile_grid",
     ),
     ("send a search that sorts, with [size]", "top_hits top_metrics"),
     (

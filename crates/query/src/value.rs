@@ -196,8 +196,18 @@ pub fn show_ip(address: &Ipv6Addr) -> String {
 
 /// `"lat,lon"`.
 pub fn point(text: &str) -> Option<(f64, f64)> {
-    let (lat, lon) = text.split_once(',')?;
-    Some((lat.trim().parse().ok()?, lon.trim().parse().ok()?))
+    let number = |text: &str| text.trim().parse().ok();
+    if let Some((lat, lon)) = text.split_once(',') {
+        return Some((number(lat)?, number(lon)?));
+    }
+    let (lon, lat) = text
+        .strip_prefix("POINT")?
+        .trim()
+        .strip_prefix('(')?
+        .strip_suffix(')')?
+        .trim()
+        .split_once(' ')?;
+    Some((number(lat)?, number(lon)?))
 }
 
 /// Whether a point lies on Earth.
@@ -236,7 +246,8 @@ mod tests {
     #[test]
     fn reads_points_and_addresses() {
         assert_eq!(point("51.52, -0.14"), Some((51.52, -0.14)));
-        assert_eq!(point("51.52"), None);
+        assert_eq!(point("POINT (-0.14 51.52)"), Some((51.52, -0.14)));
+        assert_eq!((point("51.52"), point("POINT (1, 2)"), point("POINT 1 2")), (None, None, None));
         assert!(is_point(90.0, -180.0) && !is_point(90.5, 0.0) && !is_point(f64::NAN, 0.0));
         assert_eq!(ip("10.0.0.1").unwrap().to_ipv4_mapped().unwrap().octets(), [10, 0, 0, 1]);
         assert_eq!(ip("10.0.0"), None);

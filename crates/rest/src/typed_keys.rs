@@ -42,6 +42,7 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::AutoHistogram(_) => "auto_date_histogram",
         AggregationKind::Range(_) => "range",
         AggregationKind::DateRange(_) => "date_range",
+        AggregationKind::Distance(_) => "geo_distance",
         // The field names `missing` apart; here it is a filter like any other.
         AggregationKind::Filters(of) if of.shape == FiltersShape::One => "filter",
         AggregationKind::Filters(_) => "filters",

@@ -266,19 +266,27 @@ async fn without_a_manager_only_what_is_mapped_is_written(env: Env) {
     c.stop().await;
 }
 
+/// A field whose words are cut to their stems.
+fn prose() -> Value {
+    json!({"properties": {"prose": {"type": "text", "analyzer": "english"}}})
+}
+
 async fn a_replica_that_comes_back_indexes_what_came_meanwhile(env: Env) {
-    let mut c = made(&env, 2, copies(1, 1)).await;
+    let mut body = copies(1, 1);
+    body["mappings"] = prose();
+    let mut c = made(&env, 2, body).await;
     c.must("PUT", "/a/_doc/1", json!({"first": 1})).await;
     c.kill_node(1).await;
     c.must("PUT", "/a/_doc/2", json!({"first": 1, "second": 2})).await;
     c.start_node(1).await;
     for n in 3..30 {
-        let body = json!({"first": 1, "second": 2, format!("more{n}"): true});
+        let body = json!({"first": 1, "second": 2, "prose": "copies", format!("more{n}"): true});
         c.must("PUT", &format!("/a/_doc/{n}"), body).await;
     }
     c.green("a").await;
     found_everywhere(&c, "a", json!({"term": {"first": 1}}), 29).await;
     found_everywhere(&c, "a", json!({"term": {"second": 2}}), 28).await;
+    found_everywhere(&c, "a", json!({"match": {"prose": "the copy"}}), 27).await;
     for n in 3..30 {
         found_everywhere(&c, "a", json!({"term": {format!("more{n}"): true}}), 1).await;
     }
@@ -308,13 +316,14 @@ async fn a_restart_keeps_what_documents_brought(env: Env) {
 
 async fn a_follower_has_the_fields_of_its_leader(env: Env) {
     let pair = pair(&env, 20, 10 << 20, 0).await;
-    pair.leader.must("PUT", "/a/_doc/0", json!({"f0": 0, "all": 1})).await;
+    pair.leader.must("PUT", "/a/_mapping", prose()).await;
+    pair.leader.must("PUT", "/a/_doc/0", json!({"f0": 0, "prose": "leaders"})).await;
     let body = json!({"remote_cluster": "leader", "leader_index": "a"});
     // Documents bring fields while the follower recovers, and while it follows.
     let node = pair.leader.any().clone();
     let writing = env.spawn("writes", async move {
         for n in 1..20 {
-            let body = json!({format!("f{n}"): n, "all": 1});
+            let body = json!({format!("f{n}"): n, "prose": "the following"});
             let (status, answer) = ask(&node, "PUT", &format!("/a/_doc/{n}"), body).await;
             assert_eq!(status, 201, "{answer}");
         }
@@ -334,6 +343,9 @@ async fn a_follower_has_the_fields_of_its_leader(env: Env) {
             let found = pair.follower.must("POST", "/b/_search", query).await;
             assert_eq!(found["hits"]["total"]["value"], 1, "f{n}: {found}");
         }
+        let query = json!({"query": {"match": {"prose": "it follows"}}});
+        let found = pair.follower.must("POST", "/b/_search", query).await;
+        assert_eq!(found["hits"]["total"]["value"], 19, "{found}");
     }
     pair.stop().await;
 }

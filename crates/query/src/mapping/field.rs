@@ -128,16 +128,19 @@ pub enum Analyzer {
     Whitespace,
     /// The text is one word.
     Keyword,
+    /// By the rules of Unicode, without English stop words, each cut to its stem.
+    English,
 }
 
 impl Analyzer {
     /// All that there are, by name.
-    pub const NAMED: [(&'static str, Analyzer); 5] = [
+    pub const NAMED: [(&'static str, Analyzer); 6] = [
         ("standard", Analyzer::Standard),
         ("default", Analyzer::Standard),
         ("simple", Analyzer::Simple),
         ("whitespace", Analyzer::Whitespace),
         ("keyword", Analyzer::Keyword),
+        ("english", Analyzer::English),
     ];
 
     /// Its name.
@@ -240,8 +243,7 @@ impl Parameters<'_> {
         let text = |words: &[&str]| words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>();
         let named = Analyzer::NAMED.map(|(name, _)| Value::from(name));
         self.refuse_unless("boost", &[1.into(), 1.0.into()], "boost in the query")?;
-        let own =
-            "there are standard, simple, whitespace and keyword; a keyword field keeps texts whole";
+        let own = "there are standard, simple, whitespace, keyword and english; a keyword field keeps texts whole";
         for name in ["analyzer", "search_analyzer", "search_quote_analyzer"] {
             self.refuse_unless(name, &named, own)?;
         }

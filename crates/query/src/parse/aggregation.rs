@@ -2,17 +2,17 @@
 
 use record::names::did_you_mean;
 
-use super::query::{date_format, query, time_zone};
+use super::query::{date_format, point, query, time_zone};
 use crate::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, DateRanges, Filters, FiltersShape, OrderBy,
-    RangeBucket, Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, DateRanges, Distances, Filters, FiltersShape,
+    OrderBy, RangeBucket, Statistic, Tuples,
 };
 use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{SearchError, illegal, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
 use crate::query::{BoolQuery, Query, QueryKind};
-use crate::refused;
+use crate::{geo, refused};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -30,7 +30,7 @@ const OF_HISTOGRAM: &str =
     "field missing interval offset min_doc_count order extended_bounds keyed";
 
 /// The aggregations that there are, the parameters of each, and what reads them.
-const KINDS: [(&str, &str, Read); 20] = [
+const KINDS: [(&str, &str, Read); 21] = [
     ("auto_date_histogram", "field buckets format time_zone minimum_interval", auto_histogram),
     ("avg", "field missing", |_| statistic(Statistic::Avg)),
     ("cardinality", "field missing precision_threshold", |options| {
@@ -52,6 +52,7 @@ const KINDS: [(&str, &str, Read); 20] = [
     // What stands under it is a query.
     ("filter", "", |options| Ok(one_filter(query(options.node)?))),
     ("filters", "filters other_bucket other_bucket_key", filters),
+    ("geo_distance", "field origin ranges unit distance_type keyed", distances),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
     ("max", "field missing", |_| statistic(Statistic::Max)),
     ("min", "field missing", |_| statistic(Statistic::Min)),
@@ -68,7 +69,9 @@ const KINDS: [(&str, &str, Read); 20] = [
         let percents = options.read("percents", percents)?;
         Ok(AggregationKind::Percentiles(percents.unwrap_or_else(default)))
     }),
-    ("range", "field missing ranges keyed", |options| ranges(options.need("ranges")?)),
+    ("range", "field missing ranges keyed", |options| {
+        ranges(options.need("ranges")?).map(AggregationKind::Range)
+    }),
     ("stats", "field missing", |_| statistic(Statistic::Stats)),
     ("sum", "field missing", |_| statistic(Statistic::Sum)),
     (
@@ -391,7 +394,7 @@ fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
     Ok(percents)
 }
 
-fn ranges(node: &Node) -> Result<AggregationKind> {
+fn ranges(node: &Node) -> Result<Vec<RangeBucket>> {
     let range = |item: &Node| {
         let options = item.options("ranges", "key from to", 0)?;
         Ok(RangeBucket {
@@ -402,10 +405,21 @@ fn ranges(node: &Node) -> Result<AggregationKind> {
     };
     let mut ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
     if ranges.is_empty() {
-        return Err(parsing(node.at, "[range] requires [ranges], at least one"));
+        return Err(parsing(node.at, "[ranges] has at least one"));
     }
     ranges.sort_by(RangeBucket::order);
-    Ok(AggregationKind::Range(ranges))
+    Ok(ranges)
+}
+
+fn distances(options: &Options<'_>) -> Result<AggregationKind> {
+    options.one_of("distance_type", &["arc"])?;
+    let unit_m = options.read("unit", |node, name| {
+        geo::meters("1", &node.text(name)?).ok_or_else(|| node.wrong(name, "a unit, like km"))
+    })?;
+    let mut ranges = ranges(options.need("ranges")?)?;
+    ranges.iter_mut().for_each(|range| _ = range.from.get_or_insert(0.0));
+    let (origin, unit_m) = (point(options.need("origin")?, "origin")?, unit_m.unwrap_or(1.0));
+    Ok(AggregationKind::Distance(Distances { origin, unit_m, ranges }))
 }
 
 fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {

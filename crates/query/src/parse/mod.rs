@@ -288,6 +288,11 @@ mod tests {
             ),
             (r#"{"aggs":{"a":{"filters":{"filters":{}}}}}"#, "cannot be empty"),
             (r#"{"aggs":{"a":{"filter":{"trem":{}}}}}"#, "did you mean \"term\""),
+            (r#"{"aggs":{"a":{"geo_distance":{"field":"p","ranges":[{"to":1}]}}}}"#, "[origin]"),
+            (
+                r#"{"aggs":{"a":{"geo_distance":{"field":"p","origin":"1,2","unit":"ell","ranges":[{"to":1}]}}}}"#,
+                "[unit]",
+            ),
             (
                 r#"{"aggs":{"a":{"composite":{"sources":[{"x":{"geotile_grid":{}}}]}}}}"#,
                 "geotile_grid",

@@ -202,7 +202,7 @@ fn match_words(node: &Node) -> Result<Query> {
     const KNOWN: &str = "query operator minimum_should_match lenient zero_terms_query fuzziness prefix_length \
                          max_expansions fuzzy_transpositions boost _name";
     let (field, value, options) = valued("match", node, KNOWN)?;
-    // The standard analyzer drops no word, so that there is never a query without words to be had.
+    // [all] is not offered: a query whose words are all dropped, as stop words are, matches nothing.
     options.one_of("zero_terms_query", &["none"])?;
     let query = FieldQuery::Match {
         value,

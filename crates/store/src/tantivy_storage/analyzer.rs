@@ -9,6 +9,8 @@ use tantivy::Index;
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer, WhitespaceTokenizer};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::english::{self, Letters};
+
 /// The same, of fields that keep no lengths: a text without words has a mark in place of one, so that it is known to be
 /// there.
 pub(crate) const MARKED: &str = "standard_marked";
@@ -22,6 +24,10 @@ const MAX_WORD_BYTES: usize = 4 * MAX_WORD_CHARS;
 const WINDOW_BYTES: usize = 2048;
 /// What follows a word decides whether it goes on: so much of it is seen then.
 const AHEAD_BYTES: usize = 64;
+/// Where the words of a text without stop words begin. The library puts one place between the values of a field; with
+/// these it is as far as Lucene's `position_increment_gap` of 100, so that a phrase with stop words in it, which leaves
+/// places empty, does not reach from one value into the next.
+const FIRST_OF_ENGLISH: usize = 99;
 
 /// Makes the analyzers known to an index, by the names that schemas know them by: for words that are searched, and for
 /// those of columns (`fielddata`).
@@ -30,26 +36,45 @@ pub(crate) fn register(index: &Index) {
         known.register(Analyzer::Standard.name(), StandardAnalyzer::default());
         known.register(MARKED, StandardAnalyzer::marked());
         known.register(Analyzer::Whitespace.name(), WhitespaceTokenizer::default());
-        known.register(Analyzer::Simple.name(), Letters::default());
+        known.register(Analyzer::Simple.name(), SimpleAnalyzer::default());
+        known.register(Analyzer::English.name(), StandardAnalyzer::english());
     }
 }
 
 /// Calls with each word of a text, and its position.
 pub(crate) fn each_word(analyzer: Analyzer, text: &str, mut call: impl FnMut(usize, &str)) {
-    let mut tokenizer = match analyzer {
-        Analyzer::Keyword => return call(0, text),
-        Analyzer::Standard => TextAnalyzer::from(StandardAnalyzer::default()),
-        Analyzer::Whitespace => TextAnalyzer::from(WhitespaceTokenizer::default()),
-        Analyzer::Simple => TextAnalyzer::from(Letters::default()),
-    };
-    tokenizer.token_stream(text).process(&mut |token| call(token.position, &token.text));
+    match tokenizer(analyzer) {
+        None => call(0, text),
+        Some(mut tokenizer) => {
+            tokenizer.token_stream(text).process(&mut |token| call(token.position, &token.text))
+        }
+    }
+}
+
+/// Whether there is a word in a text.
+pub(crate) fn has_word(analyzer: Analyzer, text: &str) -> bool {
+    // Of most texts the first letter tells.
+    let is_plain = || text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (analyzer != Analyzer::English && is_plain())
+        || tokenizer(analyzer).is_none_or(|mut tokenizer| tokenizer.token_stream(text).advance())
+}
+
+/// None for the one that takes a text as it is.
+fn tokenizer(analyzer: Analyzer) -> Option<TextAnalyzer> {
+    match analyzer {
+        Analyzer::Keyword => None,
+        Analyzer::Standard => Some(TextAnalyzer::from(StandardAnalyzer::default())),
+        Analyzer::Whitespace => Some(TextAnalyzer::from(WhitespaceTokenizer::default())),
+        Analyzer::Simple => Some(TextAnalyzer::from(SimpleAnalyzer::default())),
+        Analyzer::English => Some(TextAnalyzer::from(StandardAnalyzer::english())),
+    }
 }
 
 /// The simple analyzer: runs of letters, in lower case.
 #[derive(Clone, Debug, Default)]
-struct Letters(Token);
+struct SimpleAnalyzer(Token);
 
-impl Tokenizer for Letters {
+impl Tokenizer for SimpleAnalyzer {
     type TokenStream<'a> = Runs<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Runs<'a> {
@@ -90,17 +115,23 @@ impl TokenStream for Runs<'_> {
     }
 }
 
-/// The standard analyzer.
+/// The standard analyzer, and the `english` one, which makes stems of its words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StandardAnalyzer {
     token: Token,
     marks: bool,
+    /// Space for a word of which a stem is made.
+    letters: Option<Letters>,
 }
 
 impl StandardAnalyzer {
     /// The analyzer that schemas know as [`MARKED`].
     pub(crate) fn marked() -> Self {
         StandardAnalyzer { marks: true, ..StandardAnalyzer::default() }
+    }
+
+    fn english() -> Self {
+        StandardAnalyzer { letters: Some(Letters::default()), ..StandardAnalyzer::default() }
     }
 }
 
@@ -112,6 +143,7 @@ pub(crate) struct Words<'a> {
     token: &'a mut Token,
     /// Whether there is yet to be a word or a mark.
     marks: bool,
+    letters: Option<&'a mut Letters>,
 }
 
 impl Tokenizer for StandardAnalyzer {
@@ -119,7 +151,11 @@ impl Tokenizer for StandardAnalyzer {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
         self.token.reset();
-        Words { text, at: 0, token: &mut self.token, marks: self.marks }
+        if self.letters.is_some() {
+            self.token.position = FIRST_OF_ENGLISH - 1;
+        }
+        let (token, letters) = (&mut self.token, self.letters.as_mut());
+        Words { text, at: 0, token, marks: self.marks, letters }
     }
 }
 
@@ -170,30 +206,34 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
 
 impl TokenStream for Words<'_> {
     fn advance(&mut self) -> bool {
-        let marks = std::mem::take(&mut self.marks);
-        let Some((start, mut end)) = next_word(self.text, self.at) else {
+        while let Some((start, mut end)) = next_word(self.text, self.at) {
+            if end - start > MAX_WORD_CHARS
+                && let Some((cut, _)) = self.text[start..end].char_indices().nth(MAX_WORD_CHARS)
+            {
+                end = start + cut;
+            }
+            self.at = end;
             self.token.position = self.token.position.wrapping_add(1);
+            (self.token.offset_from, self.token.offset_to) = (start, end);
             self.token.text.clear();
-            self.token.text.push_str(NO_WORDS);
-            return marks;
-        };
-        if end - start > MAX_WORD_CHARS
-            && let Some((cut, _)) = self.text[start..end].char_indices().nth(MAX_WORD_CHARS)
-        {
-            end = start + cut;
+            let word = &self.text[start..end];
+            if word.is_ascii() {
+                self.token.text.push_str(word);
+                self.token.text.make_ascii_lowercase();
+            } else {
+                self.token.text.extend(word.chars().flat_map(char::to_lowercase));
+            }
+            // A word that is dropped leaves its place empty.
+            let letters = self.letters.as_mut();
+            if letters.is_none_or(|letters| english::keep_stem(&mut self.token.text, letters)) {
+                self.marks = false;
+                return true;
+            }
         }
-        self.at = end;
         self.token.position = self.token.position.wrapping_add(1);
-        (self.token.offset_from, self.token.offset_to) = (start, end);
         self.token.text.clear();
-        let word = &self.text[start..end];
-        if word.is_ascii() {
-            self.token.text.push_str(word);
-            self.token.text.make_ascii_lowercase();
-        } else {
-            self.token.text.extend(word.chars().flat_map(char::to_lowercase));
-        }
-        true
+        self.token.text.push_str(NO_WORDS);
+        std::mem::take(&mut self.marks)
     }
 
     fn token(&self) -> &Token {
@@ -267,10 +307,31 @@ mod tests {
             (Analyzer::Simple, "it|s|été|x"),
             (Analyzer::Whitespace, "It's|2|Été,|x-3"),
             (Analyzer::Keyword, "It's 2 Été, x-3"),
+            (Analyzer::English, "2|été|x|3"),
         ] {
             let mut words = Vec::new();
             each_word(analyzer, "It's 2 Été, x-3", |_, word| words.push(word.to_owned()));
             assert_eq!(words.join("|"), expected);
+        }
+    }
+
+    #[test]
+    fn stop_words_leave_their_places_empty() {
+        let mut found = Vec::new();
+        each_word(Analyzer::English, "The Dog's bones and the FOXES are it", |position, word| {
+            found.push(format!("{position} {word}"));
+        });
+        assert_eq!(found.join(", "), "100 dog, 101 bone, 104 fox");
+        for (analyzer, text, has) in [
+            (Analyzer::English, "It is", false),
+            (Analyzer::English, "It is so", true),
+            (Analyzer::Standard, "It is", true),
+            (Analyzer::Standard, "... 2", true),
+            (Analyzer::Standard, "...", false),
+            (Analyzer::Simple, "... 2", false),
+            (Analyzer::Keyword, "", true),
+        ] {
+            assert_eq!(has_word(analyzer, text), has, "{analyzer:?} {text}");
         }
     }
 

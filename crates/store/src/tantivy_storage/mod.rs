@@ -9,7 +9,7 @@
 //! | `merges.rs` | how many merges go on |
 //! | `lookup.rs` | looking up, getting, counting, digesting |
 //! | `search/` | searching |
-//! | `analyzer.rs` | words of texts |
+//! | `analyzer.rs`, `english.rs` | words of texts; their stems |
 //! | `stored.rs` | a document's id and source |
 //! | `commits.rs` | commits on disk: made, checked, read |
 //! | `log.rs`, `log_file.rs`, `log_header.rs` | the operation log; one of its files; how that begins |
@@ -28,6 +28,7 @@ mod analyzer;
 mod commits;
 mod document_cache;
 mod documents;
+mod english;
 mod incoming;
 mod log;
 mod log_checkpoint;

@@ -20,12 +20,15 @@ use query::mapping::document::{Indexed, Sink};
 use query::mapping::{self, Analyzer};
 use query::{FieldType, Mapping};
 
-use crate::tantivy_storage::analyzer::MARKED;
+use crate::tantivy_storage::analyzer::{MARKED, has_word};
 
 pub(crate) const ID: &str = "_id";
 pub(crate) const SOURCE: &str = "_source";
 pub(crate) const SEQ_NO: &str = "_seq_no";
 pub(crate) const VERSION: &str = "_version";
+/// The numbers of text fields of which a document has a value without a word: of these nothing else is indexed, and
+/// the document has the field all the same. Copies that an earlier build made do not have it.
+pub(crate) const WORDLESS: &str = "_wordless";
 
 /// The fields of a schema. Mapped ones stand in the order of [`Mapping::fields`].
 #[derive(Clone, Debug)]
@@ -34,6 +37,7 @@ pub(super) struct Fields {
     pub(super) source: Field,
     pub(super) seq_no: Field,
     pub(super) version: Field,
+    wordless: Option<Field>,
     mapped: Vec<Mapped>,
     /// The column that says whether a document has a field, by the field's path.
     columns: BTreeMap<String, String>,
@@ -42,6 +46,7 @@ pub(super) struct Fields {
 #[derive(Clone, Copy, Debug)]
 enum Mapped {
     One(Field),
+    Words(Field, Analyzer),
     /// Latitudes and longitudes, or least and greatest numbers.
     Two(Field, Field),
     /// Not indexed: kept in `_source` alone.
@@ -56,6 +61,7 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
     builder.add_bytes_field(SOURCE, BytesOptions::default().set_stored());
     builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
     builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
+    builder.add_u64_field(WORDLESS, NumericOptions::default().set_indexed());
     for (path, field) in mapping.fields().iter().filter(|(_, field)| field.is_kept()) {
         add(&mut builder, path, field, &whole, Norms::Kept);
     }
@@ -193,7 +199,11 @@ impl Fields {
                 let pair = find(&format!("{path}.{first}")).zip(find(&format!("{path}.{second}")));
                 pair.map_or(Mapped::Absent, |(first, second)| Mapped::Two(first, second))
             }
-            None => find(path).map_or(Mapped::Absent, Mapped::One),
+            None => match (find(path), field.kind) {
+                (None, _) => Mapped::Absent,
+                (Some(found), FieldType::Text) => Mapped::Words(found, field.analyzers.0),
+                (Some(found), _) => Mapped::One(found),
+            },
         });
         let columns = mapping.fields().iter();
         let columns = columns.filter(|(_, field)| field.is_kept() && !field.kind.has_words());
@@ -204,6 +214,7 @@ impl Fields {
             source: find(SOURCE)?,
             seq_no: find(SEQ_NO)?,
             version: find(VERSION)?,
+            wordless: find(WORDLESS),
             mapped: mapped.collect(),
         })
     }
@@ -231,6 +242,12 @@ impl Sink for DocumentSink<'_> {
                 document.add_f64(first, a);
                 document.add_f64(second, b);
             }
+            (Mapped::Words(field, analyzer), Indexed::Text(text)) => {
+                if let Some(wordless) = self.fields.wordless.filter(|_| !has_word(analyzer, text)) {
+                    document.add_u64(wordless, field.field_id().into());
+                }
+                document.add_text(field, text);
+            }
             (Mapped::One(field), value) => match value {
                 Indexed::Text(text) => document.add_text(field, text),
                 Indexed::Integer(number) => document.add_i64(field, number),
@@ -243,7 +260,7 @@ impl Sink for DocumentSink<'_> {
                 Indexed::Address(address) => document.add_ip_addr(field, address),
                 Indexed::Point { .. } | Indexed::Range { .. } => {}
             },
-            (Mapped::Two(..), _) => {}
+            (Mapped::Two(..) | Mapped::Words(..), _) => {}
         }
     }
 }

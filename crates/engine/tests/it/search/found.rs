@@ -101,6 +101,8 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
         "months": {"date_histogram": {"field": "at", "calendar_interval": "month", "format": "yyyy-MM"}},
         "p": {"percentiles": {"field": "n", "percents": [50]}},
         "distinct": {"cardinality": {"field": "n"}, "meta": {"unit": "documents"}},
+        "placed": {"value_count": {"field": "place"}},
+        "near": {"geo_distance": {"field": "place", "origin": "0, 0", "unit": "km", "ranges": [{"to": 60}, {"from": 60}]}},
     }})).await;
     let aggs = &found["aggregations"];
     let red = &aggs["words"]["buckets"][0];
@@ -112,6 +114,10 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
         json!({"key_as_string": "2020-02", "key": 1_580_515_200_000u64, "doc_count": 22})
     );
     assert_eq!(aggs["distinct"], json!({"value": 150, "meta": {"unit": "documents"}}));
+    assert_eq!(aggs["placed"], json!({"value": 150}));
+    let within = json!({"key": "*-60.0", "from": 0.0, "to": 60.0, "doc_count": 5});
+    let beyond = json!({"key": "60.0-*", "from": 60.0, "doc_count": 145});
+    assert_eq!(aggs["near"]["buckets"], json!([within, beyond]));
     let near = search(
         json!({"query": {"geo_distance": {"distance": "60km", "place": [0.0, 0.0]}}, "sort": "n"}),
     )
@@ -243,7 +249,9 @@ async fn writes_become_visible_by_time(env: Env) {
 async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
     let mut c = Cluster::start(&env, "c", 2).await;
     let properties = json!({
-        "title": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 20}}},
+        "title": {"type": "text", "fields": {
+            "raw": {"type": "keyword", "ignore_above": 20}, "stems": {"type": "text", "analyzer": "english"},
+        }},
         "shown": {"type": "keyword", "index": false},
         "absent": {"type": "keyword", "index": false, "doc_values": false},
         "bare": {"type": "long", "doc_values": false, "ignore_malformed": true},
@@ -265,6 +273,7 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
     c.must("POST", "/a/_flush", Value::Null).await;
     let later = json!({"properties": {"title": {"type": "text", "fields": {
         "later": {"type": "keyword"},
+        "as_they_are": {"type": "text", "analyzer": "english", "search_analyzer": "standard"},
     }}}});
     c.must("PUT", "/a/_mapping", later).await;
     c.must("PUT", "/a/_doc/20", json!({"title": "one that is longer than twenty"})).await;
@@ -278,6 +287,17 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
         assert_eq!(count(json!({"match": {"title": "number3"}})).await, 5, "{when}");
         assert_eq!(count(json!({"term": {"title.raw": "Title Number3"}})).await, 5, "{when}");
         assert_eq!(count(json!({"term": {"title.raw": "title"}})).await, 0, "{when}");
+        // Stop words are not there, and leave their places in a phrase.
+        assert_eq!(count(json!({"match": {"title.stems": "the titles"}})).await, 20, "{when}");
+        assert_eq!(count(json!({"match": {"title.stems": "that is"}})).await, 0, "{when}");
+        for (phrase, found) in [("one longer", 0), ("one of the longer", 1)] {
+            let query = json!({"match_phrase": {"title.stems": phrase}});
+            assert_eq!(count(query).await, found, "{phrase} {when}");
+        }
+        for (word, found) in [("twenty", 0), ("twenti", 1)] {
+            let query = json!({"match": {"title.as_they_are": word}});
+            assert_eq!(count(query).await, found, "{word} {when}");
+        }
         assert_eq!(count(json!({"exists": {"field": "title"}})).await, 21, "{when}");
         assert_eq!(count(json!({"exists": {"field": "title.raw"}})).await, 20, "{when}");
         assert_eq!(count(json!({"exists": {"field": "title.later"}})).await, 1, "{when}");

@@ -264,7 +264,10 @@ impl Translator<'_> {
         }
         let is_text = kind.is_some_and(FieldType::is_set);
         let has_numbers = of.missing.is_none()
-            && !matches!(kind, None | Some(FieldType::Date | FieldType::Boolean));
+            && !matches!(
+                kind,
+                None | Some(FieldType::Date | FieldType::Boolean | FieldType::GeoPoint)
+            );
         let mut terms = TermsAggregation {
             segment_size: Some(u32::MAX),
             order: Some(CustomOrder { target: OrderTarget::Key, order: Order::Asc }),
@@ -299,6 +302,7 @@ impl Translator<'_> {
                 let other = filters.other.is_some();
                 Some(Reading::Matches(Arc::new(Matches { weights, other })))
             }
+            AggregationKind::Distance(asked) => Some(Reading::Distance(Arc::new(asked.clone()))),
             // Made of others, above.
             AggregationKind::Tuples(_) => None,
             AggregationKind::Percentiles(_) => Some(Reading::Sample),
@@ -404,8 +408,14 @@ impl Translator<'_> {
 
 /// Whether an aggregation can read a field of this type.
 fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
-    check_sortable(&of.field, mapped)?;
     let kind = mapped.kind;
+    let is_of_points = matches!(
+        of.kind,
+        AggregationKind::Distance(_) | AggregationKind::Stats(Statistic::ValueCount)
+    );
+    if kind != FieldType::GeoPoint || !is_of_points {
+        check_sortable(&of.field, mapped)?;
+    }
     let is_number = !kind.is_set();
     let fits = match &of.kind {
         AggregationKind::Terms { .. }
@@ -415,6 +425,7 @@ fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
         AggregationKind::DateRange(_) | AggregationKind::AutoHistogram(_) => {
             kind == FieldType::Date
         }
+        AggregationKind::Distance(_) => kind == FieldType::GeoPoint,
         _ => is_number,
     };
     if fits {

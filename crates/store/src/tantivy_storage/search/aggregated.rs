@@ -153,6 +153,9 @@ impl Writer<'_> {
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
                 AggregationKind::AutoHistogram(auto) => self.auto_histogram(of, auto, found)?,
                 AggregationKind::Range(ranges) => self.ranges(of, (ranges, None), found)?,
+                AggregationKind::Distance(asked) => {
+                    self.ranges(of, (&asked.ranges, None), found)?
+                }
                 AggregationKind::DateRange(of_dates) => {
                     let read = self.found.ranges.get(&ranges_key(of));
                     let ranges = read.map_or(&[][..], Vec::as_slice);
@@ -350,6 +353,7 @@ impl Writer<'_> {
         found: Option<&One>,
     ) -> Result<()> {
         let rows = placed(found, ranges.len());
+        let is_distance = matches!(of.kind, AggregationKind::Distance(_));
         let own = || self.format(of).map(|format| (format, Zone::default()));
         let written = written.or_else(own);
         let show = |end: f64| match &written {
@@ -360,7 +364,9 @@ impl Writer<'_> {
         let name = |key: &Literal| {
             let range = range(key);
             let end = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), show);
-            range.key.clone().unwrap_or_else(|| format!("{}-{}", end(range.from), end(range.to)))
+            // No distance is less than 0.
+            let from = range.from.filter(|from| *from != 0.0 || !is_distance);
+            range.key.clone().unwrap_or_else(|| format!("{}-{}", end(from), end(range.to)))
         };
         let own = |to: &mut Text<'_>, key: &Literal| {
             if !of.keyed {

@@ -10,9 +10,9 @@ use tantivy::query::Weight;
 use tantivy::{DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use query::FieldType;
-use query::aggregation::RangeBucket;
+use query::aggregation::{Distances, RangeBucket};
 use query::histogram::Histogram;
+use query::{FieldType, geo};
 
 use super::bounds::{Bounds, Findings};
 use super::column::{Column, double_bits, double_of, long_of, text_of};
@@ -26,6 +26,8 @@ pub(super) enum Reading {
     Start(Histogram),
     /// The places of the ranges that it lies in.
     Places(Arc<[RangeBucket]>),
+    /// The places of the ranges that the distance of a point lies in.
+    Distance(Arc<Distances>),
     /// The places of the queries that a document matches.
     Matches(Arc<Matches>),
     /// A hash: equal values have equal hashes in all segments and copies.
@@ -91,9 +93,16 @@ pub(super) struct Computed {
 impl Computed {
     /// In one segment.
     pub(super) fn open(&self, segment: &SegmentReader) -> tantivy::Result<Source> {
-        let column = match self.kind {
-            Some(kind) => Column::open(segment, &self.path, kind)?,
-            None => Column::absent(FieldType::Long),
+        let (column, second) = match (self.kind, self.kind.and_then(FieldType::columns)) {
+            (_, Some((first, second))) => {
+                let open = |name| {
+                    let path = format!("{}.{name}", self.path);
+                    Column::open(segment, &path, FieldType::Double)
+                };
+                (open(first)?, Some(open(second)?))
+            }
+            (Some(kind), None) => (Column::open(segment, &self.path, kind)?, None),
+            (None, None) => (Column::absent(FieldType::Long), None),
         };
         let hashes = match (&self.reading, column.texts()) {
             (Reading::Hash, Some(texts)) => vec![0; texts.num_terms()],
@@ -105,7 +114,8 @@ impl Computed {
         };
         let many = column.values() > EXACT_VALUES;
         let mask = if many { u64::MAX << DROPPED_BITS } else { u64::MAX };
-        Ok(Source { computed: self.clone(), column, hashes, matched, mask, bits: Vec::new() })
+        let (computed, bits) = (self.clone(), Vec::new());
+        Ok(Source { computed, column, second, hashes, matched, mask, bits })
     }
 }
 
@@ -124,6 +134,8 @@ impl ValueSourceProvider for Computed {
 pub(super) struct Source {
     computed: Computed,
     column: Column,
+    /// Of a field that is kept in two: points.
+    second: Option<Column>,
     /// Of texts by ordinal; 0 where it was not needed yet.
     hashes: Vec<u64>,
     /// Of queries the documents that match.
@@ -153,11 +165,8 @@ impl Source {
         values.push(match &self.computed.reading {
             Reading::Value => bits as u64,
             Reading::Start(histogram) => double_bits(histogram.start(number())),
-            Reading::Places(ranges) => {
-                let within = (0u32..).zip(ranges.iter()).filter(|(_, range)| range.holds(number()));
-                return values.extend(within.map(|(place, _)| double_bits(place.into())));
-            }
-            Reading::Matches(_) => return,
+            Reading::Places(ranges) => return put_places(ranges, number(), values),
+            Reading::Distance(_) | Reading::Matches(_) => return,
             Reading::Hash => match self.column.texts() {
                 None => xxh3_64(&bits.to_le_bytes()),
                 Some(texts) => {
@@ -197,6 +206,12 @@ impl Source {
     }
 }
 
+/// The places of the ranges that a number lies in.
+fn put_places(ranges: &[RangeBucket], number: f64, values: &mut Vec<u64>) {
+    let within = (0u32..).zip(ranges).filter(|(_, range)| range.holds(number));
+    values.extend(within.map(|(place, _)| double_bits(place.into())));
+}
+
 fn hash_text(text: &str) -> u64 {
     xxh3_64_with_seed(text.as_bytes(), 1)
 }
@@ -205,7 +220,7 @@ impl ValueSource for Source {
     fn column_type(&self) -> ColumnType {
         match (&self.computed.reading, self.computed.kind) {
             (Reading::Hash, _) => ColumnType::U64,
-            (Reading::Value, Some(kind)) if kind.is_float() => ColumnType::F64,
+            (Reading::Value, _) if self.column.kind().is_float() => ColumnType::F64,
             (Reading::Value, _) => ColumnType::I64,
             _ => ColumnType::F64,
         }
@@ -223,6 +238,23 @@ impl ValueSource for Source {
         if let Reading::Matches(matches) = &self.computed.reading {
             for doc in docs {
                 matches.put(&self.matched, *doc, values);
+                docids.resize(values.len(), *doc);
+            }
+            return Cardinality::Multivalued;
+        }
+        if let (Reading::Distance(asked), Some(second)) = (&self.computed.reading, &self.second) {
+            let mut lats = Vec::new();
+            for doc in docs {
+                let from = values.len();
+                lats.clear();
+                self.column.each_number(*doc, |lat| lats.push(lat));
+                let mut lats = lats.iter();
+                second.each_number(*doc, |lon| {
+                    let lat = lats.next().copied().unwrap_or_default();
+                    let distance = geo::haversine_m(asked.origin, (lat, lon)) / asked.unit_m;
+                    put_places(&asked.ranges, distance, values);
+                });
+                values[from..].sort_unstable();
                 docids.resize(values.len(), *doc);
             }
             return Cardinality::Multivalued;

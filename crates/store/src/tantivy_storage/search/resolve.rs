@@ -11,9 +11,9 @@ use tantivy::query::doc_predicate_query::{
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
     EnableScoring, ExistsQuery, InvertedIndexRangeQuery, Occur, Query as Library, Scorer,
-    TermSetQuery,
+    TermQuery, TermSetQuery,
 };
-use tantivy::schema::Field;
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 use tantivy_fst::Regex;
 
@@ -27,7 +27,7 @@ use record::names::matches;
 use super::bounds::Findings;
 use super::failed::{Failed, Result};
 use super::functions::{Function, FunctionScored, Functions, Kind};
-use crate::tantivy_storage::schema::{ID, first_column};
+use crate::tantivy_storage::schema::{ID, WORDLESS, first_column};
 
 /// A resolved query.
 pub(super) type Resolved = Box<dyn Library>;
@@ -262,30 +262,41 @@ impl Resolver<'_> {
         let fields = fields.filter(|(name, field)| *name == path || !field.is_multi_field());
         for name in fields.map(|(name, _)| name).filter(|name| within(name)) {
             let Some(indexed) = self.indexed(name) else { continue };
-            let field = indexed.field;
-            // The lengths of texts are kept of those that were mapped from the beginning.
-            let keeps_lengths = self.searcher.schema().get_field_entry(field).has_fieldnorms();
-            let query: Resolved = match indexed.mapped.kind {
-                FieldType::Text | FieldType::MatchOnlyText if !keeps_lengths => {
-                    let first = Bound::Included(Term::from_field_text(field, ""));
-                    Box::new(InvertedIndexRangeQuery::new(first, Bound::Unbounded))
-                }
-                FieldType::Text => predicate(move |segment| {
-                    let norms = segment.get_fieldnorms_reader(field)?;
-                    Ok(move |doc: DocId| norms.fieldnorm_id(doc) > 0)
-                }),
-                kind if kind.columns().is_some() => {
-                    Box::new(ExistsQuery::new(first_column(name, kind), false))
-                }
-                _ => Box::new(ExistsQuery::new(name.clone(), false)),
-            };
-            clauses.push((Occur::Should, query));
+            clauses.push((Occur::Should, self.with_value(&indexed)));
+            if indexed.mapped.kind == FieldType::Text
+                && let Ok(wordless) = self.searcher.schema().get_field(WORDLESS)
+            {
+                let term = Term::from_field_u64(wordless, indexed.field.field_id().into());
+                let query = TermQuery::new(term, IndexRecordOption::Basic);
+                clauses.push((Occur::Should, Box::new(query)));
+            }
         }
         Ok(match clauses.len() {
             0 => nothing(),
             1 => clauses.remove(0).1,
             _ => Box::new(BooleanQuery::new(clauses)),
         })
+    }
+
+    /// Documents with a value of a field; of a text, with a word.
+    pub(super) fn with_value(&self, indexed: &IndexedField) -> Resolved {
+        let IndexedField { field, path, mapped } = *indexed;
+        // The lengths of texts are kept of those that were mapped from the beginning.
+        let keeps_lengths = self.searcher.schema().get_field_entry(field).has_fieldnorms();
+        match mapped.kind {
+            FieldType::Text | FieldType::MatchOnlyText if !keeps_lengths => {
+                let first = Bound::Included(Term::from_field_text(field, ""));
+                Box::new(InvertedIndexRangeQuery::new(first, Bound::Unbounded))
+            }
+            FieldType::Text => predicate(move |segment| {
+                let norms = segment.get_fieldnorms_reader(field)?;
+                Ok(move |doc: DocId| norms.fieldnorm_id(doc) > 0)
+            }),
+            kind if kind.columns().is_some() => {
+                Box::new(ExistsQuery::new(first_column(path, kind), false))
+            }
+            _ => Box::new(ExistsQuery::new(path.to_owned(), false)),
+        }
     }
 
     fn function_score(&self, of: &FunctionScore) -> Result<Resolved> {

@@ -158,6 +158,9 @@ impl Resolver<'_> {
         analyzed: bool,
     ) -> Result<Resolved> {
         self.only_texts(indexed, "wildcard")?;
+        if analyzed && pattern == "*" {
+            return self.exists(indexed.path);
+        }
         // The words of a text are in lower case.
         let lower = (analyzed && indexed.mapped.kind.has_words()).then(|| pattern.to_lowercase());
         let pattern = lower.as_deref().unwrap_or(pattern);
@@ -198,7 +201,7 @@ impl Resolver<'_> {
     pub(super) fn prefix(&self, indexed: &IndexedField, value: &str) -> Result<Resolved> {
         self.only_texts(indexed, "prefix")?;
         if value.is_empty() {
-            return self.exists(indexed.path);
+            return Ok(self.with_value(indexed));
         }
         let term = |text: &str| Term::from_field_text(indexed.field, text);
         let upper = match successor(value) {

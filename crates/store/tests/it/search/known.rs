@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use store::{Aggregated, Options, Shard, WriteRequest};
 use world::Env;
 
-use super::{limits, run, search};
+use super::{bm25, limits, run, search};
 use crate::common::write;
 
 /// A copy with some documents in two segments.
@@ -338,5 +338,95 @@ fn buckets_of_dates_and_of_pages() {
                 bucket("2015-11", "a", 2),
             ]
         );
+    });
+}
+
+#[test]
+fn buckets_of_distances() {
+    run("distances", 1, async |env, dir, _| {
+        let properties = json!({"p": {"type": "geo_point"}, "n": {"type": "long"}});
+        // A degree of the equator is 111.2 km.
+        let documents = [
+            json!({"p": "0,1", "n": 1}),
+            json!({"p": [[1, 0], [3, 0], [3.5, 0]], "n": 2}),
+            json!({"n": 4}),
+            json!({"p": "POINT (-5 0)", "n": 8}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let asked = |field: &str, keyed: bool| {
+            json!({"d": {"geo_distance": {
+                "field": field, "origin": [0, 0], "unit": "km", "keyed": keyed,
+                "ranges": [{"from": 300}, {"to": 150}, {"from": 100, "to": 400, "key": "ring"}],
+            }, "aggs": {"n": {"sum": {"field": "n"}}}}, "c": {"value_count": {"field": field}}})
+        };
+        let bucket = |key: &str, ends: Value, doc_count: u64, sum: f64| {
+            let mut bucket = json!({"key": key, "doc_count": doc_count, "n": {"value": sum}});
+            bucket.as_object_mut().unwrap().extend(ends.as_object().unwrap().clone());
+            bucket
+        };
+        let expected = json!([
+            bucket("*-150.0", json!({"from": 0.0, "to": 150.0}), 2, 3.0),
+            bucket("ring", json!({"from": 100.0, "to": 400.0}), 2, 3.0),
+            bucket("300.0-*", json!({"from": 300.0}), 2, 10.0),
+        ]);
+        let answer = aggregated(&shard, asked("p", false)).await;
+        assert_eq!((&answer["d"]["buckets"], &answer["c"]["value"]), (&expected, &json!(5)));
+        let answer = aggregated(&shard, asked("p", true)).await;
+        assert_eq!(answer["d"]["buckets"]["ring"]["n"]["value"], 3.0, "{answer}");
+        let answer = aggregated(&shard, asked("none", false)).await;
+        assert_eq!(answer["d"]["buckets"][0]["doc_count"], 0, "{answer}");
+        let wrong = json!({"size": 0, "aggs": asked("n", false)});
+        assert!(refused(&shard, wrong).await.contains("[n] of type [long] is not supported"));
+    });
+}
+
+#[test]
+fn a_text_without_words_is_there() {
+    run("wordless", 1, async |env, dir, _| {
+        let text = |more: Value| {
+            let mut field = json!({"type": "text"});
+            field.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            field
+        };
+        let properties = json!({
+            "n": {"type": "long"}, "t": text(json!({})), "bare": text(json!({"norms": false})),
+            "e": text(json!({"analyzer": "english"})),
+        });
+        let texts = [
+            json!("It is"),
+            json!(""),
+            json!(["the ...", "..."]),
+            json!("fox"),
+            json!(null),
+            json!(["fox", "the dog"]),
+            json!("the fox, and the dogs"),
+        ];
+        let documents = (0..).zip(&texts);
+        let documents = documents.map(|(n, of)| json!({"n": n, "t": of, "bare": of, "e": of}));
+        let shard = shard(&env, &dir, properties, &documents.collect::<Vec<_>>()).await;
+        let found = async |query: Value| ids(&shard, json!({"query": query, "sort": ["n"]})).await;
+        for field in ["t", "bare", "e"] {
+            let exists = json!({"exists": {"field": field}});
+            assert_eq!(found(exists.clone()).await, [0, 1, 2, 3, 5, 6], "{field}");
+            assert_eq!(found(json!({"bool": {"must_not": exists}})).await, [4], "{field}");
+            let any = json!({"query_string": {"query": format!("{field}:*")}});
+            assert_eq!(found(any).await, [0, 1, 2, 3, 5, 6], "{field}");
+            let words: &[u64] = if field == "e" { &[3, 5, 6] } else { &[0, 2, 3, 5, 6] };
+            assert_eq!(found(json!({"prefix": {field: ""}})).await, words, "{field}");
+            assert_eq!(found(json!({"wildcard": {field: "*"}})).await, words, "{field}");
+        }
+        // No word of one value stands next to one of another, whatever was dropped between.
+        for (phrase, expected) in
+            [("fox dog", vec![]), ("fox is the dog", vec![6]), ("it is", vec![])]
+        {
+            assert_eq!(found(json!({"match_phrase": {"e": phrase}})).await, expected, "{phrase}");
+        }
+        // What was dropped counts for no length: three texts have five words.
+        let (_, hits, _) = search(&shard, &json!({"query": {"match": {"e": "foxes"}}})).await;
+        let score = |length: f64| bm25(3.0, 3.0, 1.0, length, 5.0 / 3.0);
+        let scores = hits.hits.iter().map(|hit| f64::from(hit.score.unwrap()));
+        for (score_of, expected) in scores.zip([score(1.0), score(2.0), score(2.0)]) {
+            assert!((score_of - expected).abs() < 1e-5, "{score_of} {expected}");
+        }
     });
 }

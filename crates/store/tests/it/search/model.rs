@@ -131,8 +131,7 @@ pub fn fits(query: &Value, document: &Value) -> bool {
         "exists" => {
             let path = body["field"].as_str().unwrap();
             let path = if path == "o" { "o.tag" } else { path };
-            // A text without words has nothing that could be found.
-            values(document, path).iter().any(|value| value.as_str() != Some(""))
+            !values(document, path).is_empty()
         }
         "ids" => list("values").iter().any(|id| id.as_str() == Some(&document["id"].to_string())),
         "geo_distance" => {
