@@ -146,7 +146,7 @@ pub struct Distances {
     pub origin: (f64, f64),
     /// Metres of the unit of the ranges.
     pub unit_m: f64,
-    /// As those of numbers.
+    /// As they are asked for.
     pub ranges: Vec<RangeBucket>,
 }
 

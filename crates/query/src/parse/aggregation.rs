@@ -70,7 +70,9 @@ const KINDS: [(&str, &str, Read); 21] = [
         Ok(AggregationKind::Percentiles(percents.unwrap_or_else(default)))
     }),
     ("range", "field missing ranges keyed", |options| {
-        ranges(options.need("ranges")?).map(AggregationKind::Range)
+        let mut ranges = ranges(options.need("ranges")?)?;
+        ranges.sort_by(RangeBucket::order);
+        Ok(AggregationKind::Range(ranges))
     }),
     ("stats", "field missing", |_| statistic(Statistic::Stats)),
     ("sum", "field missing", |_| statistic(Statistic::Sum)),
@@ -403,14 +405,14 @@ fn ranges(node: &Node) -> Result<Vec<RangeBucket>> {
             to: options.read("to", Node::float)?,
         })
     };
-    let mut ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
+    let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
     if ranges.is_empty() {
         return Err(parsing(node.at, "[ranges] has at least one"));
     }
-    ranges.sort_by(RangeBucket::order);
     Ok(ranges)
 }
 
+/// Unlike those of numbers, the field shows these ranges as they are asked for.
 fn distances(options: &Options<'_>) -> Result<AggregationKind> {
     options.one_of("distance_type", &["arc"])?;
     let unit_m = options.read("unit", |node, name| {

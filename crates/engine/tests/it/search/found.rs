@@ -102,7 +102,9 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
         "p": {"percentiles": {"field": "n", "percents": [50]}},
         "distinct": {"cardinality": {"field": "n"}, "meta": {"unit": "documents"}},
         "placed": {"value_count": {"field": "place"}},
-        "near": {"geo_distance": {"field": "place", "origin": "0, 0", "unit": "km", "ranges": [{"to": 60}, {"from": 60}]}},
+        "near": {"geo_distance": {
+            "field": "place", "origin": "0, 0", "unit": "km", "ranges": [{"to": 60}, {"from": 60}],
+        }},
     }})).await;
     let aggs = &found["aggregations"];
     let red = &aggs["words"]["buckets"][0];

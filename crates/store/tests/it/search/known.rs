@@ -365,9 +365,9 @@ fn buckets_of_distances() {
             bucket
         };
         let expected = json!([
+            bucket("300.0-*", json!({"from": 300.0}), 2, 10.0),
             bucket("*-150.0", json!({"from": 0.0, "to": 150.0}), 2, 3.0),
             bucket("ring", json!({"from": 100.0, "to": 400.0}), 2, 3.0),
-            bucket("300.0-*", json!({"from": 300.0}), 2, 10.0),
         ]);
         let answer = aggregated(&shard, asked("p", false)).await;
         assert_eq!((&answer["d"]["buckets"], &answer["c"]["value"]), (&expected, &json!(5)));
