@@ -8,7 +8,8 @@
 //! cargo bench -p narrows --bench watch_cost -- embedded 10 20
 //! ```
 //! `page` measures the other side: what `watch` itself takes of this machine where a cluster of 300 nodes and 20 000
-//! shards answers it, with a screen, with a page, and with figures for Prometheus: `-- page SECONDS`.
+//! shards answers it, with lines, with a page, and with figures for Prometheus: `-- page SECONDS`. `-- serve` is that
+//! cluster alone, for a profile of whoever watches it.
 //!
 //! `opensearch` or `embedded`, how many pairs of spans, and how many seconds each takes; `recovering` as the fourth has
 //! a throttled recovery go on all the while.
@@ -70,8 +71,15 @@ fn main() {
         std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let number = |n: usize, default| arguments.get(n).map_or(default, |a| a.parse().unwrap());
     let (pairs, seconds) = (number(1, 5), number(2, 20));
-    if arguments.first().is_some_and(|word| word == "page") {
-        return pages(number(1, 60));
+    match arguments.first().map(String::as_str) {
+        Some("page") => return pages(number(1, 60)),
+        Some("serve") => {
+            println!("{}", large());
+            loop {
+                std::thread::park();
+            }
+        }
+        _ => {}
     }
     let recovers = arguments.get(3).is_some_and(|word| word == "recovering");
     world::real_world::run(1, async |env| match arguments.first().map(String::as_str) {
@@ -92,9 +100,13 @@ const OWN_TABLE: Table = Table {
     columns: &["watched by", "% of a core", "memory at most, MB", "sent to each page, KB a look"],
 };
 
+fn large() -> String {
+    Large::start(300, 20_000, 60, 900)
+}
+
 /// What `watch` itself takes, on a cluster that is not there.
 fn pages(seconds: u64) {
-    let url = Large::start(300, 20_000, 60, 900);
+    let url = large();
     OWN_TABLE.begin();
     let web = ["--web", "127.0.0.1:0"];
     let figures = ["--serve-metrics", "127.0.0.1:0"];

@@ -53,18 +53,20 @@ pub struct Family {
 struct Samples<'a> {
     cluster: &'a str,
     labels: &'static [&'static str],
-    /// By the text of their labels: a sample may be there once.
-    all: &'a mut BTreeMap<String, f64>,
+    /// Each with the text of its labels.
+    all: &'a mut Vec<(String, f64)>,
 }
 
 impl Samples<'_> {
     fn add(&mut self, values: &[&str], value: impl Into<Option<f64>>) {
         let Some(value) = value.into().filter(|value| value.is_finite()) else { return };
-        let mut text = format!("cluster=\"{}\"", escaped(self.cluster));
+        let mut text = String::with_capacity(LABELS_BYTES);
+        write_label(&mut text, "cluster", self.cluster);
         for (label, value) in self.labels.iter().zip(values) {
-            let _ = write!(text, ",{label}=\"{}\"", escaped(value));
+            text.push(',');
+            write_label(&mut text, label, value);
         }
-        self.all.entry(text).or_insert(value);
+        self.all.push((text, value));
     }
 
     fn count(&mut self, values: &[&str], count: Option<u64>) {
@@ -77,6 +79,19 @@ impl Samples<'_> {
             self.add(&[&node.name], of(node));
         }
     }
+}
+
+/// Room for the labels of a sample, mostly.
+const LABELS_BYTES: usize = 96;
+
+fn write_label(text: &mut String, label: &str, value: &str) {
+    text.push_str(label);
+    text.push_str("=\"");
+    match value.contains(['\\', '"', '\n']) {
+        true => text.push_str(&escaped(value)),
+        false => text.push_str(value),
+    }
+    text.push('"');
 }
 
 fn escaped(text: &str) -> String {
@@ -225,7 +240,7 @@ pub const FAMILIES: &[Family] = &[
         &["node"],
         "1 for a node that answered before and does not now, 0 for the others",
         |figures, samples| {
-            for node in &figures.view.nodes {
+            for node in figures.view.nodes.iter() {
                 samples.add(&[&node.name], if node.gone { 1.0 } else { 0.0 });
             }
         },
@@ -306,31 +321,54 @@ pub const FAMILIES: &[Family] = &[
 /// Figures of the tool itself, which are told while the cluster does not answer.
 const ALWAYS: usize = 5;
 
+/// Figures whose names begin so are made of nodes alone.
+const OF_NODES: &str = "narrows_node_";
+
+impl Family {
+    /// Its samples of one cluster as lines.
+    fn lines(&self, figures: &Figures) -> String {
+        let mut found = Vec::new();
+        let mut samples =
+            Samples { cluster: &figures.cluster, labels: self.labels, all: &mut found };
+        (self.samples)(figures, &mut samples);
+        // A sample may be there once. Nodes come in the order of their names, so that hardly anything is to be sorted.
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found.dedup_by(|later, first| later.0 == first.0);
+        let total = if self.kind == "counter" { "_total" } else { "" };
+        let mut text = String::new();
+        for (labels, value) in found {
+            let _ = writeln!(text, "{}{total}{{{labels}}} {value}", self.name);
+        }
+        text
+    }
+}
+
 /// The text that Prometheus reads, of every cluster.
 pub fn openmetrics<'f>(all: impl Iterator<Item = &'f Figures>) -> String {
     let all: Vec<&Figures> = all.collect();
     let mut text = String::new();
     for (at, family) in FAMILIES.iter().enumerate() {
-        let mut found = BTreeMap::new();
-        for figures in &all {
-            if at >= ALWAYS && figures.view.trouble.is_some() {
-                continue;
-            }
-            let mut samples =
-                Samples { cluster: &figures.cluster, labels: family.labels, all: &mut found };
-            (family.samples)(figures, &mut samples);
-        }
         let Family { name, kind, unit, help, .. } = family;
         let _ = writeln!(text, "# TYPE {name} {kind}");
         if !unit.is_empty() {
             let _ = writeln!(text, "# UNIT {name} {unit}");
         }
         let _ = writeln!(text, "# HELP {name} {help}");
-        let total = if *kind == "counter" { "_total" } else { "" };
-        for (labels, value) in found {
-            let _ = writeln!(text, "{name}{total}{{{labels}}} {value}");
+        for figures in all.iter().filter(|one| at < ALWAYS || one.view.trouble.is_none()) {
+            match name.starts_with(OF_NODES) {
+                true => text.push_str(&of_nodes(figures)[name]),
+                false => text.push_str(&family.lines(figures)),
+            }
         }
     }
     text.push_str("# EOF\n");
     text
+}
+
+/// The lines of all figures on nodes, which stay until nodes are asked for again.
+fn of_nodes(figures: &Figures) -> &BTreeMap<&'static str, String> {
+    figures.view.nodes.samples(|| {
+        let families = FAMILIES.iter().filter(|family| family.name.starts_with(OF_NODES));
+        families.map(|family| (family.name, family.lines(figures))).collect()
+    })
 }

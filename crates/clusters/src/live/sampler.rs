@@ -341,12 +341,8 @@ impl Sampler {
         let mut found = Vec::new();
         if !idle {
             let path = format!("/_recovery?active_only=true&filter_path={RECOVERY_FILTER}");
-            found = self
-                .ask("/_recovery", &path)
-                .await?
-                .as_ref()
-                .map(parse::recoveries)
-                .unwrap_or_default();
+            let answer: Option<parse::Recoveries> = self.read("/_recovery", &path).await?;
+            found = answer.unwrap_or_default().0;
             // Some versions still show a recovery for a moment when it is done.
             found.retain(|recovery| recovery.stage != "DONE");
         }
@@ -412,7 +408,7 @@ impl Sampler {
         if !indices.is_empty() {
             let names: Vec<String> = indices.into_iter().map(escape).collect();
             let path = format!("/{}/_recovery?filter_path={RECOVERY_FILTER}", names.join(","));
-            last = self.try_ask(&path).await?.as_ref().map(parse::recoveries).unwrap_or_default();
+            last = self.try_ask::<parse::Recoveries>(&path).await?.unwrap_or_default().0;
         }
         for recovery in &mut ended {
             if let Some(now) = last.iter().find(|now| now.key() == recovery.key()) {
@@ -528,8 +524,8 @@ impl Sampler {
     }
 
     /// Asks for something that many clusters do not have; a failure is no gap.
-    async fn try_ask(&self, path: &str) -> Result<Option<Value>, Error> {
-        match self.client.get(path).await {
+    async fn try_ask<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Error> {
+        match self.client.read(path).await {
             Ok(answer) => Ok(Some(answer)),
             Err(error) if ends_observation(&error) => Err(error),
             Err(_) => Ok(None),

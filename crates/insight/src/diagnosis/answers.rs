@@ -1,7 +1,8 @@
 //! What the judges of rival causes answered on one thing, and what that says against each cause that was not found.
 
 use super::class::Class;
-use super::finding::{Against, By, Finding, RuledOut};
+use super::finding::Finding;
+use super::rivals::{Against, By, Rivals, RuledOut};
 
 /// What a judge answers: what it found, or what speaks against its cause.
 pub(crate) type Answer = Result<Finding, Against>;
@@ -20,41 +21,48 @@ impl Answers {
     }
 
     /// Every cause but the one that was named, with what speaks against it, in the order of the table.
-    pub(crate) fn ruled_out(&self, named: Class) -> Vec<RuledOut> {
+    pub(crate) fn ruled_out(self, named: Class) -> Rivals {
+        Rivals::later(move || self.in_words(named))
+    }
+
+    fn in_words(&self, named: Class) -> Vec<RuledOut> {
         let mut all: Vec<RuledOut> = Vec::new();
         for (class, answer) in self.0.iter().filter(|(class, _)| *class != named) {
-            let against = match answer {
-                Ok(finding) => Against { by: By::Weaker, why: finding.sentence.clone() },
-                Err(against) => against.clone(),
+            let (by, why) = match answer {
+                Ok(finding) => (By::Weaker, finding.sentence.clone()),
+                Err(against) => (against.by, against.why.words()),
             };
             match all.iter_mut().find(|one| one.class == *class) {
-                Some(one) => one.also(against),
-                None => all.push(RuledOut { class: *class, by: against.by, why: against.why }),
+                Some(one) => one.also(by, why),
+                None => all.push(RuledOut { class: *class, by, why }),
             }
         }
         all
     }
 
-    /// The first that was found, which knows what speaks against the others.
-    pub(crate) fn first(&self) -> Option<Finding> {
-        let first = self.findings().next()?.clone();
-        Some(Finding { ruled_out: self.ruled_out(first.class), ..first })
+    /// The first that was found, which knows what speaks against the others; without one, what speaks against all.
+    pub(crate) fn first(self) -> Result<Finding, Rivals> {
+        let Some(first) = self.findings().next().cloned() else {
+            return Err(self.ruled_out(Class::Unknown));
+        };
+        let ruled_out = self.ruled_out(first.class);
+        Ok(Finding { ruled_out, ..first })
     }
 }
 
 impl RuledOut {
     /// The same cause, looked for in another place: where it was seen after all, only that counts; where either place
     /// does not tell, it is open.
-    fn also(&mut self, other: Against) {
-        if (self.by == By::Weaker) != (other.by == By::Weaker) {
-            if other.by == By::Weaker {
-                (self.by, self.why) = (other.by, other.why);
+    fn also(&mut self, by: By, why: String) {
+        if (self.by == By::Weaker) != (by == By::Weaker) {
+            if by == By::Weaker {
+                (self.by, self.why) = (by, why);
             }
             return;
         }
-        self.by = self.by.max(other.by);
-        if self.why != other.why {
-            self.why = format!("{}; {}", self.why, other.why);
+        self.by = self.by.max(by);
+        if self.why != why {
+            self.why = format!("{}; {why}", self.why);
         }
     }
 }
@@ -81,15 +89,16 @@ mod tests {
             ]
             .into_iter(),
         );
-        let told: Vec<_> =
-            answers.ruled_out(Class::Latency).into_iter().map(|o| (o.class, o.by, o.why)).collect();
+        let told = answers.in_words(Class::Latency);
+        let told: Vec<_> = told.into_iter().map(|o| (o.class, o.by, o.why)).collect();
         let expected = [
             (Class::Cpu, By::Untold, "a: 10 %; b does not tell".to_owned()),
             (Class::Disk, By::Figure, "none".to_owned()),
             (Class::Gc, By::Weaker, "b: 20 %".to_owned()),
         ];
         assert_eq!(told, expected);
-        assert_eq!(answers.first().unwrap().class, Class::Latency);
-        assert_eq!(answers.ruled_out(Class::Unknown).len(), 4, "of what is unknown, all are");
+        assert_eq!(answers.in_words(Class::Unknown).len(), 4, "of what is unknown, all are");
+        let first = answers.first().unwrap();
+        assert_eq!((first.class, first.ruled_out.len()), (Class::Latency, 3));
     }
 }

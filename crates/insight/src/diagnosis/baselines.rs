@@ -42,14 +42,12 @@ pub fn highest_utilisation(series: &Series<'_>) -> Option<Class> {
     let transfers = series.transfers();
     let copying = transfers.iter().filter(|transfer| transfer.last().copies_files());
     let all: Vec<Copying<'_, '_>> =
-        copying.filter_map(|one: &Transfer<'_>| Copying::of(series, one, &transfers)).collect();
+        copying.filter_map(|one: &Transfer<'_>| Copying::of(series, one, transfers)).collect();
     let limit = all.iter().filter_map(|one| Some(one.node_bytes_per_s / one.limit_bytes_per_s?));
     let little =
         all.iter().filter_map(|one| Some(one.rate_bytes_per_s / one.little_bytes_per_s()?));
-    let nodes: Vec<_> =
-        series.node_names().into_iter().filter_map(|name| series.node(name)).collect();
-    let cpu = nodes.iter().filter_map(|node| Some(node.cpu()?.0));
-    let disk = nodes.iter().filter_map(|node| node.share(|node| node.io_time_ms));
+    let cpu = series.nodes().filter_map(|node| Some(node.cpu()?.0));
+    let disk = series.nodes().filter_map(|node| node.share(|node| node.io_time_ms));
     let used = [
         (Class::RateLimit, limit.reduce(f64::max), DISK_BUSY.value),
         (Class::Latency, little.reduce(f64::max), DISK_BUSY.value),

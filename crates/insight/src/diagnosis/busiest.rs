@@ -21,11 +21,12 @@ pub(crate) struct Busiest {
 /// Of the recoveries that copy files in the latest looks, the busiest; none where nothing moves: then there is no rate
 /// that a probe could change.
 pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
-    let transfers = series.tail(LATEST).transfers();
+    let latest = series.tail(LATEST);
+    let transfers = latest.transfers();
     let is_copying = |transfer: &&Transfer<'_>| transfer.share_in("INDEX") > 0.0;
     let all = transfers.iter().filter(is_copying);
     let all: Vec<Copying<'_, '_>> =
-        all.filter_map(|transfer| Copying::of(series, transfer, &transfers)).collect();
+        all.filter_map(|transfer| Copying::of(series, transfer, transfers)).collect();
     let moving = all.iter().filter(|copying| copying.node_bytes_per_s > 0.0);
     let found = moving.max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))?;
     let shares = |other: &&Copying<'_, '_>| other.node == found.node && other.knobs == found.knobs;

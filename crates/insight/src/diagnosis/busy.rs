@@ -1,7 +1,8 @@
 //! The cores or the disk of a node that are busy: with the recovery, or with something else.
 
 use super::copying::{Copying, End};
-use super::finding::{Against, Evidence, NODES_STATS};
+use super::finding::{Evidence, NODES_STATS};
+use super::rivals::{Against, Why};
 use super::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN};
 use crate::words;
 
@@ -21,8 +22,9 @@ impl BusyCores {
         let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
         let cores = BusyCores::seen(end).ok_or_else(untold)?;
         if cores.share < CPU_BUSY.value {
-            let what = format!("the cores of {name} are busy");
-            return Err(Against::below(&what, cores.share, CPU_BUSY));
+            let name = name.to_owned();
+            let what = Why::later(move || format!("the cores of {name} are busy"));
+            return Err(Against::below(what, cores.share, CPU_BUSY));
         }
         Ok(cores)
     }
@@ -77,8 +79,9 @@ impl BusyDisk {
         let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
         let disk = BusyDisk::seen(recovery, end).ok_or_else(untold)?;
         if disk.share < DISK_BUSY.value {
-            let what = format!("the disk of {name} is busy");
-            return Err(Against::below(&what, disk.share, DISK_BUSY));
+            let name = name.to_owned();
+            let what = Why::later(move || format!("the disk of {name} is busy"));
+            return Err(Against::below(what, disk.share, DISK_BUSY));
         }
         Ok(disk)
     }

@@ -146,7 +146,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             (None, None) => (String::new(), rate_bytes_per_s),
         };
         let end = |is_source, name: &Option<String>| {
-            Some(End { is_source, span: series.node(name.as_deref()?)? })
+            Some(End { is_source, span: series.node(name.as_deref()?)?.clone() })
         };
         let ends = [end(true, &last.source), end(false, &last.target)];
         let is_beside = |other: &&Transfer<'_>| {
@@ -381,7 +381,7 @@ impl<'s, 'a> Copying<'s, 'a> {
 pub(crate) fn standstills(series: &Series<'_>) -> BTreeMap<String, Evidence> {
     let transfers = series.transfers();
     let copying = transfers.iter().filter(|transfer| transfer.last().copies_files());
-    let all = copying.filter_map(|one| Copying::of(series, one, &transfers));
+    let all = copying.filter_map(|one| Copying::of(series, one, transfers));
     all.filter_map(|one| Some((one.transfer.name(), one.standstill()?.evidence()))).collect()
 }
 

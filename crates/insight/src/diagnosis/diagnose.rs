@@ -104,7 +104,7 @@ fn of_recoveries(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
     });
     let (mut findings, mut healthy) = (Vec::new(), Vec::new());
     for one in transfers.iter().filter(|transfer| transfer.last().copies_files()) {
-        match recovery::judge(series, one, &transfers, queue) {
+        match recovery::judge(series, one, transfers, queue) {
             Judged::Held(finding) => findings.push(*finding),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
@@ -128,7 +128,7 @@ fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
         let transfers = series.transfers();
         let files = transfers.iter().filter(|transfer| transfer.last().copies_files());
         let recoveries: Vec<Copying<'_, '_>> =
-            files.filter_map(|one| Copying::of(series, one, &transfers)).collect();
+            files.filter_map(|one| Copying::of(series, one, transfers)).collect();
         findings.iter_mut().for_each(|finding| ceilings::cap(finding, &recoveries));
     }
     findings
@@ -140,11 +140,10 @@ fn of_followers(series: &Series<'_>) -> Vec<Finding> {
             Judge::Following(judge) => Some((class, judge(&following))),
             _ => None,
         }));
-        let unknown = || {
-            let ruled_out = answers.ruled_out(Class::Unknown);
-            Some(Finding { ruled_out, ..unknown::follower(&following)? })
-        };
-        answers.first().or_else(unknown)
+        match answers.first() {
+            Ok(first) => Some(first),
+            Err(ruled_out) => Some(Finding { ruled_out, ..unknown::follower(&following)? }),
+        }
     };
     followings(series).into_iter().filter_map(first).collect()
 }
@@ -169,15 +168,13 @@ fn stream_held(streaming: &Streaming<'_>) -> Result<Finding, String> {
         Judge::Streaming(judge) => Some((class, judge(streaming))),
         _ => None,
     }));
-    if let Some(first) = answers.first() {
-        return Ok(first);
-    }
+    let ruled_out = match answers.first() {
+        Ok(first) => return Ok(first),
+        Err(ruled_out) => ruled_out,
+    };
     match streaming.bytes_per_s() {
         Some(rate) if rate >= FAST_BYTES_PER_S.value => Err(streaming.goes_on(rate)),
-        _ => {
-            let ruled_out = answers.ruled_out(Class::Unknown);
-            Ok(Finding { ruled_out, ..unknown::stream(streaming) })
-        }
+        _ => Ok(Finding { ruled_out, ..unknown::stream(streaming) }),
     }
 }
 
@@ -197,10 +194,8 @@ fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
 
 /// What the judges of nodes find, without what is already `known` of a node.
 fn of_nodes(series: &Series<'_>, known: &[Finding]) -> Vec<Finding> {
-    let spans: Vec<_> =
-        series.node_names().into_iter().filter_map(|name| series.node(name)).collect();
     let all = judges().flat_map(|(_, judge)| match judge {
-        Judge::Node(judge) => spans.iter().filter_map(judge).collect(),
+        Judge::Node(judge) => series.nodes().filter_map(judge).collect(),
         _ => Vec::new(),
     });
     all.filter(|one| !known.iter().any(|other| one.is_twin_of(other))).collect()

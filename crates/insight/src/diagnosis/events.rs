@@ -60,10 +60,18 @@ pub struct EventFinder {
     indices: Option<BTreeMap<String, Lack>>,
     /// The list from which that was told.
     waiting: Arc<[WaitingCopy]>,
-    recoveries: Option<BTreeSet<String>>,
+    recoveries: Option<BTreeSet<Key>>,
     /// What held when it was last said, and what has held since for how many looks.
     verdict: Option<String>,
     other: (String, u32),
+}
+
+/// What tells a recovery from all others.
+type Key = (String, u32, Option<String>, Option<u64>);
+
+fn key(recovery: &Recovery) -> Key {
+    let (index, shard, target, start_ms) = recovery.key();
+    (index.to_owned(), shard, target.map(str::to_owned), start_ms)
 }
 
 /// What an index lacks.
@@ -155,10 +163,9 @@ impl EventFinder {
 
     fn recoveries(&mut self, look: &Observation, found: &mut Vec<Event>) {
         let copying = || look.recoveries.iter().filter(|one| one.copies_files());
-        let now: BTreeSet<String> =
-            copying().filter(|one| !one.ended).map(|one| format!("{:?}", one.key())).collect();
+        let now: BTreeSet<Key> = copying().filter(|one| !one.ended).map(key).collect();
         if let Some(before) = &self.recoveries {
-            let is_new = |one: &&Recovery| !before.contains(&format!("{:?}", one.key()));
+            let is_new = |one: &&Recovery| !before.contains(&key(one));
             let began = copying().filter(|one| !one.ended).filter(is_new).map(|one| {
                 let from = one.source.as_ref().or(one.repository.as_ref());
                 let from = from.map_or_else(String::new, |name| format!(" from {name}"));

@@ -4,9 +4,8 @@ use record::observation::{Scope, Setting};
 use serde::Serialize;
 
 use super::class::Class;
+use super::rivals::Rivals;
 use super::rule::Rule;
-use super::threshold::Threshold;
-use crate::words;
 
 /// Something that holds transfers, copies or followers back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,7 +32,7 @@ pub struct Finding {
     pub doubt: Option<String>,
     /// The causes that were looked for as well, and what speaks against each; of several subjects, those of the
     /// strongest. Empty where nothing else was looked for.
-    pub ruled_out: Vec<RuledOut>,
+    pub ruled_out: Rivals,
     /// What it would propose, had no stronger finding proposed another value for the same setting.
     #[serde(skip)]
     pub(crate) yielded: Option<Box<(Lift, Option<Gain>)>>,
@@ -58,7 +57,7 @@ impl Finding {
             gain: None,
             next: None,
             doubt: None,
-            ruled_out: Vec::new(),
+            ruled_out: Vec::new().into(),
             yielded: None,
         }
     }
@@ -71,65 +70,6 @@ impl Finding {
     /// Whether another finding has the same cause in the same place.
     pub(crate) fn is_twin_of(&self, other: &Finding) -> bool {
         self.class == other.class && self.place == other.place
-    }
-}
-
-/// A cause that was looked for and is not what holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RuledOut {
-    /// The cause.
-    pub class: Class,
-    /// What kind of reason speaks against it.
-    pub by: By,
-    /// The reason: the figure beside its threshold, or what is not told.
-    pub why: String,
-}
-
-/// What kind of reason speaks against a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum By {
-    /// A figure is on the other side of its threshold.
-    Figure,
-    /// What would tell is missing: it may hold all the same.
-    Untold,
-    /// It was seen, and is weaker than what was named, or too weak to be named.
-    Weaker,
-}
-
-impl By {
-    /// The name for people.
-    pub fn label(self) -> &'static str {
-        match self {
-            By::Figure => "ruled out",
-            By::Untold => "not told",
-            By::Weaker => "weaker",
-        }
-    }
-}
-
-/// Why a judge does not name its cause.
-#[derive(Clone, Debug)]
-pub(crate) struct Against {
-    pub(crate) by: By,
-    pub(crate) why: String,
-}
-
-impl Against {
-    /// A figure that is on the other side of its threshold.
-    pub(crate) fn figure(why: impl Into<String>) -> Against {
-        Against { by: By::Figure, why: why.into() }
-    }
-
-    /// A share of the time that would have to be larger. `what` takes so much of it, in words.
-    pub(crate) fn below(what: &str, share: f64, least: Threshold) -> Against {
-        let (share, least) = (words::percent(share), words::percent(least.value));
-        Against::figure(format!("{what} {share} of the time ({least} would tell)"))
-    }
-
-    /// Something that the cluster does not tell.
-    pub(crate) fn untold(why: impl Into<String>) -> Against {
-        Against { by: By::Untold, why: why.into() }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use record::observation::Follower;
 
-use super::finding::{Against, Evidence, Finding};
+use super::finding::{Evidence, Finding};
+use super::rivals::Against;
 use super::rule::Rule;
 use super::series::Series;
 use super::threshold::{CATCHES_UP, LAG_OPS};

@@ -8,7 +8,7 @@
 //! | `series` | looks in order of time, and what changed between them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
-//! | `answers` | what judges of rival causes say, and what speaks against each |
+//! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
 //! | `ceilings` | which limits are near besides, so that a gain is promised up to there |
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
@@ -47,6 +47,7 @@ mod pace;
 pub mod probe;
 mod recovery;
 mod replaying;
+mod rivals;
 mod rule;
 pub mod score;
 mod series;
@@ -62,12 +63,13 @@ pub use changes::{Changes, Pair, changes};
 pub use class::Class;
 pub use diagnose::{Diagnosis, diagnose, recorded};
 pub use events::{Event, EventFinder, Topic};
-pub use finding::{By, Evidence, Finding, Gain, Lift, RuledOut};
+pub use finding::{Evidence, Finding, Gain, Lift};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
 pub(crate) use knobs::{Knobs, show_whole_mib};
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
+pub use rivals::{By, Rivals, RuledOut};
 pub use rule::Rule;
 pub use series::Series;
 pub use steering::Onlooker;

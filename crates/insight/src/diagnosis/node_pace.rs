@@ -42,11 +42,10 @@ pub struct NodePace {
 /// Every node, by name; those that are gone too. Each figure is of the last two looks that have it.
 pub fn node_paces(series: &Series<'_>) -> Vec<NodePace> {
     let Some(last) = series.last() else { return Vec::new() };
-    let asked = series.looks().iter().rev().find(|(_, look)| !look.nodes.is_empty());
-    let present = asked.map_or(&[][..], |(_, look)| &look.nodes);
+    let present = series.last_nodes().map_or(&[][..], |(_, nodes)| nodes);
     let mut rows: Vec<NodePace> = Vec::new();
     for node in present.iter().filter(|node| !last.gone.contains(&node.name)) {
-        rows.push(one(node, series.node(&node.name).as_ref()));
+        rows.push(one(node, series.node(&node.name)));
     }
     rows.extend(last.gone.iter().map(|name| NodePace {
         name: name.clone(),

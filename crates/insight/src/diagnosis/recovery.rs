@@ -8,8 +8,9 @@ use super::causes::{judges, unknown};
 use super::ceilings;
 use super::class::Class;
 use super::copying::{Copying, Standstill};
-use super::finding::{Against, Finding};
+use super::finding::Finding;
 use super::replaying::Replaying;
+use super::rivals::Against;
 use super::series::{MS_PER_S, Series, Transfer};
 use super::threshold::{FAST_BYTES_PER_S, JUDGED_MS, SHORT_S, STAGE, VERDICT};
 use crate::words;
@@ -30,10 +31,10 @@ pub(crate) enum Judged {
 /// Judges one recovery among all.
 ///
 /// `queue` says whether copies wait for a slot: then the short ones count too, for they are many.
-pub(crate) fn judge(
-    series: &Series<'_>,
-    transfer: &Transfer<'_>,
-    all: &[Transfer<'_>],
+pub(crate) fn judge<'a>(
+    series: &Series<'a>,
+    transfer: &Transfer<'a>,
+    all: &[Transfer<'a>],
     queue: bool,
 ) -> Judged {
     let is_too_short = !queue || transfer.wall_ms() < JUDGED_MS.value;
@@ -47,7 +48,7 @@ pub(crate) fn judge(
             _ => None,
         }));
         let unknown = || unknown::recovery(transfer, "nothing slows the replay", Vec::new());
-        return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
+        return Judged::Held(Box::new(answers.first().unwrap_or_else(|_| unknown())));
     }
     match Copying::of(series, transfer, all) {
         Some(copying) => copying_held(&copying),

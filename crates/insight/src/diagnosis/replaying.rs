@@ -19,7 +19,7 @@ pub(crate) struct Replaying<'s, 'a> {
 impl<'s, 'a> Replaying<'s, 'a> {
     pub(crate) fn of(series: &'s Series<'a>, transfer: &'s Transfer<'a>) -> Self {
         let last = transfer.last();
-        let target = last.target.as_deref().and_then(|name| series.node(name));
+        let target = last.target.as_deref().and_then(|name| series.node(name)).cloned();
         let merges = target.as_ref().and_then(merges);
         let replayed =
             last.total_ops.zip(last.recovered_ops).map_or_else(String::new, |(total, done)| {

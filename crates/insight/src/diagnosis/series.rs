@@ -1,5 +1,6 @@
 //! Observations in the order of time, and what changed between them.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use record::observation::{AnswerTime, Node, Observation, Recovery, Remote, Scope, Setting};
@@ -14,6 +15,9 @@ pub(crate) const NS_PER_MS: f64 = 1e6;
 #[derive(Clone, Debug)]
 pub struct Series<'a> {
     looks: Vec<(f64, &'a Observation)>,
+    /// Asked for by many judges, and made once.
+    transfers: OnceCell<Vec<Transfer<'a>>>,
+    nodes: OnceCell<BTreeMap<&'a str, NodeSpan<'a>>>,
 }
 
 impl<'a> Series<'a> {
@@ -25,7 +29,11 @@ impl<'a> Series<'a> {
                 kept.push((t_ms, look));
             }
         }
-        Series { looks: kept }
+        Series::of(kept)
+    }
+
+    fn of(looks: Vec<(f64, &'a Observation)>) -> Self {
+        Series { looks, transfers: OnceCell::new(), nodes: OnceCell::new() }
     }
 
     /// The looks.
@@ -36,6 +44,12 @@ impl<'a> Series<'a> {
     /// The last look.
     pub fn last(&self) -> Option<&'a Observation> {
         self.looks.last().map(|(_, look)| *look)
+    }
+
+    /// The nodes of the last look that asked for them, and when that was.
+    pub fn last_nodes(&self) -> Option<(f64, &'a [Node])> {
+        let mut looks = self.looks.iter().rev();
+        looks.find(|(_, look)| !look.nodes.is_empty()).map(|(t_ms, look)| (*t_ms, &look.nodes[..]))
     }
 
     /// From the first look to the last.
@@ -91,7 +105,11 @@ impl<'a> Series<'a> {
 
     /// Every recovery that was seen for long enough to be judged: in two looks, or in one look if it had gone on for a
     /// while by then. A node without CPU answers late, so that a recovery may be in one look alone.
-    pub(crate) fn transfers(&self) -> Vec<Transfer<'a>> {
+    pub(crate) fn transfers(&self) -> &[Transfer<'a>] {
+        self.transfers.get_or_init(|| self.find_transfers())
+    }
+
+    fn find_transfers(&self) -> Vec<Transfer<'a>> {
         let mut seen: BTreeMap<_, Vec<(f64, &'a Recovery)>> = BTreeMap::new();
         for (t_ms, look) in &self.looks {
             for recovery in &look.recoveries {
@@ -144,49 +162,40 @@ impl<'a> Series<'a> {
 
     /// The last looks alone.
     pub fn tail(&self, looks: usize) -> Series<'a> {
-        Series { looks: self.looks[self.looks.len().saturating_sub(looks)..].to_vec() }
+        Series::of(self.looks[self.looks.len().saturating_sub(looks)..].to_vec())
     }
 
     /// The first looks alone.
     pub fn head(&self, looks: usize) -> Series<'a> {
-        Series { looks: self.looks[..looks.min(self.looks.len())].to_vec() }
+        Series::of(self.looks[..looks.min(self.looks.len())].to_vec())
     }
 
-    /// What a node did, since it last started.
-    pub(crate) fn node(&self, name: &str) -> Option<NodeSpan<'a>> {
-        let mut steps: Vec<(f64, &'a Node)> = Vec::new();
-        for (t_ms, look) in &self.looks {
-            let Some(node) = look.node(name) else { continue };
-            // A node that started again counts from zero. Not every look asks for both of these.
-            let fell = |counter: fn(&Node) -> Option<u64>| {
-                let before = steps.iter().rev().find_map(|(_, before)| counter(before));
-                counter(node).zip(before).is_some_and(|(now, then)| now < then)
-            };
-            if fell(|node| node.uptime_ms) || fell(|node| node.process_cpu_ms) {
-                steps.clear();
+    /// What a node did, since it last started; none if it was not seen twice since then.
+    pub(crate) fn node(&self, name: &str) -> Option<&NodeSpan<'a>> {
+        self.all_nodes().get(name).filter(|span| span.is_told())
+    }
+
+    /// What every node did that was seen twice since it last started, by name.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &NodeSpan<'a>> {
+        self.all_nodes().values().filter(|span| span.is_told())
+    }
+
+    fn all_nodes(&self) -> &BTreeMap<&'a str, NodeSpan<'a>> {
+        self.nodes.get_or_init(|| {
+            let mut all: BTreeMap<&'a str, NodeSpan<'a>> = BTreeMap::new();
+            for (t_ms, look) in &self.looks {
+                for node in &look.nodes {
+                    all.entry(&node.name).or_default().push(*t_ms, node);
+                }
             }
-            steps.push((*t_ms, node));
-        }
-        (steps.len() >= 2).then_some(NodeSpan { steps })
+            all
+        })
     }
 
     /// Other clusters that this one knows, as the last look that asked found them.
     pub(crate) fn remotes(&self) -> &'a [Remote] {
         let all = self.looks.iter().rev().map(|(_, look)| &look.remotes[..]);
         all.into_iter().find(|remotes| !remotes.is_empty()).unwrap_or_default()
-    }
-
-    /// Names of every node seen.
-    pub(crate) fn node_names(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> = self
-            .looks
-            .iter()
-            .flat_map(|(_, look)| &look.nodes)
-            .map(|node| node.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
     }
 }
 
@@ -388,7 +397,7 @@ impl<'a> Transfer<'a> {
 
 /// One node over several looks, since its last start. Not every look asks for every counter, so each counter is
 /// compared over the looks that have it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct NodeSpan<'a> {
     steps: Vec<(f64, &'a Node)>,
 }
@@ -413,6 +422,27 @@ impl Rise {
 }
 
 impl<'a> NodeSpan<'a> {
+    fn push(&mut self, t_ms: f64, node: &'a Node) {
+        let steps = &mut self.steps;
+        // Names need not be unique: the first of a name counts.
+        if steps.last().is_some_and(|(last_ms, _)| *last_ms == t_ms) {
+            return;
+        }
+        // A node that started again counts from zero. Not every look asks for both of these.
+        let fell = |counter: fn(&Node) -> Option<u64>| {
+            let before = steps.iter().rev().find_map(|(_, before)| counter(before));
+            counter(node).zip(before).is_some_and(|(now, then)| now < then)
+        };
+        if fell(|node| node.uptime_ms) || fell(|node| node.process_cpu_ms) {
+            steps.clear();
+        }
+        steps.push((t_ms, node));
+    }
+
+    fn is_told(&self) -> bool {
+        self.steps.len() >= 2
+    }
+
     pub fn last(&self) -> &'a Node {
         self.steps[self.steps.len() - 1].1
     }

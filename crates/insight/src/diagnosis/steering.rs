@@ -97,8 +97,7 @@ impl Onlooker {
     /// What statistics of nodes tell of their users, over the last two looks.
     fn nodes(&self, series: &Series<'_>, users: Foreground) -> Foreground {
         let pair = series.tail(2);
-        let spans: Vec<_> =
-            pair.node_names().into_iter().filter_map(|name| pair.node(name)).collect();
+        let spans: Vec<_> = pair.nodes().collect();
         let most = |shares: Vec<f64>| shares.into_iter().reduce(f64::max);
         let sum = |counts: Vec<u64>| counts.into_iter().sum::<u64>();
         let trips = spans.iter().filter_map(|span| {

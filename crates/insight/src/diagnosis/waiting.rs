@@ -1,6 +1,7 @@
 //! Copies that wait, by what they wait for, for the judges of their causes.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use record::observation::{Lack, Observation, WaitingCopy};
 use record::units::show_seconds;
@@ -121,7 +122,9 @@ pub(crate) fn waiting<'s, 'a>(
     let Some(((_, last), earlier)) = series.looks().split_last() else { return Vec::new() };
     // A copy that waits only in the last look has hardly begun to: it counts once it was seen twice.
     let unassigned = || last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
-    let mut new: HashSet<_> = unassigned().map(identity).collect();
+    // The same list was seen before.
+    let is_known = earlier.iter().any(|(_, look)| Arc::ptr_eq(&look.waiting, &last.waiting));
+    let mut new: HashSet<_> = unassigned().filter(|_| !is_known).map(identity).collect();
     for copy in earlier.iter().rev().flat_map(|(_, look)| look.waiting.iter()) {
         if new.is_empty() {
             break;

@@ -149,12 +149,9 @@ impl Out {
                 screen.show(seen.view.clone())?;
             }
             Out::Plain => {
-                for line in plain_lines(&seen.view, t_s) {
-                    writeln!(out, "{line}")?;
-                }
-                for event in &seen.events {
-                    writeln!(out, "  happened: {}", event.sentence)?;
-                }
+                let mut lines = plain_lines(&seen.view, t_s);
+                lines.extend(seen.events.iter().map(|one| format!("  happened: {}", one.sentence)));
+                writeln!(out, "{}", lines.join("\n"))?;
             }
             Out::Json => {
                 let line = json!({

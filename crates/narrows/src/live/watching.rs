@@ -7,7 +7,7 @@ use clusters::Error;
 use clusters::live::{Depth, Sampler};
 use insight::diagnosis::{Diagnosis, Event, EventFinder, Series, Topic, diagnose};
 use record::units::show_seconds;
-use report::screen::{Place, Trails, View};
+use report::screen::{Nodes, Place, View};
 use world::{Env, Time};
 
 use super::{ConnectArgs, History, Recording, connect, usage};
@@ -25,9 +25,16 @@ pub(crate) struct Watching {
     recording: Option<Recording>,
     finder: EventFinder,
     trouble: Option<String>,
-    trails: Arc<Trails>,
+    shown: Option<ShownNodes>,
     /// When the last look was answered.
     answered: Time,
+}
+
+/// Nodes as they were shown last, and what they were made of: the time of the look that told of them, and who is gone.
+struct ShownNodes {
+    told_ms: Option<f64>,
+    gone: Vec<String>,
+    nodes: Arc<Nodes>,
 }
 
 /// What is to be shown after a look.
@@ -63,7 +70,7 @@ impl Watching {
             recording: None,
             finder: EventFinder::default(),
             trouble: None,
-            trails: Arc::default(),
+            shown: None,
             answered: env.now(),
         })
     }
@@ -98,7 +105,7 @@ impl Watching {
         let looked = self.sampler.look(Depth::Light).await;
         let t_ms = self.t_s() * 1e3;
         let (was_in_trouble, since) = (self.trouble.is_some(), self.answered);
-        let (mut events, mut is_answered) = (Vec::new(), false);
+        let mut events = Vec::new();
         match looked {
             Ok(look) => {
                 self.trouble = None;
@@ -109,7 +116,6 @@ impl Watching {
                     events.push(Event::new(Topic::Reach, sentence));
                 }
                 self.history.push(t_ms, look);
-                is_answered = true;
                 self.record(t_ms)?;
             }
             // Others would be locked out by an account that is asked with a wrong password every second; and what is
@@ -129,17 +135,21 @@ impl Watching {
                 self.trouble = Some(sentence);
             }
         }
-        let place = self.place();
         let series = self.history.recent();
+        let told_ms = series.last_nodes().map(|(told_ms, _)| told_ms);
+        let gone = series.last().map_or(&[][..], |look| &look.gone[..]);
+        let as_before = |shown: &&ShownNodes| shown.told_ms == told_ms && shown.gone == gone;
+        let nodes = self.shown.as_ref().filter(as_before).map(|shown| shown.nodes.clone());
+        let place = Place { nodes, ..self.place() };
         let diagnosis = diagnose(&series);
         if let (None, Some(look)) = (&self.trouble, series.last()) {
             events.extend(self.finder.take(look, &diagnosis));
         }
-        let mut view = View::of(&series, &diagnosis, &place);
-        if is_answered {
-            Arc::make_mut(&mut self.trails).take(&view.nodes);
+        let view = View::of(&series, &diagnosis, &place);
+        if place.nodes.is_none() {
+            let (gone, nodes) = (gone.to_vec(), view.nodes.clone());
+            self.shown = Some(ShownNodes { told_ms, gone, nodes });
         }
-        view.trails = self.trails.clone();
         let (trouble, answered_s_ago) = (place.trouble, place.answered_s_ago);
         Ok(Seen { series, diagnosis, view, events, trouble, answered_s_ago })
     }
@@ -149,9 +159,8 @@ impl Watching {
             hosts: self.hosts.clone(),
             trouble: self.trouble.clone(),
             answered_s_ago: (self.env.now() - self.answered).as_secs_f64(),
-            // Those of this look come once the view says what went through its nodes.
-            trails: Arc::default(),
             record: self.recording.as_ref().map(|recording| recording.dir().display().to_string()),
+            nodes: None,
         }
     }
 

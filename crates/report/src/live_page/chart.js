@@ -72,7 +72,6 @@ function drawMultiples(history, span, shown) {
   const [width, height] = [240, 64];
   const x = (ms) => ((ms - span[0]) / (span[1] - span[0])) * width;
   const y = (value) => 2 + (1 - value / max) * (height - 4);
-  const now = (name) => shown.nodes.find((node) => node.cells[0] === name);
   const line = (name, kind) => {
     const figure = history.figures[name];
     if (!figure) return null;
@@ -81,8 +80,7 @@ function drawMultiples(history, span, shown) {
     return draw("path", { class: kind, d: pathOf(points, x, y) });
   };
   const charts = sorted.slice(0, 12).map(([node, peak]) => {
-    const row = now(node);
-    const [into, out] = [row?.in_bytes_per_s ?? 0, row?.out_bytes_per_s ?? 0];
+    const [out, into] = shown.node_rates[node] ?? [0, 0];
     const words = [into > 0 && `in ${rate(into)}`, out > 0 && `out ${rate(out)}`].filter(Boolean).join(", ") || "idle";
     return el("figure", { "data-key": node },
       el("figcaption", {}, el("b", {}, node), el("span", {}, words)),

@@ -1,6 +1,7 @@
 //! One look at one cluster, as the page shows it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use insight::diagnosis::{
     By, Class, Diagnosis, Evidence, Finding, Flow, NodePace, Pace, RuledOut, flows,
@@ -9,12 +10,11 @@ use insight::words;
 use record::units::show_bytes;
 use serde::Serialize;
 
-use crate::screen::{View, node_cells, recovery_cells, request};
+use crate::screen::{Nodes, View, WAITING_MAX, node_cells, recovery_cells, request};
 
 /// Rows that are sent of each list; the others are counted. A page of thousands of lines tells nobody anything.
 const HELD_MAX: usize = 6;
 const RECOVERIES_MAX: usize = 25;
-const WAITING_MAX: usize = 20;
 const FLOWS_MAX: usize = 60;
 const SUBJECTS_MAX: usize = 12;
 
@@ -37,7 +37,11 @@ pub struct Frame {
     flows_more: More,
     recoveries: Vec<Row>,
     recoveries_more: usize,
-    nodes: Vec<NodeRow>,
+    /// Bytes a second of recoveries that read from a node, and of those that it receives, by its name.
+    node_rates: BTreeMap<String, [f64; 2]>,
+    /// Written apart: one look after another has the same until they are asked for again.
+    #[serde(skip)]
+    pub(super) nodes: Arc<Nodes>,
     waiting: Vec<String>,
     waiting_more: usize,
     followers: Vec<String>,
@@ -108,13 +112,11 @@ struct Row {
     ended: bool,
 }
 
-/// A node: the cells of its line, and the bytes a second of recoveries that read from it and that it receives.
-#[derive(Clone, Debug, Serialize)]
+/// The cells of a node's line.
+#[derive(Serialize)]
 struct NodeRow {
     cells: [String; 7],
     gone: bool,
-    out_bytes_per_s: f64,
-    in_bytes_per_s: f64,
 }
 
 impl Frame {
@@ -155,12 +157,13 @@ impl Frame {
                 count: hidden.len(),
                 bytes_per_s: hidden.iter().filter_map(|flow| flow.bytes_per_s).sum(),
             },
-            nodes: nodes(view),
+            node_rates: node_rates(view),
+            nodes: view.nodes.clone(),
             flows,
             recoveries: rows.collect(),
             recoveries_more: view.recoveries.len().saturating_sub(RECOVERIES_MAX),
-            waiting: view.waiting.iter().take(WAITING_MAX).cloned().collect(),
-            waiting_more: view.waiting.len().saturating_sub(WAITING_MAX),
+            waiting: view.waiting.clone(),
+            waiting_more: view.waiting_more,
             followers: view.followers.iter().take(WAITING_MAX).cloned().collect(),
         }
     }
@@ -173,12 +176,10 @@ impl Frame {
             return Vec::new();
         }
         let mut all = vec![("total".to_owned(), self.totals.rate_bytes_per_s / 1e3)];
-        for node in self.nodes.iter().filter(|node| !node.gone) {
-            let name = &node.cells[0];
-            for (way, rate) in [("out", node.out_bytes_per_s), ("in", node.in_bytes_per_s)] {
-                if rate > 0.0 {
-                    all.push((format!("{way} {name}"), rate / 1e3));
-                }
+        for (name, rates) in &self.node_rates {
+            for (way, rate) in ["out", "in"].into_iter().zip(rates).filter(|(_, rate)| **rate > 0.0)
+            {
+                all.push((format!("{way} {name}"), rate / 1e3));
             }
         }
         all
@@ -205,24 +206,30 @@ fn row(pace: &Pace) -> Row {
     }
 }
 
-fn nodes(view: &View) -> Vec<NodeRow> {
-    let (mut out, mut into) = (BTreeMap::<&str, f64>::new(), BTreeMap::<&str, f64>::new());
+/// Nodes, as the page reads them.
+///
+/// # Panics
+/// Never: texts can be written as JSON.
+pub(super) fn nodes_json(nodes: &Nodes) -> &str {
+    nodes.json(|| {
+        let row = |node: &NodePace| NodeRow { cells: node_cells(node), gone: node.gone };
+        let rows: Vec<NodeRow> = nodes.iter().map(row).collect();
+        serde_json::to_string(&rows).expect("texts")
+    })
+}
+
+/// Of nodes that are there; a repository has none.
+fn node_rates(view: &View) -> BTreeMap<String, [f64; 2]> {
+    let mut all = BTreeMap::<String, [f64; 2]>::new();
     for pace in view.recoveries.iter().filter(|pace| !pace.ended) {
         let Some(rate) = pace.now_bytes_per_s else { continue };
-        if let Some(source) = &pace.source {
-            *out.entry(source).or_default() += rate;
-        }
-        if let Some(target) = &pace.target {
-            *into.entry(target).or_default() += rate;
+        for (end, name) in [&pace.source, &pace.target].into_iter().enumerate() {
+            if let Some(node) = name.as_ref().and_then(|name| view.nodes.present(name)) {
+                all.entry(node.name.clone()).or_default()[end] += rate;
+            }
         }
     }
-    let row = |node: &NodePace| NodeRow {
-        cells: node_cells(node),
-        gone: node.gone,
-        out_bytes_per_s: out.get(node.name.as_str()).copied().unwrap_or(0.0),
-        in_bytes_per_s: into.get(node.name.as_str()).copied().unwrap_or(0.0),
-    };
-    view.nodes.iter().map(row).collect()
+    all
 }
 
 /// Findings in their order, and with each the places of later ones of its class that the same setting lifts.

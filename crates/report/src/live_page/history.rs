@@ -1,13 +1,15 @@
 //! What is kept of a cluster: the figures of the last hour, a frame for each of their points, and the last events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use insight::diagnosis::Event;
 use serde::Serialize;
 use serde_json::json;
 
 use super::compact::{Compact, Taken};
-use super::frame::Frame;
+use super::frame::{Frame, nodes_json};
+use crate::screen::Nodes;
 
 /// Events that are kept.
 const EVENTS_MAX: usize = 400;
@@ -20,7 +22,10 @@ pub struct History {
     figures: Compact,
     frames: VecDeque<Kept>,
     events: VecDeque<At>,
-    last: Option<String>,
+    /// The last frame without its nodes, and these.
+    last: Option<(String, Arc<Nodes>)>,
+    /// The same nodes, as they are kept.
+    nodes: Arc<[u8]>,
 }
 
 /// A frame that can be had again.
@@ -28,6 +33,8 @@ struct Kept {
     at_ms: u64,
     rate_bytes_per_s: f64,
     packed: Box<[u8]>,
+    /// Its nodes, which the frames after it have, too, until they are asked for again.
+    nodes: Arc<[u8]>,
 }
 
 /// An event with its time, in milliseconds since 1970.
@@ -39,7 +46,8 @@ struct At {
 }
 
 impl History {
-    /// Takes a frame in with what happened before it; returns what pages that are open are to be sent.
+    /// Takes a frame in with what happened before it; returns what pages that are open are to be sent: of nodes only
+    /// what is new.
     ///
     /// # Panics
     /// Never: what a frame consists of can be written as JSON.
@@ -48,6 +56,11 @@ impl History {
         let figures = frame.figures();
         let figures = figures.iter().map(|(name, figure)| (name.as_str(), *figure));
         let taken = self.figures.push(frame.at_ms, figures);
+        let is_new = |(_, nodes): &(String, Arc<Nodes>)| !Arc::ptr_eq(nodes, &frame.nodes);
+        let has_new_nodes = self.last.as_ref().is_none_or(is_new);
+        if has_new_nodes {
+            self.nodes = packed(nodes_json(&frame.nodes)).into();
+        }
         self.keep(frame, taken, &text);
         let events: Vec<At> =
             events.into_iter().map(|event| At { at_ms: frame.at_ms, event }).collect();
@@ -56,9 +69,12 @@ impl History {
         while self.events.len() > EVENTS_MAX {
             self.events.pop_front();
         }
-        let look = format!("{{\"frame\":{text},\"events\":{said}}}");
-        self.last = Some(text);
-        look
+        let sent = match has_new_nodes {
+            true => with_nodes(&text, nodes_json(&frame.nodes)),
+            false => text.clone(),
+        };
+        self.last = Some((text, frame.nodes.clone()));
+        format!("{{\"frame\":{sent},\"events\":{said}}}")
     }
 
     /// Keeps one frame for each point: that with the highest rate, as the chart shows peaks.
@@ -72,12 +88,9 @@ impl History {
         if taken == Taken::Widened {
             self.frames.pop_back();
         }
-        // Compressing what is in memory does not fail; a frame that it failed for could merely not be had again.
-        if let Ok(packed) = zstd::bulk::compress(text.as_bytes(), LEVEL) {
-            // It has the room of the whole frame until then.
-            let packed = packed.into_boxed_slice();
-            self.frames.push_back(Kept { at_ms: frame.at_ms, rate_bytes_per_s, packed });
-        }
+        let nodes = self.nodes.clone();
+        let packed = packed(text);
+        self.frames.push_back(Kept { at_ms: frame.at_ms, rate_bytes_per_s, packed, nodes });
         self.thin();
     }
 
@@ -104,7 +117,8 @@ impl History {
     /// # Panics
     /// Never: what is kept can be written as JSON.
     pub fn all(&self) -> String {
-        let last = self.last.as_deref().unwrap_or("null");
+        let whole = |(text, nodes): &(String, Arc<Nodes>)| with_nodes(text, nodes_json(nodes));
+        let last = self.last.as_ref().map_or_else(|| "null".to_owned(), whole);
         let rest = json!({"history": self.figures.points(), "events": self.events});
         let rest = rest.to_string();
         format!("{{\"frame\":{last},{}", &rest[1..])
@@ -113,7 +127,21 @@ impl History {
     /// The frame that was kept nearest to a moment, as JSON; none before the first look.
     pub fn at(&self, at_ms: u64) -> Option<String> {
         let nearest = self.frames.iter().min_by_key(|kept| kept.at_ms.abs_diff(at_ms))?;
-        let bytes = zstd::stream::decode_all(&*nearest.packed).ok()?;
-        String::from_utf8(bytes).ok()
+        Some(with_nodes(&unpacked(&nearest.packed)?, &unpacked(&nearest.nodes)?))
     }
+}
+
+/// A frame with its nodes.
+fn with_nodes(frame: &str, nodes: &str) -> String {
+    format!("{},\"nodes\":{nodes}}}", frame.strip_suffix('}').unwrap_or(frame))
+}
+
+/// Compressing what is in memory does not fail; what it failed for could merely not be had again.
+fn packed(text: &str) -> Box<[u8]> {
+    // It has the room of the whole text until then.
+    zstd::bulk::compress(text.as_bytes(), LEVEL).unwrap_or_default().into_boxed_slice()
+}
+
+fn unpacked(packed: &[u8]) -> Option<String> {
+    String::from_utf8(zstd::stream::decode_all(packed).ok()?).ok()
 }

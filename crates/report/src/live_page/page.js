@@ -17,9 +17,9 @@ function spanOf(history) {
 
 function takeFigures(history, frame) {
   const figures = frame.trouble ? {} : { total: frame.totals.rate_bytes_per_s / 1e3 };
-  for (const node of frame.trouble ? [] : frame.nodes) {
-    if (node.out_bytes_per_s > 0) figures[`out ${node.cells[0]}`] = node.out_bytes_per_s / 1e3;
-    if (node.in_bytes_per_s > 0) figures[`in ${node.cells[0]}`] = node.in_bytes_per_s / 1e3;
+  for (const [name, [out, into]] of Object.entries(frame.trouble ? {} : frame.node_rates)) {
+    if (out > 0) figures[`out ${name}`] = out / 1e3;
+    if (into > 0) figures[`in ${name}`] = into / 1e3;
   }
   history.from_ms.push(frame.at_ms);
   const points = history.from_ms.length;
@@ -152,6 +152,8 @@ function connect() {
     const look = JSON.parse(event.data);
     const one = state.clusters[look.cluster];
     if (!one) return;
+    // Nodes come where they were asked for again.
+    look.frame.nodes ??= one.frame.nodes;
     one.frame = look.frame;
     one.events = one.events.concat(look.events).slice(-400);
     takeFigures(one.history, look.frame);

@@ -58,7 +58,7 @@ fn one(finding: &Finding) -> Markup {
             details {
                 summary { "Other causes, and what speaks against each" }
                 ul {
-                    @for one in &finding.ruled_out {
+                    @for one in finding.ruled_out.iter() {
                         li { (one.class.label()) ", " (one.by.label()) ": " (one.why) "." }
                     }
                 }

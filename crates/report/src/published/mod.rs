@@ -168,8 +168,8 @@ impl Group<'_> {
     fn worst(&self) -> String {
         let worst = self.standing.worst.as_ref();
         worst.map_or_else(dash, |(name, error)| match self.what {
-            CHANGES => format!("{name}: {:+.1} points", error * 100.0),
-            _ => format!("{name}: {:+.1} %", error * 100.0),
+            CHANGES => format!("{name}: {} points", signed(error * 100.0)),
+            _ => format!("{name}: {} %", signed(error * 100.0)),
         })
     }
 }
@@ -390,9 +390,15 @@ fn kind(row: &Comparison) -> &'static str {
 
 fn error(row: &Comparison) -> String {
     row.error().map_or_else(dash, |error| match row.figure {
-        Figure::Change(_) => format!("{:+.1} points", error * 100.0),
-        _ => format!("{:+.1} %", error * 100.0),
+        Figure::Change(_) => format!("{} points", signed(error * 100.0)),
+        _ => format!("{} %", signed(error * 100.0)),
     })
+}
+
+/// A difference with its sign; one that rounds to nothing has that of zero.
+fn signed(difference: f64) -> String {
+    let text = format!("{difference:+.1}");
+    if text == "-0.0" { "+0.0".to_owned() } else { text }
 }
 
 /// The range over seeds, and whether the published figure lies in it.
@@ -423,7 +429,7 @@ fn figure(row: &Comparison, value: f64) -> String {
     match row.figure {
         Figure::NodeBytesPerS => words::rate(value),
         Figure::Load(_, unit) => format!("{} {unit}", words::three_digits(value)),
-        Figure::Change(_) => format!("{value:+.1} %"),
+        Figure::Change(_) => format!("{} %", signed(value)),
         Figure::Seconds | Figure::Words => units::show_seconds(value),
     }
 }
@@ -510,6 +516,11 @@ mod tests {
             seeds: 20,
             scale: 1.0,
         }
+    }
+
+    #[test]
+    fn a_difference_that_rounds_to_nothing_has_the_sign_of_zero() {
+        assert_eq!([-0.04, 0.0, -0.06, 3.0].map(signed), ["+0.0", "+0.0", "-0.1", "+3.0"]);
     }
 
     #[test]

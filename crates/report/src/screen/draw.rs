@@ -7,9 +7,11 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table};
 
+use super::nodes::node_cells;
 use super::palette::Palette;
+use super::trail::Trails;
 use super::verdict;
-use super::view::{RecoveryCells, View, node_cells, recovery_cells};
+use super::view::{RecoveryCells, View, recovery_cells};
 use crate::style::{plain, wrap};
 use crate::svg::spark::short;
 
@@ -21,8 +23,8 @@ const BAR: usize = 12;
 /// Below this width there is no room for names before the state of the cluster.
 const NARROW: u16 = 80;
 
-/// Draws a view; with `color` off nothing but bold and dim is used.
-pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
+/// Draws a view, and what went through its nodes lately; with `color` off nothing but bold and dim is used.
+pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     let paint = Palette { color };
     let area = frame.area();
     let followers = view.followers.len().min(SIDE_ROWS_MAX);
@@ -50,9 +52,9 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, color: bool) {
     .areas(area);
     self::head(frame, head, view, &trouble, paint);
     self::recoveries(frame, recoveries, view, paint);
-    self::nodes(frame, nodes, view, paint);
-    lines(frame, follow, "Followers", &view.followers, paint);
-    lines(frame, wait, "Waiting", &view.waiting, paint);
+    self::nodes(frame, nodes, view, trails, paint);
+    lines(frame, follow, "Followers", &view.followers, 0, paint);
+    lines(frame, wait, "Waiting", &view.waiting, view.waiting_more, paint);
     let title = if view.found.is_empty() { "Verdict" } else { "What holds" };
     frame.render_widget(Paragraph::new(held).block(block(title.to_owned(), paint)), verdict);
     if view.trouble.is_some() {
@@ -228,17 +230,21 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     },
 ];
 
-fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
+fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint: Palette) {
     let columns: Vec<&NodeColumn> =
         NODE_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
-    let row = |node: &insight::diagnosis::NodePace| {
+    let room = usize::from(area.height).saturating_sub(2);
+    let nodes = view.nodes.busy_first(room);
+    let shown = if nodes.len() > room { room.saturating_sub(1) } else { nodes.len() };
+    let most = trails.most();
+    let row = |node: &&insight::diagnosis::NodePace| {
         let busy = [
             (CPU, node.cpu_of_all && node.cpu.is_some_and(|cpu| cpu >= BUSY)),
             (DISK, node.disk_busy.is_some_and(|busy| busy >= BUSY)),
             (PAUSING, node.paused.is_some_and(|paused| paused >= PAUSES)),
         ];
         let mut texts = node_cells(node).to_vec();
-        texts.push(view.trails.of(&node.name, TRAIL.into()));
+        texts.push(trails.of(&node.name, most, TRAIL.into()));
         let cells = columns.iter().map(|column| {
             let is_busy = busy.contains(&(column.of, true));
             let style = if is_busy { paint.warning() } else { Style::new() };
@@ -247,11 +253,15 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
         let style = if node.gone { paint.warning() } else { Style::new() };
         Row::new(cells.collect::<Vec<_>>()).style(style)
     };
-    let rows = view.nodes.iter().map(row).collect();
+    let mut rows: Vec<Row<'_>> = nodes[..shown].iter().map(row).collect();
+    if nodes.len() > shown {
+        let more = format!("and {} more", nodes.len() - shown);
+        rows.push(Row::new(vec![more]).style(paint.dim()));
+    }
     let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
     let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of > 0));
     let header = Row::new(header.collect::<Vec<_>>());
-    let title = match view.trails.of_all(TRAIL.into()) {
+    let title = match trails.of_all(TRAIL.into()) {
         all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
         all => format!("Nodes, rx + tx of all {all}"),
     };
@@ -306,17 +316,24 @@ fn table<'a>(
         .block(block(title, paint))
 }
 
-fn lines(frame: &mut Frame<'_>, area: Rect, title: &'static str, all: &[String], paint: Palette) {
+fn lines(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &'static str,
+    all: &[String],
+    besides: usize,
+    paint: Palette,
+) {
     if all.is_empty() || area.height == 0 {
         return;
     }
     let room = usize::from(area.height).saturating_sub(1);
-    let hidden = all.len().saturating_sub(room);
+    let hidden = all.len().saturating_sub(room) + besides;
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
     let mut text: Vec<Line<'_>> =
         all.iter().take(shown).map(|line| Line::from(plain(line))).collect();
     if hidden > 0 {
-        text.push(Line::styled(format!("and {} more", all.len() - shown), paint.dim()));
+        text.push(Line::styled(format!("and {} more", all.len() + besides - shown), paint.dim()));
     }
     frame.render_widget(Paragraph::new(text).block(block(title.to_owned(), paint)), area);
 }

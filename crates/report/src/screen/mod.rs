@@ -3,6 +3,7 @@
 //! | module | makes |
 //! | --- | --- |
 //! | `view` | what is shown, from a series of looks; nothing here knows where it is shown |
+//! | `nodes` | the nodes of that, and what is made of them once |
 //! | `draw` | a screen of it |
 //! | `trail` | what went through each node lately, as a line of blocks |
 //! | `verdict` | the part of the screen that says what holds and what lifts it |
@@ -12,6 +13,7 @@
 
 mod draw;
 mod findings;
+mod nodes;
 mod palette;
 mod plain;
 mod trail;
@@ -21,7 +23,9 @@ mod view;
 pub use draw::draw;
 pub(crate) use findings::request;
 pub use findings::{advice, changes, findings};
+pub use nodes::Nodes;
+pub(crate) use nodes::node_cells;
 pub use plain::plain_lines;
 pub use trail::Trails;
 pub use view::{Found, Place, View};
-pub(crate) use view::{node_cells, recovery_cells};
+pub(crate) use view::{WAITING_MAX, recovery_cells};

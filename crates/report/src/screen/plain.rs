@@ -1,17 +1,18 @@
 //! A view as lines: for logs, for pipes, and for terminals that cannot be drawn on.
 
-use insight::diagnosis::{NodePace, TimeToGreen};
+use insight::diagnosis::TimeToGreen;
 
-use super::view::{View, node_cells, recovery_cells};
+use super::nodes::node_cells;
+use super::view::{View, recovery_cells};
 use crate::style::plain;
 
 /// Rows of a kind in one view. A log of a large cluster would have a thousand lines a second; `explain --json` has all.
 const ROWS_MAX: usize = 20;
 
-/// The first of some rows, and how many more there are.
-fn first<T>(all: &[T], of: &str, row: impl Fn(&T) -> String) -> Vec<String> {
+/// The first of some rows, and how many more there are, with those that are not among them.
+fn first<T>(all: &[T], besides: usize, of: &str, row: impl Fn(&T) -> String) -> Vec<String> {
     let mut rows: Vec<String> = all.iter().take(ROWS_MAX).map(row).collect();
-    let more = all.len().saturating_sub(ROWS_MAX);
+    let more = all.len().saturating_sub(ROWS_MAX) + besides;
     rows.extend((more > 0).then(|| format!("  and {more} more {of}")));
     rows
 }
@@ -24,7 +25,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
         lines.push(format!("  {}", plain(trouble)));
         return lines;
     }
-    lines.extend(first(&view.recoveries, "recoveries", |pace| {
+    lines.extend(first(&view.recoveries, 0, "recoveries", |pace| {
         let cells = recovery_cells(pace);
         let done =
             cells.done.map_or_else(|| "-".to_owned(), |done| format!("{:.0} %", done * 100.0));
@@ -33,21 +34,17 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
             cells.name, cells.path, cells.stage, cells.amount, cells.now, cells.since, cells.eta
         )
     }));
-    // Those that recover come before those that do not.
-    let idle = |node: &&NodePace| node.as_source.unwrap_or(0) + node.as_target.unwrap_or(0) == 0;
-    let mut nodes: Vec<&NodePace> = view.nodes.iter().collect();
-    if nodes.len() > ROWS_MAX {
-        nodes.sort_by_key(idle);
-    }
-    lines.extend(first(&nodes, "nodes", |node| {
+    let nodes = view.nodes.busy_first(ROWS_MAX);
+    lines.extend(first(&nodes, 0, "nodes", |node| {
         let [name, cpu, disk, net, paused, recoveries, heap] = node_cells(node);
         format!(
             "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, transfers pausing {paused}, \
              recoveries out/in {recoveries}, heap {heap}"
         )
     }));
-    lines.extend(first(&view.followers, "followers", |line| format!("  follower {line}")));
-    lines.extend(first(&view.waiting, "copies wait", |line| format!("  waits: {line}")));
+    lines.extend(first(&view.followers, 0, "followers", |line| format!("  follower {line}")));
+    let waits = |line: &String| format!("  waits: {line}");
+    lines.extend(first(&view.waiting, view.waiting_more, "copies wait", waits));
     if view.green != TimeToGreen::Now {
         lines.push(format!("  green {}: {}", view.green.words(), view.green.note()));
     }

@@ -38,10 +38,14 @@ impl Trails {
         });
     }
 
-    /// The last looks at a node in so many blocks at most, a whole one where any node ever moved as much; empty of a
-    /// node that nobody looked at twice.
-    pub(super) fn of(&self, node: &str, width: usize) -> String {
-        let most = self.nodes.values().flatten().copied().fold(0.0, f64::max);
+    /// The most that any node moved in a second.
+    pub(super) fn most(&self) -> f64 {
+        self.nodes.values().flatten().copied().fold(0.0, f64::max)
+    }
+
+    /// The last looks at a node in so many blocks at most, a whole one where it moved `most`; empty of a node that
+    /// nobody looked at twice.
+    pub(super) fn of(&self, node: &str, most: f64, width: usize) -> String {
         self.nodes.get(node).map_or_else(String::new, |rates| blocks(rates, most, width))
     }
 
@@ -81,11 +85,12 @@ mod tests {
     fn nodes_are_drawn_against_the_one_that_moved_most() {
         let mut trails = Trails::default();
         trails.take(&[node("a", 0.0), node("b", 80.0)]);
-        assert_eq!(trails.of("a", 24), "", "one look is no line");
+        assert_eq!(trails.of("a", trails.most(), 24), "", "one look is no line");
         trails.take(&[node("a", 40.0), node("b", 10.0)]);
-        assert_eq!((trails.of("a", 24), trails.of("b", 24)), ("▁▄".into(), "█▁".into()));
+        let of = |name: &str| trails.of(name, trails.most(), 24);
+        assert_eq!((of("a"), of("b")), ("▁▄".into(), "█▁".into()));
         assert_eq!(trails.of_all(24), "█▅");
-        assert_eq!(trails.of("c", 24), "");
+        assert_eq!(of("c"), "");
     }
 
     #[test]
@@ -95,8 +100,9 @@ mod tests {
         for _ in 0..LOOKS_MAX {
             trails.take(&[node("a", 1.0)]);
         }
-        assert_eq!(trails.of("a", 24).chars().count(), 24);
-        assert_eq!(trails.of("b", 24), "");
-        assert_eq!(trails.of("a", 50).chars().count(), 40, "three looks each");
+        let of = |name: &str, width| trails.of(name, trails.most(), width);
+        assert_eq!(of("a", 24).chars().count(), 24);
+        assert_eq!(of("b", 24), "");
+        assert_eq!(of("a", 50).chars().count(), 40, "three looks each");
     }
 }

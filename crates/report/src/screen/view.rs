@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use insight::diagnosis::{
-    Diagnosis, Finding, NodePace, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
+    Diagnosis, Finding, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
 };
 use insight::words;
 use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_seconds};
 
-use super::trail::Trails;
+use super::nodes::Nodes;
+
+/// Copies that wait which have a line: nobody is shown more of them.
+pub(crate) const WAITING_MAX: usize = 20;
 
 /// Where and how one looks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +25,8 @@ pub struct Place {
     pub answered_s_ago: f64,
     /// Where it is recorded, if it is.
     pub record: Option<String>,
-    /// What went through the nodes before.
-    pub trails: Arc<Trails>,
+    /// The nodes, where no look told more of them since they were last shown.
+    pub nodes: Option<Arc<Nodes>>,
 }
 
 /// One moment of a cluster, ready to be shown.
@@ -44,13 +47,13 @@ pub struct View {
     /// Recoveries, active ones first.
     pub recoveries: Vec<Pace>,
     /// Nodes by name.
-    pub nodes: Vec<NodePace>,
-    /// What went through them lately.
-    pub trails: Arc<Trails>,
+    pub nodes: Arc<Nodes>,
     /// A line for each follower.
     pub followers: Vec<String>,
-    /// A line for each waiting copy.
+    /// A line for each waiting copy, of the first of them.
     pub waiting: Vec<String>,
+    /// How many wait besides.
+    pub waiting_more: usize,
     /// The verdict in a sentence.
     pub verdict: String,
     /// What is found, strongest first.
@@ -100,6 +103,7 @@ impl View {
             let since = show_seconds(place.answered_s_ago.round());
             format!("no answer for {since}, what is shown is as old: {why}")
         });
+        let (waiting, waiting_more) = last.map(|look| waiting(&look.waiting)).unwrap_or_default();
         View {
             title,
             health: health.map_or("unknown", |health| health.status.as_str()).to_owned(),
@@ -108,10 +112,10 @@ impl View {
             about,
             trouble,
             recoveries,
-            nodes: node_paces(series),
-            trails: place.trails.clone(),
+            nodes: place.nodes.clone().unwrap_or_else(|| Arc::new(node_paces(series).into())),
             followers: last.map(|look| followers(&look.followers)).unwrap_or_default(),
-            waiting: last.map(|look| waiting(&look.waiting)).unwrap_or_default(),
+            waiting,
+            waiting_more,
             // A cluster that was healthy at its last answer may no longer be so.
             verdict: match place.trouble.is_some() && diagnosis.findings.is_empty() {
                 true => "unknown: the cluster does not answer".to_owned(),
@@ -160,9 +164,9 @@ fn followers(all: &[Follower]) -> Vec<String> {
     sorted.iter().map(line).collect()
 }
 
-/// Why each copy waits, on one line.
-fn waiting(all: &[WaitingCopy]) -> Vec<String> {
-    let unassigned = all.iter().filter(|copy| copy.state == "UNASSIGNED");
+/// Why each copy waits, on one line, and how many have none.
+fn waiting(all: &[WaitingCopy]) -> (Vec<String>, usize) {
+    let mut unassigned = all.iter().filter(|copy| copy.state == "UNASSIGNED");
     let line = |copy: &WaitingCopy| {
         let kind = if copy.primary { "primary" } else { "replica" };
         // A node that already holds a copy always refuses another: that explains nothing.
@@ -181,7 +185,8 @@ fn waiting(all: &[WaitingCopy]) -> Vec<String> {
             .unwrap_or_else(|| "why it waits was not asked".to_owned());
         format!("{kind} of {}[{}]: {why}", copy.index, copy.shard)
     };
-    unassigned.map(line).collect()
+    let lines = unassigned.by_ref().take(WAITING_MAX).map(line).collect();
+    (lines, unassigned.count())
 }
 
 /// What stands on the line of a recovery, by column.
@@ -239,39 +244,4 @@ pub(crate) fn recovery_cells(pace: &Pace) -> RecoveryCells {
         since: if replaying { "-".to_owned() } else { rate(pace.bytes_per_s) },
         eta,
     }
-}
-
-/// What stands on the line of a node: CPU, disk, network, pauses, recoveries, heap.
-pub(crate) fn node_cells(node: &NodePace) -> [String; 7] {
-    let dash = || "-".to_owned();
-    if node.gone {
-        return [node.name.clone(), "gone".into(), dash(), dash(), dash(), dash(), dash()];
-    }
-    let cpu = match (node.cpu, node.cpu_of_all) {
-        (Some(share), true) => words::percent(share),
-        (Some(cores), false) => format!("{} cores", words::cores(cores)),
-        (None, _) => dash(),
-    };
-    let pair = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (None, None) => dash(),
-        (a, b) => {
-            let one = |rate: Option<f64>| rate.map_or_else(dash, words::mb_per_s);
-            format!("{} / {}", one(a), one(b))
-        }
-    };
-    let busy = node
-        .disk_busy
-        .map_or_else(String::new, |busy| format!(" ({})", words::percent(busy.min(1.0))));
-    let disk = format!("{}{busy}", pair(node.read_bytes_per_s, node.write_bytes_per_s));
-    let count = |count: Option<u64>| count.map_or_else(dash, |count| count.to_string());
-    [
-        node.name.clone(),
-        cpu,
-        disk,
-        pair(node.rx_bytes_per_s, node.tx_bytes_per_s),
-        // Several recoveries may pause at the same time, so this is no share of the time.
-        node.paused.map_or_else(dash, |paused| format!("{paused:.2}")),
-        format!("{} / {}", count(node.as_source), count(node.as_target)),
-        node.heap.map_or_else(dash, words::percent),
-    ]
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use insight::diagnosis::{Series, diagnose};
+use insight::diagnosis::{NodePace, Series, diagnose};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Modifier;
 use record::observation::{
-    Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting,
+    Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting, WaitingCopy,
 };
-use report::screen::{Place, View, draw, plain_lines};
+use report::screen::{Place, Trails, View, draw, plain_lines};
 
 /// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
 fn look(s: u64) -> Observation {
@@ -62,8 +62,12 @@ fn view() -> View {
 
 /// What a terminal of this size shows, line by line.
 fn shown(view: &View, width: u16, height: u16) -> Vec<String> {
+    shown_with(view, &Trails::default(), width, height)
+}
+
+fn shown_with(view: &View, trails: &Trails, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, view, true)).unwrap();
+    terminal.draw(|frame| draw(frame, view, trails, true)).unwrap();
     let buffer = terminal.backend().buffer();
     let cells = buffer.content().chunks(usize::from(width));
     cells.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>()).collect()
@@ -92,10 +96,46 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
     assert_eq!(end("cpu"), end("95 %"), "{text}");
     let plain = plain_lines(&view(), 8.0).join("\n");
     assert!(plain.contains("health yellow") && plain.contains("try "), "{plain}");
-    let waiting = (0..30).map(|n| format!("replica of logs[{n}]")).collect();
-    let plain = plain_lines(&View { waiting, ..view() }, 8.0).join("\n");
+}
+
+#[test]
+fn of_many_copies_that_wait_the_first_are_shown_and_the_others_counted() {
+    let copy = |shard| WaitingCopy {
+        index: "logs".into(),
+        shard,
+        state: "UNASSIGNED".into(),
+        ..WaitingCopy::default()
+    };
+    let waiting: Arc<[WaitingCopy]> = (0..30).map(copy).collect();
+    let looks = [0, 1].map(|s| Observation { waiting: waiting.clone(), ..look(s) });
+    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
+    let view = View::of(&series, &diagnose(&series), &Place::default());
+    let plain = plain_lines(&view, 8.0).join("\n");
     assert_eq!(plain.matches("waits:").count(), 20, "{plain}");
     assert!(plain.contains("and 10 more copies wait"), "{plain}");
+    let screen = shown(&view, 100, 40);
+    assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
+}
+
+/// Where there is no room for all nodes, the one that is gone and those that recover are not those that are hidden.
+#[test]
+fn of_many_nodes_those_that_something_goes_on_at_are_shown() {
+    let mut view = view();
+    let node = |name: String, as_target| NodePace {
+        gone: name == "a-150",
+        name,
+        as_target: Some(as_target),
+        ..view.nodes[0].clone()
+    };
+    let idle = (0..300).map(|n| node(format!("a-{n:03}"), 0));
+    let busy = ["paris", "tokyo"].map(|name| node(name.to_owned(), 1));
+    let nodes: Vec<NodePace> = idle.chain(busy).collect();
+    view.nodes = Arc::new(nodes.into());
+    let screen = shown(&view, 100, 24);
+    let text = screen.join("\n");
+    for begins in ["a-150", "paris", "tokyo", "and 297 more"] {
+        assert!(screen.iter().any(|line| line.starts_with(begins)), "{begins} is not in\n{text}");
+    }
 }
 
 #[test]
@@ -130,14 +170,19 @@ fn a_narrow_terminal_names_its_nodes() {
 
 #[test]
 fn what_went_through_nodes_is_a_line_where_there_is_room() {
-    let mut view = view();
+    let (mut view, mut trails) = (view(), Trails::default());
     for rate in [1e6, 4e6, 8e6] {
-        view.nodes.iter_mut().for_each(|node| node.rx_bytes_per_s = Some(rate));
-        view.nodes.iter_mut().for_each(|node| node.tx_bytes_per_s = None);
-        Arc::make_mut(&mut view.trails).take(&view.nodes);
+        let node = |node: &NodePace| NodePace {
+            rx_bytes_per_s: Some(rate),
+            tx_bytes_per_s: None,
+            ..node.clone()
+        };
+        let nodes: Vec<NodePace> = view.nodes.iter().map(node).collect();
+        view.nodes = Arc::new(nodes.into());
+        trails.take(&view.nodes);
     }
     let line = |width: u16, begins: &str| {
-        let screen = shown(&view, width, 24);
+        let screen = shown_with(&view, &trails, width, 24);
         screen.into_iter().find(|line| line.starts_with(begins)).unwrap()
     };
     assert!(line(200, "paris").contains("▁▄█"), "{}", line(200, "paris"));
@@ -174,7 +219,7 @@ fn what_is_not_of_now_is_dim_and_says_its_age() {
     };
     let view = View::of(&series, &diagnose(&series), &place);
     let mut terminal = Terminal::new(TestBackend::new(100, 24)).unwrap();
-    terminal.draw(|frame| draw(frame, &view, true)).unwrap();
+    terminal.draw(|frame| draw(frame, &view, &Trails::default(), true)).unwrap();
     let buffer = terminal.backend().buffer();
     let is_dim = |row: u16| buffer[(0, row)].modifier.contains(Modifier::DIM);
     assert!(!is_dim(2) && (3..24).all(is_dim));

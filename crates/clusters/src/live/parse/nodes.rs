@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use record::observation::{Node, Selection};
+use record::observation::Node;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{at, count, count_at, entries, sum, text_at};
+use super::leaves::{Leaf, Leaves, Take};
+use super::{count_at, entries, text_at};
 
 /// The metrics of `_nodes/stats` that are asked for. Of `indices` only those that cost little: the others walk through
 /// every segment.
@@ -56,9 +57,11 @@ impl<'de> Visitor<'de> for ById {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut nodes: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some((id, value)) = nodes.next_entry::<String, Value>()? {
-            all.push(node(&id, &value));
+        let (mut all, mut path) = (Vec::new(), String::new());
+        while let Some(id) = nodes.next_key::<String>()? {
+            let mut node = Node { name: id.clone(), id, ..Node::default() };
+            nodes.next_value_seed(Leaves::new(&mut path, &mut node))?;
+            all.push(node);
         }
         Ok(all)
     }
@@ -82,58 +85,72 @@ fn name_of(id: &str, value: &Value) -> String {
     text_at(value, "/name").unwrap_or_else(|| id.to_owned())
 }
 
-fn node(id: &str, value: &Value) -> Node {
-    let number = |path: &str| count_at(value, path);
-    let tripped =
-        |(name, breaker): (&String, &Value)| Some((name.clone(), count_at(breaker, "/tripped")?));
-    let collections = entries(at(value, "/jvm/gc/collectors"))
-        .map(|(_, collector)| count_at(collector, "/collection_time_in_millis"));
-    let rejections = entries(at(value, "/indexing_pressure/memory/total"))
-        .map(|(name, rejected)| count(Some(rejected)).filter(|_| name.ends_with("_rejections")));
-    Node {
-        id: id.to_owned(),
-        name: name_of(id, value),
-        timestamp_ms: number("/timestamp"),
-        uptime_ms: number("/jvm/uptime_in_millis"),
-        as_source: number("/indices/recovery/current_as_source"),
-        as_target: number("/indices/recovery/current_as_target"),
-        throttle_ms: number("/indices/recovery/throttle_time_in_millis"),
-        cores: None,
-        os_cpu_percent: number("/os/cpu/percent").filter(|percent| *percent <= 100),
-        process_cpu_ms: number("/process/cpu/total_in_millis"),
-        cgroup_throttled_ns: number("/os/cgroup/cpu/stat/time_throttled_nanos"),
-        read_kib: number("/fs/io_stats/total/read_kilobytes"),
-        write_kib: number("/fs/io_stats/total/write_kilobytes"),
-        io_time_ms: number("/fs/io_stats/total/io_time_in_millis"),
-        disk_total_bytes: number("/fs/total/total_in_bytes"),
-        disk_available_bytes: number("/fs/total/available_in_bytes"),
-        transport_rx_bytes: number("/transport/rx_size_in_bytes"),
-        transport_tx_bytes: number("/transport/tx_size_in_bytes"),
-        heap_used_percent: number("/jvm/mem/heap_used_percent"),
-        resident_bytes: number("/process/mem/resident_in_bytes"),
-        gc_ms: sum(collections),
-        breakers_tripped: entries(value.get("breakers")).filter_map(tripped).collect(),
-        pressure_rejections: sum(rejections),
-        indexed_ops: number("/indices/indexing/index_total"),
-        indexing_throttled: at(value, "/indices/indexing/is_throttled").and_then(Value::as_bool),
-        searches: number("/indices/search/query_total"),
-        merge_throttled_ms: number("/indices/merges/total_throttled_time_in_millis"),
-        adaptive_selection: entries(value.get("adaptive_selection")).map(selection).collect(),
+impl Take for Node {
+    fn leaf(&mut self, path: &str, leaf: Leaf<'_>) {
+        let field = match path {
+            "/timestamp" => &mut self.timestamp_ms,
+            "/jvm/uptime_in_millis" => &mut self.uptime_ms,
+            "/indices/recovery/current_as_source" => &mut self.as_source,
+            "/indices/recovery/current_as_target" => &mut self.as_target,
+            "/indices/recovery/throttle_time_in_millis" => &mut self.throttle_ms,
+            "/os/cpu/percent" => {
+                self.os_cpu_percent = leaf.count().filter(|percent| *percent <= 100);
+                return;
+            }
+            "/process/cpu/total_in_millis" => &mut self.process_cpu_ms,
+            "/os/cgroup/cpu/stat/time_throttled_nanos" => &mut self.cgroup_throttled_ns,
+            "/fs/io_stats/total/read_kilobytes" => &mut self.read_kib,
+            "/fs/io_stats/total/write_kilobytes" => &mut self.write_kib,
+            "/fs/io_stats/total/io_time_in_millis" => &mut self.io_time_ms,
+            "/fs/total/total_in_bytes" => &mut self.disk_total_bytes,
+            "/fs/total/available_in_bytes" => &mut self.disk_available_bytes,
+            "/transport/rx_size_in_bytes" => &mut self.transport_rx_bytes,
+            "/transport/tx_size_in_bytes" => &mut self.transport_tx_bytes,
+            "/jvm/mem/heap_used_percent" => &mut self.heap_used_percent,
+            "/process/mem/resident_in_bytes" => &mut self.resident_bytes,
+            "/indices/indexing/index_total" => &mut self.indexed_ops,
+            "/indices/search/query_total" => &mut self.searches,
+            "/indices/merges/total_throttled_time_in_millis" => &mut self.merge_throttled_ms,
+            "/indices/indexing/is_throttled" => {
+                self.indexing_throttled = leaf.flag();
+                return;
+            }
+            "/name" => {
+                self.name = leaf.text().unwrap_or_else(|| self.id.clone());
+                return;
+            }
+            _ => return one_of_many(self, path, &leaf),
+        };
+        *field = leaf.count();
     }
 }
 
-fn selection((id, value): (&String, &Value)) -> (String, Selection) {
-    let float = |key: &str| match value.get(key)? {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_f64(),
+/// Leaves whose paths hold a name: of a breaker, a collector, a kind of request or another node.
+fn one_of_many(node: &mut Node, path: &str, leaf: &Leaf<'_>) {
+    let named = |before: &str, after: &str| path.strip_prefix(before)?.strip_suffix(after);
+    let add = |sum: &mut Option<u64>| {
+        if let Some(count) = leaf.count() {
+            *sum = Some(sum.unwrap_or(0).saturating_add(count));
+        }
     };
-    let selection = Selection {
-        rank: float("rank").filter(|rank: &f64| rank.is_finite()),
-        queue: float("avg_queue_size").filter(|queue: &f64| queue.is_finite()),
-        service_ns: count(value.get("avg_service_time_ns")),
-        response_ns: count(value.get("avg_response_time_ns")),
-    };
-    (id.clone(), selection)
+    if let Some(name) = named("/breakers/", "/tripped") {
+        node.breakers_tripped.extend(leaf.count().map(|count| (name.to_owned(), count)));
+    } else if named("/jvm/gc/collectors/", "/collection_time_in_millis").is_some() {
+        add(&mut node.gc_ms);
+    } else if named("/indexing_pressure/memory/total/", "_rejections").is_some() {
+        add(&mut node.pressure_rejections);
+    } else if let Some((id, key)) =
+        named("/adaptive_selection/", "").and_then(|it| it.split_once('/'))
+    {
+        let seen = node.adaptive_selection.entry(id.to_owned()).or_default();
+        match key {
+            "rank" => seen.rank = leaf.number(),
+            "avg_queue_size" => seen.queue = leaf.number(),
+            "avg_service_time_ns" => seen.service_ns = leaf.count(),
+            "avg_response_time_ns" => seen.response_ns = leaf.count(),
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]

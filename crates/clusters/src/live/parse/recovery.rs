@@ -1,66 +1,105 @@
 //! `_recovery`.
 
-use std::collections::BTreeMap;
-
-use record::Limit;
 use record::observation::Recovery;
+use serde::de::DeserializeSeed;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{at, count, count_at, elements, entries, text_at};
+use super::leaves::{Leaf, Leaves, Take};
+
+/// What stands between an index and the leaves of its recoveries.
+const SHARDS: &str = "/shards";
 
 /// Every recovery of an answer, by index and shard.
-pub(crate) fn recoveries(answer: &Value) -> Vec<Recovery> {
-    let one = |(index, value): (&String, &Value)| -> Vec<Recovery> {
-        elements(value.get("shards")).filter_map(|shard| recovery(index, shard)).collect()
-    };
-    let mut all: Vec<Recovery> = entries(Some(answer)).flat_map(one).collect();
-    all.sort_by(|a, b| a.key().cmp(&b.key()));
-    all
+#[derive(Default)]
+pub(crate) struct Recoveries(pub(crate) Vec<Recovery>);
+
+impl<'de> Deserialize<'de> for Recoveries {
+    fn deserialize<D: Deserializer<'de>>(answer: D) -> Result<Self, D::Error> {
+        let mut drafts = Drafts::default();
+        Leaves::new(&mut String::new(), &mut drafts).deserialize(answer)?;
+        let is_whole = |draft: &Draft| draft.has_shard && !draft.recovery.stage.is_empty();
+        let whole = drafts.0.into_iter().filter(is_whole);
+        let mut all: Vec<Recovery> = whole.map(|draft| draft.recovery).collect();
+        all.sort_by(|a, b| a.key().cmp(&b.key()));
+        Ok(Recoveries(all))
+    }
 }
 
-fn recovery(index: &str, shard: &Value) -> Option<Recovery> {
-    let target = text_at(shard, "/target/name").or_else(|| text_at(shard, "/target/host"));
-    Some(Recovery {
-        index: index.to_owned(),
-        shard: u32::try_from(count(shard.get("id"))?).ok()?,
-        kind: text_at(shard, "/type").unwrap_or_default(),
-        stage: text_at(shard, "/stage")?,
-        primary: shard.get("primary").and_then(Value::as_bool).unwrap_or(false),
-        source: text_at(shard, "/source/name").or_else(|| text_at(shard, "/source/host")),
-        repository: text_at(shard, "/source/repository"),
-        target,
-        start_ms: count_at(shard, "/start_time_in_millis"),
-        total_ms: count_at(shard, "/total_time_in_millis"),
-        total_bytes: count_at(shard, "/index/size/total_in_bytes"),
-        reused_bytes: count_at(shard, "/index/size/reused_in_bytes"),
-        recovered_bytes: count_at(shard, "/index/size/recovered_in_bytes"),
-        total_files: count_at(shard, "/index/files/total"),
-        recovered_files: count_at(shard, "/index/files/recovered"),
-        source_throttle_ms: count_at(shard, "/index/source_throttle_time_in_millis"),
-        target_throttle_ms: count_at(shard, "/index/target_throttle_time_in_millis"),
-        total_ops: count_at(shard, "/translog/total"),
-        recovered_ops: count_at(shard, "/translog/recovered"),
-        ended: false,
-        charged_ns: charged(shard),
-    })
+/// Recoveries as far as they were read; one that does not say of which shard it is, and its stage, is none.
+#[derive(Default)]
+struct Drafts(Vec<Draft>);
+
+struct Draft {
+    recovery: Recovery,
+    has_shard: bool,
 }
 
-/// What the embedded engine adds; a limit that this build does not know is left out.
-fn charged(shard: &Value) -> BTreeMap<Limit, u64> {
-    let limit = |name: &String| serde_json::from_value(Value::String(name.clone())).ok();
-    entries(at(shard, "/narrows/charged_ns"))
-        .filter_map(|(name, value)| Some((limit(name)?, count(Some(value))?)))
-        .collect()
+impl Take for Drafts {
+    fn element(&mut self, path: &str) {
+        let index = path.strip_prefix('/').and_then(|path| path.strip_suffix(SHARDS));
+        if let Some(index) = index.filter(|index| !index.contains('/')) {
+            let recovery = Recovery { index: index.to_owned(), ..Recovery::default() };
+            self.0.push(Draft { recovery, has_shard: false });
+        }
+    }
+
+    fn leaf(&mut self, path: &str, leaf: Leaf<'_>) {
+        let Some(Draft { recovery, has_shard }) = self.0.last_mut() else { return };
+        let path = path.get(1 + recovery.index.len() + SHARDS.len()..).unwrap_or_default();
+        let field = match path {
+            "/start_time_in_millis" => &mut recovery.start_ms,
+            "/total_time_in_millis" => &mut recovery.total_ms,
+            "/index/size/total_in_bytes" => &mut recovery.total_bytes,
+            "/index/size/reused_in_bytes" => &mut recovery.reused_bytes,
+            "/index/size/recovered_in_bytes" => &mut recovery.recovered_bytes,
+            "/index/files/total" => &mut recovery.total_files,
+            "/index/files/recovered" => &mut recovery.recovered_files,
+            "/index/source_throttle_time_in_millis" => &mut recovery.source_throttle_ms,
+            "/index/target_throttle_time_in_millis" => &mut recovery.target_throttle_ms,
+            "/translog/total" => &mut recovery.total_ops,
+            "/translog/recovered" => &mut recovery.recovered_ops,
+            "/id" => {
+                let shard = leaf.count().and_then(|count| u32::try_from(count).ok());
+                (recovery.shard, *has_shard) = (shard.unwrap_or_default(), shard.is_some());
+                return;
+            }
+            _ => return words(recovery, path, &leaf),
+        };
+        *field = leaf.count();
+    }
+}
+
+/// Leaves that are no counts, and what the embedded engine adds.
+fn words(recovery: &mut Recovery, path: &str, leaf: &Leaf<'_>) {
+    match path {
+        "/type" => recovery.kind = leaf.text().unwrap_or_default(),
+        "/stage" => recovery.stage = leaf.text().unwrap_or_default(),
+        "/primary" => recovery.primary = leaf.flag().unwrap_or(false),
+        "/source/name" => recovery.source = leaf.text().or(recovery.source.take()),
+        "/target/name" => recovery.target = leaf.text().or(recovery.target.take()),
+        "/source/host" => recovery.source = recovery.source.take().or(leaf.text()),
+        "/target/host" => recovery.target = recovery.target.take().or(leaf.text()),
+        "/source/repository" => recovery.repository = leaf.text(),
+        _ => {
+            // A limit that this build does not know is left out.
+            let limit = path.strip_prefix("/narrows/charged_ns/");
+            let limit = limit.and_then(|name| serde_json::from_value(Value::from(name)).ok());
+            recovery.charged_ns.extend(limit.zip(leaf.count()));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use record::Limit;
+
     use super::*;
 
     #[test]
     fn reads_both_kinds() {
-        let answer = serde_json::from_str(include_str!("samples/recovery.json")).unwrap();
-        let found = recoveries(&answer);
+        let Recoveries(found) =
+            serde_json::from_str(include_str!("samples/recovery.json")).unwrap();
         let [remote, peer] = &found[..] else { panic!("{found:?}") };
         assert_eq!(
             (peer.shard_name().as_str(), peer.source.as_deref()),

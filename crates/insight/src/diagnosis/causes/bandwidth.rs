@@ -4,7 +4,8 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
-use crate::diagnosis::finding::{Against, Evidence, Finding, Lift, NODES_STATS, RECOVERY};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, RECOVERY};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Step;
 use crate::diagnosis::threshold::{

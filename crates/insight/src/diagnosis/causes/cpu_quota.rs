@@ -4,7 +4,8 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, at};
 use crate::words;
@@ -32,8 +33,10 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let untold = || Against::untold(format!("{name} tells nothing of a control group"));
     let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
     if summed < THROTTLED.value {
-        let what = format!("the control group of {name} kept it from running for");
-        return Err(Against::below(&what, summed, THROTTLED));
+        let name = name.to_owned();
+        let what =
+            Why::later(move || format!("the control group of {name} kept it from running for"));
+        return Err(Against::below(what, summed, THROTTLED));
     }
     // A node with threads on several cores is kept from each of them.
     let share = summed.min(1.0);

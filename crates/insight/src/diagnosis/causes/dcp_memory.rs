@@ -3,7 +3,8 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, STATS, STATS_DCP};
+use crate::diagnosis::finding::{Evidence, STATS, STATS_DCP};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::streaming::{End, MEMORY, Streaming};
 use crate::diagnosis::threshold::{

@@ -3,7 +3,8 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, Finding, STATS};
+use crate::diagnosis::finding::{Evidence, Finding, STATS};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::streaming::{DATA, Streaming};
 use crate::diagnosis::threshold::{BEHIND_S, PAUSED_FOR, STAGE};

@@ -3,8 +3,9 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift};
 use crate::diagnosis::following::{Following, Lagging};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};

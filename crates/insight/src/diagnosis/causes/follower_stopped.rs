@@ -3,8 +3,9 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, Finding, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::following::Following;
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
 

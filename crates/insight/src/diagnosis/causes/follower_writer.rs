@@ -5,8 +5,9 @@ use record::units::show_bytes;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Evidence, Finding, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::following::{Following, Lagging};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
 

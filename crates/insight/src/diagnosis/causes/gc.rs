@@ -4,7 +4,8 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
+use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, VERDICT, at,
@@ -32,11 +33,12 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let name = end.node();
     let untold = || Against::untold(format!("{name} tells nothing of collections"));
     let share = end.span.share(|node| node.gc_ms).ok_or_else(untold)?;
-    let percent = words::percent(share);
     if share < COLLECTING.value {
-        let what = format!("collections stop {name} for");
-        return Err(Against::below(&what, share, COLLECTING));
+        let name = name.to_owned();
+        let what = Why::later(move || format!("collections stop {name} for"));
+        return Err(Against::below(what, share, COLLECTING));
     }
+    let percent = words::percent(share);
     let sentence = format!("garbage collections take {percent} of the time on {name}");
     let mut evidence = vec![Evidence::new(
         NODES_STATS,

@@ -7,7 +7,8 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::ceilings::limiter;
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, alias_of};
-use crate::diagnosis::finding::{Against, Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{

@@ -6,7 +6,8 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Against, Evidence, Finding, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::NodeSpan;
 use crate::diagnosis::threshold::{Threshold, at};
@@ -29,10 +30,12 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let against = || match tells(&end.span) {
-        true => Against::figure(format!(
-            "no breaker tripped on {}, and no request was refused",
-            end.node()
-        )),
+        true => {
+            let name = end.node().to_owned();
+            Against::figure(Why::later(move || {
+                format!("no breaker tripped on {name}, and no request was refused")
+            }))
+        }
         false => Against::untold(format!("{} tells nothing of breakers", end.node())),
     };
     let found = judge(&end.span).ok_or_else(against)?;

@@ -3,8 +3,9 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Against, Finding};
+use crate::diagnosis::finding::Finding;
 use crate::diagnosis::replaying::Replaying;
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
 
@@ -31,7 +32,7 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
     let merges = recovery.merges.ok_or_else(untold)?;
     if merges < MERGES.value {
         let what = format!("merges on {target} hold indexing back for");
-        return Err(Against::below(&what, merges, MERGES));
+        return Err(Against::below(what, merges, MERGES));
     }
     let name = recovery.transfer.name();
     let sentence = format!("{name} replays operations while merges on {target} hold indexing back");

@@ -5,7 +5,8 @@ use crate::diagnosis::busy::{BusyCores, BusyDisk};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Against, Evidence, Finding, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
     CORES_ANSWER, CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, Threshold, at,

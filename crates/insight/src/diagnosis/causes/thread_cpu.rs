@@ -7,7 +7,8 @@ use crate::diagnosis::busy::BusyCores;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Against, Evidence, Finding, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
+use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{CPU_BUSY, Threshold, at};
@@ -46,13 +47,15 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.
     let has_one_loop = recovery.series.flavour() == "narrows";
     let cores = end.span.share(|node| node.process_cpu_ms).ok_or_else(untold)?;
-    let shown = words::three_digits(cores);
     let on_core = on_core(recovery, end, cores).filter(|share| *share >= ON_CORE.value);
     if (cores < CPU_BUSY.value && on_core.is_none()) || !(has_one_loop || threads > 0) {
         let stacks = if has_one_loop { "" } else { ", and no stack is in TLS or compression" };
-        let why = format!("{name} uses {shown} cores{stacks}");
+        let name = name.to_owned();
+        let why =
+            Why::later(move || format!("{name} uses {} cores{stacks}", words::three_digits(cores)));
         return Err(Against::figure(why));
     }
+    let shown = words::three_digits(cores);
     let sentence = format!(
         "{name} ({}) uses {shown} cores, and what it does stands in line on few threads",
         end.side()

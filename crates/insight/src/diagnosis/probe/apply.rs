@@ -4,7 +4,8 @@ use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::standstills;
 use crate::diagnosis::diagnose::{Diagnosis, headline, sort, unsettle};
-use crate::diagnosis::finding::{By, Evidence, Finding, Lift, RuledOut};
+use crate::diagnosis::finding::{Evidence, Finding, Lift};
+use crate::diagnosis::rivals::{By, RuledOut};
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{Threshold, at};
 
@@ -56,11 +57,13 @@ fn of_class<'d>(
 
 /// Changes the cause of a finding: its subjects and evidence stay, and the rule of the new cause says what lifts it.
 fn reclassify(finding: &mut Finding, class: Class, sentence: String, result: &ProbeResult) {
-    finding.ruled_out.retain(|one| one.class != class);
+    let others = finding.ruled_out.iter().filter(|one| one.class != class);
+    let mut ruled_out: Vec<RuledOut> = others.cloned().collect();
     if finding.class != Class::Unknown {
         let (class, why) = (finding.class, result.sentence());
-        finding.ruled_out.push(RuledOut { class, by: By::Figure, why });
+        ruled_out.push(RuledOut { class, by: By::Figure, why });
     }
+    finding.ruled_out = ruled_out.into();
     finding.lift = Some(Lift::action(class.rule().lift));
     finding.class = class;
     finding.sentence = sentence;

@@ -3,29 +3,34 @@
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use report::screen::{View, draw};
+use report::screen::{Trails, View, draw};
 
 /// A terminal that is drawn on. Dropping it leaves the terminal as it was; so does a panic.
 pub(super) struct Screen {
     terminal: ratatui::DefaultTerminal,
     view: Option<View>,
+    trails: Trails,
     color: bool,
 }
 
 impl Screen {
     pub(super) fn open() -> anyhow::Result<Screen> {
         let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Ok(Screen { terminal: ratatui::try_init()?, view: None, color })
+        let (terminal, trails) = (ratatui::try_init()?, Trails::default());
+        Ok(Screen { terminal, view: None, trails, color })
     }
 
     pub(super) fn show(&mut self, view: View) -> anyhow::Result<()> {
+        if view.trouble.is_none() {
+            self.trails.take(&view.nodes);
+        }
         self.view = Some(view);
         self.draw()
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
         if let Some(view) = &self.view {
-            self.terminal.draw(|frame| draw(frame, view, self.color))?;
+            self.terminal.draw(|frame| draw(frame, view, &self.trails, self.color))?;
         }
         Ok(())
     }
