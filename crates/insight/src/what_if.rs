@@ -11,9 +11,9 @@ const UNASSIGNED: &str = "UNASSIGNED";
 const DELAYED: &str = "DELAYED";
 const WAITING: &str = "WAITING";
 const DONE: &str = "DONE";
-/// What the time may differ by because of all that is not modelled, as a share. `docs/benchmarks/what_if.md` says how
-/// often that was enough.
-pub const NOT_MODELLED: f64 = 0.1;
+/// What the time may differ by because of all that is not modelled, as a share. Fitted to the 24 cases of seed 1 in
+/// `docs/benchmarks/what_if.md`, of which nine in ten were off by less than 22 %; cases of another seed judge it there.
+pub const NOT_MODELLED: f64 = 0.2;
 /// What notes about full disks name.
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
 /// A curve has so many points at most.

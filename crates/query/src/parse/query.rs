@@ -325,11 +325,10 @@ fn multi_match(node: &Node) -> Result<Query> {
 }
 
 fn query_string(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyzer analyze_wildcard \
-                         phrase_slop boost _name";
+    const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyze_wildcard phrase_slop \
+                         boost _name";
     let options = node.options("query_string", KNOWN, 0)?;
     options.one_of("type", &["best_fields"])?;
-    options.one_of("analyzer", &["standard"])?;
     options.one_of("analyze_wildcard", &["false"])?;
     options.one_of("phrase_slop", &["0"])?;
     let mut fields = fields(&options)?;
@@ -352,11 +351,10 @@ fn query_string(node: &Node) -> Result<Query> {
 }
 
 fn simple_query_string(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query fields default_operator flags minimum_should_match lenient analyzer analyze_wildcard \
-                         boost _name";
+    const KNOWN: &str = "query fields default_operator flags minimum_should_match lenient analyze_wildcard boost \
+                         _name";
     let options = node.options("simple_query_string", KNOWN, 0)?;
     options.one_of("flags", &["all", "-1"])?;
-    options.one_of("analyzer", &["standard"])?;
     options.one_of("analyze_wildcard", &["false"])?;
     let fields = fields(&options)?;
     let simple = SimpleQueryString {
