@@ -76,7 +76,7 @@ pub(crate) struct Args {
     /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     open_copy: Option<Duration>,
-    /// What it takes besides where it begins without files, measured there, too.
+    /// What it takes besides where it begins without files; measured likewise.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     new_copy: Option<Duration>,
     /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
