@@ -35,8 +35,8 @@ pub(super) fn uri_query(query: &Query) -> Result<Option<query::Query>> {
             return Err(bad_request(format!("[default_operator] is AND or OR, not [{other}]")));
         }
     };
-    if query.get("analyzer").is_some_and(|name| name != "standard") {
-        return Err(not_supported("another [analyzer] than standard", "leave it out"));
+    if query.get("analyzer").is_some() {
+        return Err(not_supported("[analyzer]", "leave it out: fields have their own"));
     }
     if query.flag("analyze_wildcard", false)? {
         return Err(not_supported("[analyze_wildcard]", "leave it out"));

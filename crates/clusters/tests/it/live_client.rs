@@ -379,3 +379,27 @@ fn a_transcript_answers_as_the_cluster_did() {
         assert!(client.has_broken_off());
     });
 }
+
+/// `_cat/shards` was asked for its columns in another order.
+#[test]
+fn an_earlier_transcript_still_tells_of_copies() {
+    real(async |env| {
+        let server = serve(&env, None, &[(200, r#"[{"state":"UNASSIGNED"}]"#)]).await;
+        let urls = std::slice::from_ref(&server.address);
+        let dir = tempfile::tempdir().unwrap();
+        let second = Duration::from_secs(1);
+        let header = Header::new(urls.to_vec(), second, second);
+        let transcript = Transcript::create(dir.path(), &header).unwrap();
+        let client = client(&env, urls, TlsOptions::default()).written_to(transcript);
+        let columns = async |client: &LiveClient, columns: &str| {
+            let path = format!("/_cat/shards?format=json&h={columns}");
+            format!("{:?}", client.get(&path).await.unwrap())
+        };
+        let then = columns(&client, "index,shard,prirep,state,node,unassigned.reason").await;
+        assert!(then.contains("UNASSIGNED"), "{then}");
+        client.transcript().unwrap();
+        let (read, replay) = Replay::open(dir.path()).unwrap();
+        let client = LiveClient::replaying(&env, &read, replay).unwrap();
+        assert_eq!(columns(&client, "state,index,shard,prirep,node,unassigned.reason").await, then);
+    });
+}

@@ -77,7 +77,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     open_copy: Option<Duration>,
     /// What it takes besides where it begins without files; measured likewise.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    // What is assumed of --open-copy was fitted to both together.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "open_copy")]
     new_copy: Option<Duration>,
     /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]

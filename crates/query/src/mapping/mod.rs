@@ -274,7 +274,7 @@ pub fn is_metadata(path: &str) -> bool {
 }
 
 /// What every document has beside its fields.
-const METADATA: [&str; 14] = [
+const METADATA: [&str; 15] = [
     "_doc_count",
     "_field_names",
     "_id",
@@ -289,6 +289,7 @@ const METADATA: [&str; 14] = [
     "_tier",
     "_type",
     "_version",
+    "_wordless",
 ];
 
 #[cfg(test)]
@@ -311,7 +312,10 @@ mod tests {
                 .contains("unknown parameter \"fromat\"; did you mean \"format\"?")
         );
         assert!(said(json!({"propertys": {}})).contains("did you mean \"properties\""));
-        assert!(said(json!({"properties": {"_id": {"type": "long"}}})).contains("metadata field"));
+        for name in ["_id", "_wordless"] {
+            let refused = said(json!({"properties": {name: {"type": "long"}}}));
+            assert!(refused.contains("metadata field"), "{refused}");
+        }
         assert!(said(json!({"dynamic": "maybe"})).contains("strict"));
         assert!(said(json!({"_source": {"enabled": false}})).contains("always kept whole"));
         assert!(said(json!({"runtime": {}})).contains("is not supported"));

@@ -325,8 +325,8 @@ fn multi_match(node: &Node) -> Result<Query> {
 }
 
 fn query_string(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyze_wildcard phrase_slop \
-                         boost _name";
+    const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyze_wildcard \
+                         phrase_slop boost _name";
     let options = node.options("query_string", KNOWN, 0)?;
     options.one_of("type", &["best_fields"])?;
     options.one_of("analyze_wildcard", &["false"])?;

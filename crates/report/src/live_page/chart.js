@@ -80,7 +80,7 @@ function drawMultiples(history, span, shown) {
     return draw("path", { class: kind, d: pathOf(points, x, y) });
   };
   const charts = sorted.slice(0, 12).map(([node, peak]) => {
-    const [out, into] = shown.node_rates[node] ?? [0, 0];
+    const [out, into] = Object.hasOwn(shown.node_rates, node) ? shown.node_rates[node] : [0, 0];
     const words = [into > 0 && `in ${rate(into)}`, out > 0 && `out ${rate(out)}`].filter(Boolean).join(", ") || "idle";
     return el("figure", { "data-key": node },
       el("figcaption", {}, el("b", {}, node), el("span", {}, words)),

@@ -143,5 +143,8 @@ fn packed(text: &str) -> Box<[u8]> {
 }
 
 fn unpacked(packed: &[u8]) -> Option<String> {
+    if packed.is_empty() {
+        return None;
+    }
     String::from_utf8(zstd::stream::decode_all(packed).ok()?).ok()
 }

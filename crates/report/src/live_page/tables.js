@@ -26,7 +26,8 @@ function drawRecoveries(frame) {
 const NODES_MAX = 16;
 function drawNodes(frame, filter) {
   const wanted = frame.nodes.filter((node) => node.cells[0].toLowerCase().includes(filter.toLowerCase()));
-  const moved = (node) => (frame.node_rates[node.cells[0]] ?? [0, 0]).reduce((out, into) => out + into);
+  const rates = (name) => (Object.hasOwn(frame.node_rates, name) ? frame.node_rates[name] : [0, 0]);
+  const moved = (node) => rates(node.cells[0]).reduce((out, into) => out + into);
   const weight = (node) => moved(node) + (node.gone ? Infinity : 0);
   const sorted = [...wanted].sort((a, b) => weight(b) - weight(a) || 0);
   const rows = sorted.slice(0, NODES_MAX).map((node) => el("tr", { class: node.gone && "gone" },

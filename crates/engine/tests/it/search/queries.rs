@@ -220,6 +220,7 @@ async fn what_cannot_be_asked_is_said(env: Env) {
         ("/a/_search?q=(fox", json!({}), "a parenthesis is not closed"),
         ("/a/_search?q=fox~1", json!({}), "[~] is not supported"),
         ("/a/_search?q=x&analyzer=german", json!({}), "[analyzer]"),
+        ("/a/_search?q=x&analyzer=standard", json!({}), "[analyzer]"),
         ("/a/_search?q=x&analyze_wildcard=true", json!({}), "[analyze_wildcard]"),
         ("/a/_search?q=x&default_operator=xor", json!({}), "[default_operator]"),
         ("/a/_search?df=t", json!({}), "there is no [q]"),
