@@ -114,7 +114,6 @@ pub struct FollowSample {
 }
 
 /// One line of the record.
-#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Line {
@@ -133,18 +132,22 @@ pub enum Line {
     Recovery {
         /// Milliseconds since the run began.
         t_ms: f64,
+        /// Variant.
         variant: String,
         /// Lap, from 1.
         lap: u32,
+        /// The sample.
         sample: RecoverySample,
     },
     /// How far a follower is.
     Following {
         /// Milliseconds since the run began.
         t_ms: f64,
+        /// Variant.
         variant: String,
         /// Lap, from 1.
         lap: u32,
+        /// The sample.
         sample: FollowSample,
     },
     /// A node.
@@ -155,6 +158,7 @@ pub enum Line {
         variant: Option<String>,
         /// Lap, from 1.
         lap: u32,
+        /// The sample.
         sample: NodeSample,
     },
     /// The link.
@@ -165,12 +169,14 @@ pub enum Line {
         variant: Option<String>,
         /// Lap, from 1.
         lap: u32,
+        /// The sample.
         sample: LinkSample,
     },
     /// A fault begins or ends.
     Fault {
         /// Milliseconds since the run began.
         t_ms: f64,
+        /// Variant.
         variant: String,
         /// What is wrong, and where: `follower-0 is killed`. The same words when it begins and when it ends.
         what: String,
