@@ -1,7 +1,7 @@
 //! The directory of one run: written while it goes on, readable whatever happened.
 //!
-//! Every file says its format first: the manifest in a field, the other two in a line `{"format":5}` before all
-//! others. Files of formats 1 to 3 have no such line; they are read as they are.
+//! Every file says its format first: the manifest in a field, the other two in a line `{"format":N}` ([`FORMAT`])
+//! before all others. Files of formats 1 to 3 have no such line; they are read as they are.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};

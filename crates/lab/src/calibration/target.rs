@@ -58,6 +58,9 @@ pub fn calibrate_target<C: Clusters>(
             attributes: Vec::new(),
         };
         tell("copies between two nodes, which are started first");
+        if let Some(sentence) = target.prepares() {
+            tell(&sentence);
+        }
         target.start(&TopologySpec { clusters: vec![cluster], link: None, joined: false }).await?;
         let measured = measure(&Asked { target: &target, cluster: CLUSTER }, laps).await;
         target.stop().await;

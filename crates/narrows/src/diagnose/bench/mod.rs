@@ -44,7 +44,7 @@ use record::units::show_seconds;
 use report::benched::Bench;
 use world::{Env, LinkConfig};
 
-use super::bed::two_nodes;
+use super::bed;
 use crate::interrupt::{Ended, until_told};
 pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_table};
 use buckets::World;
@@ -190,7 +190,7 @@ pub(crate) async fn on_processes<C: Clusters>(
     }
     let ended = until_told(async {
         for clusters in all.iter_mut().filter(|_| !queue.borrow().is_empty()) {
-            clusters.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
+            bed::start(clusters, LinkConfig::default()).await?;
         }
         let worker = async |clusters: &C| {
             let next = || queue.borrow_mut().pop_front();

@@ -11,7 +11,7 @@ use world::{Env, LinkConfig, virtual_world};
 use super::case::Case;
 use super::conditions::Conditions;
 use super::stage::{Shape, Stage};
-use crate::diagnose::bed::two_nodes;
+use crate::diagnose::bed;
 
 /// So many chunks of the usual size that one more or less at either end counts little.
 const SETTLED_BYTES: u64 = 32 * (512 << 10);
@@ -69,8 +69,7 @@ impl Place for Simulated {
         let conditions = conditions.clone();
         let acted = virtual_world::run(seed, async move |env| {
             let mut clusters = VirtualClusters::new(&env);
-            let topology = two_nodes(conditions.link.clone());
-            clusters.start(&topology).await.context("start two nodes")?;
+            bed::start(&mut clusters, conditions.link.clone()).await?;
             let acted = {
                 let stage = Stage::set(&env, &clusters, &conditions, None).await?;
                 act(&stage).await
