@@ -180,8 +180,8 @@ pub(crate) async fn on_processes<C: Clusters>(
     let name = first.name();
     // The bench is the bucket's node and its reader, as the embedded engine's processes are.
     let buckets = (name == "embedded" && asked.recordings.is_none()).then_some(false);
-    let chunks_max = place::chunks_max(first);
-    let case = move |seed| Case::on_processes(seed, chunks_max);
+    let engine = place::engine(first);
+    let case = move |seed| Case::on_processes(seed, engine);
     let sitting = Sitting::of(&asked, name, jobs(asked.seeds, buckets), case)?;
     let queue = RefCell::new(VecDeque::from(sitting.todo()));
     let (sitting, failed) = (RefCell::new(sitting), RefCell::new(None));
