@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{AutoHistogram, Histogram};
-use super::{DateFormat, Literal, Query, Zone};
+use super::{DateFormat, Literal, Query, Zone, nested};
 
 /// `search.max_buckets` where nothing else is said.
 pub const DEFAULT_MAX_BUCKETS: usize = 65_536;
@@ -14,6 +14,7 @@ pub struct Aggregation {
     /// The name that the request gives it.
     pub name: String,
     /// What it does.
+    #[serde(deserialize_with = "nested::deserialize")]
     pub kind: AggregationKind,
     /// Field.
     pub field: String,
@@ -26,6 +27,7 @@ pub struct Aggregation {
     /// Whether the answer is an object by keys.
     pub keyed: bool,
     /// What is asked of each bucket.
+    #[serde(deserialize_with = "nested::deserialize")]
     pub subs: Vec<Aggregation>,
     /// `meta`, as JSON text; it comes back as it went.
     pub meta: Option<String>,

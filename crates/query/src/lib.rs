@@ -7,6 +7,7 @@ pub mod geo;
 pub mod histogram;
 pub mod json;
 pub mod mapping;
+mod nested;
 mod parse;
 mod query;
 pub mod refused;

@@ -18,6 +18,8 @@ type Result<T> = std::result::Result<T, SearchError>;
 
 /// Aggregations within each other, at most.
 const MAX_DEPTH: usize = 20;
+/// Orders of one aggregation, and sources of one tuple, at most: each is looked for among others.
+const MAX_PARTS: usize = 64;
 /// Buckets that are asked of a shard at most, so that one request cannot take all of its memory.
 const MAX_TERMS_SIZE: u64 = 1 << 31;
 /// Milliseconds beyond which nothing lies that a date could be.
@@ -278,7 +280,8 @@ fn source(of: Aggregation) -> Aggregation {
 fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("terms")?;
     let mut sources = Vec::new();
-    for (at, node) in node.list("terms")?.iter().enumerate() {
+    node.list("terms")?;
+    for (at, node) in few(node, "terms")?.iter().enumerate() {
         let of = of_kind(&Member { at: node.at, name: "terms".into(), node: node.clone() })?;
         node.options("multi_terms", "field missing", 0)?;
         sources.push(Aggregation { name: at.to_string(), ..source(of) });
@@ -295,7 +298,7 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
 fn composite(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("sources")?;
     let mut sources: Vec<Aggregation> = Vec::new();
-    for node in node.items() {
+    for node in few(node, "sources")? {
         let [Member { name, node, .. }] = node.object("sources")? else {
             return Err(node.wrong("sources", "objects with one name each"));
         };
@@ -368,9 +371,19 @@ fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
     }))
 }
 
-fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
+/// Not too many parts of one aggregation.
+fn few<'a, 'b>(node: &'a Node<'b>, name: &str) -> Result<&'a [Node<'b>]> {
+    match node.items().len() {
+        count if count <= MAX_PARTS => Ok(node.items()),
+        count => {
+            Err(parsing(node.at, format!("[{name}] has at most {MAX_PARTS} parts, found {count}")))
+        }
+    }
+}
+
+fn orders(node: &Node, name: &str) -> Result<Vec<BucketOrder>> {
     let mut orders = Vec::new();
-    for item in node.items() {
+    for item in few(node, name)? {
         for Member { name, node, .. } in item.object("order")? {
             let by = match name.as_ref() {
                 "_count" => OrderBy::Count,

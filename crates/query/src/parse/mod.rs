@@ -1,6 +1,7 @@
 //! The body of `_search` and `_count` as plain data. Pure: no mapping is known here.
 
 mod aggregation;
+mod clauses;
 mod function_score;
 mod query;
 mod query_string;
@@ -298,6 +299,20 @@ mod tests {
                 "geotile_grid",
             ),
             (r#"{"aggs":{"a":{"multi_terms":{"terms":[{"field":"x"}]}}}}"#, "at least two"),
+            (
+                &format!(
+                    r#"{{"aggs":{{"a":{{"terms":{{"field":"x","order":[{}1]}}}}}}}}"#,
+                    "1,".repeat(64)
+                ),
+                "at most 64",
+            ),
+            (
+                &format!(
+                    r#"{{"aggs":{{"a":{{"composite":{{"sources":[{}1]}}}}}}}}"#,
+                    "1,".repeat(64)
+                ),
+                "at most 64",
+            ),
             (r#"{"collapse":{"field":"x","inner_hits":{}}}"#, "[inner_hits]"),
             (r#"{"ext":{"narrows":{"cost":{"documnets":1}}}}"#, "did you mean \"documents\""),
         ] {
@@ -324,6 +339,32 @@ mod tests {
         let clauses = vec!["{\"match_all\":{}}"; 1024].join(",");
         let error = parse(format!("{{\"bool\":{{\"should\":[{clauses}]}}}}")).unwrap_err();
         assert!(error.reason.contains("indices.query.bool.max_clause_count"));
+        let filters = |depth: usize| {
+            let (open, close) = ("{\"constant_score\":{\"filter\":", "}}");
+            format!("{}{{\"match_all\":{{}}}}{}", open.repeat(depth), close.repeat(depth))
+        };
+        assert!(parse(filters(20)).is_ok());
+        assert!(parse(filters(21)).unwrap_err().reason.contains("max_nested_depth"));
+        // Of several texts all clauses count, each once for each field.
+        let text = |kind: &str, fields: usize, words: usize| {
+            let fields = vec!["\"f\""; fields].join(",");
+            format!(
+                "{{\"{kind}\":{{\"fields\":[{fields}],\"query\":\"{}\"}}}}",
+                "+a ".repeat(words)
+            )
+        };
+        for kind in ["query_string", "simple_query_string"] {
+            let both = |fields, words| {
+                let text = text(kind, fields, words);
+                parse(format!("{{\"bool\":{{\"should\":[{text},{text}]}}}}"))
+            };
+            assert!(both(10, 51).is_ok(), "{kind}");
+            assert!(both(10, 52).unwrap_err().reason.contains("max_clause_count"), "{kind}");
+        }
+        assert!(parse(text("multi_match", 1024, 1)).unwrap_err().reason.contains("clause_count"));
+        let long =
+            format!("{{\"multi_match\":{{\"fields\":[\"{}\"],\"query\":1}}}}", "f".repeat(1025));
+        assert!(parse(long).unwrap_err().reason.contains("at most 1024 bytes"));
         let terms = vec!["1"; 65_537].join(",");
         let error = parse(format!("{{\"terms\":{{\"a\":[{terms}]}}}}")).unwrap_err();
         assert!(error.reason.contains("index.max_terms_count"));

@@ -41,7 +41,7 @@ mod top;
 mod value;
 mod wildcard;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -139,6 +139,7 @@ impl Execution<'_> {
             now_ms,
             default_fields,
             regexps,
+            spent: Cell::default(),
             failed: failure,
         };
         let query = resolver.resolve(&request.query)?;

@@ -49,6 +49,40 @@ async fn aggregated(shard: &Shard, aggs: Value) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
+/// What is made of a body is bounded: clauses within each other by the stack of the thread that searches, words and
+/// patterns by what they take in all fields together.
+#[test]
+fn no_body_takes_more_than_its_bounds() {
+    run("bounds", 1, async |env, dir, _| {
+        let properties: serde_json::Map<String, Value> =
+            (0..40).map(|n| (format!("f{n}"), json!({"type": "text"}))).collect();
+        let documents = [json!({"f0": "a b"}), json!({"f0": "c"})];
+        let shard = shard(&env, &dir, properties.into(), &documents).await;
+        // The deepest that there is, with nothing else to be refused in it.
+        let text = format!("{}b", "a+b|".repeat(32));
+        let simple = json!({"simple_query_string": {"query": text, "fields": ["f0"]}});
+        let query = (0..20).fold(simple, |inner, _| json!({"bool": {"must": inner}}));
+        let filter = json!({ "filter": query });
+        let aggs = (0..19).fold(filter, |inner, _| json!({"filter": query, "aggs": {"a": inner}}));
+        assert_eq!(ids(&shard, json!({"query": query, "aggs": {"a": aggs}})).await, [0]);
+        let names = json!(["f*"]);
+        let fuzzy: Vec<String> = (100..200).map(|n| format!("{n}{}", "a".repeat(240))).collect();
+        let pattern = format!("a{}?z OR ", "b".repeat(100)).repeat(60) + "a";
+        for query in [
+            json!({"match": {"f0": {"query": fuzzy.join(" "), "fuzziness": 2}}}),
+            json!({"multi_match": {"query": "a ".repeat(7000), "fields": names, "lenient": true}}),
+            json!({"query_string": {"query": pattern, "fields": names, "lenient": true}}),
+        ] {
+            let said = refused(&shard, json!({ "query": query })).await;
+            assert!(said.contains("too many words, fuzzy words and patterns"), "{said}");
+        }
+        let regexps = (0..17).map(|n| format!("/a{n}/")).collect::<Vec<_>>().join(" OR ");
+        let lenient =
+            json!({"query_string": {"query": regexps, "fields": ["f0"], "lenient": true}});
+        assert!(refused(&shard, json!({ "query": lenient })).await.contains("regular expressions"));
+    });
+}
+
 #[test]
 fn functions_change_scores() {
     run("functions", 1, async |env, dir, _| {
