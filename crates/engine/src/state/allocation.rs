@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
-use super::recovery_counts::RecoveryCounts;
+use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
@@ -154,6 +154,8 @@ fn place(
         if !counts.have_room(primaries) {
             return;
         }
+        let highest = || HighestPrimaries::of(counts, &state.routing[index]);
+        let highest = (!primaries && settings.allocates_replicas_in_a_ring()).then(highest);
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
@@ -162,7 +164,9 @@ fn place(
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
-            let Some((node, verdict)) = deciders.best_node(slot) else { continue };
+            let Some((node, verdict)) = deciders.best_node(slot, highest.as_ref()) else {
+                continue;
+            };
             let node = node.to_owned();
             if verdict != Verdict::Yes {
                 counts.add(&node, None);
@@ -296,6 +300,7 @@ fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::super::manager::tests::Lab;
+    use super::super::{Event, PlacedIndex};
     use super::*;
 
     #[test]
@@ -307,6 +312,20 @@ mod tests {
             let nodes: Vec<_> = shard.copies.iter().map(|copy| copy.node.clone()).collect();
             assert_ne!(nodes[0], nodes[1]);
         }
+    }
+
+    #[test]
+    fn replicas_go_around_a_ring_where_that_is_set() {
+        let mut lab = Lab::new(3);
+        lab.set("narrows.allocation.replica_ring", "true");
+        let nodes = ["n3", "n2", "n1"].map(|node| vec![node.to_owned()]).to_vec();
+        let placed =
+            PlacedIndex { index: "a".to_owned(), replicas: 1, nodes, ..Default::default() };
+        lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+        let replicas =
+            [0, 1, 2].map(|number| lab.shard("a", number).copies[1].node.clone().unwrap());
+        // To the node with the primary of the next number, whichever has a name before.
+        assert_eq!(replicas, ["n2", "n1", "n3"]);
     }
 
     #[test]
