@@ -149,13 +149,13 @@ fn place(
     changes: &mut Vec<Change>,
 ) {
     let Round { settings, now_ms, indices, primaries } = round;
+    let is_ring = !primaries && settings.allocates_replicas_in_a_ring();
     for index in indices {
         // If no node has room, the other copies need not be looked at.
         if !counts.have_room(primaries) {
             return;
         }
-        let highest = || HighestPrimaries::of(counts, &state.routing[index]);
-        let highest = (!primaries && settings.allocates_replicas_in_a_ring()).then(highest);
+        let mut highest = None;
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
@@ -163,6 +163,10 @@ fn place(
                 Deciders { state, counts, settings, filters: &*filters, now_ms, with_words: false };
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
+            }
+            if is_ring {
+                let shards = &state.routing[index];
+                highest.get_or_insert_with(|| HighestPrimaries::of(counts, shards));
             }
             let Some((node, verdict)) = deciders.best_node(slot, highest.as_ref()) else {
                 continue;

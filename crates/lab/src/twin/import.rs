@@ -76,7 +76,8 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     if lagging > 0 {
         left_out.push(format!(
             "{lagging} copies whose retention leases lag by more than a tenth of their documents: where their node is \
-             away when primaries renew leases, as every 30 s, they come back by files and not by operations"
+             away when primaries renew leases, as every 30 s, they come back by files and not by operations; half a \
+             minute after the last write none lags"
         ));
     }
     let zone = zone_attribute(seen);

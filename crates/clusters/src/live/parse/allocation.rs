@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{at, elements, entries, lags, primary_of, text_at};
+use super::{elements, entries, lags, primary_of, text_at};
 
 /// The copies of `_cat/shards?format=json` that are not started, and those that move. Rows are read one by one, for a
 /// large cluster has hundreds of thousands, nearly all of which are started and stay.
