@@ -318,18 +318,25 @@ mod tests {
         }
     }
 
+    /// Two indices as OpenSearch 2.19.1 placed them, on nodes of which the hashes of the ids have the order of these
+    /// names; and one that is otherwise placed from whichever name it begins.
     #[test]
     fn replicas_go_around_a_ring_where_that_is_set() {
-        let mut lab = Lab::new(3);
-        lab.set("narrows.allocation.replica_ring", "true");
-        let nodes = ["n3", "n2", "n1"].map(|node| vec![node.to_owned()]).to_vec();
-        let placed =
-            PlacedIndex { index: "a".to_owned(), replicas: 1, nodes, ..Default::default() };
-        lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
-        let replicas =
-            [0, 1, 2].map(|number| lab.shard("a", number).copies[1].node.clone().unwrap());
-        // To the node with the primary of the next number, whichever has a name before.
-        assert_eq!(replicas, ["n2", "n1", "n3"]);
+        let seen = [(3, "1231231", "2323112"), (4, "12341", "23412"), (3, "321", "213")];
+        for (nodes, primaries, replicas) in seen {
+            let mut lab = Lab::new(nodes);
+            let named = |number: char| vec![format!("n{number}")];
+            let nodes: Vec<Vec<String>> = primaries.chars().map(named).collect();
+            lab.set("narrows.allocation.replica_ring", "true");
+            lab.set("cluster.routing.allocation.node_concurrent_recoveries", "9");
+            let placed =
+                PlacedIndex { index: "a".to_owned(), replicas: 1, nodes, ..Default::default() };
+            lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+            let shards = lab.state.shards().map(|(_, _, shard)| &shard.copies[1]);
+            let found: String =
+                shards.filter_map(|copy| copy.node.as_ref()?.chars().last()).collect();
+            assert_eq!(found, replicas, "primaries on {primaries}");
+        }
     }
 
     #[test]

@@ -152,6 +152,17 @@ mod tests {
         assert_eq!(moving_to(&lab, "n3"), [0, 2], "n3 receives two, one from each");
     }
 
+    /// As OpenSearch 2.19.1 did it, with ids of nodes whose hashes have the order of these names.
+    #[test]
+    fn copies_go_where_opensearch_moved_them() {
+        let shards: [&[&str]; 5] =
+            [&["n1", "n2"], &["n2", "n3"], &["n3", "n4"], &["n4", "n1"], &["n1", "n2"]];
+        let mut lab = placed(4, &shards);
+        lab.set(EXCLUDE, "n4");
+        let moving = ["n1", "n2", "n3"].map(|node| moving_to(&lab, node));
+        assert_eq!(moving, [vec![2], vec![], vec![3]]);
+    }
+
     #[test]
     fn nodes_that_hold_as_much_stay_in_the_order_of_the_last_move() {
         let mut lab = placed(4, &[&["n4"], &["n4"], &["n4"], &["n1"]]);
