@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{AutoHistogram, Histogram};
+use super::pipeline::Pipeline;
 use super::{DateFormat, Literal, Query, Zone};
 
 /// `search.max_buckets` where nothing else is said.
@@ -35,6 +36,11 @@ impl Aggregation {
     /// Whether the width of its buckets depends on what is found.
     pub fn is_auto(&self) -> bool {
         matches!(self.kind, AggregationKind::AutoHistogram(_))
+    }
+
+    /// Whether it is computed of the others once these are merged: no shard is asked for it.
+    pub fn is_pipeline(&self) -> bool {
+        matches!(self.kind, AggregationKind::Pipeline(_))
     }
 
     /// One of a kind, with nothing else said of it.
@@ -82,13 +88,39 @@ pub enum AggregationKind {
     },
     /// Which, 0 to 100.
     Percentiles(Vec<f64>),
+    /// Of the buckets of others.
+    Pipeline(Pipeline),
 }
 
 impl AggregationKind {
     /// Whether it makes no buckets.
     pub fn is_metric(&self) -> bool {
         use AggregationKind::*;
-        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_))
+        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_) | Pipeline(_))
+    }
+
+    /// Whether its answer is a list of buckets, and not a single one.
+    pub fn has_buckets(&self) -> bool {
+        match self {
+            AggregationKind::Filters(filters) => filters.shape != FiltersShape::One,
+            kind => !kind.is_metric(),
+        }
+    }
+
+    /// Whether it answers a number of this name; or one alone, where no name is given.
+    pub fn has_number(&self, name: Option<&str>) -> bool {
+        let is_percent = |name: &str| name.parse().is_ok_and(|p: f64| (0.0..=100.0).contains(&p));
+        match (self, name) {
+            (AggregationKind::Pipeline(of), name) => {
+                of.kind.numbers().contains(&name.unwrap_or("value"))
+            }
+            (AggregationKind::Stats(Statistic::Stats | Statistic::Extended { .. }), name) => {
+                matches!(name, Some("min" | "max" | "avg" | "sum" | "count"))
+            }
+            (AggregationKind::Percentiles(_), name) => name.is_some_and(is_percent),
+            (kind, None | Some("value")) => kind.is_metric(),
+            _ => false,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod histogram;
 pub mod json;
 pub mod mapping;
 mod parse;
+pub mod pipeline;
 mod query;
 pub mod refused;
 mod request;

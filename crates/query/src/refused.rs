@@ -49,9 +49,8 @@ pub const AGGREGATIONS: Words = &[
     ("there are no scripts; index what the script computes", "scripted_metric"),
     (
         "compute it from the buckets of the answer",
-        "avg_bucket bucket_count_ks_test bucket_script bucket_selector bucket_sort cumulative_cardinality cumulative_sum \
-         derivative extended_stats_bucket inference max_bucket min_bucket moving_avg moving_fn moving_percentiles \
-         normalize percentiles_bucket serial_diff stats_bucket sum_bucket",
+        "bucket_count_ks_test bucket_script bucket_selector cumulative_cardinality extended_stats_bucket inference \
+         moving_avg moving_fn moving_percentiles normalize percentiles_bucket serial_diff",
     ),
 ];
 

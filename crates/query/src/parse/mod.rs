@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod function_score;
+mod pipeline;
 mod query;
 mod query_string;
 mod simple_query_string;
@@ -298,6 +299,57 @@ mod tests {
                 "geotile_grid",
             ),
             (r#"{"aggs":{"a":{"multi_terms":{"terms":[{"field":"x"}]}}}}"#, "at least two"),
+            (r#"{"aggs":{"p":{"avg_bucket":{}}}}"#, "[buckets_path]"),
+            (
+                r#"{"aggs":{"p":{"avg_bucket":{"buckets_path":"t>m"}}}}"#,
+                "aggregation does not exist for aggregation [p]: t>m",
+            ),
+            (
+                r#"{"aggs":{"m":{"max":{"field":"x"}},"p":{"avg_bucket":{"buckets_path":"m"}}}}"#,
+                "multi-bucket aggregation for aggregation [p]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"}},"p":{"sum_bucket":{"buckets_path":"t>m.value"}}}}"#,
+                "No aggregation [m] found for path [t>m>value]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"}},"p":{"sum_bucket":{"buckets_path":"t"}}}}"#,
+                "must reference a number",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"}},"p":{"sum_bucket":{"buckets_path":"t>"}}}}"#,
+                "Invalid path element",
+            ),
+            (r#"{"aggs":{"p":{"derivative":{"buckets_path":"_count"}}}}"#, "inside of another"),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"p":{"derivative":{"buckets_path":"_count"}}}}}}"#,
+                "[p] must have a histogram",
+            ),
+            (
+                r#"{"aggs":{"h":{"histogram":{"field":"x","interval":1,"min_doc_count":1},
+                    "aggs":{"p":{"cumulative_sum":{"buckets_path":"_count"}}}}}}"#,
+                "min_doc_count of 0",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"s":{"stats":{"field":"x"}},
+                    "p":{"bucket_sort":{"sort":["s"]}}}}}}"#,
+                "[s] is none of that for path [s]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"p":{"bucket_sort":{}}}}}}"#,
+                "perform nothing",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"p":{"bucket_sort":{"sort":{"_count":{"mode":"max"}}}}}}}}"#,
+                "[order] alone",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x","order":{"p":"asc"}},"aggs":{
+                    "h":{"histogram":{"field":"x","interval":1}},"p":{"max_bucket":{"buckets_path":"h>_count"}}}}}}"#,
+                "Invalid aggregation order path [p]",
+            ),
+            (r#"{"aggs":{"p":{"derivative":{"buckets_path":"a","format":"0.0"}}}}"#, "[format]"),
+            (r#"{"aggs":{"p":{"bucket_script":{}}}}"#, "compute it from the buckets"),
             (r#"{"collapse":{"field":"x","inner_hits":{}}}"#, "[inner_hits]"),
             (r#"{"ext":{"narrows":{"cost":{"documnets":1}}}}"#, "did you mean \"documents\""),
         ] {

@@ -14,6 +14,7 @@ testbed::real_world!(
     writes_become_visible_by_time,
     a_field_is_found_in_all_its_ways_or_it_is_said,
     answers_have_the_shape_that_typed_clients_ask_for,
+    pipelines_read_what_all_shards_found,
 );
 
 /// Java's clients ask for names with types, elasticdump for stored fields, of which there are none.
@@ -134,6 +135,68 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     let one = c.must("GET", "/a/_search?sort=n:desc&size=1&_source_includes=n", Value::Null).await;
     assert_eq!(one["hits"]["hits"][0]["_source"], json!({"n": 199}));
     settled(&c).await;
+    c.stop().await;
+}
+
+async fn pipelines_read_what_all_shards_found(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 3, 0, 100).await;
+    let over = |path: &str| json!({"buckets_path": path});
+    let sum = json!({"sum": {"field": "n"}});
+    let body = json!({"size": 0, "aggs": {
+        "months": {"date_histogram": {"field": "at", "calendar_interval": "month"}, "aggs": {
+            "sum": sum, "all": {"cumulative_sum": over("sum")},
+            "rise": {"derivative": {"buckets_path": "sum", "unit": "day"}}, "curve": {"derivative": over("rise")},
+        }},
+        "best": {"max_bucket": over("months>sum")}, "mean": {"avg_bucket": over("months>_count")},
+        "rises": {"stats_bucket": over("months>rise")},
+        "words": {"terms": {"field": "word"}, "aggs": {
+            "sum": sum, "second": {"bucket_sort": {"sort": [{"sum": {"order": "desc"}}], "from": 1, "size": 1}},
+        }},
+        "rest": {"sum_bucket": over("words>sum")},
+    }});
+    let aggs = c.must("POST", "/a/_search", body.clone()).await["aggregations"].clone();
+    let months = aggs["months"]["buckets"].as_array().unwrap();
+    let column = |name: &str| months.iter().map(|month| &month[name]["value"]).collect::<Vec<_>>();
+    assert_eq!(column("sum"), [465.0, 1305.0, 2325.0, 855.0]);
+    assert_eq!(column("all"), [465.0, 1770.0, 4095.0, 4950.0]);
+    assert_eq!(column("rise")[1..], [840.0, 1020.0, -1470.0]);
+    assert_eq!(months[1]["rise"]["normalized_value"], 840.0 / 31.0);
+    assert_eq!((months[0].get("rise"), months[1].get("curve")), (None, None));
+    assert_eq!(column("curve")[2..], [180.0, -2490.0]);
+    assert_eq!(aggs["best"], json!({"value": 2325.0, "keys": ["2020-03-01T00:00:00.000Z"]}));
+    assert_eq!(aggs["mean"], json!({"value": 25.0}));
+    let rises = json!({"count": 3, "min": -1470.0, "max": 1020.0, "avg": 130.0, "sum": 390.0});
+    assert_eq!(aggs["rises"], rises);
+    let words = json!([{"key": "blue", "doc_count": 25, "sum": {"value": 1250.0}}]);
+    assert_eq!((&aggs["words"]["buckets"], &aggs["rest"]["value"]), (&words, &json!(1250.0)));
+
+    let typed = c.must("POST", "/a/_search?typed_keys=true", body).await["aggregations"].clone();
+    let names: Vec<&String> = typed.as_object().unwrap().keys().collect();
+    assert_eq!(
+        names,
+        [
+            "bucket_metric_value#best",
+            "date_histogram#months",
+            "simple_value#mean",
+            "simple_value#rest",
+            "stats_bucket#rises",
+            "sterms#words",
+        ]
+    );
+    let march = &typed["date_histogram#months"]["buckets"][2];
+    assert_eq!(march["derivative#curve"]["value"], 180.0);
+    assert_eq!(march["simple_value#all"]["value"], 4095.0);
+
+    let wrong = json!({"aggs": {
+        "words": {"terms": {"field": "word"}}, "mean": {"avg_bucket": over("words>price")},
+    }});
+    let (status, said) = c.ask("POST", "/a/_search", wrong).await;
+    assert_eq!((status, &said["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    assert!(
+        said.to_string().contains("No aggregation [price] found for path [words>price]"),
+        "{said}"
+    );
     c.stop().await;
 }
 

@@ -82,7 +82,8 @@ impl<'a> Collectors<'a> {
             let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
             translator.found.levels.insert(of.name.clone(), level);
         }
-        let (plain, rest): (Vec<_>, Vec<_>) = of.iter().partition(|of| is_counted(of));
+        let collected = of.iter().filter(|of| !of.is_pipeline());
+        let (plain, rest): (Vec<_>, Vec<_>) = collected.partition(|of| is_counted(of));
         let mut asked = Aggregations::default();
         for of in &rest {
             asked.insert(of.name.clone(), translator.one(of)?);
@@ -195,7 +196,8 @@ fn span(resolver: &Resolver<'_>, weight: &dyn Weight, path: &str) -> Result<Opti
 
 /// Whether an aggregation is counted here.
 fn is_counted(of: &Aggregation) -> bool {
-    matches!(of.kind, AggregationKind::Histogram(_)) && of.subs.is_empty()
+    let has_nothing_within = of.subs.iter().all(Aggregation::is_pipeline);
+    matches!(of.kind, AggregationKind::Histogram(_)) && has_nothing_within
 }
 
 /// Lets `terms` have no more buckets than a shard sends, where the library can tell which. Of a segment (not
@@ -303,8 +305,8 @@ impl Translator<'_> {
                 Some(Reading::Matches(Arc::new(Matches { weights, other })))
             }
             AggregationKind::Distance(asked) => Some(Reading::Distance(Arc::new(asked.clone()))),
-            // Made of others, above.
-            AggregationKind::Tuples(_) => None,
+            // Made of others: above, and once all shards are merged.
+            AggregationKind::Tuples(_) | AggregationKind::Pipeline(_) => None,
             AggregationKind::Percentiles(_) => Some(Reading::Sample),
             AggregationKind::Cardinality { threshold } => {
                 terms.segment_size = Some(distinct_kept(*threshold) as u32);
@@ -336,7 +338,7 @@ impl Translator<'_> {
             _ => AggregationVariants::Terms(terms),
         };
         let mut sub_aggregation = Aggregations::default();
-        for sub in &of.subs {
+        for sub in of.subs.iter().filter(|sub| !sub.is_pipeline()) {
             sub_aggregation.insert(sub.name.clone(), self.one(sub)?);
         }
         Ok(agg_req::Aggregation { agg, sub_aggregation })

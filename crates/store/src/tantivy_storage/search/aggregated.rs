@@ -15,9 +15,11 @@ use query::aggregation::{
 };
 use query::date::DateContext;
 use query::histogram::{AutoHistogram, Histogram};
+use query::pipeline::Answer;
 use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
 use serde_json::Value;
 
+use super::pipelines::{self, Numbers, Written};
 use super::rows::{
     Row, compare_tuples, distinct, numbered, numbered_statistic, placed, quantile, rows, sort,
     statistic_name, stats, tuples,
@@ -121,7 +123,8 @@ impl Aggregated {
     pub fn write(&self, of: &[Aggregation], max_buckets: usize, text: &mut Vec<u8>) -> Result<()> {
         let Aggregated { found, shards } = self;
         let (shards, left) = (*shards, max_buckets);
-        let mut writer = Writer { found, shards, left, max_buckets, to: Text(text) };
+        let (beside, answers, to) = (of, Vec::new(), Text(text));
+        let mut writer = Writer { found, shards, left, max_buckets, beside, answers, to };
         writer.to.open(b'{');
         writer.all(of, Some(&found.results))?;
         writer.to.close(b'}');
@@ -134,20 +137,21 @@ struct Writer<'a> {
     shards: u32,
     left: usize,
     max_buckets: usize,
+    /// The aggregations among which the one at hand stands.
+    beside: &'a [Aggregation],
+    /// What pipelines say of buckets that were written. They are written behind the aggregations beside them.
+    answers: Vec<(&'a Aggregation, Answer)>,
     to: Text<'a>,
 }
 
-impl Writer<'_> {
-    /// Writes members of an object: one for each aggregation.
-    fn all(&mut self, of: &[Aggregation], results: Option<&Results>) -> Result<()> {
-        for of in of {
+impl<'a> Writer<'a> {
+    /// Writes members of an object: one for each aggregation. Answers the numbers of the pipelines among them.
+    fn all(&mut self, all: &'a [Aggregation], results: Option<&Results>) -> Result<Numbers> {
+        let (mut numbers, answered) = (Numbers::new(), self.answers.len());
+        for of in all.iter().filter(|of| !of.is_pipeline()) {
+            self.beside = all;
             let found = results.and_then(|results| results.get(&of.name));
-            self.to.name(&of.name);
-            self.to.open(b'{');
-            if let Some(meta) = &of.meta {
-                self.to.name("meta");
-                self.to.json(meta);
-            }
+            self.to.open_named(&of.name, of.meta.as_deref());
             match &of.kind {
                 AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
@@ -163,17 +167,27 @@ impl Writer<'_> {
                     let written = (format.unwrap_or_default(), of_dates.zone.clone());
                     self.ranges(of, (ranges, Some(written)), found)?;
                 }
-                AggregationKind::Filters(filters) => self.filters(of, filters, found)?,
+                AggregationKind::Filters(filters) => {
+                    let within = self.filters(of, filters, found)?.into_iter();
+                    numbers.extend(
+                        within.map(|(path, number)| (format!("{}>{path}", of.name), number)),
+                    );
+                }
                 AggregationKind::Tuples(tuples) => self.tuples(of, tuples, found)?,
                 AggregationKind::Stats(statistic) => self.statistics(of, *statistic, found),
                 AggregationKind::Cardinality { threshold } => {
                     self.to.member("value", &distinct(found, *threshold));
                 }
                 AggregationKind::Percentiles(percents) => self.percentiles(of, percents, found),
+                // Below.
+                AggregationKind::Pipeline(_) => {}
             }
             self.to.close(b'}');
         }
-        Ok(())
+        for (of, answer) in self.answers.split_off(answered) {
+            pipelines::write(&mut self.to, of, &answer, &mut numbers);
+        }
+        Ok(numbers)
     }
 
     fn format(&self, of: &Aggregation) -> Option<DateFormat> {
@@ -183,16 +197,19 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes buckets. `name` is what a keyed answer has a bucket under, `own` writes its own members.
+    /// Writes buckets. `name` is the key as text, under which a keyed answer has a bucket; `own` writes its own members.
     fn buckets(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         rows: &[Row<'_>],
         (name, own): (impl Fn(&Literal) -> String, impl Fn(&mut Text<'_>, &Literal)),
     ) -> Result<()> {
         self.left = self.left.checked_sub(rows.len()).ok_or_else(|| too_many(self.max_buckets))?;
         self.to.name("buckets");
         self.to.open(if of.keyed { b'{' } else { b'[' });
+        // Buckets that pipelines read are kept until all are there.
+        let (beside, begin, mut kept) = (self.beside, self.to.0.len(), Vec::new());
+        let is_read = pipelines::is_read(of, beside);
         for row in rows {
             if of.keyed {
                 self.to.name(&name(&row.key));
@@ -200,14 +217,25 @@ impl Writer<'_> {
             self.to.open(b'{');
             own(&mut self.to, &row.key);
             self.to.member("doc_count", &row.doc_count);
-            self.all(&of.subs, row.subs)?;
+            let numbers = self.all(&of.subs, row.subs)?;
+            if is_read {
+                let (name, text) = (name(&row.key), self.to.0.split_off(begin));
+                kept.push(Written { row, name, numbers, text });
+            } else {
+                self.to.close(b'}');
+            }
+        }
+        self.answers.extend(pipelines::run(of, beside, &mut kept));
+        for Written { text, .. } in kept {
+            self.to.comma();
+            self.to.0.extend(text);
             self.to.close(b'}');
         }
         self.to.close(if of.keyed { b'}' } else { b']' });
         Ok(())
     }
 
-    fn terms(&mut self, of: &Aggregation, size: usize, found: Option<&One>) -> Result<()> {
+    fn terms(&mut self, of: &'a Aggregation, size: usize, found: Option<&One>) -> Result<()> {
         let (mut error, mut other) = (0, 0);
         if let Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) = found {
             other = buckets.sum_other_doc_count();
@@ -232,24 +260,25 @@ impl Writer<'_> {
         rows.truncate(size);
         self.to.member("doc_count_error_upper_bound", &error);
         self.to.member("sum_other_doc_count", &other);
+        let name = |key: &Literal| match (key, &shown) {
+            (Literal::Integer(ms), Some(Shown::Date(format))) => format.show(*ms),
+            (Literal::Integer(yes), Some(Shown::Boolean)) => (*yes == 1).to_string(),
+            (Literal::Float(number), _) => show_double(*number),
+            _ => key.text(),
+        };
         let own = |to: &mut Text<'_>, key: &Literal| {
             to.member("key", &key.json());
-            match (key, &shown) {
-                (Literal::Integer(ms), Some(Shown::Date(format))) => {
-                    to.member("key_as_string", &format.show(*ms));
-                }
-                (Literal::Integer(yes), Some(Shown::Boolean)) => {
-                    to.member("key_as_string", if *yes == 1 { "true" } else { "false" });
-                }
-                _ => {}
+            let shown_otherwise = matches!(shown, Some(Shown::Date(_) | Shown::Boolean));
+            if shown_otherwise && matches!(key, Literal::Integer(_)) {
+                to.member("key_as_string", &name(key));
             }
         };
-        self.buckets(of, &rows, (|_| String::new(), own))
+        self.buckets(of, &rows, (name, own))
     }
 
     fn histogram(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         histogram: &Histogram,
         found: Option<&One>,
     ) -> Result<()> {
@@ -264,7 +293,7 @@ impl Writer<'_> {
 
     fn auto_histogram(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         auto: &AutoHistogram,
         found: Option<&One>,
     ) -> Result<()> {
@@ -296,7 +325,7 @@ impl Writer<'_> {
     /// Writes buckets of a width.
     fn of_widths(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         histogram: &Histogram,
         rows: &[Row<'_>],
     ) -> Result<()> {
@@ -348,7 +377,7 @@ impl Writer<'_> {
 
     fn ranges(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         (ranges, written): (&[RangeBucket], Option<(DateFormat, Zone)>),
         found: Option<&One>,
     ) -> Result<()> {
@@ -385,19 +414,30 @@ impl Writer<'_> {
         self.buckets(of, &rows, (name, own))
     }
 
-    fn filters(&mut self, of: &Aggregation, filters: &Filters, found: Option<&One>) -> Result<()> {
+    /// Answers the numbers of pipelines within a single bucket.
+    fn filters(
+        &mut self,
+        of: &'a Aggregation,
+        filters: &Filters,
+        found: Option<&One>,
+    ) -> Result<Numbers> {
         let rows = placed(found, filters.filters.len() + usize::from(filters.other.is_some()));
         if filters.shape == FiltersShape::One {
             self.to.member("doc_count", &rows[0].doc_count);
             return self.all(&of.subs, rows[0].subs);
         }
-        let names = filters.filters.iter().map(|(name, _)| name).chain(&filters.other);
-        let names: Vec<&String> = names.collect();
-        let name = |key: &Literal| names[key.number() as usize].clone();
-        self.buckets(of, &rows, (name, |_: &mut Text<'_>, _: &Literal| {}))
+        let named = filters.filters.iter().map(|(name, _)| name).chain(&filters.other);
+        let named: Vec<&String> = named.collect();
+        let name = |key: &Literal| match named[key.number() as usize] {
+            // In a list they are known by their places.
+            none if none.is_empty() => key.number().to_string(),
+            name => name.clone(),
+        };
+        self.buckets(of, &rows, (name, |_: &mut Text<'_>, _: &Literal| {}))?;
+        Ok(Numbers::new())
     }
 
-    fn tuples(&mut self, of: &Aggregation, asked: &Tuples, found: Option<&One>) -> Result<()> {
+    fn tuples(&mut self, of: &'a Aggregation, asked: &Tuples, found: Option<&One>) -> Result<()> {
         let sources = &asked.sources;
         let mut all = tuples(sources, found);
         for (values, _) in &mut all {
@@ -413,6 +453,7 @@ impl Writer<'_> {
         let (values, mut rows): (Vec<Vec<Literal>>, Vec<Row<'_>>) = all.into_iter().unzip();
         (0..).zip(&mut rows).for_each(|(place, row)| row.key = Literal::Integer(place));
         let place = |key: &Literal| key.number() as usize;
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if asked.paged.is_some() {
             rows.truncate(asked.size);
             if let Some(last) = rows.last() {
@@ -421,7 +462,12 @@ impl Writer<'_> {
             }
             let keys: Vec<Value> = values.iter().map(|of| self.named(sources, of)).collect();
             let own = |to: &mut Text<'_>, key: &Literal| to.member("key", &keys[place(key)]);
-            return self.buckets(of, &rows, (|_: &Literal| String::new(), own));
+            let name = |key: &Literal| {
+                let value = |of: &Aggregation| text(&keys[place(key)][of.name.as_str()]);
+                let pairs = sources.iter().map(|of| format!("{}={}", of.name, value(of)));
+                format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+            };
+            return self.buckets(of, &rows, (name, own));
         }
         rows.retain(|row| row.doc_count >= of.min_doc_count);
         sort(&mut rows, of);
@@ -438,13 +484,12 @@ impl Writer<'_> {
             pairs.map(shown).collect::<Vec<Value>>()
         });
         let keys: Vec<Vec<Value>> = keys.collect();
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let name = |key: &Literal| keys[place(key)].iter().map(text).collect::<Vec<_>>().join("|");
         let own = |to: &mut Text<'_>, key: &Literal| {
-            let key = &keys[place(key)];
-            to.member("key", key);
-            to.member("key_as_string", &key.iter().map(text).collect::<Vec<_>>().join("|"));
+            to.member("key", &keys[place(key)]);
+            to.member("key_as_string", &name(key));
         };
-        self.buckets(of, &rows, (|_: &Literal| String::new(), own))
+        self.buckets(of, &rows, (name, own))
     }
 
     /// Values of tuples as they are compared, also those that a request goes on behind.

@@ -15,6 +15,7 @@
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
 //! | `aggregated.rs`, `rows.rs`, `text.rs` | their answers, merged and written |
+//! | `pipelines.rs` | what is computed of the buckets that are written |
 //! | `shown.rs` | what hits show of their columns |
 //! | `failed.rs` | why a search failed |
 
@@ -30,6 +31,7 @@ mod failed;
 mod functions;
 mod fuzzy;
 mod pattern;
+mod pipelines;
 mod resolve;
 mod resolve_values;
 mod resolve_words;
