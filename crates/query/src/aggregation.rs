@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{AutoHistogram, Histogram};
+use super::hits::TopHits;
 use super::pipeline::Pipeline;
 use super::{DateFormat, Literal, Query, Zone};
 
@@ -41,6 +42,17 @@ impl Aggregation {
     /// Whether it is computed of the others once these are merged: no shard is asked for it.
     pub fn is_pipeline(&self) -> bool {
         matches!(self.kind, AggregationKind::Pipeline(_))
+    }
+
+    /// Whether the values of documents are gathered for it, as they are for all but pipelines and `top_hits`.
+    pub fn is_collected(&self) -> bool {
+        !self.is_pipeline() && !matches!(self.kind, AggregationKind::TopHits(_))
+    }
+
+    /// Whether it or one within its buckets is `top_hits`.
+    pub fn has_top_hits(&self) -> bool {
+        matches!(self.kind, AggregationKind::TopHits(_))
+            || self.subs.iter().any(Aggregation::has_top_hits)
     }
 
     /// One of a kind, with nothing else said of it.
@@ -90,13 +102,14 @@ pub enum AggregationKind {
     Percentiles(Vec<f64>),
     /// Of the buckets of others.
     Pipeline(Pipeline),
+    TopHits(TopHits),
 }
 
 impl AggregationKind {
     /// Whether it makes no buckets.
     pub fn is_metric(&self) -> bool {
         use AggregationKind::*;
-        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_) | Pipeline(_))
+        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_) | Pipeline(_) | TopHits(_))
     }
 
     /// Whether its answer is a list of buckets, and not a single one.
@@ -118,6 +131,7 @@ impl AggregationKind {
                 matches!(name, Some("min" | "max" | "avg" | "sum" | "count"))
             }
             (AggregationKind::Percentiles(_), name) => name.is_some_and(is_percent),
+            (AggregationKind::TopHits(_), _) => false,
             (kind, None | Some("value")) => kind.is_metric(),
             _ => false,
         }

@@ -170,6 +170,11 @@ impl DateFormat {
         Ok(DateFormat(forms.collect::<Result<_, String>>()?))
     }
 
+    /// `epoch_millis`
+    pub fn millis() -> Self {
+        DateFormat(vec![Form::Millis])
+    }
+
     /// Writes a moment.
     pub fn show(&self, ms: i64) -> String {
         match self.0.first() {

@@ -40,7 +40,7 @@ pub const AGGREGATIONS: Words = &[
         "send a search with [geo_distance] or [geo_bounding_box]",
         "geo_bounds geo_centroid geohash_grid geohex_grid geotile_grid",
     ),
-    ("send a search that sorts, with [size]", "top_hits top_metrics"),
+    ("send [top_hits]", "top_metrics"),
     (
         "send [stats], [extended_stats] or [percentiles]",
         "boxplot matrix_stats median_absolute_deviation percentile_ranks rate string_stats t_test weighted_avg",

@@ -51,6 +51,7 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::Tuples(_) => "multi_terms",
         AggregationKind::Cardinality { .. } => "cardinality",
         AggregationKind::Percentiles(_) => "tdigest_percentiles",
+        AggregationKind::TopHits(_) => "top_hits",
         AggregationKind::Pipeline(of) => match of.kind {
             PipelineKind::Derivative { .. } => "derivative",
             PipelineKind::MinBucket | PipelineKind::MaxBucket => "bucket_metric_value",

@@ -2,8 +2,8 @@
 
 use record::names::did_you_mean;
 
-use super::pipeline;
 use super::query::{date_format, point, query, time_zone};
+use super::{hits, pipeline};
 use crate::aggregation::{
     Aggregation, AggregationKind, BucketOrder, DateRanges, Distances, Filters, FiltersShape,
     OrderBy, RangeBucket, Statistic, Tuples,
@@ -35,7 +35,7 @@ const OF_HISTOGRAM: &str =
 const OVER_BUCKETS: &str = "buckets_path gap_policy";
 
 /// The aggregations that there are, the parameters of each, and what reads them.
-const KINDS: [(&str, &str, Read); 29] = [
+const KINDS: [(&str, &str, Read); 30] = [
     ("auto_date_histogram", "field buckets format time_zone minimum_interval", auto_histogram),
     ("avg", "field missing", |_| statistic(Statistic::Avg)),
     ("avg_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::AvgBucket)),
@@ -98,6 +98,7 @@ const KINDS: [(&str, &str, Read); 29] = [
         "field missing size shard_size min_doc_count order execution_hint collect_mode show_term_doc_count_error",
         terms,
     ),
+    ("top_hits", "from size sort _source docvalue_fields", hits::top_hits),
     ("value_count", "field missing", |_| statistic(Statistic::ValueCount)),
 ];
 
@@ -166,7 +167,23 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
         }
     }
     check_order(&aggregation, member)?;
+    if aggregation.subs.iter().any(Aggregation::has_top_hits) && !are_queries(&aggregation) {
+        let reason = format!(
+            "[top_hits] within [{}], or within [missing] values, is not supported by this engine; send a search for \
+             each bucket",
+            kind.name
+        );
+        return Err(parsing(kind.at, reason));
+    }
     Ok(Aggregation { name, meta, ..aggregation })
+}
+
+/// Whether the documents of each bucket can be asked for by a query: `top_hits` does.
+fn are_queries(of: &Aggregation) -> bool {
+    use AggregationKind::*;
+    let is_one =
+        matches!(of.kind, Terms { .. } | Histogram(_) | Range(_) | DateRange(_) | Filters(_));
+    is_one && of.missing.is_none()
 }
 
 /// An order by a metric needs that metric among the sub-aggregations.
@@ -217,7 +234,10 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     // What is made of queries has read its fields by itself, and pipelines read other aggregations.
     let names_no_field = matches!(
         kind_of,
-        AggregationKind::Filters(_) | AggregationKind::Tuples(_) | AggregationKind::Pipeline(_)
+        AggregationKind::Filters(_)
+            | AggregationKind::Tuples(_)
+            | AggregationKind::Pipeline(_)
+            | AggregationKind::TopHits(_)
     );
     Ok(Aggregation {
         field: if names_no_field { String::new() } else { options.need("field")?.text("field")? },

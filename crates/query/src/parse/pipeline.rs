@@ -4,9 +4,9 @@ use super::sort;
 use crate::aggregation::{Aggregation, AggregationKind, FiltersShape};
 use crate::date::{CalendarUnit, fixed_interval_ms};
 use crate::error::{SearchError, Spot, illegal, parsing};
+use crate::hits::{SortKey, SortTarget};
 use crate::json::{Member, Node, Options};
 use crate::pipeline::{Pipeline, PipelineKind};
-use crate::request::{SortKey, SortTarget};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -63,7 +63,7 @@ pub(super) fn bucket_sort(options: &Options<'_>) -> Result<AggregationKind> {
 
 /// `a>b.value` or `a>b[99.9]`: the names on the way, and the name of the number.
 fn path(text: &str, at: Spot) -> Result<Vec<String>> {
-    let mut names: Vec<&str> = text.split('>').map(str::trim).collect();
+    let mut names: Vec<&str> = text.split('>').collect();
     let last = names.pop().unwrap_or_default();
     let number = match last.strip_suffix(']') {
         Some(last) => last.split_once('['),
@@ -127,7 +127,8 @@ fn check(
                 "buckets_path aggregation does not exist for aggregation [{name}]: {path}"
             ));
         };
-        if !of.kind.has_buckets() {
+        let is_composite = matches!(&of.kind, AggregationKind::Tuples(of) if of.paged.is_some());
+        if is_composite || !of.kind.has_buckets() {
             return Err(format!(
                 "The first aggregation in buckets_path must be a multi-bucket aggregation for aggregation [{name}]: {}",
                 whole(path)
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn paths_name_a_number_by_a_dot_or_in_brackets() {
         let p = r#""p":{"percentiles":{"field":"x","percents":[50,99.9]}}"#;
-        for path in ["p[99.9]", "p.50", "p[50]", " p[50]"] {
+        for path in ["p[99.9]", "p.50", "p[50]"] {
             let asked = format!("{p},\"d\":{{\"derivative\":{{\"buckets_path\":\"{path}\"}}}}");
             assert_eq!(order(&asked).unwrap(), ["p", "d"], "{path}");
         }

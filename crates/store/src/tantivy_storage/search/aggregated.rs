@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tantivy::TantivyError;
 use tantivy::aggregation::intermediate_agg_result::{
     IntermediateAggregationResult as One, IntermediateAggregationResults as Results,
     IntermediateBucketResult,
 };
 
 use query::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket,
-    Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket, Tuples,
 };
 use query::date::DateContext;
 use query::histogram::{AutoHistogram, Histogram};
@@ -19,26 +19,16 @@ use query::pipeline::Answer;
 use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
 use serde_json::Value;
 
+use super::metrics::{Shown, write_percentiles, write_statistics};
 use super::pipelines::{self, Numbers, Written};
 use super::rows::{
-    Row, compare_tuples, distinct, numbered, numbered_statistic, placed, quantile, rows, sort,
-    statistic_name, stats, tuples,
+    Row, compare_tuples, distinct, numbered, placed, ranges_key, rows, sort, tuples,
 };
 use super::text::Text;
+use super::top_hits::{Best, way_to};
 use super::value::show_double;
 
 type Result<T> = std::result::Result<T, SearchError>;
-
-/// How the values of a field are shown, where not as they are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Shown {
-    /// As numbers with a fraction.
-    Double,
-    /// As dates, too.
-    Date(DateFormat),
-    /// As true and false, too.
-    Boolean,
-}
 
 /// What one shard found, or all of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -48,18 +38,16 @@ pub(super) struct Found {
     pub(super) shown: BTreeMap<String, Shown>,
     /// Levels of [`AutoHistogram`]s, by the names of their aggregations.
     pub(super) levels: BTreeMap<String, usize>,
-    /// Ranges of dates in milliseconds, by [`ranges_key`].
+    /// Ranges of dates in milliseconds, by `ranges_key`.
     pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
-}
-
-/// What a shard names the ranges of an aggregation by, as it read them.
-pub(super) fn ranges_key(of: &Aggregation) -> String {
-    format!("{} {:?}", of.field, of.kind)
+    /// Of `top_hits`, by the way to them.
+    pub(super) hits: BTreeMap<String, Best>,
 }
 
 impl Found {
-    pub(super) fn encode(&self) -> postcard::Result<bytes::Bytes> {
-        postcard::to_stdvec(self).map(Into::into)
+    pub(super) fn encode(&self) -> tantivy::Result<bytes::Bytes> {
+        let encoded = postcard::to_stdvec(self).map(Into::into);
+        encoded.map_err(|error| TantivyError::InternalError(error.to_string()))
     }
 }
 
@@ -97,11 +85,13 @@ pub struct Aggregated {
     found: Found,
     /// With one alone nothing is missing.
     shards: u32,
+    /// `rest_total_hits_as_int`: whether `top_hits` write their totals as bare numbers.
+    pub totals_as_int: bool,
 }
 
 impl Aggregated {
-    /// Adds what another shard answered. Fails if that cannot be read.
-    pub fn add(&mut self, answer: &[u8]) -> std::result::Result<(), String> {
+    /// Adds what another shard, of an index, answered. Fails if that cannot be read.
+    pub fn add(&mut self, index: &str, answer: &[u8]) -> std::result::Result<(), String> {
         if answer.is_empty() {
             return Ok(());
         }
@@ -109,6 +99,9 @@ impl Aggregated {
         self.shards += 1;
         self.found.shown.extend(found.shown);
         self.found.ranges.extend(found.ranges);
+        for (path, best) in found.hits {
+            self.found.hits.entry(path).or_default().add(index, best);
+        }
         for (name, level) in found.levels {
             let widest = self.found.levels.entry(name).or_default();
             *widest = level.max(*widest);
@@ -121,10 +114,11 @@ impl Aggregated {
     /// Errors: [`SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`; what is written by then is no
     /// JSON.
     pub fn write(&self, of: &[Aggregation], max_buckets: usize, text: &mut Vec<u8>) -> Result<()> {
-        let Aggregated { found, shards } = self;
-        let (shards, left) = (*shards, max_buckets);
-        let (beside, answers, to) = (of, Vec::new(), Text(text));
-        let mut writer = Writer { found, shards, left, max_buckets, beside, answers, to };
+        let Aggregated { found, shards, totals_as_int } = self;
+        let (shards, left, totals_as_int) = (*shards, max_buckets, *totals_as_int);
+        let (beside, answers, path, to) = (of, Vec::new(), String::new(), Text(text));
+        let mut writer =
+            Writer { found, shards, left, max_buckets, totals_as_int, beside, answers, path, to };
         writer.to.open(b'{');
         writer.all(of, Some(&found.results))?;
         writer.to.close(b'}');
@@ -137,10 +131,13 @@ struct Writer<'a> {
     shards: u32,
     left: usize,
     max_buckets: usize,
+    totals_as_int: bool,
     /// The aggregations among which the one at hand stands.
     beside: &'a [Aggregation],
     /// What pipelines say of buckets that were written. They are written behind the aggregations beside them.
     answers: Vec<(&'a Aggregation, Answer)>,
+    /// The way to the bucket at hand, where `top_hits` are within.
+    path: String,
     to: Text<'a>,
 }
 
@@ -174,11 +171,21 @@ impl<'a> Writer<'a> {
                     );
                 }
                 AggregationKind::Tuples(tuples) => self.tuples(of, tuples, found)?,
-                AggregationKind::Stats(statistic) => self.statistics(of, *statistic, found),
+                AggregationKind::Stats(statistic) => {
+                    let shown = self.found.shown.get(&of.field);
+                    write_statistics(&mut self.to, (*statistic, shown), found);
+                }
                 AggregationKind::Cardinality { threshold } => {
                     self.to.member("value", &distinct(found, *threshold));
                 }
-                AggregationKind::Percentiles(percents) => self.percentiles(of, percents, found),
+                AggregationKind::Percentiles(percents) => {
+                    write_percentiles(&mut self.to, (percents, of.keyed), found);
+                }
+                AggregationKind::TopHits(asked) => {
+                    let path = format!("{}{}", self.path, of.name);
+                    let (none, best) = (Best::default(), self.found.hits.get(&path));
+                    best.unwrap_or(&none).write(&mut self.to, asked, self.totals_as_int);
+                }
                 // Below.
                 AggregationKind::Pipeline(_) => {}
             }
@@ -190,6 +197,17 @@ impl<'a> Writer<'a> {
         Ok(numbers)
     }
 
+    /// Writes what is within a bucket. Answers as `all` does.
+    fn within(&mut self, of: &'a Aggregation, row: &Row<'_>) -> Result<Numbers> {
+        let above = self.path.len();
+        if of.has_top_hits() {
+            self.path += &way_to(of, &row.key);
+        }
+        let numbers = self.all(&of.subs, row.subs)?;
+        self.path.truncate(above);
+        Ok(numbers)
+    }
+
     fn format(&self, of: &Aggregation) -> Option<DateFormat> {
         match self.found.shown.get(&of.field) {
             Some(Shown::Date(format)) => Some(format.clone()),
@@ -197,7 +215,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes buckets. `name` is the key as text, under which a keyed answer has a bucket; `own` writes its own members.
+    /// Writes buckets. `name` is the key as text, under which keyed answers have a bucket; `own` writes its own members.
     fn buckets(
         &mut self,
         of: &'a Aggregation,
@@ -217,7 +235,7 @@ impl<'a> Writer<'a> {
             self.to.open(b'{');
             own(&mut self.to, &row.key);
             self.to.member("doc_count", &row.doc_count);
-            let numbers = self.all(&of.subs, row.subs)?;
+            let numbers = self.within(of, row)?;
             if is_read {
                 let (name, text) = (name(&row.key), self.to.0.split_off(begin));
                 kept.push(Written { row, name, numbers, text });
@@ -424,7 +442,7 @@ impl<'a> Writer<'a> {
         let rows = placed(found, filters.filters.len() + usize::from(filters.other.is_some()));
         if filters.shape == FiltersShape::One {
             self.to.member("doc_count", &rows[0].doc_count);
-            return self.all(&of.subs, rows[0].subs);
+            return self.within(of, &rows[0]);
         }
         let named = filters.filters.iter().map(|(name, _)| name).chain(&filters.other);
         let named: Vec<&String> = named.collect();
@@ -453,7 +471,6 @@ impl<'a> Writer<'a> {
         let (values, mut rows): (Vec<Vec<Literal>>, Vec<Row<'_>>) = all.into_iter().unzip();
         (0..).zip(&mut rows).for_each(|(place, row)| row.key = Literal::Integer(place));
         let place = |key: &Literal| key.number() as usize;
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if asked.paged.is_some() {
             rows.truncate(asked.size);
             if let Some(last) = rows.last() {
@@ -462,12 +479,7 @@ impl<'a> Writer<'a> {
             }
             let keys: Vec<Value> = values.iter().map(|of| self.named(sources, of)).collect();
             let own = |to: &mut Text<'_>, key: &Literal| to.member("key", &keys[place(key)]);
-            let name = |key: &Literal| {
-                let value = |of: &Aggregation| text(&keys[place(key)][of.name.as_str()]);
-                let pairs = sources.iter().map(|of| format!("{}={}", of.name, value(of)));
-                format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
-            };
-            return self.buckets(of, &rows, (name, own));
+            return self.buckets(of, &rows, (|_: &Literal| String::new(), own));
         }
         rows.retain(|row| row.doc_count >= of.min_doc_count);
         sort(&mut rows, of);
@@ -484,6 +496,7 @@ impl<'a> Writer<'a> {
             pairs.map(shown).collect::<Vec<Value>>()
         });
         let keys: Vec<Vec<Value>> = keys.collect();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let name = |key: &Literal| keys[place(key)].iter().map(text).collect::<Vec<_>>().join("|");
         let own = |to: &mut Text<'_>, key: &Literal| {
             to.member("key", &keys[place(key)]);
@@ -539,58 +552,5 @@ impl<'a> Writer<'a> {
             (_, Some(Shown::Boolean), Literal::Integer(yes)) => (*yes == 1).into(),
             (_, _, value) => value.json(),
         }
-    }
-
-    fn statistics(&mut self, of: &Aggregation, statistic: Statistic, found: Option<&One>) {
-        let (stats, extended) = stats(found);
-        let text = |value: f64| match self.found.shown.get(&of.field)? {
-            Shown::Date(format) => Some(format.show(value as i64)),
-            Shown::Boolean => Some((value != 0.0).to_string()),
-            Shown::Double => None,
-        };
-        let to = &mut self.to;
-        let mut number = |name: &str, value: Option<f64>| {
-            to.member(name, &value);
-            if let Some(text) = value.and_then(text) {
-                to.member(&format!("{name}_as_string"), &text);
-            }
-        };
-        match statistic {
-            Statistic::Stats | Statistic::Extended { .. } => {
-                for name in ["min", "max", "avg", "sum"] {
-                    number(name, numbered_statistic(&stats, name));
-                }
-                to.member("count", &stats.count);
-            }
-            Statistic::ValueCount => to.member("value", &stats.count),
-            _ => number("value", numbered_statistic(&stats, statistic_name(statistic))),
-        }
-        if let Some(extended) = extended {
-            let json = serde_json::to_value(extended).unwrap_or_default();
-            let plain = ["min", "max", "avg", "sum", "count"];
-            for (name, value) in json.as_object().into_iter().flatten() {
-                if !plain.contains(&name.as_str()) {
-                    to.member(name, value);
-                }
-            }
-        }
-    }
-
-    fn percentiles(&mut self, of: &Aggregation, percents: &[f64], found: Option<&One>) {
-        let rows = numbered(found);
-        self.to.name("values");
-        self.to.open(if of.keyed { b'{' } else { b'[' });
-        for percent in percents {
-            let value = quantile(&rows, percent / 100.0);
-            if of.keyed {
-                self.to.member(&show_double(*percent), &value);
-            } else {
-                self.to.open(b'{');
-                self.to.member("key", percent);
-                self.to.member("value", &value);
-                self.to.close(b'}');
-            }
-        }
-        self.to.close(if of.keyed { b'}' } else { b']' });
     }
 }

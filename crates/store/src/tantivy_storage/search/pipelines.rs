@@ -88,8 +88,8 @@ pub(super) fn is_read(of: &Aggregation, beside: &[Aggregation]) -> bool {
     of.subs.iter().any(Aggregation::is_pipeline) || summaries(of, beside).next().is_some()
 }
 
-/// Lets each pipeline within the buckets of an aggregation add to them or sort them, in order. Answers what those beside
-/// it say of the buckets that are shown then.
+/// Lets each pipeline within the buckets of an aggregation add to them or sort them, in order. Answers what those
+/// beside it say of the buckets that are shown then.
 pub(super) fn run<'a>(
     of: &Aggregation,
     beside: &'a [Aggregation],

@@ -19,6 +19,11 @@ pub(super) struct Row<'a> {
     pub(super) subs: Option<&'a Results>,
 }
 
+/// What a shard names the ranges of an aggregation by, as it read them.
+pub(super) fn ranges_key(of: &Aggregation) -> String {
+    format!("{} {:?}", of.field, of.kind)
+}
+
 /// The buckets of an aggregation, in no order.
 pub(super) fn rows(found: Option<&One>) -> Vec<Row<'_>> {
     match found {

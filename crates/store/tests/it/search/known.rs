@@ -44,7 +44,7 @@ async fn refused(shard: &Shard, body: Value) -> String {
 async fn aggregated(shard: &Shard, aggs: Value) -> Value {
     let (request, hits, _) = search(shard, &json!({"size": 0, "aggs": aggs})).await;
     let (mut answer, mut text) = (Aggregated::default(), Vec::new());
-    answer.add(&hits.aggregations).unwrap();
+    answer.add("a", &hits.aggregations).unwrap();
     answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
@@ -196,7 +196,7 @@ fn hits_are_filtered_collapsed_and_shown() {
         let (request, hits, found) = search(&shard, &body).await;
         assert_eq!((hits.total, found), (2, vec![2, 5]));
         let (mut answer, mut text) = (Aggregated::default(), Vec::new());
-        answer.add(&hits.aggregations).unwrap();
+        answer.add("a", &hits.aggregations).unwrap();
         answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
         let buckets = serde_json::from_slice::<Value>(&text).unwrap()["k"]["buckets"].clone();
         assert_eq!(buckets.as_array().unwrap().len(), 3, "{buckets}");
@@ -453,7 +453,7 @@ fn pipelines_read_the_buckets_that_are_shown() {
         let answer = aggregated(&shard, json!({
             "mean": {"avg_bucket": over("h>a")}, "mean0": {"avg_bucket": zeros("h>a.value")},
             "least": {"min_bucket": over("h>s")}, "most": {"max_bucket": over("h._count"), "meta": {"is": "max"}},
-            "of_a": {"sum_bucket": over("h > f > s")}, "rises": {"stats_bucket": over("h>d")},
+            "of_a": {"sum_bucket": over("h>f>s")}, "rises": {"stats_bucket": over("h>d")},
             "deep": {"sum_bucket": over("h>f>p")},
             "h": {"histogram": histogram, "aggs": {
                 "c": {"cumulative_sum": over("a")}, "dd": {"derivative": over("d")},
