@@ -3,7 +3,7 @@
 use query::{Mapping, SearchRequest, parse_count, parse_search, parse_sort};
 use testbed::fuzz::{self, Budget};
 
-const SEARCHES: [&[u8]; 15] = [
+const SEARCHES: [&[u8]; 16] = [
     br#"{"query": {"bool": {"must": [{"term": {"status": {"value": 404}}}], "filter": [{"range": {"@timestamp": {"gte": "now-1d/d", "lt": "2020-05-01||+1M"}}}], "should": [{"match": {"text": {"query": "a b", "operator": "and"}}}], "must_not": {"exists": {"field": "x"}}, "minimum_should_match": 1}}, "size": 3, "from": 2}"#,
     br#"{"query": {"match_phrase": {"body": {"query": "quick fox", "slop": 2}}}, "_source": {"includes": ["a.*"], "excludes": ["b"]}}"#,
     br#"{"query": {"geo_bounding_box": {"location": {"top_left": {"lat": 40.73, "lon": -74.1}, "bottom_right": "40.01, -71.12"}}}}"#,
@@ -18,6 +18,7 @@ const SEARCHES: [&[u8]; 15] = [
     br#"{"query": {"function_score": {"functions": [{"filter": {"term": {"x": 1}}, "gauss": {"at": {"origin": "now", "scale": "9d", "offset": "1d"}}}, {"field_value_factor": {"field": "n", "factor": 1.5, "modifier": "log2p", "missing": 1}}, {"random_score": {"seed": 7}}], "score_mode": "sum", "min_score": 1}}}"#,
     br#"{"size": 0, "aggs": {"pages": {"composite": {"size": 5, "sources": [{"k": {"terms": {"field": "k", "order": "desc"}}}, {"h": {"histogram": {"field": "n", "interval": 5}}}, {"d": {"date_histogram": {"field": "at", "fixed_interval": "1d"}}}], "after": {"k": "a", "h": 5, "d": 0}}, "aggs": {"x": {"extended_stats": {"field": "n", "sigma": 3}}}}, "both": {"multi_terms": {"terms": [{"field": "k"}, {"field": "n", "missing": 0}], "order": {"m": "asc"}}, "aggs": {"m": {"min": {"field": "n"}}}}, "auto": {"auto_date_histogram": {"field": "at", "buckets": 7, "minimum_interval": "hour"}}}}"#,
     br#"{"size": 0, "aggs": {"r": {"range": {"field": "n", "ranges": [{"to": 1}, {"from": 1, "to": 5, "key": "b"}], "keyed": true}}, "d": {"date_range": {"field": "at", "format": "yyyy-MM", "ranges": [{"from": "now-2M/M"}]}}, "g": {"geo_distance": {"field": "p", "origin": "1,2", "unit": "km", "ranges": [{"to": 5}]}}, "f": {"filters": {"filters": {"a": {"term": {"k": "a"}}}, "other_bucket": true}, "aggs": {"one": {"filter": {"exists": {"field": "n"}}}, "none": {"missing": {"field": "n"}}}}, "x": {"max": {"field": "n"}, "meta": {"a": [1]}}, "s": {"sum": {"field": "n"}}, "t": {"stats": {"field": "n"}}, "c": {"value_count": {"field": "n"}}}}"#,
+    br#"{"size": 0, "aggs": {"h": {"histogram": {"field": "n", "interval": 5}, "aggs": {"m": {"avg": {"field": "n"}}, "t": {"top_hits": {"size": 2, "sort": [{"n": "desc"}], "_source": ["a"]}}, "d": {"derivative": {"buckets_path": "m", "gap_policy": "insert_zeros"}}, "c": {"cumulative_sum": {"buckets_path": "_count"}}, "s": {"bucket_sort": {"sort": [{"m": {"order": "desc"}}], "from": 1, "size": 3}}}}, "a": {"avg_bucket": {"buckets_path": "h>m"}}, "b": {"sum_bucket": {"buckets_path": "h>_count"}}, "x": {"max_bucket": {"buckets_path": "h>m.value"}}, "y": {"min_bucket": {"buckets_path": "h>m"}}, "z": {"stats_bucket": {"buckets_path": "h>m"}}}}"#,
     br#"{"query": {"terms": {"tag": ["a", "b"]}}, "sort": [{"@timestamp": {"order": "desc", "missing": "_last"}}, "_score"], "search_after": [1, "x"], "track_total_hits": 100, "timeout": "1s"}"#,
 ];
 
