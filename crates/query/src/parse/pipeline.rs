@@ -10,6 +10,17 @@ use crate::pipeline::{Pipeline, PipelineKind};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
+/// Pipelines of one level, and keys of one `bucket_sort`, at most: each is looked for among the others, in a chain of
+/// pipelines once for each that comes before it.
+const MAX_PIPELINES: usize = 128;
+
+fn few(count: usize, what: &str) -> Result<()> {
+    match count {
+        count if count <= MAX_PIPELINES => Ok(()),
+        count => Err(illegal(format!("there are at most {MAX_PIPELINES} {what}, found {count}"))),
+    }
+}
+
 /// One that reads the numbers at `buckets_path`.
 pub(super) fn over_path(options: &Options<'_>, kind: PipelineKind) -> Result<AggregationKind> {
     let node = options.need("buckets_path")?;
@@ -46,6 +57,7 @@ pub(super) fn bucket_sort(options: &Options<'_>) -> Result<AggregationKind> {
         paths.push(path(name, at)?);
         descending.push(key.descending);
     }
+    few(paths.len(), "keys of one [bucket_sort]")?;
     let size = options.read("size", |node, name| match node.count(name)? {
         0 => Err(parsing(node.at, "[size] must be a positive integer: [0]")),
         count => Ok(count as usize),
@@ -84,6 +96,8 @@ pub(super) fn in_order(
     members: &[Member<'_>],
     parent: Option<&Aggregation>,
 ) -> Result<Vec<Aggregation>> {
+    let pipelines = list.iter().filter(|of| of.is_pipeline()).count();
+    few(pipelines, "pipeline aggregations within one aggregation")?;
     for (of, member) in list.iter().zip(members) {
         let AggregationKind::Pipeline(asked) = &of.kind else { continue };
         let checked = check(&of.name, asked, &list, parent);
@@ -193,6 +207,7 @@ fn leads_to_number(path: &[String], list: &[Aggregation]) -> std::result::Result
 
 #[cfg(test)]
 mod tests {
+    use super::MAX_PIPELINES;
     use crate::parse_search;
 
     /// The names within a histogram, as they are computed.
@@ -224,6 +239,25 @@ mod tests {
         assert!(said.contains("Cyclical dependency found with pipeline aggregator ["), "{said}");
         let itself = r#""a":{"cumulative_sum":{"buckets_path":"a"}}"#;
         assert!(order(itself).unwrap_err().contains("Cyclical"), "it reads itself");
+    }
+
+    /// Each reads the next, so that the last is placed first.
+    #[test]
+    fn a_chain_of_pipelines_is_no_longer_than_the_bound() {
+        let chain = |count: usize| {
+            let next =
+                |n: usize| if n == count { "_count".to_owned() } else { format!("p{}", n + 1) };
+            let one =
+                |n| format!("\"p{n}\":{{\"cumulative_sum\":{{\"buckets_path\":\"{}\"}}}}", next(n));
+            order(&(1..=count).map(one).collect::<Vec<_>>().join(","))
+        };
+        let placed = chain(MAX_PIPELINES).unwrap();
+        assert_eq!((placed.len(), placed[0].as_str()), (MAX_PIPELINES, "p128"));
+        assert!(chain(MAX_PIPELINES + 1).unwrap_err().contains("at most 128"));
+        assert!(chain(20_000).unwrap_err().contains("at most 128"));
+        let keys = vec!["\"_count\""; MAX_PIPELINES + 1].join(",");
+        let sort = format!("\"s\":{{\"bucket_sort\":{{\"sort\":[{keys}]}}}}");
+        assert!(order(&sort).unwrap_err().contains("at most 128 keys"));
     }
 
     #[test]
