@@ -153,11 +153,11 @@ impl Pipeline {
     }
 
     /// The places of the buckets that are left, in their new order, by what each has for each key. Buckets that have
-    /// nothing for any key are left out.
+    /// nothing for any key are left out, unless gaps count as 0.
     pub fn sorted(&self, keys: &[Vec<Option<Literal>>]) -> Vec<usize> {
         let mut places: Vec<usize> = (0..keys.len()).collect();
         let PipelineKind::BucketSort { descending, from, size } = &self.kind else { return places };
-        if !descending.is_empty() {
+        if !descending.is_empty() && !self.zeros {
             places.retain(|place| keys[*place].iter().any(Option::is_some));
         }
         places.sort_by(|a, b| {
@@ -257,6 +257,8 @@ mod tests {
         assert_eq!(sort(&[false, true], 1, 2).sorted(&keys), [2, 3]);
         let alone = [vec![None], vec![Some(Literal::Integer(1))], vec![None]];
         assert_eq!(sort(&[true], 0, 9).sorted(&alone), [1]);
+        let all = Pipeline { zeros: true, ..sort(&[true], 0, 9) };
+        assert_eq!(all.sorted(&alone), [1, 0, 2]);
         let unsorted: [Vec<Option<Literal>>; 3] = Default::default();
         assert_eq!(sort(&[], 1, 9).sorted(&unsorted), [1, 2]);
         assert!(sort(&[], 3, 9).sorted(&unsorted).is_empty());

@@ -60,11 +60,7 @@ impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
         if all || includes.is_empty() || self.fits(includes) {
             return if excludes.is_empty() { Some(value) } else { self.below(value, true) };
         }
-        self.below(value, false).filter(|value| match value {
-            Value::Object(object) => !object.is_empty(),
-            Value::Array(items) => !items.is_empty(),
-            _ => false,
-        })
+        self.below(value, false).filter(holds_any)
     }
 
     fn below(&mut self, value: Value, all: bool) -> Option<Value> {
@@ -89,11 +85,25 @@ impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
                     Value::Object(_) | Value::Array(_) => self.below(item, all),
                     leaf => all.then_some(leaf),
                 });
-                let kept = kept.filter(|item| all || *item != Value::Object(Map::new()));
+                // What is left empty is left out, whatever left it so.
+                let kept = kept.filter(|item| is_leaf(item) || holds_any(item));
                 Some(Value::Array(kept.collect()))
             }
             leaf => Some(leaf),
         }
+    }
+}
+
+fn is_leaf(value: &Value) -> bool {
+    !matches!(value, Value::Object(_) | Value::Array(_))
+}
+
+/// Whether an object or an array has anything in it.
+fn holds_any(value: &Value) -> bool {
+    match value {
+        Value::Object(object) => !object.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
     }
 }
 
@@ -111,6 +121,7 @@ mod tests {
             "name": "x", "tags": ["a", "b"],
             "user": {"id": 7, "mail": {"home": "h", "work": "w"}},
             "items": [{"id": 1, "price": 2}, {"price": 3}],
+            "places": [[[1, 2], [3, 4]], [{"x": 5}]],
         });
         serde_json::from_slice(&filter.apply(&Bytes::from(source.to_string())).unwrap()).unwrap()
     }
@@ -146,10 +157,12 @@ mod tests {
         );
         assert_eq!(shown(&["tags", "nothing"], &[]), json!({"tags": ["a", "b"]}));
         assert_eq!(
-            shown(&[], &["user", "items.price"]),
-            json!({"name": "x", "tags": ["a", "b"], "items": [{"id": 1}, {}]})
+            shown(&[], &["user", "items.price", "places"]),
+            json!({"name": "x", "tags": ["a", "b"], "items": [{"id": 1}]})
         );
         assert_eq!(shown(&["nothing"], &[]), json!({}));
+        assert_eq!(shown(&["places.x"], &[]), json!({"places": [[{"x": 5}]]}));
+        assert_eq!(shown(&["pl*"], &["*.x"]), json!({"places": [[[1, 2], [3, 4]]]}));
         let none = SourceFilter { enabled: false, ..SourceFilter::default() };
         assert_eq!(none.apply(&Bytes::from_static(b"{}")), None);
         let whole = SourceFilter::default().apply(&Bytes::from_static(b"{ \"a\" : 1}"));

@@ -215,7 +215,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes buckets. `name` is the key as text, under which keyed answers have a bucket; `own` writes its own members.
+    /// Writes buckets. `name` is the key as text, under which keyed answers have a bucket; `own` writes its members.
     fn buckets(
         &mut self,
         of: &'a Aggregation,

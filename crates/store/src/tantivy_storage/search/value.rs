@@ -90,12 +90,14 @@ pub(super) fn format_of(mapped: &Field) -> DateFormat {
     mapped.format.as_deref().and_then(|text| DateFormat::parse(text).ok()).unwrap_or_default()
 }
 
-/// `12.0` for 12, as Java writes a double.
+/// `12.0` for 12 and `1.2E7` for 12 000 000, as Java writes a double.
 pub(super) fn show_double(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e7 {
-        format!("{value:.1}")
-    } else {
-        value.to_string()
+    let is_plain = value == 0.0 || !value.is_finite() || (1e-3..1e7).contains(&value.abs());
+    let text = if is_plain { value.to_string() } else { format!("{value:E}") };
+    match text.split_once('E') {
+        _ if text.contains('.') || !value.is_finite() => text,
+        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
+        None => text + ".0",
     }
 }
 
@@ -248,6 +250,23 @@ mod tests {
         assert_eq!(of("10.0.0.1/32"), pair("::ffff:10.0.0.1", "::ffff:10.0.0.1"));
         assert!(of("10.0.0.1/33").is_err() && of("::1/129").is_err() && of("ten").is_err());
         assert_eq!(of("0.0.0.0/0").unwrap().1, "::ffff:255.255.255.255");
+    }
+
+    #[test]
+    fn doubles_are_written_as_java_writes_them() {
+        for (value, text) in [
+            (0.0, "0.0"),
+            (12.0, "12.0"),
+            (-0.25, "-0.25"),
+            (9_999_999.0, "9999999.0"),
+            (1e7, "1.0E7"),
+            (25_000_000.5, "2.50000005E7"),
+            (-1.5e300, "-1.5E300"),
+            (0.001, "0.001"),
+            (0.0005, "5.0E-4"),
+        ] {
+            assert_eq!(show_double(value), text);
+        }
     }
 
     #[test]
