@@ -154,6 +154,7 @@ impl Settings {
         node_initial_primaries_recoveries: u32 = count("cluster.routing.allocation.node_initial_primaries_recoveries");
         allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
         rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);
+        allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
         allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
         cluster_concurrent_rebalance: u32 = count("cluster.routing.allocation.cluster_concurrent_rebalance");
         awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");
@@ -336,7 +337,7 @@ mod tests {
         assert_eq!(s.allow_rebalance(), AllowRebalance::AllActive);
         assert_eq!(s.cluster_concurrent_rebalance(), 2);
         assert_eq!(s.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
-        assert!(s.allocation_filters().is_empty());
+        assert!(s.allocation_filters().is_empty() && !s.allocates_replicas_in_a_ring());
         assert!(!s.disk_threshold_enabled() && !s.checks_on_disconnect());
         let Watermarks { low, high } = s.disk_watermarks();
         assert_eq!([low, high].map(|mark| mark.to_string()), ["85%", "90%"]);

@@ -165,6 +165,9 @@ pub static TABLE: &[Setting] = &[
         "Pause before a recovery is tried again after the network failed."),
     cluster("indices.recovery.retry_delay_state_sync", at_least_ms(0), "500ms",
         "Pause before a recovery is tried again while the source does not know of it yet."),
+    cluster("narrows.allocation.replica_ring", Kind::Bool, "false",
+        "Whether a replica goes, of the nodes that hold as few copies, to the one whose highest primary of the index \
+         has the next number, as in the field, and not to the next by name, from another one on for each index."),
     cluster("narrows.fault_detection.on_disconnect", Kind::Bool, "false",
         "Whether nodes are looked for as soon as one closes a connection, as in the field, and not at the next \
          check."),

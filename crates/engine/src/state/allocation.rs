@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
-use super::recovery_counts::RecoveryCounts;
+use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
 use super::touched::Touched;
 use super::{
     Change, ClusterState, CopyState, IndexShardRoutingTable, RecoverySource, ShardCopy,
@@ -149,11 +149,13 @@ fn place(
     changes: &mut Vec<Change>,
 ) {
     let Round { settings, now_ms, indices, primaries } = round;
+    let is_ring = !primaries && settings.allocates_replicas_in_a_ring();
     for index in indices {
         // If no node has room, the other copies need not be looked at.
         if !counts.have_room(primaries) {
             return;
         }
+        let mut highest = None;
         for (number, at) in unassigned(&state.routing[index], primaries) {
             let shard = &state.routing[index][number as usize];
             let slot = Slot { index, number, shard, copy: &shard.copies[at] };
@@ -162,7 +164,13 @@ fn place(
             if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
                 continue;
             }
-            let Some((node, verdict)) = deciders.best_node(slot) else { continue };
+            if is_ring {
+                let shards = &state.routing[index];
+                highest.get_or_insert_with(|| HighestPrimaries::of(counts, shards));
+            }
+            let Some((node, verdict)) = deciders.best_node(slot, highest.as_ref()) else {
+                continue;
+            };
             let node = node.to_owned();
             if verdict != Verdict::Yes {
                 counts.add(&node, None);
@@ -296,6 +304,7 @@ fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::super::manager::tests::Lab;
+    use super::super::{Event, PlacedIndex};
     use super::*;
 
     #[test]
@@ -306,6 +315,27 @@ mod tests {
         for (_, _, shard) in lab.state.shards() {
             let nodes: Vec<_> = shard.copies.iter().map(|copy| copy.node.clone()).collect();
             assert_ne!(nodes[0], nodes[1]);
+        }
+    }
+
+    /// Two indices as OpenSearch 2.19.1 placed them, on nodes of which the hashes of the ids have the order of these
+    /// names; and one that is otherwise placed from whichever name it begins.
+    #[test]
+    fn replicas_go_around_a_ring_where_that_is_set() {
+        let seen = [(3, "1231231", "2323112"), (4, "12341", "23412"), (3, "321", "213")];
+        for (nodes, primaries, replicas) in seen {
+            let mut lab = Lab::new(nodes);
+            let named = |number: char| vec![format!("n{number}")];
+            let nodes: Vec<Vec<String>> = primaries.chars().map(named).collect();
+            lab.set("narrows.allocation.replica_ring", "true");
+            lab.set("cluster.routing.allocation.node_concurrent_recoveries", "9");
+            let placed =
+                PlacedIndex { index: "a".to_owned(), replicas: 1, nodes, ..Default::default() };
+            lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+            let shards = lab.state.shards().map(|(_, _, shard)| &shard.copies[1]);
+            let found: String =
+                shards.filter_map(|copy| copy.node.as_ref()?.chars().last()).collect();
+            assert_eq!(found, replicas, "primaries on {primaries}");
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::delayed::delayed_until_ms;
 use super::filters::{Against, Filters};
-use super::recovery_counts::{NodeRecoveryCounts, RecoveryCounts};
+use super::recovery_counts::{HighestPrimaries, NodeRecoveryCounts, RecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
 
@@ -200,16 +200,16 @@ impl<'a> Deciders<'a> {
         self.filters.against(self.state, (slot.index, slot.number), slot.copy, node)
     }
 
-    /// The node that a started copy goes to which cannot stay: the emptiest that can have it now, else the emptiest
+    /// The node that a started copy goes to which cannot stay: the first of these that can have it now, else the first
     /// that it has to wait for; none if no node may hold it.
-    pub fn best_node_to_move_to(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
-        let may_hold = self
-            .counts
-            .in_order(false, slot.first_node())
-            .filter(|node| self.may_hold(slot, node))
-            .map(|node| (node, self.node_verdict(slot, node)));
+    pub fn best_node_to_move_to<'n>(
+        &self,
+        slot: Slot<'_>,
+        nodes: impl Iterator<Item = &'n str>,
+    ) -> Option<(&'n str, Verdict)> {
         let mut waits = None;
-        for (node, verdict) in may_hold {
+        for node in nodes.filter(|node| self.may_hold(slot, node)) {
+            let verdict = self.node_verdict(slot, node);
             if verdict == Verdict::Yes {
                 return Some((node, verdict));
             }
@@ -278,10 +278,15 @@ impl<'a> Deciders<'a> {
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the fewest copies; then
     /// those that need not wait; then by name (see [`Slot::first_node`]). A throttled node is waited for, else the
     /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from
-    /// disk takes the next node that can have it at once.
+    /// disk takes the next node that can have it at once. Where the highest primaries are told, a replica takes equals
+    /// in the order of the ring.
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
-    pub fn best_node(&self, slot: Slot<'_>) -> Option<(&'a str, Verdict)> {
+    pub fn best_node(
+        &self,
+        slot: Slot<'_>,
+        highest: Option<&HighestPrimaries>,
+    ) -> Option<(&'a str, Verdict)> {
         let from_disk = slot.copy.primary && slot.shard.was_started();
         let holders = self.state.holders(slot.index, slot.number).into_iter().flatten();
         let candidates = holders.filter_map(|(node, found)| {
@@ -303,10 +308,16 @@ impl<'a> Deciders<'a> {
         if from_disk || with_files.is_some() {
             return with_files.map(|(_, node, verdict)| (node, verdict));
         }
-        let mut free = self
+        let first = self
             .counts
             .in_order(slot.copy.primary, slot.first_node())
-            .filter(|node| self.may_hold(slot, node));
-        free.next().map(|node| (node, self.node_verdict(slot, node)))
+            .find(|node| self.may_hold(slot, node))?;
+        let next_in_ring = |highest: &HighestPrimaries| {
+            let equals = highest.ring(self.counts.equals(first), slot.number);
+            let names = equals.into_iter().map(|number| self.counts.name(number));
+            { names }.find(|node| self.may_hold(slot, node))
+        };
+        let node = highest.filter(|_| !slot.copy.primary).and_then(next_in_ring).unwrap_or(first);
+        Some((node, self.node_verdict(slot, node)))
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::deciders::{DELAY_IS_OVER, DELAYED, Deciders, Slot};
 use super::delayed::delayed_until_ms;
 use super::filters::Filters;
-use super::recovery_counts::RecoveryCounts;
+use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
 use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict, rebalancing};
 
 /// What is said of one node.
@@ -64,11 +64,15 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
     let (counts, settings, filters) = (&counts, &settings, &filters);
     let deciders = Deciders { state, counts, settings, filters, now_ms, with_words: true };
     let mut explanations = Vec::new();
-    for (index, number, shard) in state.shards() {
-        for copy in &shard.copies {
-            let CopyState::Unassigned { reason, at_ms } = copy.state else { continue };
-            let slot = Slot { index, number, shard, copy };
-            let (verdict, nodes) = judge(deciders, slot);
+    for (index, shards) in &state.routing {
+        let highest = || HighestPrimaries::of(counts, shards);
+        let highest = settings.allocates_replicas_in_a_ring().then(highest);
+        let copies = (0..).zip(shards.iter()).flat_map(|(number, shard)| {
+            shard.copies.iter().map(move |copy| Slot { index, number, shard, copy })
+        });
+        for slot in copies {
+            let CopyState::Unassigned { reason, at_ms } = slot.copy.state else { continue };
+            let (verdict, nodes) = judge(deciders, slot, highest.as_ref());
             let (mut can_allocate, why) = split(verdict);
             let waits = why.as_ref().is_some_and(|why| why.decider == DELAYED);
             let delay = waits.then(|| delay(state, slot, now_ms)).flatten();
@@ -77,12 +81,12 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
             }
             explanations.push(Explanation {
                 index: index.to_owned(),
-                shard: number,
-                primary: copy.primary,
+                shard: slot.number,
+                primary: slot.copy.primary,
                 unassigned_reason: reason,
                 unassigned_at_ms: at_ms,
-                failed_allocation_attempts: copy.failures,
-                last_failure: copy.last_failure.clone(),
+                failed_allocation_attempts: slot.copy.failures,
+                last_failure: slot.copy.last_failure.clone(),
                 can_allocate,
                 delay,
                 reason: why,
@@ -131,7 +135,8 @@ pub fn explain_placed(
         Deciders { state, counts, settings, filters, now_ms: DELAY_IS_OVER, with_words: true };
     let slot = Slot { index, number, shard, copy };
     let against_staying = filters.against(state, (index, number), copy, node);
-    let (verdict, nodes) = judge_all(deciders, slot, deciders.best_node_to_move_to(slot));
+    let best = deciders.best_node_to_move_to(slot, counts.in_order(false, 0));
+    let (verdict, nodes) = judge_all(deciders, slot, best);
     let (can_move, reason) = split(verdict);
     let nodes = nodes.into_iter().filter(|other| other.node_name != node).collect();
     let against_staying = against_staying
@@ -141,8 +146,12 @@ pub fn explain_placed(
 }
 
 /// The verdict over all nodes, and that of each.
-fn judge(deciders: Deciders<'_>, slot: Slot<'_>) -> (Verdict, Vec<NodeExplanation>) {
-    judge_all(deciders, slot, deciders.best_node(slot))
+fn judge(
+    deciders: Deciders<'_>,
+    slot: Slot<'_>,
+    highest: Option<&HighestPrimaries>,
+) -> (Verdict, Vec<NodeExplanation>) {
+    judge_all(deciders, slot, deciders.best_node(slot, highest))
 }
 
 fn judge_all(

@@ -1,4 +1,11 @@
 //! Copies that are moved: away from nodes where they may be no more, and by hand.
+//!
+//! After OpenSearch's `LocalShardsBalancer.moveShards`. Nodes take turns, and each gives its primaries first:
+//! `RoutingNode` keeps them apart, and `nodeInterleavedShardIterator` goes through what it keeps. Before each move the
+//! nodes that may take the copy are sorted anew, by insertion where there are no more than sixteen, so that those which
+//! hold as many copies stay in the order of the last move.
+
+use std::collections::BTreeMap;
 
 use super::deciders::{Deciders, Slot, Verdict};
 use super::filters::Filters;
@@ -18,6 +25,7 @@ pub(super) fn move_away(
         return;
     }
     let mut counts = RecoveryCounts::of(state, settings);
+    let mut order: Vec<usize> = (0..counts.nodes()).collect();
     for (index, number, at) in unwelcome(state, filters) {
         if !counts.have_room(false) {
             return;
@@ -34,7 +42,11 @@ pub(super) fn move_away(
         if deciders.copy_verdict(slot) != Verdict::Yes || deciders.source_is_busy(slot) {
             continue;
         }
-        let Some((node, Verdict::Yes)) = deciders.best_node_to_move_to(slot) else { continue };
+        counts.sort(&mut order);
+        let nodes = order.iter().map(|number| counts.name(*number));
+        let Some((node, Verdict::Yes)) = deciders.best_node_to_move_to(slot, nodes) else {
+            continue;
+        };
         let node = node.to_owned();
         begin(state, (&index, number, at), &node, (&mut counts, filters), changes);
     }
@@ -59,26 +71,37 @@ pub(super) fn begin(
     changes.push(change);
 }
 
-/// The started copies that may not stay where they are: index, number, place among the copies.
+/// The started copies that may not stay where they are, in the order in which they are moved: index, number, place
+/// among the copies.
 fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<(String, u32, usize)> {
-    let mut found = Vec::new();
+    // Of each node its primaries, and its replicas.
+    let mut by_node: BTreeMap<&str, [Vec<(String, u32, usize)>; 2]> = BTreeMap::new();
     for (index, number, shard) in state.shards() {
         for (at, copy) in shard.copies.iter().enumerate() {
             let stays = !copy.is_started() || copy.is_relocating();
-            let node = copy.node.as_deref().filter(|_| !stays);
-            if node
-                .is_some_and(|node| filters.against(state, (index, number), copy, node).is_some())
-            {
-                found.push((index.to_owned(), number, at));
+            let Some(node) = copy.node.as_deref().filter(|_| !stays) else { continue };
+            if filters.against(state, (index, number), copy, node).is_some() {
+                let of_node = by_node.entry(node).or_default();
+                of_node[usize::from(!copy.primary)].push((index.to_owned(), number, at));
             }
         }
     }
-    found
+    let mut turns: Vec<_> =
+        by_node.into_values().map(|of_node| of_node.into_iter().flatten()).collect();
+    let mut found = Vec::new();
+    loop {
+        let before = found.len();
+        found.extend(turns.iter_mut().filter_map(Iterator::next));
+        if found.len() == before {
+            return found;
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::manager::tests::Lab;
+    use super::super::{Event, PlacedIndex};
 
     const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 
@@ -97,6 +120,56 @@ mod tests {
         assert_eq!([on(&lab, "n1"), on(&lab, "n2"), on(&lab, "n3")], [0, 6, 6]);
         lab.set(EXCLUDE, "");
         assert_eq!(on(&lab, "n1"), 0, "nothing comes back by itself");
+    }
+
+    /// With the index `a`, whose shards have copies on these nodes, the primary's first.
+    fn placed(nodes: u32, shards: &[&[&str]]) -> Lab {
+        let mut lab = Lab::new(nodes);
+        let names = |nodes: &&[&str]| nodes.iter().map(|node| (*node).to_owned()).collect();
+        let nodes: Vec<Vec<String>> = shards.iter().map(names).collect();
+        let replicas = nodes.iter().map(Vec::len).max().unwrap_or(1) as u32 - 1;
+        let placed =
+            PlacedIndex { index: "a".to_owned(), replicas, nodes, ..PlacedIndex::default() };
+        lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+        lab
+    }
+
+    /// The shards that are on their way to this node.
+    fn moving_to(lab: &Lab, node: &str) -> Vec<u32> {
+        let copies = lab.state.copies_on(node).filter(|(_, _, copy)| copy.recovery().is_some());
+        copies.map(|(_, number, _)| number).collect()
+    }
+
+    #[test]
+    fn a_node_gives_its_primaries_first_and_nodes_take_turns() {
+        let mut lab = placed(3, &[&["n2", "n1"], &["n2", "n1"], &["n1", "n2"]]);
+        lab.set("cluster.routing.allocation.node_concurrent_recoveries", "1");
+        lab.set(EXCLUDE, "n1");
+        assert_eq!(moving_to(&lab, "n3"), [2], "n1 has the primary of this one alone");
+
+        let mut lab = placed(3, &[&["n1"], &["n1"], &["n2"], &["n2"]]);
+        lab.set(EXCLUDE, "n1,n2");
+        assert_eq!(moving_to(&lab, "n3"), [0, 2], "n3 receives two, one from each");
+    }
+
+    /// As OpenSearch 2.19.1 did it, with ids of nodes whose hashes have the order of these names.
+    #[test]
+    fn copies_go_where_opensearch_moved_them() {
+        let shards: [&[&str]; 5] =
+            [&["n1", "n2"], &["n2", "n3"], &["n3", "n4"], &["n4", "n1"], &["n1", "n2"]];
+        let mut lab = placed(4, &shards);
+        lab.set(EXCLUDE, "n4");
+        let moving = ["n1", "n2", "n3"].map(|node| moving_to(&lab, node));
+        assert_eq!(moving, [vec![2], vec![], vec![3]]);
+    }
+
+    #[test]
+    fn nodes_that_hold_as_much_stay_in_the_order_of_the_last_move() {
+        let mut lab = placed(4, &[&["n4"], &["n4"], &["n4"], &["n1"]]);
+        lab.set("cluster.routing.allocation.node_concurrent_recoveries", "3");
+        lab.set(EXCLUDE, "n4");
+        let moving = ["n1", "n2", "n3"].map(|node| moving_to(&lab, node));
+        assert_eq!(moving, [vec![], vec![0], vec![1, 2]], "n3 was the first when all held one");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{ClusterState, RecoverySource};
+use super::{ClusterState, IndexShardRoutingTable, RecoverySource};
 use crate::settings::Settings;
 
 /// What is on a node.
@@ -161,6 +161,29 @@ impl RecoveryCounts {
         self.limits
     }
 
+    /// The name of a node by its place among them.
+    pub fn name(&self, number: usize) -> &str {
+        &self.names[number]
+    }
+
+    /// How many nodes are present.
+    pub fn nodes(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Sorts nodes, each by its place among the names: the fewest copies first. Equals stay in their order.
+    pub fn sort(&self, nodes: &mut [usize]) {
+        nodes.sort_by_key(|number| self.counts[*number].copies);
+    }
+
+    /// The nodes that are to take a replica as soon as this one, each by its place among the names.
+    pub fn equals(&self, node: &str) -> Vec<usize> {
+        let Some(number) = self.number(node) else { return Vec::new() };
+        let (copies, busy, _) = self.rank(number, false);
+        let equals = (copies, busy, 0)..=(copies, busy, usize::MAX);
+        self.orders[usize::from(false)].range(equals).map(|(_, _, number)| *number).collect()
+    }
+
     /// The present nodes, the one to be filled next first. Equals follow by name from the node at `from` on, and
     /// then those before it.
     pub fn in_order(&self, primaries: bool, from: usize) -> impl Iterator<Item = &str> {
@@ -176,6 +199,34 @@ impl RecoveryCounts {
         })
         .flatten()
         .map(|(_, _, number)| self.names[*number].as_str())
+    }
+}
+
+/// The highest number among the primaries of an index on each node, by the node's place among the names.
+#[derive(Debug)]
+pub(super) struct HighestPrimaries(Vec<Option<u32>>);
+
+impl HighestPrimaries {
+    /// Looks at every shard of the index.
+    pub fn of(counts: &RecoveryCounts, shards: &[IndexShardRoutingTable]) -> Self {
+        let mut highest = vec![None; counts.names.len()];
+        for (number, shard) in (0..).zip(shards) {
+            let primary = shard.primary();
+            // One that is moved counts where it goes.
+            let node = primary.target.as_deref().unwrap_or(primary).node.as_deref();
+            if let Some(node) = node.and_then(|node| counts.number(node)) {
+                highest[node] = Some(number);
+            }
+        }
+        HighestPrimaries(highest)
+    }
+
+    /// Of these nodes, in the order in which they are to take a replica of a shard: those with a higher primary first,
+    /// from its number on, then the others, from below. So replicas of shards whose primaries are on one node are on
+    /// several (`LocalShardsBalancer.decideAllocateUnassigned` of OpenSearch, where it breaks ties).
+    pub fn ring(&self, mut nodes: Vec<usize>, number: u32) -> Vec<usize> {
+        nodes.sort_by_key(|node| (self.0[*node] < Some(number), self.0[*node]));
+        nodes
     }
 }
 
