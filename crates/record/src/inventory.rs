@@ -68,4 +68,6 @@ pub struct InventoryCopy {
     pub bytes: Option<u64>,
     /// Segments.
     pub segments: Option<u64>,
+    /// Operations that the primary's retention lease for it keeps, up to the primary's last.
+    pub lease_lag: Option<u64>,
 }

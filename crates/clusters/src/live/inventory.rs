@@ -1,12 +1,13 @@
 //! What a cluster consists of, in a few requests that only read.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use record::inventory::Inventory;
 use record::observation::{Gap, Identity};
 use serde_json::Value;
 
-use super::questions::lost_without;
+use super::questions::{LEASES_FILTER, lost_without};
 use super::{LiveClient, parse, round_trips};
 use crate::{Error, Result};
 
@@ -15,7 +16,8 @@ const COPIES: &str =
     "/_cat/shards?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count";
 const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primary,\
     indices.*.shards.*.segments.*.size_in_bytes,indices.*.shards.*.segments.*.committed";
-/// Segments are asked for where there are no more copies than this: some hundred bytes for each segment of each.
+/// Segments and leases are asked for where there are no more copies than this: each segment of each takes some hundred
+/// bytes, and so does each lease.
 const COPIES_MAX: usize = 4000;
 const INDICES: &str = "/_settings?flat_settings=true";
 const INDEXED: &str = "/_nodes/stats/indices,fs/indexing?filter_path=nodes.*.indices.indexing.index_total,\
@@ -39,6 +41,17 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
             if let Some((bytes, segments)) = committed.get(&(copy.index.clone(), copy.shard)) {
                 (copy.bytes, copy.segments) = (Some(*bytes), Some(*segments));
             }
+        }
+        let leases = format!("/_stats/docs?level=shards&filter_path={LEASES_FILTER}");
+        let leases = ask(client, &leases, &mut gaps).await?;
+        let lags = leases.as_ref().map(parse::lease_lags).unwrap_or_default();
+        let ids: BTreeMap<&str, &str> =
+            nodes.iter().map(|node| (node.name.as_str(), node.id.as_str())).collect();
+        for copy in &mut copies {
+            let id = copy.node.as_deref().and_then(|name| ids.get(name));
+            let lag =
+                id.and_then(|id| lags.get(&(copy.index.clone(), copy.shard, (*id).to_owned())));
+            copy.lease_lag = lag.copied();
         }
     }
     let settings = format!(

@@ -29,7 +29,7 @@ pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.sna
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.
-pub(super) const LOST: [(&str, &str); 9] = [
+pub(super) const LOST: [(&str, &str); 10] = [
     ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),
     ("/_recovery", "recoveries themselves"),
@@ -40,6 +40,10 @@ pub(super) const LOST: [(&str, &str); 9] = [
     (
         "/_segments",
         "what is committed of each shard; the size of its directory is taken, which may be larger",
+    ),
+    (
+        "/_stats",
+        "whether a node that restarts would take back its copies by operations or by files",
     ),
     ("/_settings", "settings of indices; those of the field are assumed"),
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::inventory::{Inventory, InventoryCopy};
+use record::inventory::{Inventory, InventoryCopy, InventoryNode};
 use record::observation::Scope;
 use record::units::show_size_setting;
 use toml::{Table, Value};
@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::TwinPlan;
 use super::given::{self, Given, Known, put};
 use crate::error::{Error, Result};
-use crate::plan::ZONE;
+use crate::plan::{Twin, ZONE};
 
 const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// What the field waits for a node where an index does not say it.
@@ -18,6 +18,8 @@ const DELAY_OF_THE_FIELD: &str = "1m";
 const PRIORITY: &str = "index.priority";
 /// A manager of the field misses a node as soon as its connection closes.
 const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
+/// The field's own way of placing replicas on nodes that hold as few copies.
+const REPLICA_RING: &str = "narrows.allocation.replica_ring";
 const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
@@ -29,6 +31,8 @@ const RELEVANT: [&str; 4] = [
     "cluster.routing.allocation.",
     "cluster.routing.rebalance.",
 ];
+/// `index.recovery.file_based_threshold` where nobody set it.
+const FILE_BASED_THRESHOLD: f64 = 0.1;
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
 const HEADROOM: &str = ".max_headroom";
 
@@ -48,7 +52,7 @@ pub struct Import {
 pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     let mut left_out: Vec<String> = seen.gaps.iter().map(|gap| gap.lost.clone()).collect();
     let holders: BTreeSet<&str> = seen.copies.iter().filter_map(|c| c.node.as_deref()).collect();
-    let nodes: Vec<_> = seen
+    let mut nodes: Vec<_> = seen
         .nodes
         .iter()
         .filter(|node| node.holds_data.unwrap_or(true) || holders.contains(node.name.as_str()))
@@ -64,8 +68,20 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         );
         return Err(Error::Usage { why });
     }
+    let is_field = seen.cluster.flavour != "narrows";
+    if is_field {
+        nodes = as_the_allocator_has_them(nodes);
+    }
+    let lagging = seen.copies.iter().filter(|copy| replays_too_much(copy)).count();
+    if lagging > 0 {
+        left_out.push(format!(
+            "{lagging} copies whose retention leases lag by more than a tenth of their documents: where their node is \
+             away when primaries renew leases, as every 30 s, they come back by files and not by operations; half a \
+             minute after the last write none lags"
+        ));
+    }
     let zone = zone_attribute(seen);
-    let node = |node: &&record::inventory::InventoryNode| {
+    let node = |node: &&InventoryNode| {
         let mut row = Table::new();
         row.insert("name".to_owned(), node.name.as_str().into());
         if let Some(zone) = zone.as_ref().and_then(|zone| node.attributes.get(zone)) {
@@ -82,10 +98,10 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     twin.insert("index".to_owned(), indices.into());
     twin.insert("uncertain".to_owned(), Value::Array(Vec::new()));
     let mut plan = head(seen, nodes.len());
-    let is_field = seen.cluster.flavour != "narrows";
     let mut settings = settings(seen, &mut left_out);
     if is_field {
         settings.insert(ON_DISCONNECT.to_owned(), "true".into());
+        settings.insert(REPLICA_RING.to_owned(), "true".into());
     }
     plan.insert("settings".to_owned(), settings.into());
     plan.insert("twin".to_owned(), twin.into());
@@ -93,6 +109,42 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
     Ok(Import { plan, left_out })
+}
+
+/// Nodes in such an order that our allocator goes through those which hold as many copies as OpenSearch's does: as they
+/// stand in a `HashMap` by their ids (`LocalShardsBalancer.buildModelFromAssigned`). Ours goes by names, of virtual
+/// time.
+fn as_the_allocator_has_them(mut nodes: Vec<&InventoryNode>) -> Vec<&InventoryNode> {
+    let count = nodes.len();
+    nodes.sort_by_key(|node| bucket(&node.id, count));
+    let mut by_name: Vec<usize> = (0..count).collect();
+    by_name.sort_by_key(|at| Twin::machine(*at));
+    let mut ordered: Vec<_> = by_name.into_iter().zip(nodes).collect();
+    ordered.sort_by_key(|(at, _)| *at);
+    ordered.into_iter().map(|(_, node)| node).collect()
+}
+
+/// Where a key stands in a `HashMap` of Java with so many. The table doubles where it is three quarters full.
+fn bucket(key: &str, count: usize) -> u32 {
+    let hash = java_hash(key);
+    let buckets = (count * 4).div_ceil(3).next_power_of_two().max(16);
+    (hash ^ (hash >> 16)) & (u32::try_from(buckets).unwrap_or(1 << 31) - 1)
+}
+
+/// `String.hashCode` of Java.
+fn java_hash(text: &str) -> u32 {
+    text.encode_utf16().fold(0, |hash: u32, unit| hash.wrapping_mul(31).wrapping_add(unit.into()))
+}
+
+/// Whether the field rather copies a copy whole than by operations after its node was away. While a copy is missing,
+/// its primary drops a lease that keeps more than `index.recovery.file_based_threshold` of the documents. It does so
+/// where it renews the leases of the copies that are there, every `index.soft_deletes.retention_lease.sync_interval`
+/// (`ReplicationTracker.getRetentionLeases`, `renewPeerRecoveryRetentionLeases`; elasticsearch pull request 45208).
+fn replays_too_much(copy: &InventoryCopy) -> bool {
+    let lag = copy.lease_lag.zip(copy.documents);
+    lag.is_some_and(|(lag, documents)| {
+        lag as f64 > (documents as f64 * FILE_BASED_THRESHOLD).ceil()
+    })
 }
 
 fn head(seen: &Inventory, nodes: usize) -> TwinPlan {
@@ -255,7 +307,6 @@ fn machines(plan: &mut TwinPlan, seen: &Inventory, left_out: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use record::inventory::InventoryNode;
     use record::observation::{Identity, Setting};
 
     use super::*;
@@ -281,6 +332,7 @@ mod tests {
             documents: node.map(|_| 1000),
             bytes: node.map(|_| 5_000_000),
             segments: node.map(|_| 7),
+            lease_lag: node.map(|_| 100),
         };
         let setting = |value: &str, scope| Setting { value: value.to_owned(), scope };
         Inventory {
@@ -363,7 +415,7 @@ mod tests {
         assert_eq!(settings["cluster.routing.allocation.awareness.attributes"], "zone");
         assert_eq!(settings["cluster.routing.allocation.awareness.force.zone.values"], "r1,r2");
         assert_eq!(settings["cluster.routing.rebalance.enable"], "none");
-        assert_eq!(settings[ON_DISCONNECT], "true");
+        assert!([ON_DISCONNECT, REPLICA_RING].iter().all(|name| settings[*name] == "true"));
         assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
         assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
     }
@@ -401,6 +453,37 @@ mod tests {
             assert!(!text.contains(name), "{name}: {text}");
         }
         assert_eq!(resolved(&plan).twin.unwrap().question, Question::Lose(vec![1]));
+    }
+
+    #[test]
+    fn leases_that_lag_are_told() {
+        let lagging = |lag: u64| {
+            let mut seen = seen();
+            seen.copies[1].lease_lag = Some(lag);
+            asked(&seen, &Given::default(), "a")
+                .1
+                .iter()
+                .any(|one| one.starts_with("1 copies whose"))
+        };
+        assert!(lagging(101) && !lagging(100), "a tenth of 1000 documents is replayed");
+    }
+
+    #[test]
+    fn nodes_are_gone_through_as_the_allocator_does() {
+        assert_eq!(java_hash("hello"), 99_162_322);
+        // The upper half of a hash counts, too: it moves "AaBB" from bucket 0 to bucket 15.
+        let ids = ["AaBB", "1", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+        let node = |id: &str| InventoryNode { id: id.to_owned(), ..InventoryNode::default() };
+        let nodes = ids.map(node);
+        let mut ordered: Vec<(String, &str)> = as_the_allocator_has_them(nodes.iter().collect())
+            .into_iter()
+            .enumerate()
+            .map(|(at, node)| (Twin::machine(at), node.id.as_str()))
+            .collect();
+        assert_eq!(ordered[1].1, "d", "leader-10 and leader-11 come before leader-2");
+        ordered.sort();
+        let ids: Vec<&str> = ordered.into_iter().map(|(_, id)| id).collect();
+        assert_eq!(ids, ["1", "b", "c", "d", "e", "f", "g", "h", "i", "j", "AaBB"]);
     }
 
     #[test]

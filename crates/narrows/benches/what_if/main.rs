@@ -39,6 +39,9 @@ const GREEN_PATIENCE: &str = "600s";
 /// How often a node is started before the cases, and how long it is away before.
 const STARTS: u32 = 3;
 const AWAY: Duration = Duration::from_secs(4);
+/// Between two looks at leases, and for how long: they are renewed every 30 s.
+const LEASE_LOOK: Duration = Duration::from_millis(500);
+const LEASE_PATIENCE: Duration = Duration::from_secs(90);
 /// Between two looks at whether a node is empty.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -116,11 +119,20 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
         let predicted = predict(&target, case, &followers, (start_s, copy));
         let measured_s = carry_out(&mut target, case, &followers).await;
         outcomes.push(tell(case, &predicted, measured_s));
+        let mb = copied_bytes(&target).await / 1e6;
         clear_away(&mut target, case, &followers).await;
-        eprintln!("case {} took {:.0} s", case.name(), began.elapsed().as_secs_f64());
+        let took_s = began.elapsed().as_secs_f64();
+        eprintln!("case {} took {took_s:.0} s; {mb:.0} MB of files were copied", case.name());
     }
     target.stop().await;
     outcomes
+}
+
+/// Bytes of files that the copies got which there are: they began empty.
+async fn copied_bytes(target: &OpenSearchClusters) -> f64 {
+    let recoveries = ask(target, "GET", &format!("/{INDEX}/_recovery"), Value::Null).await;
+    let copies = recoveries[INDEX]["shards"].as_array().into_iter().flatten();
+    copies.filter_map(|copy| copy["index"]["size"]["recovered_in_bytes"].as_f64()).sum()
 }
 
 /// Round trips between all nodes.
@@ -193,7 +205,32 @@ async fn prepare(target: &OpenSearchClusters, case: &Case) {
     }
     ask(target, "POST", &format!("/{INDEX}/_flush"), Value::Null).await;
     green(target, case.nodes).await;
+    if case.deed.restarts() {
+        leases_renewed(target).await;
+    }
     set_links(target, case.rtt_ms);
+}
+
+/// Waits until no retention lease of a copy lags behind what was written, as a while after the last write: a copy whose
+/// lease lags, and whose node is away when leases are renewed, comes back by files.
+async fn leases_renewed(target: &OpenSearchClusters) {
+    let path = format!("/{INDEX}/_stats/docs?level=shards");
+    let give_up = Instant::now() + LEASE_PATIENCE;
+    loop {
+        let stats = ask(target, "GET", &path, Value::Null).await;
+        let shards = stats["indices"][INDEX]["shards"].as_object().expect("the index has shards");
+        let mut copies = shards.values().filter_map(Value::as_array).flatten();
+        let is_renewed = |copy: &Value| {
+            let max = copy["seq_no"]["max_seq_no"].as_i64().expect("a copy has operations");
+            let leases = copy["retention_leases"]["leases"].as_array().expect("a copy has leases");
+            leases.iter().all(|lease| lease["retaining_seq_no"].as_i64() > Some(max))
+        };
+        if copies.all(is_renewed) {
+            return;
+        }
+        assert!(Instant::now() < give_up, "leases are not renewed: {stats}");
+        std::thread::sleep(LEASE_LOOK);
+    }
 }
 
 /// Waits until so many nodes are there and every copy is started.

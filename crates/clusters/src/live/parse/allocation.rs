@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{at, elements, entries, text_at};
+use super::{elements, entries, lags, primary_of, text_at};
 
 /// The copies of `_cat/shards?format=json` that are not started, and those that move. Rows are read one by one, for a
 /// large cluster has hundreds of thousands, nearly all of which are started and stay.
@@ -252,21 +252,9 @@ const FILTER_OF_INDEX: &str = "index.routing.allocation.";
 /// What the copy of a shard that was on a node lacks, out of `_stats?level=shards` of its index: by the retention lease
 /// that the shard's primary holds for the copy, where it does.
 pub(crate) fn lack(copy: &WaitingCopy, node: &str, answer: &Value) -> Option<Lack> {
-    let copies = answer.get("indices")?.get(&copy.index)?.get("shards")?;
-    let copies = elements(copies.get(copy.shard.to_string()));
-    let mut primaries = copies.filter(|of| at(of, "/routing/primary") == Some(&true.into()));
-    let primary = primaries.next()?;
-    let max = at(primary, "/seq_no/max_seq_no")?.as_i64()?;
-    let leases = at(primary, "/retention_leases/leases")?;
-    let id = format!("peer_recovery/{node}");
-    let lease = elements(Some(leases)).find(|lease| lease.get("id") == Some(&id.as_str().into()));
-    let retains = lease.map(|lease| lease.get("retaining_seq_no").and_then(Value::as_i64));
-    Some(match retains {
-        Some(from) => Lack::Operations(
-            u64::try_from(max.saturating_add(1).saturating_sub(from?)).unwrap_or(0),
-        ),
-        None => Lack::Files,
-    })
+    let shards = answer.get("indices")?.get(&copy.index)?.get("shards")?;
+    let lags = lags(primary_of(shards.get(copy.shard.to_string()))?)?;
+    Some(lags.get(node).map_or(Lack::Files, |lag| Lack::Operations(*lag)))
 }
 
 #[cfg(test)]

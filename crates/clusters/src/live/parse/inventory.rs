@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::inventory::{InventoryCopy, InventoryNode};
 use serde_json::Value;
 
-use super::{at, count, count_at, elements, entries, sum, text_at};
+use super::{count, count_at, elements, entries, lags, primary_of, sum, text_at};
 
 /// Roles of nodes that hold shards, tiers of Elasticsearch among them.
 const DATA_ROLE: &str = "data";
@@ -59,6 +59,7 @@ fn copy(row: &Value) -> Option<InventoryCopy> {
         documents: count(row.get("docs")),
         bytes: count(row.get("store")),
         segments: count(row.get("segments.count")),
+        lease_lag: None,
     })
 }
 
@@ -69,9 +70,7 @@ pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
     for (index, value) in entries(answer.get("indices")) {
         for (number, copies) in entries(value.get("shards")) {
             let Ok(number) = number.parse::<u32>() else { continue };
-            let is_primary =
-                |copy: &&Value| at(copy, "/routing/primary") == Some(&Value::Bool(true));
-            let Some(copy) = elements(Some(copies)).find(is_primary) else { continue };
+            let Some(copy) = primary_of(Some(copies)) else { continue };
             let is_committed =
                 |segment: &&Value| segment.get("committed") == Some(&Value::Bool(true));
             let segments = entries(copy.get("segments")).map(|(_, segment)| segment);
@@ -81,6 +80,22 @@ pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
                 .collect();
             let bytes = sizes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
             found.insert((index.clone(), number), (bytes, sizes.len() as u64));
+        }
+    }
+    found
+}
+
+/// By how many operations the retention leases of copies lag behind their primaries, out of `_stats?level=shards`: by
+/// index, shard, and the id of the copy's node.
+pub(crate) fn lease_lags(answer: &Value) -> BTreeMap<(String, u32, String), u64> {
+    let mut found = BTreeMap::new();
+    for (index, value) in entries(answer.get("indices")) {
+        for (number, copies) in entries(value.get("shards")) {
+            let primary = number.parse::<u32>().ok().zip(primary_of(Some(copies)));
+            let Some((number, primary)) = primary else { continue };
+            for (node, lag) in lags(primary).into_iter().flatten() {
+                found.insert((index.clone(), number, node.to_owned()), lag);
+            }
         }
     }
     found
@@ -183,6 +198,15 @@ mod tests {
             json!({"indices": {"logs": {"shards": {"3": [copy(false), copy(true)], "x": []}}}});
         let found = committed(&answer);
         assert_eq!(found, BTreeMap::from([(("logs".to_owned(), 3), (12, 2))]));
+    }
+
+    /// Of the shape that OpenSearch 2.19.1 answers with.
+    #[test]
+    fn leases_say_what_copies_would_replay() {
+        let answer = serde_json::from_str(include_str!("samples/leases.json")).unwrap();
+        let of = |node: &str| ("logs".to_owned(), 0, node.to_owned());
+        let expected = BTreeMap::from([(of("node-a"), 0), (of("node-b"), 100)]);
+        assert_eq!(lease_lags(&answer), expected);
     }
 
     #[test]

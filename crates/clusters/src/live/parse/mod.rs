@@ -21,12 +21,14 @@ pub(crate) use followers::{
 };
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
-    committed, disks, index_settings, indexed, inventory_copies, inventory_nodes,
+    committed, disks, index_settings, indexed, inventory_copies, inventory_nodes, lease_lags,
 };
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
 pub(crate) use recovery::Recoveries;
 pub(crate) use snapshots::{repository_setting, snapshots};
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -68,6 +70,29 @@ fn entries(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
 /// The elements of an array; none where it is something else.
 fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The primary among the copies of a shard, as `_stats` and `_segments` list them.
+fn primary_of(copies: Option<&Value>) -> Option<&Value> {
+    elements(copies).find(|copy| at(copy, "/routing/primary") == Some(&Value::Bool(true)))
+}
+
+/// By how many operations the retention lease of each copy lags behind the primary that holds it, by the id of the
+/// copy's node; none where the primary does not say it.
+fn lags(primary: &Value) -> Option<BTreeMap<&str, u64>> {
+    let next = at(primary, "/seq_no/max_seq_no")?.as_i64()?.saturating_add(1);
+    let leases = elements(Some(at(primary, "/retention_leases/leases")?));
+    let of_peers = leases.filter_map(|lease| Some((peer_of(lease)?, lease)));
+    let lag = |(node, lease): (_, &Value)| {
+        let from = lease.get("retaining_seq_no")?.as_i64()?;
+        Some((node, u64::try_from(next.saturating_sub(from)).unwrap_or(0)))
+    };
+    of_peers.map(lag).collect()
+}
+
+/// The id of the node whose copy a lease is of.
+fn peer_of(lease: &Value) -> Option<&str> {
+    lease.get("id")?.as_str()?.strip_prefix("peer_recovery/")
 }
 
 /// The sum of the counts that are known; none where none is.
@@ -144,7 +169,7 @@ mod tests {
             index_settings(value),
             indexed(value),
         );
-        let _ = committed(value);
+        let _ = (committed(value), lease_lags(value));
         let _ = serde_json::from_value::<Recoveries>(value.clone());
         let _ = hot_threads(&value.to_string());
     }
