@@ -35,7 +35,7 @@ pub struct Curves {
     pub lap: u32,
     /// Seconds from the variant's start to its end.
     pub seconds: f64,
-    /// Bytes recovered so far, over all shards.
+    /// Bytes recovered since the variant began, over all shards.
     pub recovered: Vec<Point>,
     /// Documents a second that were indexed meanwhile; empty where nobody wrote.
     pub indexed: Vec<Point>,
@@ -144,7 +144,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         variant: name.to_owned(),
         lap,
         seconds,
-        recovered: recovered(&trace.recovery, within, end),
+        recovered: recovered(&trace.recovery, begins_ms, within, end),
         indexed: indexed(trace, begins_ms, seconds),
         lag: lag(&trace.following, within),
         latency: Vec::new(),
@@ -216,15 +216,21 @@ fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) ->
     thin(points, POINTS)
 }
 
-/// Starts at nothing and ends with the row, which knows more exactly than the last sample.
+/// Starts at nothing, as what was there when the variant began is none of it, and ends with the row, which knows more
+/// exactly than the last sample.
 fn recovered(
     samples: &[(f64, &RecoverySample)],
+    begins_ms: f64,
     within: impl Fn(f64) -> Option<f64>,
     end: Option<(f64, u64)>,
 ) -> Vec<Point> {
+    let before = samples.iter().take_while(|(t_ms, _)| *t_ms <= begins_ms).last();
+    let there = before.map_or(0, |(_, sample)| sample.recovered_bytes);
     let values: Vec<(f64, u64)> = samples
         .iter()
-        .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.recovered_bytes)))
+        .filter_map(|(t_ms, sample)| {
+            Some((within(*t_ms)?, sample.recovered_bytes.saturating_sub(there)))
+        })
         .collect();
     let Some(&(last_s, last_bytes)) = values.last() else { return Vec::new() };
     let room = POINTS - 2;
@@ -333,7 +339,7 @@ mod tests {
         let held: Vec<RecoverySample> = (1..=5000).map(|i| sample(i * 10)).collect();
         let samples: Vec<(f64, &RecoverySample)> =
             held.iter().enumerate().map(|(i, sample)| ((i + 1) as f64 * 100.0, sample)).collect();
-        let points = recovered(&samples, |t_ms| Some(t_ms / 1000.0), Some((500.05, 50_001)));
+        let points = recovered(&samples, 0.0, |t_ms| Some(t_ms / 1000.0), Some((500.05, 50_001)));
         assert!(points.len() <= POINTS, "{}", points.len());
         assert_eq!(points[0], Point { t_s: 0.0, value: 0.0 });
         assert_eq!(*points.last().unwrap(), Point { t_s: 500.05, value: 50_001.0 });

@@ -15,7 +15,7 @@ use crate::terminal::{self, say};
 pub(crate) struct Usage(pub(crate) String);
 
 /// What people write who look for a command that is called otherwise, and the line that does it.
-const MEANT: [(&[&str], &str); 15] = [
+const MEANT: [(&[&str], &str); 16] = [
     (&["diff", "versus", "vs"], "narrows compare A B sets two runs beside each other"),
     (&["history", "log", "past"], "narrows runs lists the runs that there are"),
     (
@@ -23,6 +23,7 @@ const MEANT: [(&[&str], &str); 15] = [
         "narrows run PLAN compares the variants of a plan",
     ),
     (&["list", "ls", "plan"], "narrows plans lists the plans"),
+    (&["version"], "narrows --version says which build this is"),
     (&["start", "up", "serve", "server", "nodes"], "narrows cluster --nodes 3 starts a cluster"),
     (&["top", "monitor", "live", "status", "health"], "narrows watch URL watches a cluster"),
     (

@@ -63,8 +63,8 @@ impl Progress {
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
         let template = match unit {
-            "" => "{msg:28} {spinner} {elapsed:>4}",
-            _ => "{msg:28} {bar:28} {done:>9}/{of:9} {prefix:>19} eta {eta:>4}",
+            "" => "{msg:28} {spinner} {took}",
+            _ => "{msg:28} {bar:28} {done:>9}/{of:9} {prefix:>19} eta {left}",
         };
         let style = ProgressStyle::with_template(template).expect("the template is fixed");
         // Sizes and rates as every table has them.
@@ -76,7 +76,14 @@ impl Progress {
             let _ =
                 to.write_str(&state.len().map_or_else(String::new, |len| amount(len, is_bytes)));
         };
+        let took = |state: &ProgressState, to: &mut dyn Write| {
+            let _ = to.write_str(&show_seconds(state.elapsed().as_secs_f64()));
+        };
+        let left = |state: &ProgressState, to: &mut dyn Write| {
+            let _ = to.write_str(&show_seconds(state.eta().as_secs() as f64));
+        };
         let style = style.with_key("done", done).with_key("of", of);
+        let style = style.with_key("took", took).with_key("left", left);
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         bar.set_message(visible_line(title).into_owned());
         bar.enable_steady_tick(Duration::from_millis(200));

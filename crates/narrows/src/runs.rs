@@ -28,7 +28,7 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     let text = format!(
         "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{}",
         runs.display(),
-        if given.contains(['/', ' ']) || !hint.is_empty() {
+        if given.contains(['/', ' ']) || !given.contains(char::is_alphabetic) || !hint.is_empty() {
             String::new()
         } else {
             format!("; a cluster is written http://{given}:9200")

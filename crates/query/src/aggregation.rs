@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{AutoHistogram, Histogram};
-use super::{DateFormat, Literal, Query, Zone};
+use super::hits::TopHits;
+use super::pipeline::Pipeline;
+use super::{DateFormat, Literal, Query, Zone, nested};
 
 /// `search.max_buckets` where nothing else is said.
 pub const DEFAULT_MAX_BUCKETS: usize = 65_536;
@@ -14,6 +16,7 @@ pub struct Aggregation {
     /// The name that the request gives it.
     pub name: String,
     /// What it does.
+    #[serde(deserialize_with = "nested::deserialize")]
     pub kind: AggregationKind,
     /// Field.
     pub field: String,
@@ -26,6 +29,7 @@ pub struct Aggregation {
     /// Whether the answer is an object by keys.
     pub keyed: bool,
     /// What is asked of each bucket.
+    #[serde(deserialize_with = "nested::deserialize")]
     pub subs: Vec<Aggregation>,
     /// `meta`, as JSON text; it comes back as it went.
     pub meta: Option<String>,
@@ -35,6 +39,22 @@ impl Aggregation {
     /// Whether the width of its buckets depends on what is found.
     pub fn is_auto(&self) -> bool {
         matches!(self.kind, AggregationKind::AutoHistogram(_))
+    }
+
+    /// Whether it is computed of the others once these are merged: no shard is asked for it.
+    pub fn is_pipeline(&self) -> bool {
+        matches!(self.kind, AggregationKind::Pipeline(_))
+    }
+
+    /// Whether the values of documents are gathered for it, as they are for all but pipelines and `top_hits`.
+    pub fn is_collected(&self) -> bool {
+        !self.is_pipeline() && !matches!(self.kind, AggregationKind::TopHits(_))
+    }
+
+    /// Whether it or one within its buckets is `top_hits`.
+    pub fn has_top_hits(&self) -> bool {
+        matches!(self.kind, AggregationKind::TopHits(_))
+            || self.subs.iter().any(Aggregation::has_top_hits)
     }
 
     /// One of a kind, with nothing else said of it.
@@ -82,13 +102,41 @@ pub enum AggregationKind {
     },
     /// Which, 0 to 100.
     Percentiles(Vec<f64>),
+    /// Of the buckets of others.
+    Pipeline(Pipeline),
+    TopHits(TopHits),
 }
 
 impl AggregationKind {
     /// Whether it makes no buckets.
     pub fn is_metric(&self) -> bool {
         use AggregationKind::*;
-        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_))
+        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_) | Pipeline(_) | TopHits(_))
+    }
+
+    /// Whether its answer is a list of buckets, and not a single one.
+    pub fn has_buckets(&self) -> bool {
+        match self {
+            AggregationKind::Filters(filters) => filters.shape != FiltersShape::One,
+            kind => !kind.is_metric(),
+        }
+    }
+
+    /// Whether it answers a number of this name; or one alone, where no name is given.
+    pub fn has_number(&self, name: Option<&str>) -> bool {
+        let is_percent = |name: &str| name.parse().is_ok_and(|p: f64| (0.0..=100.0).contains(&p));
+        match (self, name) {
+            (AggregationKind::Pipeline(of), name) => {
+                of.kind.numbers().contains(&name.unwrap_or("value"))
+            }
+            (AggregationKind::Stats(Statistic::Stats | Statistic::Extended { .. }), name) => {
+                matches!(name, Some("min" | "max" | "avg" | "sum" | "count"))
+            }
+            (AggregationKind::Percentiles(_), name) => name.is_some_and(is_percent),
+            (AggregationKind::TopHits(_), _) => false,
+            (kind, None | Some("value")) => kind.is_metric(),
+            _ => false,
+        }
     }
 }
 

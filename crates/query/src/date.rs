@@ -64,6 +64,12 @@ impl CalendarUnit {
         UNITS[self as usize].5
     }
 
+    /// Milliseconds of the unit; of months and years, what they have on average.
+    pub fn average_ms(self) -> i64 {
+        // 400 years have 146 097 days.
+        self.fixed_ms().unwrap_or(self.months() * 2_629_746_000)
+    }
+
     /// The start of the unit that a moment lies in.
     pub fn floor(self, ms: i64) -> i64 {
         match self.fixed_ms() {
@@ -162,6 +168,11 @@ impl DateFormat {
             }
         });
         Ok(DateFormat(forms.collect::<Result<_, String>>()?))
+    }
+
+    /// `epoch_millis`
+    pub fn millis() -> Self {
+        DateFormat(vec![Form::Millis])
     }
 
     /// Writes a moment.

@@ -333,6 +333,18 @@ impl<'b> Node<'b> {
         })
     }
 
+    /// Whether it is `-0`, which is read as the fraction -0.0; `text` is what it was read from.
+    pub(crate) fn is_whole_zero(&self, text: &[u8]) -> bool {
+        let is_zero = |number: &Number| number.is_f64() && number.as_f64() == Some(0.0);
+        if !matches!(&self.value, Value::Number(number) if is_zero(number)) {
+            return false;
+        }
+        let Some(Spot { line, column }) = spot(text, self.at.column) else { return false };
+        let line = text.split(|byte| *byte == b'\n').nth(line as usize - 1).unwrap_or_default();
+        let written = line.get(column as usize - 1..).unwrap_or_default();
+        written.starts_with(b"-0") && !written.get(2).is_some_and(|next| b".eE".contains(next))
+    }
+
     /// Without places.
     pub fn plain(&self) -> serde_json::Value {
         match &self.value {

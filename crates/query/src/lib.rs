@@ -5,9 +5,12 @@ pub mod date;
 mod error;
 pub mod geo;
 pub mod histogram;
+mod hits;
 pub mod json;
 pub mod mapping;
+mod nested;
 mod parse;
+pub mod pipeline;
 mod query;
 pub mod refused;
 mod request;
@@ -19,6 +22,7 @@ pub mod zone;
 
 pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
+pub use hits::{ColumnField, SortKey, SortMissing, SortTarget, SortValue, TopHits};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{
     QueryString, aggregations, parse_count, parse_search, parse_sort, parse_track_total_hits,
@@ -29,11 +33,10 @@ pub use query::{
     QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
 };
 pub use request::{
-    AskedPointInTime, ColumnField, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS,
-    DeclaredCost, NO_TIMEOUT_MS, SearchLimits, SearchRequest, SortKey, SortMissing, SortTarget,
-    SortValue, TrackTotalHits,
+    AskedPointInTime, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost,
+    NO_TIMEOUT_MS, SearchLimits, SearchRequest, TrackTotalHits,
 };
-pub use result::{FetchedHit, ShardHit, ShardHits, compare_hits, keep_first_of_group};
+pub use result::{FetchedHit, ShardHit, ShardHits, ShownHit, compare_hits, keep_first_of_group};
 pub use source::SourceFilter;
 pub use value::Literal;
 pub use zone::Zone;

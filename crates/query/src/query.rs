@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::nested;
 use super::score::{Combine, ScoreKind};
 use super::value::Literal;
 use super::zone::Zone;
@@ -60,6 +61,7 @@ impl MinimumShouldMatch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Query {
     /// Which documents.
+    #[serde(deserialize_with = "nested::deserialize")]
     pub kind: QueryKind,
     /// What the score is multiplied by.
     pub boost: f32,

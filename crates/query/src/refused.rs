@@ -40,7 +40,7 @@ pub const AGGREGATIONS: Words = &[
         "send a search with [geo_distance] or [geo_bounding_box]",
         "geo_bounds geo_centroid geohash_grid geohex_grid geotile_grid",
     ),
-    ("send a search that sorts, with [size]", "top_hits top_metrics"),
+    ("send [top_hits]", "top_metrics"),
     (
         "send [stats], [extended_stats] or [percentiles]",
         "boxplot matrix_stats median_absolute_deviation percentile_ranks rate string_stats t_test weighted_avg",
@@ -49,9 +49,8 @@ pub const AGGREGATIONS: Words = &[
     ("there are no scripts; index what the script computes", "scripted_metric"),
     (
         "compute it from the buckets of the answer",
-        "avg_bucket bucket_count_ks_test bucket_script bucket_selector bucket_sort cumulative_cardinality cumulative_sum \
-         derivative extended_stats_bucket inference max_bucket min_bucket moving_avg moving_fn moving_percentiles \
-         normalize percentiles_bucket serial_diff stats_bucket sum_bucket",
+        "bucket_count_ks_test bucket_script bucket_selector cumulative_cardinality extended_stats_bucket inference \
+         moving_avg moving_fn moving_percentiles normalize percentiles_bucket serial_diff",
     ),
 ];
 

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::aggregation::Aggregation;
-use super::{DateFormat, Literal, Query, SourceFilter};
+use super::hits::{ColumnField, SortKey, SortTarget, SortValue};
+use super::{Query, SourceFilter};
 
 /// Hits that a search may reach, where the index does not say (`index.max_result_window`).
 pub const DEFAULT_MAX_RESULT_WINDOW: usize = 10_000;
@@ -50,61 +51,6 @@ pub struct SearchLimits {
     /// Set from outside when time has run out.
     pub stop: Arc<AtomicBool>,
 }
-
-/// By what hits are sorted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum SortTarget {
-    /// `_score`
-    Score,
-    /// `_doc`: as they lie in the index.
-    Doc,
-    /// A field.
-    Field(String),
-}
-
-/// Where documents without the field stand.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum SortMissing {
-    /// `_last`
-    Last,
-    /// `_first`
-    First,
-    /// As if they had this value.
-    Value(Literal),
-}
-
-impl SortKey {
-    /// The key of a name; `_score` alone begins with the greatest where nothing else is said.
-    pub fn of(name: &str, descending: Option<bool>) -> Self {
-        let target = match name {
-            "_score" => SortTarget::Score,
-            "_doc" => SortTarget::Doc,
-            field => SortTarget::Field(field.to_owned()),
-        };
-        let descending = descending.unwrap_or(target == SortTarget::Score);
-        let (missing, takes_greatest) = (SortMissing::Last, descending);
-        SortKey { target, descending, missing, takes_greatest, may_be_unmapped: false }
-    }
-}
-
-/// One key of the order of hits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SortKey {
-    /// By what.
-    pub target: SortTarget,
-    /// Largest first.
-    pub descending: bool,
-    /// Where documents without it stand.
-    pub missing: SortMissing,
-    /// `mode`: of several values of a document the greatest counts; else the least.
-    pub takes_greatest: bool,
-    /// `unmapped_type`: an index without the field is no error.
-    pub may_be_unmapped: bool,
-}
-
-/// A value that a hit is sorted by. Booleans are 0 and 1, dates milliseconds; a number that is missing is the least or
-/// greatest one, a text that is missing none: all as Elasticsearch has it.
-pub type SortValue = Option<Literal>;
 
 /// What a search costs, where there are no documents to be searched: in the virtual world. Real shards cost what
 /// they cost.
@@ -160,15 +106,6 @@ pub struct SearchRequest {
     /// `pit`: what is searched is what was there then. The copies that are asked know it by their views.
     #[serde(skip)]
     pub point_in_time: Option<AskedPointInTime>,
-}
-
-/// A field whose values hits show as they are kept beside `_source`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ColumnField {
-    /// Its path, or a pattern of paths.
-    pub pattern: String,
-    /// How dates are written; else as the mapping says.
-    pub format: Option<DateFormat>,
 }
 
 /// A point in time, as a body names it.

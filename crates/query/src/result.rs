@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::Literal;
-use super::request::{SortKey, SortMissing, SortValue};
+use super::hits::{SortKey, SortMissing, SortValue};
 
 /// A hit, before its document is fetched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +55,59 @@ pub struct FetchedHit {
     pub seq_no: u64,
     /// `_source`, filtered; none where it is not asked for.
     pub source: Option<Bytes>,
+}
+
+/// A hit as an answer shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownHit<'a> {
+    /// Its index.
+    pub index: &'a str,
+    /// Where it stands among the hits.
+    pub found: &'a ShardHit,
+    /// Its document.
+    pub document: &'a FetchedHit,
+    /// Whether it shows its version.
+    pub version: bool,
+    /// Term of the primary, where it shows its place in the history.
+    pub primary_term: Option<u64>,
+    /// Whether it shows the values that it is sorted by.
+    pub sort: bool,
+}
+
+impl ShownHit<'_> {
+    /// Writes it as a JSON object behind `text`, with its source byte for byte.
+    pub fn write(&self, text: &mut Vec<u8>) {
+        let ShownHit { found, document, .. } = *self;
+        let (index, id) = (json!(self.index), json!(document.id));
+        text.extend_from_slice(format!("{{\"_index\":{index},\"_id\":{id}").as_bytes());
+        if self.version {
+            text.extend_from_slice(format!(",\"_version\":{}", document.version).as_bytes());
+        }
+        if let Some(term) = self.primary_term {
+            let seq_no = document.seq_no;
+            text.extend_from_slice(
+                format!(",\"_seq_no\":{seq_no},\"_primary_term\":{term}").as_bytes(),
+            );
+        }
+        text.extend_from_slice(format!(",\"_score\":{}", json!(found.score)).as_bytes());
+        if let Some(source) = &document.source {
+            text.extend_from_slice(b",\"_source\":");
+            text.extend_from_slice(source);
+        }
+        if !found.fields.is_empty() {
+            let values =
+                |values: &Vec<Literal>| values.iter().map(Literal::json).collect::<Value>();
+            let fields = found.fields.iter().map(|(name, of)| (name.clone(), values(of)));
+            let fields: Map<String, Value> = fields.collect();
+            text.extend_from_slice(format!(",\"fields\":{}", json!(fields)).as_bytes());
+        }
+        if self.sort {
+            let json = |value: &SortValue| value.as_ref().map_or(Value::Null, Literal::json);
+            let values: Vec<Value> = found.sort.iter().map(json).collect();
+            text.extend_from_slice(format!(",\"sort\":{}", json!(values)).as_bytes());
+        }
+        text.push(b'}');
+    }
 }
 
 /// The order of two hits of different shards; equal where nothing of the request tells them apart.

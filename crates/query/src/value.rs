@@ -58,6 +58,15 @@ impl Literal {
         }
     }
 
+    /// The order of values of which some are missing: these come last in either direction.
+    pub fn order_of(a: &Option<Self>, b: &Option<Self>, descending: bool) -> Ordering {
+        match (a, b) {
+            (Some(a), Some(b)) if descending => b.order(a),
+            (Some(a), Some(b)) => a.order(b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    }
+
     /// As a hit shows it: JSON has no infinity, which the field writes as a string.
     pub fn json(&self) -> serde_json::Value {
         match self {

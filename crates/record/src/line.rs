@@ -23,7 +23,7 @@ pub struct RecoverySample {
     pub recovered_bytes: u64,
     /// Bytes to recover, over all shards; grows until every shard has listed its files.
     pub total_bytes: u64,
-    /// Files recovered and to recover.
+    /// Files recovered so far.
     pub recovered_files: u64,
     /// Files to recover.
     pub total_files: u64,

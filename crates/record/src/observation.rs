@@ -208,6 +208,8 @@ pub struct Node {
     pub transport_tx_bytes: Option<u64>,
     /// Heap in use, in percent.
     pub heap_used_percent: Option<u64>,
+    /// Heap in use.
+    pub heap_used_bytes: Option<u64>,
     /// Resident memory.
     pub resident_bytes: Option<u64>,
     /// Time spent in garbage collections, over all collectors.

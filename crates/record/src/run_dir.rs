@@ -1,14 +1,17 @@
 //! The directory of one run: written while it goes on, readable whatever happened.
 //!
-//! Every file says its format first: the manifest in a field, the other two in a line `{"format":5}` before all
-//! others. Files of formats 1 to 3 have no such line; they are read as they are.
+//! Every file says its format first: the manifest in a field, the other two in a line `{"format":N}` ([`FORMAT`])
+//! before all others. Files of formats 1 to 3 have no such line; they are read as they are. Once a run has ended, its
+//! manifest has the lengths and hashes of the other two; those of earlier builds have none.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::line::Line;
 use crate::manifest::{Manifest, Status};
@@ -58,6 +61,57 @@ impl Version {
     }
 }
 
+/// What a file of lines was like when the run had ended.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Sum {
+    bytes: u64,
+    /// 16 hexadecimal digits.
+    xxh3: String,
+}
+
+impl Sum {
+    fn of(path: &Path) -> std::io::Result<Sum> {
+        let (mut file, mut hash, mut bytes) = (File::open(path)?, Xxh3Default::new(), 0);
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(Sum { bytes, xxh3: format!("{:016x}", hash.digest()) });
+            }
+            hash.update(&buffer[..read]);
+            bytes += read as u64;
+        }
+    }
+
+    /// What is to be said of a file as it is now.
+    fn damage(&self, name: &str, path: &Path) -> Option<String> {
+        let now = Sum::of(path).ok().filter(|now| now != self)?;
+        Some(match now.bytes < self.bytes {
+            true => {
+                format!("{name} is cut off: {} of its {} bytes are there.", now.bytes, self.bytes)
+            }
+            false => format!("{name} is not as it was written: what is shown of it may be wrong."),
+        })
+    }
+}
+
+/// What the manifest says beside what the run was.
+#[derive(Default, Serialize, Deserialize)]
+struct Sums {
+    /// By the names of the files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    files: BTreeMap<String, Sum>,
+}
+
+/// `manifest.json`, whole.
+#[derive(Serialize)]
+struct Stored<'a> {
+    #[serde(flatten)]
+    manifest: &'a Manifest,
+    #[serde(flatten)]
+    sums: Sums,
+}
+
 /// Whether a directory holds the record of a run.
 pub fn is_run(dir: &Path) -> bool {
     dir.join(MANIFEST).is_file()
@@ -83,7 +137,7 @@ impl Writer {
             Ok(file)
         };
         let writer = Writer { dir: dir.to_owned(), lines: open(LINES)?, rows: open(ROWS)? };
-        writer.manifest(manifest)?;
+        write_manifest(dir, manifest, Sums::default())?;
         Ok(writer)
     }
 
@@ -92,7 +146,7 @@ impl Writer {
         &self.dir
     }
 
-    /// Replaces the manifest atomically.
+    /// Replaces the manifest atomically. Of a run that has ended nothing is to be appended afterwards.
     pub fn manifest(&self, manifest: &Manifest) -> Result<(), Error> {
         replace_manifest(&self.dir, manifest)
     }
@@ -110,8 +164,18 @@ impl Writer {
 
 /// Replaces the manifest of the run in `dir` atomically; for when its writer is gone already.
 pub fn replace_manifest(dir: &Path, manifest: &Manifest) -> Result<(), Error> {
+    let mut sums = Sums::default();
+    for name in [LINES, ROWS].iter().filter(|_| manifest.status != Status::Running) {
+        let path = dir.join(name);
+        sums.files.insert((*name).to_owned(), Sum::of(&path).map_err(io("read", &path))?);
+    }
+    write_manifest(dir, manifest, sums)
+}
+
+fn write_manifest(dir: &Path, manifest: &Manifest, sums: Sums) -> Result<(), Error> {
     let (path, fresh) = (dir.join(MANIFEST), dir.join("manifest.json.new"));
-    let text = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
+    let stored = Stored { manifest, sums };
+    let text = serde_json::to_string_pretty(&stored).expect("a manifest is plain data");
     fs::write(&fresh, text).map_err(io("write", &fresh))?;
     fs::rename(&fresh, &path).map_err(io("replace", &path))
 }
@@ -142,11 +206,11 @@ impl RunDir {
     /// If the directory cannot be read, or a newer narrows wrote it.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let mut damage = Vec::new();
-        let manifest = read_manifest(dir, &mut damage)?;
+        let (manifest, sums) = read_manifest(dir, &mut damage)?;
         // A run that was killed breaks off in the middle of a line: that is no damage.
         let ended = manifest.status != Status::Running;
-        let lines = read(&dir.join(LINES), manifest.format, ended, &mut damage)?;
-        let rows = read(&dir.join(ROWS), manifest.format, ended, &mut damage)?;
+        let lines = read(&dir.join(LINES), manifest.format, ended, &sums, &mut damage)?;
+        let rows = read(&dir.join(ROWS), manifest.format, ended, &sums, &mut damage)?;
         Ok(RunDir { manifest, lines, rows, damage })
     }
 
@@ -159,7 +223,7 @@ impl RunDir {
 }
 
 /// The manifest; one that knows nothing but the run's name where it cannot be read.
-fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<Manifest, Error> {
+fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<(Manifest, Sums), Error> {
     let path = dir.join(MANIFEST);
     let bytes = fs::read(&path).map_err(io("read", &path))?;
     // The version first: what else stands in a newer manifest is not known here.
@@ -167,12 +231,15 @@ fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<Manifest, Error
     if let Ok(version) = &version {
         version.check(&path)?;
     }
-    version.and_then(|_| serde_json::from_slice(&bytes)).or_else(|error| {
+    let read = version.and_then(|_| {
+        Ok((serde_json::from_slice(&bytes)?, serde_json::from_slice(&bytes).unwrap_or_default()))
+    });
+    read.or_else(|error| {
         damage.push(format!(
             "{MANIFEST} is damaged ({error}): the plan, its settings and how the run ended are not known."
         ));
         let name = dir.file_name().unwrap_or(dir.as_os_str());
-        Ok(Manifest::unknown(&name.to_string_lossy(), FORMAT))
+        Ok((Manifest::unknown(&name.to_string_lossy(), FORMAT), Sums::default()))
     })
 }
 
@@ -182,9 +249,10 @@ fn read<T: DeserializeOwned>(
     path: &Path,
     format: u32,
     ended: bool,
+    sums: &Sums,
     damage: &mut Vec<String>,
 ) -> Result<Vec<T>, Error> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (name, said) = (path.file_name().unwrap_or_default().to_string_lossy(), damage.len());
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             damage.push(format!("{name} is missing, and with it all that it held."));
@@ -224,6 +292,10 @@ fn read<T: DeserializeOwned>(
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         damage.push(format!("{name}: line {first}{more} cannot be read and is left out."));
     }
+    // What no line shows: lines that are gone, digits that are others, the file of another run.
+    if damage.len() == said {
+        damage.extend(sums.files.get(&*name).and_then(|sum| sum.damage(&name, path)));
+    }
     Ok(values)
 }
 
@@ -240,7 +312,7 @@ mod tests {
         let path = dir.path().join(ROWS);
         fs::write(&path, bytes).unwrap();
         let mut damage = Vec::new();
-        let rows = read::<Row>(&path, FORMAT, ended, &mut damage)?;
+        let rows = read::<Row>(&path, FORMAT, ended, &Sums::default(), &mut damage)?;
         Ok((rows.into_iter().map(|row| row.variant).collect(), damage))
     }
 
@@ -275,6 +347,61 @@ mod tests {
         let (rows, damage) = read_rows(&bytes, true).unwrap();
         assert_eq!(rows, ["a", "b"]);
         assert_eq!(damage, ["rows.jsonl: line 3 and 1 more cannot be read and is left out."]);
+    }
+
+    /// A record of a run that ended, of two variants.
+    fn ended(dir: &Path, seconds: f64) {
+        let mut manifest = Manifest::unknown("r", FORMAT);
+        manifest.status = Status::Running;
+        let mut writer = Writer::create(dir, &manifest).unwrap();
+        for variant in ["a", "b"] {
+            let text = format!("{seconds} s of {variant}");
+            writer.line(&Line::Note { t_ms: 1.0, variant: None, text }).unwrap();
+            writer.row(&Row::measured(variant, 1, seconds, 1)).unwrap();
+        }
+        drop(writer);
+        manifest.status = Status::Complete;
+        replace_manifest(dir, &manifest).unwrap();
+    }
+
+    /// Whatever happens to a file of a record at rest, it is said.
+    #[test]
+    fn no_damage_to_a_record_goes_unsaid() {
+        let dirs = [1.25, 2.5].map(|seconds| {
+            let dir = tempfile::tempdir().unwrap();
+            ended(dir.path(), seconds);
+            dir
+        });
+        let [dir, other] = [dirs[0].path(), dirs[1].path()];
+        let whole = RunDir::open(dir).unwrap();
+        assert_eq!((whole.damage.len(), whole.lines.len(), whole.rows.len()), (0, 2, 2));
+        for name in [LINES, ROWS] {
+            let (path, bytes) = (dir.join(name), fs::read(dir.join(name)).unwrap());
+            let said = |damaged: &[u8]| {
+                fs::write(&path, damaged).unwrap();
+                let damage = RunDir::open(dir).map(|run| run.damage);
+                // A version that was turned may be that of a newer narrows.
+                damage.unwrap_or_else(|error| vec![format!("{name} {error}")])
+            };
+            for len in 0..bytes.len() {
+                let damage = said(&bytes[..len]);
+                assert!(!damage.is_empty() && damage[0].contains(name), "cut at {len}: {damage:?}");
+            }
+            for at in 0..bytes.len() {
+                let mut turned = bytes.clone();
+                turned[at] ^= 1;
+                let damage = said(&turned);
+                assert!(!damage.is_empty() && damage[0].contains(name), "{at} turned: {damage:?}");
+            }
+            let end = bytes.iter().take(bytes.len() - 1).rposition(|byte| *byte == b'\n').unwrap();
+            let older = said(&bytes[..=end]);
+            assert!(older[0].starts_with(&format!("{name} is cut off")), "{older:?}");
+            let exchanged = said(&fs::read(other.join(name)).unwrap());
+            assert!(exchanged[0].contains(name), "{exchanged:?}");
+            fs::remove_file(&path).unwrap();
+            assert!(RunDir::open(dir).unwrap().damage[0].contains("missing"));
+            assert_eq!(said(&bytes), [""; 0]);
+        }
     }
 
     #[test]

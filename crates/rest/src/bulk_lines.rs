@@ -316,6 +316,25 @@ mod tests {
         );
     }
 
+    /// Bodies that nobody would write.
+    #[test]
+    fn bodies() {
+        let samples: [&[u8]; 3] = [
+            b"{\"index\":{\"_index\":\"a\",\"_id\":\"1\"}}\n{\"x\":1}\n{\"delete\":{\"_id\":\"2\"}}\n",
+            b"{ \"create\" : { \"_index\": \"b\", \"_id\" : 7 } }\r\n{\"a\":[2,{\"b\":null}]}\r\n\n",
+            b"{\"update\":{\"_id\":\"u\",\"retry_on_conflict\":3,\"if_seq_no\":5,\"if_primary_term\":2}}\n{\"doc\":{}}\n",
+        ];
+        let budget = testbed::fuzz::Budget::default();
+        testbed::fuzz::search("bulk lines", &samples, 20_000, budget, |bytes| {
+            let body = Bytes::copy_from_slice(bytes);
+            for index in [None, Some("a")] {
+                let Ok(actions) = parse(&body, index) else { continue };
+                let sources: usize = actions.iter().map(|action| action.source.len()).sum();
+                assert!(sources < bytes.len(), "each source is a part of the body of its own");
+            }
+        });
+    }
+
     #[test]
     fn sources_are_slices_of_the_body() {
         let body = Bytes::from(b"{\"index\":{}}\n{\"a\":1}\n".to_vec());

@@ -231,6 +231,23 @@ mod tests {
         );
     }
 
+    /// Paths that nobody would write.
+    #[test]
+    fn paths() {
+        let samples: [&[u8]; 4] = [
+            b"took,items.*.status,-items.*.error.**",
+            b"**.count,nodes.n*.indices.**",
+            b"-**.docs,nodes.*.name",
+            b"**.**.*.**.x*y",
+        ];
+        let budget = testbed::fuzz::Budget::default();
+        testbed::fuzz::search("filter paths", &samples, 5_000, budget, |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            filtered(text);
+            Filter::parse(text).may_want("items");
+        });
+    }
+
     #[test]
     fn knows_what_need_not_be_made() {
         for (paths, wanted) in [

@@ -205,6 +205,33 @@ mod tests {
         Ok(Change::Replace(Bytes::from_static(text.as_bytes())))
     }
 
+    /// Updates that nobody would write, each of a document that nobody would: a line each.
+    #[test]
+    fn updates() {
+        let deep = |leaf: u8| format!("{}{leaf}{}", "{\"a\":".repeat(100), "}".repeat(100));
+        let deep = format!("{{\"doc\":{}}}\n{}", deep(1), deep(2));
+        let samples: [&[u8]; 4] = [
+            b"{\"doc\":{\"a\":{\"x\":2,\"z\":[3]},\"n\":null}}\n{\"a\":{\"x\":1,\"y\":1.50},\"l\":[1,2]}",
+            b"{\"doc\":{\"q\\\"\":\"\\\\\"},\"upsert\":{\"b\":2},\"detect_noop\":false}\n{\"q\\\"\":0}",
+            b"{\"doc\":{\"a\":123456789012345678901},\"doc_as_upsert\":true}\n{}",
+            deep.as_bytes(),
+        ];
+        let budget = testbed::fuzz::Budget::default();
+        testbed::fuzz::search("partial updates", &samples, 5_000, budget, |bytes| {
+            let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let source = bytes.get(line.len() + 1..).unwrap_or_default();
+            let Ok(update) = PartialUpdate::read(line) else { return };
+            let is_object =
+                |text: &[u8]| serde_json::from_slice::<Value>(text).is_ok_and(|v| v.is_object());
+            if let Ok(Change::Replace(merged)) = update.apply("x", Some(source))
+                && is_object(source)
+            {
+                assert!(is_object(&merged), "{}", merged.escape_ascii());
+            }
+            let _ = update.apply("x", None);
+        });
+    }
+
     #[test]
     fn merges_objects_and_replaces_the_rest() {
         let body = r#"{"doc":{"a":{"x":2,"z":[3]},"l":[1],"n":null,"q\"":0}}"#;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use query::{
-    Literal, Mapping, NO_TIMEOUT_MS, SearchRequest, SortTarget, SortValue, TrackTotalHits,
-    parse_search, parse_sort, parse_track_total_hits,
+    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, SortTarget, TrackTotalHits, parse_search,
+    parse_sort, parse_track_total_hits,
 };
 
 use super::answer::Reply;
@@ -18,7 +18,7 @@ use super::names::indices;
 use super::parameters::Query;
 use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
-use engine::search::{Hit, Preference, SearchJob, SearchOutcome, ShardFailure, search};
+use engine::search::{Preference, SearchJob, SearchOutcome, ShardFailure, search};
 use engine::state::ClusterState;
 use engine::transport::Result;
 
@@ -251,7 +251,7 @@ pub(super) fn found(
 /// The answer, with sources byte for byte.
 fn written(
     (request, scroll): (&SearchRequest, Option<&str>),
-    outcome: SearchOutcome,
+    mut outcome: SearchOutcome,
     shape: &Shape,
     max_buckets: usize,
 ) -> Result<Vec<u8>> {
@@ -289,12 +289,21 @@ fn written(
         if at > 0 {
             text.push(b',');
         }
-        write_hit(&mut text, request, hit);
+        let shown = ShownHit {
+            index: &hit.index,
+            found: &hit.found,
+            document: &hit.document,
+            version: request.version,
+            primary_term: request.seq_no_primary_term.then_some(hit.primary_term),
+            sort: !request.sort.is_empty(),
+        };
+        shown.write(&mut text);
     }
     text.extend_from_slice(b"]}");
     if !request.aggregations.is_empty() {
         text.extend_from_slice(b",\"aggregations\":");
         let begin = text.len();
+        outcome.aggregations.totals_as_int = shape.as_int;
         outcome.aggregations.write(&request.aggregations, max_buckets, &mut text)?;
         if let Some(keys) = &shape.typed {
             let read = serde_json::from_slice(&text.split_off(begin));
@@ -310,37 +319,6 @@ fn written(
 fn shows_scores(request: &SearchRequest) -> bool {
     let by_score = request.sort.iter().any(|key| key.target == SortTarget::Score);
     request.sort.is_empty() || by_score || request.track_scores
-}
-
-fn write_hit(text: &mut Vec<u8>, request: &SearchRequest, hit: &Hit) {
-    let (index, id) = (json!(hit.index), json!(hit.document.id));
-    text.extend_from_slice(format!("{{\"_index\":{index},\"_id\":{id}").as_bytes());
-    if request.version {
-        text.extend_from_slice(format!(",\"_version\":{}", hit.document.version).as_bytes());
-    }
-    if request.seq_no_primary_term {
-        let (seq_no, term) = (hit.document.seq_no, hit.primary_term);
-        text.extend_from_slice(
-            format!(",\"_seq_no\":{seq_no},\"_primary_term\":{term}").as_bytes(),
-        );
-    }
-    text.extend_from_slice(format!(",\"_score\":{}", json!(hit.found.score)).as_bytes());
-    if let Some(source) = &hit.document.source {
-        text.extend_from_slice(b",\"_source\":");
-        text.extend_from_slice(source);
-    }
-    if !hit.found.fields.is_empty() {
-        let values = |values: &Vec<Literal>| values.iter().map(Literal::json).collect::<Value>();
-        let fields = hit.found.fields.iter().map(|(name, of)| (name.clone(), values(of)));
-        let fields: Map<String, Value> = fields.collect();
-        text.extend_from_slice(format!(",\"fields\":{}", json!(fields)).as_bytes());
-    }
-    if !request.sort.is_empty() {
-        let json = |value: &SortValue| value.as_ref().map_or(Value::Null, Literal::json);
-        let values: Vec<Value> = hit.found.sort.iter().map(json).collect();
-        text.extend_from_slice(format!(",\"sort\":{}", json!(values)).as_bytes());
-    }
-    text.push(b'}');
 }
 
 fn failure_json(failure: &ShardFailure) -> Value {

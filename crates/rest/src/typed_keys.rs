@@ -2,6 +2,7 @@
 //! know how to read it.
 
 use query::aggregation::{Aggregation, AggregationKind, FiltersShape, Statistic};
+use query::pipeline::PipelineKind;
 use query::{FieldType, Mapping};
 use serde_json::{Map, Value};
 
@@ -50,6 +51,13 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::Tuples(_) => "multi_terms",
         AggregationKind::Cardinality { .. } => "cardinality",
         AggregationKind::Percentiles(_) => "tdigest_percentiles",
+        AggregationKind::TopHits(_) => "top_hits",
+        AggregationKind::Pipeline(of) => match of.kind {
+            PipelineKind::Derivative { .. } => "derivative",
+            PipelineKind::MinBucket | PipelineKind::MaxBucket => "bucket_metric_value",
+            PipelineKind::StatsBucket => "stats_bucket",
+            _ => "simple_value",
+        },
         AggregationKind::Stats(statistic) => match statistic {
             Statistic::Min => "min",
             Statistic::Max => "max",

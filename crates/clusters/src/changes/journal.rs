@@ -2,6 +2,10 @@
 //!
 //! Each line is on disk before its request is sent, so that the journal is always enough to put everything back, even
 //! after a kill -9. The file is removed once that is done.
+//!
+//! A line ends with a hash of itself and of the line before: of a journal that was damaged nothing is put back, as a
+//! digit that was turned would be a setting of somebody's cluster. That whole lines are missing at its end nobody can
+//! tell from a run that changed no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -10,11 +14,16 @@ use std::path::{Path, PathBuf};
 
 use record::observation::Scope;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{Error, Result};
 
-/// The format that is written. Format 1, which has persistent settings alone, is still read.
-const FORMAT: u32 = 2;
+/// The format that is written. Format 1, which has persistent settings alone, and 2, which has no hashes, are still
+/// read.
+const FORMAT: u32 = 3;
+const FIRST_WITH_HASHES: u32 = 3;
+/// What stands before the hash of a line, and behind it.
+const HASH: (&str, &str) = (",\"xxh3\":\"", "\"}");
 /// Names of indices that a run creates begin with this; no other index is ever removed.
 pub(crate) const INDEX_PREFIX: &str = "narrows-";
 
@@ -66,10 +75,33 @@ fn persistent() -> Scope {
     Scope::Persistent
 }
 
+/// A line with its hash as its last member. `before` is the hash of the line before it, 0 of the first.
+fn hashed(mut line: String, before: u64) -> (String, u64) {
+    let hash = xxh3_64_with_seed(line.as_bytes(), before);
+    line.pop();
+    (format!("{line}{}{hash:016x}{}", HASH.0, HASH.1), hash)
+}
+
+/// The hash of a line that has one; 0 where it has none. None where it is that of another line.
+fn checked(line: &str, before: u64) -> Option<u64> {
+    let Some((own, _)) = line.rsplit_once(HASH.0) else { return Some(0) };
+    let (whole, hash) = hashed(format!("{own}}}"), before);
+    (whole == line).then_some(hash)
+}
+
+fn damaged(line: usize) -> io::Error {
+    io::Error::other(format!(
+        "line {line} is not as it was written, or one before it is missing, so that nothing of it is put back; compare \
+         the settings that it names with those of the cluster, and put back what has to be"
+    ))
+}
+
 /// An open journal.
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// The hash of the last line.
+    hash: u64,
     head: Head,
     changes: Vec<Change>,
 }
@@ -81,7 +113,8 @@ impl Journal {
     /// If there is a journal at this path already, or it cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Journal> {
         let file = File::create_new(path).map_err(|source| io_error("create", path, source))?;
-        let mut journal = Journal { path: path.to_owned(), file, head, changes: Vec::new() };
+        let mut journal =
+            Journal { path: path.to_owned(), file, hash: 0, head, changes: Vec::new() };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
         journal.write(line)?;
         sync_parent(path).map_err(|source| io_error("create", path, source))?;
@@ -89,22 +122,43 @@ impl Journal {
     }
 
     /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
+    ///
+    /// # Errors
+    /// If it cannot be read, was damaged, or is of a newer narrows.
     pub fn open(path: &Path) -> Result<Journal> {
-        let io = |source| io_error("read", path, source);
-        let text = std::fs::read_to_string(path).map_err(io)?;
-        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-        let broken = |error: serde_json::Error| io(io::Error::other(error));
+        Journal::read(path).map_err(|source| io_error("read", path, source))
+    }
+
+    fn read(path: &Path) -> io::Result<Journal> {
+        let text = std::fs::read_to_string(path)?;
+        let (mut whole, torn) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
+        // What has its hash lacks nothing but its end, which may have been there.
+        if torn.rsplit_once(HASH.0).is_some_and(|(_, rest)| rest.len() >= 16 + HASH.1.len()) {
+            whole = &text;
+        }
         let mut lines = whole.lines();
-        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(broken)?;
+        let first = lines.next().unwrap_or_default();
+        let mut hash = checked(first, 0).ok_or_else(|| damaged(1))?;
+        let head: Head = serde_json::from_str(first)?;
         if head.format > FORMAT {
             let why = format!("its format {} is of a newer narrows; update narrows", head.format);
-            return Err(io(io::Error::other(why)));
+            return Err(io::Error::other(why));
         }
-        let changes = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(broken)?;
-        let file = File::options().append(true).open(path).map_err(io)?;
+        let mut changes = Vec::new();
+        for (number, line) in (2..).zip(lines) {
+            hash = checked(line, hash).ok_or_else(|| damaged(number))?;
+            changes.push(serde_json::from_str(line)?);
+        }
+        if hash == 0 && head.format >= FIRST_WITH_HASHES {
+            return Err(damaged(1 + changes.len()));
+        }
+        let mut file = File::options().append(true).open(path)?;
         // The next line must not be appended to half of another.
-        file.set_len(whole.len() as u64).map_err(io)?;
-        Ok(Journal { path: path.to_owned(), file, head, changes })
+        file.set_len(whole.len() as u64)?;
+        if !whole.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
+        Ok(Journal { path: path.to_owned(), file, hash, head, changes })
     }
 
     /// The cluster on which the changes are made.
@@ -181,7 +235,9 @@ impl Journal {
         gone.map_err(|source| io_error("remove", &self.path, source))
     }
 
-    fn write(&mut self, mut line: String) -> Result<()> {
+    fn write(&mut self, line: String) -> Result<()> {
+        let (mut line, hash) = hashed(line, self.hash);
+        self.hash = hash;
         line.push('\n');
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
         written.map_err(|source| io_error("write", &self.path, source))
@@ -256,6 +312,56 @@ mod tests {
         assert!(!path.exists());
     }
 
+    /// Nothing is put back that was not recorded: a change is there as it was written, or the journal is refused, or
+    /// the end of it is missing, as after a crash.
+    #[test]
+    fn damage_to_a_journal_changes_no_setting() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        let changes = [
+            settings(&[("a", Some("40mb")), ("b", None)], &[("a", Some("1mb")), ("b", Some("5"))]),
+            Change::Index { name: "narrows-1".to_owned() },
+            settings(&[("c", Some("2"))], &[("c", Some("3"))]),
+        ];
+        let mut journal = Journal::create(&path, head()).unwrap();
+        let mut ends = vec![std::fs::metadata(&path).unwrap().len() as usize];
+        for change in &changes {
+            journal.record(change.clone()).unwrap();
+            ends.push(std::fs::metadata(&path).unwrap().len() as usize);
+        }
+        drop(journal);
+        let bytes = std::fs::read(&path).unwrap();
+        let read = |damaged: &[u8]| {
+            std::fs::write(&path, damaged).unwrap();
+            Journal::open(&path).map(|journal| journal.changes)
+        };
+        assert_eq!(read(&bytes).unwrap(), changes);
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut turned = bytes.clone();
+                turned[at] ^= 1 << bit;
+                assert!(read(&turned).is_err(), "bit {bit} of byte {at}: {:?}", read(&turned));
+            }
+            // The last byte of a line is its end alone.
+            let whole = ends.iter().filter(|end| **end <= at + 1).count();
+            match read(&bytes[..at]) {
+                Ok(read) => assert_eq!(read, changes[..whole.max(1) - 1], "cut at {at}"),
+                Err(_) => assert_eq!(whole, 0, "cut at {at}"),
+            }
+        }
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for without in 0..lines.len() - 1 {
+            let rest = [&lines[..without], &lines[without + 1..]].concat().concat();
+            assert!(read(&rest).is_err(), "without line {without}");
+        }
+        let exchanged = [lines[0], lines[2], lines[1], lines[3]].concat();
+        assert!(read(&exchanged).unwrap_err().to_string().contains("line 2 is not as it was"));
+        // Cut off behind its last hash it goes on as if nothing had happened.
+        read(&bytes[..bytes.len() - 1]).unwrap();
+        Journal::open(&path).unwrap().record(changes[1].clone()).unwrap();
+        assert_eq!(Journal::open(&path).unwrap().changes.len(), 4);
+    }
+
     #[test]
     fn a_broken_or_newer_journal_says_so() {
         let dir = tempfile::tempdir().unwrap();
@@ -304,17 +410,20 @@ mod tests {
 
     /// A transient value hides a persistent one, so each rank goes back by itself.
     #[test]
-    fn ranks_go_back_apart_and_the_first_format_is_read() {
+    fn ranks_go_back_apart_and_the_first_formats_are_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("changes.jsonl");
         let old = "{\"format\":1,\"cluster_uuid\":\"uuid\",\"hosts\":[]}\n\
             {\"change\":\"settings\",\"before\":{\"a\":\"1mb\"},\"set\":{\"a\":\"2mb\"}}\n";
+        std::fs::write(&path, old.replace("\"format\":1", "\"format\":2")).unwrap();
+        assert_eq!(Journal::open(&path).unwrap().changes.len(), 1);
         std::fs::write(&path, old).unwrap();
         let mut journal = Journal::open(&path).unwrap();
         let one = |value: Option<&str>| BTreeMap::from([("a".into(), value.map(str::to_owned))]);
         let (before, set) = (one(None), one(Some("3mb")));
         journal.record(Change::Settings { scope: Scope::Transient, before, set }).unwrap();
         let now = |value: &str| BTreeMap::from([("a".to_owned(), value.to_owned())]);
+        let journal = Journal::open(&path).unwrap();
         let back = journal.settings_back(Scope::Persistent, &now("2mb"));
         assert_eq!(back.set, one(Some("1mb")));
         let back = journal.settings_back(Scope::Transient, &now("3mb"));

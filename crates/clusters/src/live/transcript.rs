@@ -16,7 +16,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use world::Time;
 
-use super::questions::{EARLIER_SHARD_COLUMNS, SHARD_COLUMNS};
+use super::questions::EARLIER;
 use crate::{Error, Result};
 
 /// The file in a directory.
@@ -223,7 +223,7 @@ impl Replay {
                 Ok(Line::Clock(ns)) => clock.push_back(Time::default() + Duration::from_nanos(ns)),
                 Ok(Line::Asked { host, method, path, took_ns, outcome }) => {
                     let answer = (Duration::from_nanos(took_ns), outcome);
-                    let path = path.replace(EARLIER_SHARD_COLUMNS, SHARD_COLUMNS);
+                    let path = EARLIER.iter().fold(path, |path, (was, is)| path.replace(was, is));
                     answers.entry((host, method, path)).or_default().push_back(answer);
                 }
                 Err(_) if !text.ends_with('\n') => break,

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `list` | [`Nodes`]: which there are, which of them run, and which is asked next |
 //! | `order` | what a node of the embedded engine is told on its standard input |
-//! | `process_fault` | pausing and slowing a process for as long as the fault lasts |
+//! | `process_fault` | [`ProcessFault`]: pausing and slowing a process while the fault lasts |
 //! | `process` | a node as a child process |
 //! | `process_nodes` | the faults of nodes that are processes |
 //! | `ports`, `small_disk`, `temporary` | free ports; a disk that can be filled; a directory that goes with its last user |
@@ -26,4 +26,5 @@ pub(crate) use temporary::TemporaryDir;
 
 pub use order::{Order, STOP};
 pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, end_process_on_panic};
+pub use process_fault::ProcessFault;
 pub use temporary::TemporaryUse;

@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// The period of the kernel's scheduler in which a share of cores is counted.
 const PERIOD_US: u64 = 20_000;
@@ -18,6 +19,17 @@ done
 echo done
 cat > /dev/null
 kill -CONT "$1""#;
+
+/// `$1` is the process; again and again it runs for `$2` seconds and stands still for `$3`.
+const PAUSES: &str = r#"
+kill -0 "$1" || exit 1
+while sleep "$2" && kill -STOP "$1" && sleep "$3" && kill -CONT "$1"; do :; done > /dev/null 2>&1 &
+loop=$!
+echo done
+cat > /dev/null
+kill "$loop" 2> /dev/null
+wait "$loop"
+kill -CONT "$1" 2> /dev/null"#;
 
 /// `$1` is the process, `$2` the period and `$3` the quota in it, in microseconds; `$4` is how many processes of
 /// `stress-ng` share that quota. Works with control groups of either version; at the end the process goes back to its
@@ -47,12 +59,21 @@ echo "$1" > "$root$own/cgroup.procs" 2> /dev/null
 for n in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" 2> /dev/null && exit 0; sleep 0.05; done"#;
 
 /// A fault that lasts until this is dropped.
-pub(crate) struct ProcessFault(Child);
+pub struct ProcessFault(Child);
 
 impl ProcessFault {
     /// Pauses a process.
     pub(crate) fn pause(pid: u32) -> Result<ProcessFault, String> {
         ProcessFault::begin(PAUSE, &[pid.to_string()])
+    }
+
+    /// Has a process run for a while and stand still for a while, again and again.
+    ///
+    /// # Errors
+    /// A sentence, where there is no such process, or none of ours.
+    pub fn pauses(pid: u32, runs: Duration, stands: Duration) -> Result<ProcessFault, String> {
+        let seconds = |time: Duration| time.as_secs_f64().to_string();
+        ProcessFault::begin(PAUSES, &[pid.to_string(), seconds(runs), seconds(stands)])
     }
 
     /// Limits a process to a number of cores, which it shares with a number of processes of `stress-ng`.
@@ -124,6 +145,23 @@ mod tests {
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         assert!(ProcessFault::pause(4_194_305).err().unwrap().contains("No such process"));
+    }
+
+    #[test]
+    fn a_process_stands_still_again_and_again_and_runs_once_that_ends() {
+        let mut sleeper = Command::new("sleep").arg("3600").spawn().unwrap();
+        let (runs, stands) = (Duration::from_millis(10), Duration::from_secs(1));
+        let fault = ProcessFault::pauses(sleeper.id(), runs, stands).unwrap();
+        for stops in [true, false, true] {
+            while (state(sleeper.id()) == 'T') != stops {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        drop(fault);
+        assert_ne!(state(sleeper.id()), 'T');
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(ProcessFault::pauses(4_194_305, runs, stands).is_err());
     }
 
     /// What cannot be limited is an error that says why, with and without the right to make control groups.

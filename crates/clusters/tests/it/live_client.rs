@@ -380,26 +380,38 @@ fn a_transcript_answers_as_the_cluster_did() {
     });
 }
 
-/// `_cat/shards` was asked for its columns in another order.
+/// `_cat/shards` was asked for its columns in another order, and nodes for their heap in percent alone.
 #[test]
-fn an_earlier_transcript_still_tells_of_copies() {
+fn an_earlier_transcript_still_tells_of_copies_and_nodes() {
+    let asked = [
+        (
+            "/_cat/shards?format=json&h=index,shard,prirep,state,node,unassigned.reason",
+            "/_cat/shards?format=json&h=state,index,shard,prirep,node,unassigned.reason",
+        ),
+        (
+            "/_nodes/stats/jvm?filter_path=nodes.*.jvm.mem.heap_used_percent,nodes.*.name",
+            "/_nodes/stats/jvm?filter_path=nodes.*.jvm.mem.heap_used_*,nodes.*.name",
+        ),
+    ];
     real(async |env| {
-        let server = serve(&env, None, &[(200, r#"[{"state":"UNASSIGNED"}]"#)]).await;
+        let answer = (200, r#"[{"state":"UNASSIGNED"}]"#);
+        let server = serve(&env, None, &[answer, answer]).await;
         let urls = std::slice::from_ref(&server.address);
         let dir = tempfile::tempdir().unwrap();
         let second = Duration::from_secs(1);
         let header = Header::new(urls.to_vec(), second, second);
         let transcript = Transcript::create(dir.path(), &header).unwrap();
         let client = client(&env, urls, TlsOptions::default()).written_to(transcript);
-        let columns = async |client: &LiveClient, columns: &str| {
-            let path = format!("/_cat/shards?format=json&h={columns}");
-            format!("{:?}", client.get(&path).await.unwrap())
-        };
-        let then = columns(&client, "index,shard,prirep,state,node,unassigned.reason").await;
-        assert!(then.contains("UNASSIGNED"), "{then}");
+        let mut then = Vec::new();
+        for (earlier, _) in asked {
+            then.push(format!("{:?}", client.get(earlier).await.unwrap()));
+        }
+        assert!(then.iter().all(|said| said.contains("UNASSIGNED")), "{then:?}");
         client.transcript().unwrap();
         let (read, replay) = Replay::open(dir.path()).unwrap();
         let client = LiveClient::replaying(&env, &read, replay).unwrap();
-        assert_eq!(columns(&client, "state,index,shard,prirep,node,unassigned.reason").await, then);
+        for ((_, today), then) in asked.into_iter().zip(then) {
+            assert_eq!(format!("{:?}", client.get(today).await.unwrap()), then);
+        }
     });
 }

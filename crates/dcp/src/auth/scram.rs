@@ -211,7 +211,7 @@ impl ScramServer {
         &self.challenge
     }
 
-    /// Checks the client's last message. Answers the user and the server's last message; none if the client does not
+    /// Checks the client's last message. Returns the user and the server's last message; none if the client does not
     /// know the password.
     pub fn finish(self, client_final: &[u8]) -> Option<(String, String)> {
         let client_final = std::str::from_utf8(client_final).ok()?;

@@ -110,7 +110,7 @@ impl Follower {
         if let Some(event) = self.consumer.event() {
             return Ok(Some(event));
         }
-        let until = self.consumer.look(&mut self.out).await?;
+        let until = self.consumer.run_due(&mut self.out).await?;
         self.out.flush().await?;
         let first = {
             let (env, incoming) = (&self.env, &mut self.incoming);

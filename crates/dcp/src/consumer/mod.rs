@@ -30,7 +30,7 @@ pub use follower::Follower;
 use stream::{Stream, item_of};
 
 /// How often a consumer checks whether its bucket has memory again.
-const MEMORY_LOOK: Duration = Duration::from_millis(10);
+const MEMORY_CHECK_EVERY: Duration = Duration::from_millis(10);
 /// The interval of NOOPs that a consumer asks for.
 pub const NOOP_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -76,7 +76,7 @@ pub enum Event {
     Ended {
         /// The vbucket.
         vb: u16,
-        /// Why; none if the reason's number is unknown.
+        /// Why.
         reason: EndReason,
     },
 }
@@ -440,11 +440,11 @@ impl Consumer {
         Ok(())
     }
 
-    /// Does what is due: buffered messages, acknowledgements. Answers when to come back.
+    /// Does what is due: buffered messages, acknowledgements. Returns when to come back.
     ///
     /// # Errors
     /// If the producer is gone.
-    pub async fn look(&mut self, out: &mut Outgoing) -> Result<Time> {
+    pub async fn run_due(&mut self, out: &mut Outgoing) -> Result<Time> {
         let mut batch = (0, Vec::new());
         while let Sink::Bucket(bucket) = &self.sink
             && !bucket.throttles_replication()
@@ -461,11 +461,11 @@ impl Consumer {
         self.pay().await;
         self.acknowledge(out)?;
         let now = self.env.now();
-        let mut next = self.acks.next_look().max(now + MEMORY_LOOK);
+        let mut next = self.acks.due_at().max(now + MEMORY_CHECK_EVERY);
         if self.withheld_bytes > 0 || !self.buffered.is_empty() {
-            next = now + MEMORY_LOOK;
+            next = now + MEMORY_CHECK_EVERY;
         }
-        match self.liveness.as_ref().map(|liveness| liveness.look(now)) {
+        match self.liveness.as_ref().map(|liveness| liveness.check(now)) {
             Some(Liveness::Gone) => Err(Error::Silent {
                 address: out.address().to_owned(),
                 silent_s: 2 * NOOP_INTERVAL.as_secs(),

@@ -122,7 +122,7 @@ impl AckPolicy {
     }
 
     /// When to call [`AckPolicy::due`] even if nothing more was processed.
-    pub fn next_look(&self) -> Time {
+    pub fn due_at(&self) -> Time {
         self.last + ACK_AFTER
     }
 
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(acks.due(at(4)), Some(200));
         acks.processed(10);
         assert_eq!(acks.due(at(8)), None);
-        assert_eq!(acks.next_look(), at(9));
+        assert_eq!(acks.due_at(), at(9));
         assert_eq!(acks.due(at(9)), Some(10));
         assert_eq!(acks.due(at(100)), None);
     }

@@ -43,7 +43,7 @@ impl ProducerLiveness {
     }
 
     /// What to do now; a NOOP that this asks for counts as sent.
-    pub fn look(&mut self, now: Time) -> Liveness {
+    pub fn check(&mut self, now: Time) -> Liveness {
         let due = self.last + self.interval;
         if now < due {
             return Liveness::Wait(due);
@@ -76,7 +76,7 @@ impl ConsumerLiveness {
     }
 
     /// What to do now; never [`Liveness::SendNoop`].
-    pub fn look(&self, now: Time) -> Liveness {
+    pub fn check(&self, now: Time) -> Liveness {
         let end = self.last + self.interval * 2;
         if now < end { Liveness::Wait(end) } else { Liveness::Gone }
     }
@@ -95,21 +95,21 @@ mod tests {
     #[test]
     fn a_noop_each_interval_while_it_is_answered() {
         let mut producer = ProducerLiveness::new(at(0), INTERVAL);
-        assert_eq!(producer.look(at(9)), Liveness::Wait(at(10)));
-        assert_eq!(producer.look(at(10)), Liveness::SendNoop);
-        assert_eq!(producer.look(at(10)), Liveness::Wait(at(20)));
+        assert_eq!(producer.check(at(9)), Liveness::Wait(at(10)));
+        assert_eq!(producer.check(at(10)), Liveness::SendNoop);
+        assert_eq!(producer.check(at(10)), Liveness::Wait(at(20)));
         producer.answered();
-        assert_eq!(producer.look(at(25)), Liveness::SendNoop);
-        assert_eq!(producer.look(at(34)), Liveness::Wait(at(35)));
-        assert_eq!(producer.look(at(35)), Liveness::Gone);
+        assert_eq!(producer.check(at(25)), Liveness::SendNoop);
+        assert_eq!(producer.check(at(34)), Liveness::Wait(at(35)));
+        assert_eq!(producer.check(at(35)), Liveness::Gone);
     }
 
     #[test]
     fn the_consumer_waits_two_intervals() {
         let mut consumer = ConsumerLiveness::new(at(0), INTERVAL);
-        assert_eq!(consumer.look(at(19)), Liveness::Wait(at(20)));
+        assert_eq!(consumer.check(at(19)), Liveness::Wait(at(20)));
         consumer.heard(at(19));
-        assert_eq!(consumer.look(at(38)), Liveness::Wait(at(39)));
-        assert_eq!(consumer.look(at(39)), Liveness::Gone);
+        assert_eq!(consumer.check(at(38)), Liveness::Wait(at(39)));
+        assert_eq!(consumer.check(at(39)), Liveness::Gone);
     }
 }

@@ -80,7 +80,7 @@ impl Takeover {
         }
     }
 
-    /// The consumer's vbucket took the state. Answers the state that the own copy has to take now; none if no state was
+    /// The consumer's vbucket took the state. Returns the state that the own copy has to take now; none if no state was
     /// sent.
     pub fn state_answered(&mut self) -> Option<VbucketState> {
         match self.phase {

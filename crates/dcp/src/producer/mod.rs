@@ -270,9 +270,9 @@ impl Producer {
     }
 
     /// What liveness demands now; none if the consumer did not ask for NOOPs.
-    pub fn look(&mut self) -> Option<Liveness> {
+    pub fn check_liveness(&mut self) -> Option<Liveness> {
         let now = self.env.now();
-        self.noops.as_mut().map(|noops| noops.look(now))
+        self.noops.as_mut().map(|noops| noops.check(now))
     }
 
     /// A NOOP. It does not count for flow control.

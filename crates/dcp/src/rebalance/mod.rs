@@ -56,7 +56,7 @@ impl Replication {
 }
 
 impl Rebalance {
-    /// Moves one vbucket: it becomes active at the destination. Answers what was passed on.
+    /// Moves one vbucket: it becomes active at the destination. Returns what was passed on.
     ///
     /// # Errors
     /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the

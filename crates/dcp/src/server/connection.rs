@@ -173,9 +173,9 @@ impl Connection {
     async fn timers(&mut self) -> Result<Option<Time>> {
         match &mut self.dcp {
             Dcp::None => Ok(None),
-            Dcp::Consumer(consumer) => consumer.look(&mut self.out).await.map(Some),
+            Dcp::Consumer(consumer) => consumer.run_due(&mut self.out).await.map(Some),
             Dcp::Producer(producer) => loop {
-                match producer.look() {
+                match producer.check_liveness() {
                     None => return Ok(None),
                     Some(Liveness::Wait(until)) => return Ok(Some(until)),
                     Some(Liveness::SendNoop) => {

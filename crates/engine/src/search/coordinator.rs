@@ -182,7 +182,8 @@ impl Gathered {
             aggregations: Aggregated::default(),
         };
         for answered in &answers {
-            if let Err(reason) = outcome.aggregations.add(&answered.searched.hits.aggregations) {
+            let (index, found) = (&answered.asked.index, &answered.searched.hits.aggregations);
+            if let Err(reason) = outcome.aggregations.add(index, found) {
                 let failure = Failure::new(500, "illegal_state_exception", reason);
                 outcome.failures.push(answered.failed(failure));
             }

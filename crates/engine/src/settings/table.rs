@@ -74,7 +74,7 @@ const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
 
-/// Every setting, sorted by name within its group.
+/// Every setting, those of a subject together.
 #[rustfmt::skip]
 pub static TABLE: &[Setting] = &[
     cluster("action.destructive_requires_name", Kind::Bool, "false",

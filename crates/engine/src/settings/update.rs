@@ -75,6 +75,8 @@ pub fn parse_cluster_update(json: &Value) -> Result<ClusterUpdate, SettingError>
 
 const BODY: &str = "write {\"persistent\": {...}, \"transient\": {...}}, either or both";
 
+const MAX_NAME_BYTES: usize = 1024;
+
 fn flatten(
     prefix: &str,
     object: &Map<String, Value>,
@@ -82,6 +84,13 @@ fn flatten(
 ) -> Result<(), SettingError> {
     for (key, value) in object {
         let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        // Each setting below an object is kept with the object's whole name.
+        if name.len() > MAX_NAME_BYTES {
+            let name = &name[..name.floor_char_boundary(40)];
+            return Err(SettingError::Shape(format!(
+                "[{name}...] is longer than the {MAX_NAME_BYTES} bytes that a setting's name may have"
+            )));
+        }
         match value {
             Value::Object(inner) => flatten(&name, inner, found)?,
             Value::Null => found(name, None)?,
@@ -213,6 +222,13 @@ mod tests {
 
     fn given(pairs: &[(&str, Option<&str>)]) -> Update {
         pairs.iter().map(|(k, v)| ((*k).to_owned(), v.map(str::to_owned))).collect()
+    }
+
+    #[test]
+    fn a_name_is_not_kept_as_often_as_there_are_settings_below_it() {
+        let json = json!({"a".repeat(1000): {"b": {"c".repeat(30): 1}}});
+        let said = parse_update(SettingScope::Cluster, &json).unwrap_err().to_string();
+        assert!(said.contains("longer than the 1024 bytes") && said.len() < 200, "{said}");
     }
 
     #[test]

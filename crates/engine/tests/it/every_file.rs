@@ -21,7 +21,10 @@ use crate::common::Cluster;
 enum Damage {
     Gone,
     Empty,
+    CutToAQuarter,
     CutInHalf,
+    /// The last byte is missing.
+    CutByOne,
     OneBitTurned,
     /// What it was before the last writes.
     Older,
@@ -29,10 +32,12 @@ enum Damage {
     AnotherShards,
 }
 
-const DAMAGES: [Damage; 6] = [
+const DAMAGES: [Damage; 8] = [
     Damage::Gone,
     Damage::Empty,
+    Damage::CutToAQuarter,
     Damage::CutInHalf,
+    Damage::CutByOne,
     Damage::OneBitTurned,
     Damage::Older,
     Damage::AnotherShards,
@@ -155,8 +160,13 @@ fn damaged(stopped: &Stopped, path: &Path, damage: Damage) -> Option<Files> {
         Damage::Empty => {
             files.insert(path.to_owned(), Vec::new());
         }
-        Damage::CutInHalf => {
-            files.insert(path.to_owned(), bytes[..bytes.len() / 2].to_vec());
+        Damage::CutToAQuarter | Damage::CutInHalf | Damage::CutByOne => {
+            let len = match damage {
+                Damage::CutToAQuarter => bytes.len() / 4,
+                Damage::CutInHalf => bytes.len() / 2,
+                _ => bytes.len().saturating_sub(1),
+            };
+            files.insert(path.to_owned(), bytes[..len].to_vec());
         }
         Damage::OneBitTurned => {
             let mut turned = bytes.clone();

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use engine::settings::{
+    self, SettingScope, SettingsMap, Update, When, check_update, parse_cluster_update, parse_update,
+};
 use engine::transport::{
     Changes, Envelope, Failure, LeaderShard, Operations, ReadChanges, Request, Response,
     SessionOpened, ShardSearch, Versions,
 };
 use rest::RestRequest;
+use serde_json::Value;
 use store::{Commit, FileMeta, OpKind, Operation};
 use testbed::fuzz::{self, Budget};
 use world::{Message, virtual_world};
@@ -59,6 +63,41 @@ fn requests() {
             cluster.stop().await;
         });
     });
+}
+
+/// Settings in every form, as bodies have them: what is accepted is shown, and read again as the same.
+#[test]
+fn settings() {
+    let samples: [&[u8]; 4] = [
+        br#"{"persistent": {"indices.recovery.max_bytes_per_sec": "20mb", "cluster": {"remote": {"eu": {"seeds": ["a:1", "b:2"]}}}}, "transient": {"transport.compress": null}}"#,
+        br#"{"persistent": {"cluster.routing.allocation.disk.watermark.low": "85%", "indices.recovery.*": null}}"#,
+        br#"{"settings": {"index": {"number_of_replicas": 1, "translog": {"durability": "async", "sync_interval": "5s"}}, "refresh_interval": -1}}"#,
+        br#"{"index.routing.allocation.include._name": "n-*,m", "index.query.default_field": ["a^2", "b*"], "index.priority": "7"}"#,
+    ];
+    fuzz::search("settings", &samples, 20_000, Budget::default(), |bytes| {
+        let Ok(json) = serde_json::from_slice::<Value>(bytes) else { return };
+        if let Ok(update) = parse_cluster_update(&json) {
+            for update in [update.persistent, update.transient] {
+                shown_and_read_again(SettingScope::Cluster, &update);
+            }
+        }
+        if let Ok(update) = parse_update(SettingScope::Index, &json) {
+            shown_and_read_again(SettingScope::Index, &update);
+        }
+    });
+}
+
+fn shown_and_read_again(scope: SettingScope, update: &Update) {
+    let Ok(checked) = check_update(scope, When::Start, update) else { return };
+    let set: SettingsMap =
+        checked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    for shown in [settings::flat(&set), settings::nested(&set)] {
+        let read = parse_update(scope, &shown).expect("what is shown is read");
+        let again = check_update(scope, When::Start, &read).expect("and accepted");
+        let again: SettingsMap =
+            again.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        assert_eq!(again, set);
+    }
 }
 
 /// What nodes say to each other.

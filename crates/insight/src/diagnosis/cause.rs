@@ -28,8 +28,8 @@ pub(crate) enum Judge {
     End(fn(&Copying<'_, '_>, &End<'_>) -> Answer),
     /// A recovery that replays operations. The first answer counts.
     Replaying(fn(&Replaying<'_, '_>) -> Answer),
-    /// Copies that wait for the same thing.
-    Waiting(fn(&Waiting<'_, '_>) -> Option<Finding>),
+    /// Copies that wait for the same thing. The first answer counts.
+    Waiting(fn(&Waiting<'_, '_>) -> Answer),
     /// A shard that follows another cluster's. The first answer counts.
     Following(fn(&Following<'_, '_>) -> Answer),
     /// A DCP connection that is behind. The first answer counts.

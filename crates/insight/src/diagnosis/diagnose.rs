@@ -61,7 +61,9 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
         .iter()
         .find(|f| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay))
         .map(|finding| finding.class.label());
-    findings.extend(of_waiting(series, held_by));
+    let mut waiting = of_waiting(series, held_by);
+    join_slots(&mut waiting, &mut findings);
+    findings.extend(waiting);
     findings.extend(merged(of_followers(series)));
     let (held, streaming) = of_streams(series);
     findings.extend(merged(held));
@@ -102,25 +104,62 @@ fn of_recoveries(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
     let queue = series.last().is_some_and(|look| {
         look.waiting.iter().any(|copy| copy.can_allocate.as_deref() == Some("throttled"))
     });
-    let (mut findings, mut healthy) = (Vec::new(), Vec::new());
+    let (mut held, mut healthy) = (Vec::new(), Vec::new());
     for one in transfers.iter().filter(|transfer| transfer.last().copies_files()) {
         match recovery::judge(series, one, transfers, queue) {
-            Judged::Held(finding) => findings.push(*finding),
+            Judged::Held(finding) => held.push((one.last(), *finding)),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }
+    let mut findings = joined(held);
     if findings.is_empty() && healthy.is_empty() {
         findings.extend(recovery::just_begun(series));
     }
     (findings, healthy)
 }
 
+/// What holds recoveries on a path holds the others between the same nodes as well: those without a cause of their own
+/// become its subjects. A replay is a copy's own.
+fn joined(held: Vec<(&Recovery, Finding)>) -> Vec<Finding> {
+    let (mut findings, mut without): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+    for (recovery, finding) in held {
+        let path = (&recovery.source, &recovery.repository, &recovery.target);
+        let all = if finding.is_without_a_cause() { &mut without } else { &mut findings };
+        all.push((path, finding));
+    }
+    let is_of_path =
+        |class| !matches!(class, Class::Unknown | Class::OperationReplay | Class::MergeThrottle);
+    for (path, finding) in without {
+        let on_path = findings
+            .iter_mut()
+            .filter(|(other, known)| *other == path && is_of_path(known.class))
+            .max_by(|(_, a), (_, b)| a.strength.total_cmp(&b.strength));
+        match on_path {
+            Some((_, known)) => known.subjects.extend(finding.subjects),
+            None => findings.push((path, finding)),
+        }
+    }
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Copies that wait for a slot of a node and recoveries onto it that nothing else holds are held by the same.
+fn join_slots(waiting: &mut [Finding], findings: &mut Vec<Finding>) {
+    let is_of_slots =
+        |one: &&mut Finding| one.class == Class::AllocationSlots && one.gain.is_some();
+    for slots in waiting.iter_mut().filter(is_of_slots) {
+        let place = slots.place.clone();
+        let is_held = |one: &mut Finding| one.is_without_a_cause() && one.place == place;
+        slots.subjects.extend(findings.extract_if(.., is_held).flat_map(|one| one.subjects));
+    }
+}
+
 fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
     let first = |waiting| {
-        judges().find_map(|(_, judge)| match judge {
-            Judge::Waiting(judge) => judge(&waiting),
+        let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
+            Judge::Waiting(judge) => Some((class, judge(&waiting))),
             _ => None,
-        })
+        }));
+        answers.first().ok()
     };
     let mut findings: Vec<Finding> =
         waiting(series, held_by).into_iter().filter_map(first).collect();

@@ -31,7 +31,7 @@ pub struct Finding {
     /// Other classes that the evidence does not rule out, and what would.
     pub doubt: Option<String>,
     /// The causes that were looked for as well, and what speaks against each; of several subjects, those of the
-    /// strongest. Empty where nothing else was looked for.
+    /// strongest. Empty where nothing else was looked for: of what concerns the cluster as a whole.
     pub ruled_out: Rivals,
     /// What it would propose, had no stronger finding proposed another value for the same setting.
     #[serde(skip)]
@@ -65,6 +65,11 @@ impl Finding {
     /// Whether it rests on a node that stands still for a part of the time.
     pub(crate) fn is_of_a_standstill(&self) -> bool {
         self.evidence.iter().any(|line| line.field == ANSWERS_LATE)
+    }
+
+    /// Whether it says only that a recovery goes slowly, and nothing of why.
+    pub(super) fn is_without_a_cause(&self) -> bool {
+        self.class == Class::Unknown && !self.is_of_a_standstill()
     }
 
     /// Whether another finding has the same cause in the same place.

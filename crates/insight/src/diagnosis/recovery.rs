@@ -47,8 +47,12 @@ pub(crate) fn judge<'a>(
             Judge::Replaying(judge) => Some((class, judge(&replaying))),
             _ => None,
         }));
-        let unknown = || unknown::recovery(transfer, "nothing slows the replay", Vec::new());
-        return Judged::Held(Box::new(answers.first().unwrap_or_else(|_| unknown())));
+        let why = "its files are there, and no operation is left to replay";
+        let unknown = |ruled_out| {
+            let evidence = replaying.evidence.clone();
+            Finding { ruled_out, ..unknown::recovery(transfer, why, evidence) }
+        };
+        return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
     }
     match Copying::of(series, transfer, all) {
         Some(copying) => copying_held(&copying),

@@ -1,8 +1,7 @@
 //! The table of causes: one line for each, with its class and the file in `causes/` that recognises it.
 //!
 //! `narrows explain --rules` prints the causes in this order. Where two causes explain the same recovery equally well,
-//! the upper one counts; of a replay, of a follower and of a DCP
-//! connection, the first that answers does.
+//! the upper one counts; of a replay, of a follower and of a DCP connection, the first that answers does.
 
 /// Hands every line of the table to a macro: [`super::Class`] and the list in `causes/mod.rs` are made from them.
 macro_rules! table {

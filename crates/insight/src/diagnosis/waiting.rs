@@ -265,7 +265,14 @@ fn lacks(copies: &[&WaitingCopy]) -> Option<String> {
             "; where it needs longer, PUT _all/_settings a longer {DELAY} saves whole copies"
         ),
     };
-    Some(format!("once it is back, {back}{whole}"))
+    let next_time = match by_files {
+        0 => "",
+        _ => {
+            "; before a node is stopped next time, let indexing pause and POST _flush: what all copies have in their \
+              files need not be copied"
+        }
+    };
+    Some(format!("once it is back, {back}{whole}{next_time}"))
 }
 
 /// `replica of logs[3]` for each copy.

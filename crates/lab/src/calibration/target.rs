@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::measurement::{Measurement, failed};
-use crate::error::Error;
+use crate::error::Result;
 
 const CLUSTER: &str = "calibrated";
 const INDEX: &str = "calibrated";
@@ -48,7 +48,7 @@ pub fn calibrate_target<C: Clusters>(
     target: impl FnOnce(&Env) -> C,
     laps: u32,
     tell: impl Fn(&str),
-) -> Result<Vec<Measurement>, Error> {
+) -> Result<Vec<Measurement>> {
     world::real_world::run(1, async |env| {
         let mut target = target(&env);
         let cluster = ClusterSpec {
@@ -58,6 +58,9 @@ pub fn calibrate_target<C: Clusters>(
             attributes: Vec::new(),
         };
         tell("copies between two nodes, which are started first");
+        if let Some(sentence) = target.prepares() {
+            tell(&sentence);
+        }
         target.start(&TopologySpec { clusters: vec![cluster], link: None, joined: false }).await?;
         let measured = measure(&Asked { target: &target, cluster: CLUSTER }, laps).await;
         target.stop().await;
@@ -65,7 +68,7 @@ pub fn calibrate_target<C: Clusters>(
     })
 }
 
-async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Measurement>, Error> {
+async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Measurement>> {
     let measurement = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
     let mut receive = measurement(
         "cores.receive_bytes_per_s",
@@ -121,7 +124,7 @@ pub struct TimeOfACopy {
 ///
 /// # Errors
 /// If the cluster refuses something.
-pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy, Error> {
+pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy> {
     let asked = Asked { target, cluster };
     let new = asked.copy(SMALL_COPIES, 1).await? / SMALL_COPIES;
     asked.give_up_copies().await?;
@@ -137,26 +140,26 @@ struct Asked<'a, C> {
 }
 
 impl<C: Clusters> Asked<'_, C> {
-    async fn ask(&self, method: &str, path: &str, body: Value) -> Result<Value, Error> {
+    async fn ask(&self, method: &str, path: &str, body: Value) -> Result<Value> {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         Ok(self.target.request(self.cluster, method, path, body).await?.json()?)
     }
 
-    async fn set(&self, settings: Value) -> Result<(), Error> {
+    async fn set(&self, settings: Value) -> Result<()> {
         self.ask("PUT", "/_cluster/settings", json!({ "persistent": settings })).await.map(drop)
     }
 
-    async fn set_index(&self, settings: Value) -> Result<(), Error> {
+    async fn set_index(&self, settings: Value) -> Result<()> {
         self.ask("PUT", &format!("/{INDEX}/_settings"), settings).await.map(drop)
     }
 
-    async fn create(&self, shards: u32, replicas: u32, fields: Value) -> Result<(), Error> {
+    async fn create(&self, shards: u32, replicas: u32, fields: Value) -> Result<()> {
         let settings = json!({ "number_of_shards": shards, "number_of_replicas": replicas });
         let body = json!({ "settings": settings, "mappings": { "properties": fields } });
         self.ask("PUT", &format!("/{INDEX}"), body).await.map(drop)
     }
 
-    async fn fill(&self, bulks: u64, content: Content) -> Result<(), Error> {
+    async fn fill(&self, bulks: u64, content: Content) -> Result<()> {
         let mut letters = 1;
         for _ in 0..bulks {
             let path = format!("/{INDEX}/_bulk?filter_path=errors");
@@ -169,7 +172,7 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(())
     }
 
-    async fn green(&self) -> Result<(), Error> {
+    async fn green(&self) -> Result<()> {
         let path = format!("/_cluster/health/{INDEX}?wait_for_status=green&timeout=300s");
         let health = self.ask("GET", &path, Value::Null).await?;
         match health["timed_out"] == false {
@@ -179,7 +182,7 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// How long it takes until all copies are started that a setting of the index lets come.
-    async fn until_green(&self, setting: Value) -> Result<Duration, Error> {
+    async fn until_green(&self, setting: Value) -> Result<Duration> {
         let began = Instant::now();
         self.set_index(setting).await?;
         self.green().await?;
@@ -187,7 +190,7 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// What `_recovery` says of the index, which is deleted then; and the settings are taken back.
-    async fn clear_away(&self) -> Result<Value, Error> {
+    async fn clear_away(&self) -> Result<Value> {
         let recoveries = self.ask("GET", &format!("/{INDEX}/_recovery"), Value::Null).await?;
         self.ask("DELETE", &format!("/{INDEX}"), Value::Null).await?;
         self.set(json!({ "indices.recovery.*": null, "cluster.routing.*": null })).await?;
@@ -196,7 +199,7 @@ impl<C: Clusters> Asked<'_, C> {
 
     /// Makes an index of so many shards and bulks on the first node, and a copy of each shard on the second, one after
     /// another and without a rate limit: how long until all are started.
-    async fn copy(&self, shards: u32, bulks: u64) -> Result<Duration, Error> {
+    async fn copy(&self, shards: u32, bulks: u64) -> Result<Duration> {
         let names: Vec<String> =
             self.target.nodes(self.cluster).into_iter().map(|node| node.name).collect();
         self.set(json!({
@@ -215,7 +218,7 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// Takes all replicas away, and leaves their files where they are.
-    async fn give_up_copies(&self) -> Result<(), Error> {
+    async fn give_up_copies(&self) -> Result<()> {
         self.set_index(json!({ ENABLE: "none" })).await?;
         let path = format!("/_cat/shards/{INDEX}?format=json&h=shard,prirep,node");
         let rows = self.ask("GET", &path, Value::Null).await?;
@@ -229,12 +232,12 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// Takes back the replicas that were given up: how long until all are started.
-    async fn come_back(&self) -> Result<Duration, Error> {
+    async fn come_back(&self) -> Result<Duration> {
         self.until_green(json!({ ENABLE: null })).await
     }
 
     /// Lets a copy miss documents and takes it back: what `_recovery` says of it.
-    async fn replay(&self, content: Content) -> Result<Value, Error> {
+    async fn replay(&self, content: Content) -> Result<Value> {
         self.create(1, 1, json!({ "n": { "type": "long" }, "t": { "type": "text" } })).await?;
         self.green().await?;
         self.give_up_copies().await?;
@@ -264,7 +267,7 @@ fn peer(recoveries: &Value) -> Option<&Value> {
 }
 
 /// Bytes a second of the one copy that was made, as `_recovery` says it.
-fn rate(recoveries: &Value) -> Result<f64, Error> {
+fn rate(recoveries: &Value) -> Result<f64> {
     let copy = peer(recoveries).and_then(|shard| {
         let bytes = shard["index"]["size"]["recovered_in_bytes"].as_f64()?;
         let seconds = shard["index"]["total_time_in_millis"].as_f64()? / 1e3;
@@ -274,7 +277,7 @@ fn rate(recoveries: &Value) -> Result<f64, Error> {
 }
 
 /// Seconds that the operations took which the copy missed, as `_recovery` says it.
-fn replayed_s(recoveries: &Value, operations: u64) -> Result<f64, Error> {
+fn replayed_s(recoveries: &Value, operations: u64) -> Result<f64> {
     let replayed = peer(recoveries).and_then(|shard| {
         let translog = &shard["translog"];
         let seconds = translog["total_time_in_millis"].as_f64()? / 1e3;

@@ -8,6 +8,8 @@ use clusters::{ClusterSpec, Clusters, TopologySpec};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
+use crate::terminal::say;
+
 use super::{Case, Kind, LIMIT, QUOTA_SHARE_MAX, RTT, STARVED_RECOVERY};
 use machine::Quota;
 
@@ -36,7 +38,7 @@ pub(crate) struct Bed<T> {
 }
 
 /// Two clusters of one node each, joined across a link.
-pub(crate) fn two_nodes(link: LinkConfig) -> TopologySpec {
+fn two_nodes(link: LinkConfig) -> TopologySpec {
     let site = |name: &str| ClusterSpec {
         name: name.to_owned(),
         nodes: 1,
@@ -44,6 +46,14 @@ pub(crate) fn two_nodes(link: LinkConfig) -> TopologySpec {
         attributes: Vec::new(),
     };
     TopologySpec { clusters: vec![site(NEAR), site(FAR)], link: Some(link), joined: true }
+}
+
+/// Starts [`two_nodes`], and says beforehand what takes long in silence.
+pub(crate) async fn start(clusters: &mut impl Clusters, link: LinkConfig) -> anyhow::Result<()> {
+    if let Some(sentence) = clusters.prepares() {
+        say!("{sentence}");
+    }
+    clusters.start(&two_nodes(link)).await.context("start two nodes")
 }
 
 /// An injected cause. What it leaves is taken back by [`Bed::calm`].
@@ -58,7 +68,7 @@ impl<T: Clusters> Bed<T> {
     /// Starts the nodes, and indexes what is recovered.
     pub(crate) async fn start(env: &Env, target: T) -> anyhow::Result<Self> {
         let mut bed = Bed { env: env.clone(), target };
-        bed.target.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
+        start(&mut bed.target, LinkConfig::default()).await?;
         if bed.target.has_allocation_filters() {
             // What was placed stays there: shards that move by themselves are recoveries, too.
             bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;

@@ -147,11 +147,59 @@ fn node_sample(look: &Observation, pace: &NodePace) -> Option<NodeSample> {
         node: node.name.clone(),
         cpu_cores: pace.cpu.map_or(0.0, |cpu| if pace.cpu_of_all { cpu * cores } else { cpu }),
         resident_bytes: node.resident_bytes.unwrap_or(0),
-        heap_used_bytes: None,
+        heap_used_bytes: node.heap_used_bytes,
         open_files: None,
         transport_rx_bytes: node.transport_rx_bytes.unwrap_or(0),
         transport_tx_bytes: node.transport_tx_bytes.unwrap_or(0),
         throttle_ms: node.throttle_ms.unwrap_or(0),
         machine_cpu: node.os_cpu_percent.map(|percent| percent as f64 / 100.0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use insight::{Summary, curves};
+    use record::RunDir;
+    use record::observation::Node;
+
+    use super::*;
+
+    const MB: u64 = 1_000_000;
+
+    /// 70 MB were there when somebody began to look, and each second brings one more.
+    #[test]
+    fn a_record_draws_what_came_since_its_first_look_and_the_heap_of_nodes() {
+        let look = |s: u64| Observation {
+            nodes: vec![Node {
+                name: "b".into(),
+                heap_used_bytes: Some(400 * MB + s),
+                ..Node::default()
+            }],
+            recoveries: vec![Recovery {
+                target: Some("b".into()),
+                stage: "INDEX".into(),
+                recovered_bytes: Some((70 + s) * MB),
+                total_bytes: Some(1000 * MB),
+                ..Recovery::default()
+            }],
+            ..Observation::default()
+        };
+        let looks: Vec<Observation> = (0..=5).map(look).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let mut recording = Recording::create(dir.path(), "watch", "es:9200", &looks[0]).unwrap();
+        let at = |s: usize| 500.0 + s as f64 * 1e3;
+        let series = Series::new(looks.iter().enumerate().map(|(s, look)| (at(s), look)));
+        for (s, look) in looks.iter().enumerate() {
+            recording.look(at(s), look, &series.head(s + 1)).unwrap();
+        }
+        let run = RunDir::open(&recording.end(at(5)).unwrap()).unwrap();
+        let drawn = &curves(&run, &Summary::of(&run))[0];
+        let points: Vec<(f64, f64)> =
+            drawn.recovered.iter().map(|point| (point.t_s, point.value)).collect();
+        let expected: Vec<(f64, f64)> =
+            (0..=5).map(|s| (f64::from(s), f64::from(s) * 1e6)).collect();
+        assert_eq!(points, expected);
+        let heap: Vec<f64> = drawn.nodes[0].heap.iter().map(|point| point.value).collect();
+        assert_eq!(heap.last(), Some(&400_000_005.0));
+    }
 }

@@ -81,13 +81,20 @@ fn it_finds_what_a_run_finds() {
     std::fs::remove_file(dir.path().join("bin/mvn")).unwrap();
     let found = json(&with_java().output().unwrap());
     assert_eq!(finding(&found, "OpenSearch", "Maven")["state"], "lacks");
-    let mut run = Command::new(BINARY);
-    run.args(["run", "replica-over-link", "--on", "opensearch", "--runs"])
-        .arg(dir.path().join("runs"));
-    run.env("PATH", dir.path().join("bin")).env("JAVA_HOME", &home);
-    run.env("NARROWS_CACHE", dir.path().join("cache")).env("TMPDIR", dir.path());
     let maven = finding(&found, "OpenSearch", "Maven")["found"].as_str().unwrap();
-    failed(&run.output().unwrap(), 2, &[maven, "apt-get install maven"]);
+    for arguments in [
+        &["run", "replica-over-link", "--on", "opensearch"][..],
+        &["diagnose", "--on", "opensearch"],
+        &["diagnose", "--bench", "--on", "opensearch"],
+        &["calibrate", "--on", "opensearch"],
+    ] {
+        let mut run = Command::new(BINARY);
+        run.args(arguments).current_dir(dir.path());
+        run.env("PATH", dir.path().join("bin")).env("JAVA_HOME", &home);
+        run.env("NARROWS_CACHE", dir.path().join("cache")).env("TMPDIR", dir.path());
+        // What would take minutes in silence is said before it begins.
+        failed(&run.output().unwrap(), 2, &["one to five minutes", maven, "apt-get install maven"]);
+    }
 }
 
 #[test]

@@ -27,14 +27,16 @@ fn pictures() -> PathBuf {
 
 fn take_pictures(browser: &mut Browser, name: &str) {
     for width in [380, 800, 1600] {
-        for (theme, is_dark) in [("light", false), ("dark", true)] {
+        let grounds = [("light", false), ("dark", true)].map(|(theme, is_dark)| {
             let file = pictures().join(format!("{name}-{width}-{theme}.png"));
             browser.picture(width, is_dark, &file);
             let wide = browser.value("document.documentElement.scrollWidth <= innerWidth");
             assert_eq!(wide, true, "nothing sticks out at {width}");
             // A page without anything on it has fewer bytes.
             assert!(std::fs::metadata(&file).unwrap().len() > 20_000, "{}", file.display());
-        }
+            browser.value("getComputedStyle(document.documentElement).getPropertyValue('--ground')")
+        });
+        assert_ne!(grounds[0], grounds[1], "{name} has a theme for the dark");
     }
 }
 
@@ -133,6 +135,28 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     let spoken = browser.value("document.querySelector('#flow svg').getAttribute('aria-label')");
     let spoken = spoken.as_str().unwrap();
     assert!(spoken.contains(&format!("{from} to {to} ")), "{spoken}");
+    // A chart for each of both nodes, and by part of a name for one of them.
+    let drawn =
+        "[...document.querySelectorAll('#small svg')].map((one) => one.ariaLabel).sort().join()";
+    browser.until(
+        "both nodes have a chart",
+        &format!("[{from:?}, {to:?}].every((node) => {drawn}.includes(node + ': '))"),
+    );
+    let named = |part: &str| {
+        format!(
+            "{{ const part = document.querySelector('#filter'); part.value = {part:?};
+            part.dispatchEvent(new Event('input')) }}"
+        )
+    };
+    browser.value(&named(&to));
+    browser.until(
+        "one node is drawn and listed",
+        &format!(
+            "{drawn}.startsWith({to:?} + ': ') && document.querySelectorAll('#small svg').length === 1 \
+             && document.querySelectorAll('#nodes tbody tr').length === 1"
+        ),
+    );
+    browser.value(&named(""));
     // Chunks come in lumps, so that not every look finds the rate.
     let rate = "parseFloat(document.querySelector('#totals div:nth-child(3) dd').innerText)";
     let is_held = format!("{rate} > 0.1 && {rate} < 1.3");
@@ -169,6 +193,9 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     // The reader's own clock: half an hour off that of everybody else.
     let zone = browser.text("#zone");
     assert!(zone.contains("Asia/Calcutta") || zone.contains("Asia/Kolkata"), "{zone}");
+    let in_zone = "[...document.querySelectorAll('#events time')].every((one) => one.innerText \
+        === new Date(Date.parse(one.dateTime) + 5.5 * 3600e3).toISOString().slice(11, 19))";
+    assert_eq!(browser.value(in_zone), json!(true), "{}", browser.text("#events"));
     // Back to when nothing recovered, by the slider; and to now again.
     let past = "const time = document.querySelector('#time'); time.value = time.min;
         time.dispatchEvent(new Event('input'))";
@@ -181,6 +208,22 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     assert_eq!(browser.complaints, Vec::<String>::new());
     assert!(!browser.text("body").contains(SECRET));
     assert_eq!(watched.end("TERM"), Some(0));
+}
+
+pub fn a_report_fits_every_width_in_both_themes() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(BINARY)
+        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.05", "--runs"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+    let mut browser = Browser::start(&[]);
+    browser.open(&format!("file://{}", run.join("report.html").display()));
+    browser.until("it is there", "document.querySelectorAll('svg').length > 4");
+    take_pictures(&mut browser, "report");
+    assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
 pub fn tabs_policy_and_reconnecting() {

@@ -254,6 +254,11 @@ fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
         let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
         return Err(refuse(path, why));
     }
+    if is_new && path.len() > PATH_BYTES_MAX {
+        let name = &path[..path.floor_char_boundary(40)];
+        let why = format!("the path of a field has at most {PATH_BYTES_MAX} bytes");
+        return Err(refuse(&format!("{name}..."), why));
+    }
     if is_metadata(path) {
         let why = format!("[{path}] is a metadata field and cannot be added inside a document");
         return Err(refuse(path, why));
@@ -263,6 +268,9 @@ fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
 
 /// `index.mapping.depth.limit` of the field. A deeper mapping is JSON that nobody could read again.
 pub const DEPTH_MAX: usize = 20;
+
+/// Each field below an object is kept with the object's whole path.
+const PATH_BYTES_MAX: usize = 1024;
 
 fn depth(path: &str) -> usize {
     1 + path.matches('.').count()
@@ -317,6 +325,9 @@ mod tests {
             assert!(refused.contains("metadata field"), "{refused}");
         }
         assert!(said(json!({"dynamic": "maybe"})).contains("strict"));
+        // Each field has the whole path: a name is not kept as often as there are fields below it.
+        let long = said(json!({"properties": {"a".repeat(1020): {"properties": {"bcde": {}}}}}));
+        assert!(long.contains("at most 1024 bytes") && long.len() < 200, "{long}");
         assert!(said(json!({"_source": {"enabled": false}})).contains("always kept whole"));
         assert!(said(json!({"runtime": {}})).contains("is not supported"));
         assert!(Mapping::parse(&json!({"_source": {"enabled": true}, "_meta": {"a": 1}})).is_ok());

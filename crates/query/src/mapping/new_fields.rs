@@ -6,7 +6,7 @@ use super::Mapping;
 use super::document::{Extent, Nowhere};
 use super::dynamic::{Dynamic, adds};
 use crate::date::days_in_month;
-use crate::json::{self, Member, Value};
+use crate::json::{self, Member, Node, Value};
 use crate::value::iso;
 use crate::{DateFormat, Refusal};
 
@@ -84,7 +84,7 @@ impl<'a> NewFields<'a> {
         if before.read(source, true, &mut Nowhere)? == Extent::Whole {
             return Ok(None);
         }
-        let mut growing = Growing { mapping: before.clone(), added: Map::new() };
+        let mut growing = Growing { mapping: before.clone(), added: Map::new(), source };
         if let Value::Object(members) = json::document(source, None).map_err(Refusal::parsing)? {
             growing.members("", &members)?;
         }
@@ -96,23 +96,31 @@ impl<'a> NewFields<'a> {
 }
 
 /// A mapping that takes the fields of one document.
-struct Growing {
+struct Growing<'a> {
     mapping: Mapping,
     /// What it took, as mapping JSON.
     added: Map<String, Json>,
+    /// The document.
+    source: &'a [u8],
 }
 
-impl Growing {
+impl Growing<'_> {
     fn members(&mut self, above: &str, members: &[Member<'_>]) -> std::result::Result<(), Refusal> {
         members.iter().try_for_each(|Member { name, node, .. }| {
             let path = join(above, name);
-            self.value(&path, &node.value)
+            self.value(&path, node)
         })
     }
 
-    fn value(&mut self, path: &str, value: &Value) -> std::result::Result<(), Refusal> {
+    fn value(&mut self, path: &str, node: &Node<'_>) -> std::result::Result<(), Refusal> {
+        let mut value = &node.value;
         if let Value::List(items) = value {
-            return items.iter().try_for_each(|item| self.value(path, &item.value));
+            return items.iter().try_for_each(|item| self.value(path, item));
+        }
+        // `-0` is a whole number in the field, and no longer one as it is read here.
+        let zero = Value::Number(0.into());
+        if node.is_whole_zero(self.source) {
+            value = &zero;
         }
         let is_mapped = self.mapping.field(path).is_some_and(|field| !field.is_multi);
         if is_mapped || !adds(value) {
@@ -195,6 +203,10 @@ mod tests {
         for (value, expected) in [
             ("1", long.clone()),
             ("-5", long.clone()),
+            ("-0", long.clone()),
+            ("[ -0, 2.5]", long.clone()),
+            ("-0.0", json!({"type": "float"})),
+            ("-0e0", json!({"type": "float"})),
             ("1.0", json!({"type": "float"})),
             ("true", json!({"type": "boolean"})),
             ("\"word\"", text.clone()),

@@ -3,6 +3,7 @@
 use record::names::did_you_mean;
 
 use super::query::{date_format, point, query, time_zone};
+use super::{hits, pipeline};
 use crate::aggregation::{
     Aggregation, AggregationKind, BucketOrder, DateRanges, Distances, Filters, FiltersShape,
     OrderBy, RangeBucket, Statistic, Tuples,
@@ -11,6 +12,7 @@ use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{SearchError, illegal, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
+use crate::pipeline::PipelineKind;
 use crate::query::{BoolQuery, Query, QueryKind};
 use crate::{geo, refused};
 
@@ -18,6 +20,8 @@ type Result<T> = std::result::Result<T, SearchError>;
 
 /// Aggregations within each other, at most.
 const MAX_DEPTH: usize = 20;
+/// Orders of one aggregation, and sources of one tuple, at most: each is looked for among others.
+const MAX_PARTS: usize = 64;
 /// Buckets that are asked of a shard at most, so that one request cannot take all of its memory.
 const MAX_TERMS_SIZE: u64 = 1 << 31;
 /// Milliseconds beyond which nothing lies that a date could be.
@@ -29,15 +33,23 @@ type Read = fn(&Options<'_>) -> Result<AggregationKind>;
 const OF_HISTOGRAM: &str =
     "field missing interval offset min_doc_count order extended_bounds keyed";
 
+/// What pipelines over the buckets of another aggregation may have.
+const OVER_BUCKETS: &str = "buckets_path gap_policy";
+
 /// The aggregations that there are, the parameters of each, and what reads them.
-const KINDS: [(&str, &str, Read); 21] = [
+const KINDS: [(&str, &str, Read); 30] = [
     ("auto_date_histogram", "field buckets format time_zone minimum_interval", auto_histogram),
     ("avg", "field missing", |_| statistic(Statistic::Avg)),
+    ("avg_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::AvgBucket)),
+    ("bucket_sort", "sort from size gap_policy", pipeline::bucket_sort),
     ("cardinality", "field missing precision_threshold", |options| {
         let threshold = options.read("precision_threshold", Node::count)?.unwrap_or(3000);
         Ok(AggregationKind::Cardinality { threshold: threshold.min(40_000) as usize })
     }),
     ("composite", "sources size after", composite),
+    ("cumulative_sum", "buckets_path", |options| {
+        pipeline::over_path(options, PipelineKind::CumulativeSum)
+    }),
     (
         "date_histogram",
         "field missing calendar_interval fixed_interval interval offset time_zone format min_doc_count order \
@@ -45,6 +57,7 @@ const KINDS: [(&str, &str, Read); 21] = [
         |options| histogram(options, true),
     ),
     ("date_range", "field missing ranges format time_zone keyed", date_ranges),
+    ("derivative", "buckets_path gap_policy unit", pipeline::derivative),
     ("extended_stats", "field missing sigma", |options| {
         let sigma = options.read("sigma", Node::float)?.unwrap_or(2.0).abs();
         statistic(Statistic::Extended { sigma })
@@ -55,7 +68,9 @@ const KINDS: [(&str, &str, Read); 21] = [
     ("geo_distance", "field origin ranges unit distance_type keyed", distances),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
     ("max", "field missing", |_| statistic(Statistic::Max)),
+    ("max_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::MaxBucket)),
     ("min", "field missing", |_| statistic(Statistic::Min)),
+    ("min_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::MinBucket)),
     ("missing", "field", |options| {
         let exists = Query::of(QueryKind::Exists(options.need("field")?.text("field")?));
         let none = BoolQuery { must_not: vec![exists], ..BoolQuery::default() };
@@ -75,12 +90,17 @@ const KINDS: [(&str, &str, Read); 21] = [
         Ok(AggregationKind::Range(ranges))
     }),
     ("stats", "field missing", |_| statistic(Statistic::Stats)),
+    ("stats_bucket", OVER_BUCKETS, |options| {
+        pipeline::over_path(options, PipelineKind::StatsBucket)
+    }),
     ("sum", "field missing", |_| statistic(Statistic::Sum)),
+    ("sum_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::SumBucket)),
     (
         "terms",
         "field missing size shard_size min_doc_count order execution_hint collect_mode show_term_doc_count_error",
         terms,
     ),
+    ("top_hits", "from size sort _source docvalue_fields", hits::top_hits),
     ("value_count", "field missing", |_| statistic(Statistic::ValueCount)),
 ];
 
@@ -100,15 +120,17 @@ pub fn aggregations() -> impl Iterator<Item = &'static str> {
 
 /// Reads `aggs`.
 pub(super) fn all(node: &Node) -> Result<Vec<Aggregation>> {
-    level(node, 0)
+    level(node, 0, None)
 }
 
-fn level(node: &Node, depth: usize) -> Result<Vec<Aggregation>> {
+/// Those of one level: within `parent`, if that is not the search itself.
+fn level(node: &Node, depth: usize, parent: Option<&Aggregation>) -> Result<Vec<Aggregation>> {
     if depth == MAX_DEPTH {
         return Err(illegal(format!("aggregations are nested deeper than {MAX_DEPTH}")));
     }
     let members = node.object("aggs")?;
-    members.iter().map(|member| aggregation(member, depth)).collect()
+    let all = members.iter().map(|member| aggregation(member, depth));
+    pipeline::in_order(all.collect::<Result<_>>()?, members, parent)
 }
 
 fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
@@ -139,7 +161,7 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
         return Err(parsing(kind.at, reason));
     }
     if let Some(part) = subs {
-        aggregation.subs = level(&part.node, depth + 1)?;
+        aggregation.subs = level(&part.node, depth + 1, Some(&aggregation))?;
         if aggregation.kind.is_metric() && !aggregation.subs.is_empty() {
             let reason =
                 format!("aggregator [{name}] is a metric, which cannot accept sub-aggregations");
@@ -147,24 +169,31 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
         }
     }
     check_order(&aggregation, member)?;
+    if aggregation.subs.iter().any(Aggregation::has_top_hits) && !are_queries(&aggregation) {
+        let reason = format!(
+            "[top_hits] within [{}], or within [missing] values, is not supported by this engine; send a search for \
+             each bucket",
+            kind.name
+        );
+        return Err(parsing(kind.at, reason));
+    }
     Ok(Aggregation { name, meta, ..aggregation })
+}
+
+/// Whether the documents of each bucket can be asked for by a query: `top_hits` does.
+fn are_queries(of: &Aggregation) -> bool {
+    use AggregationKind::*;
+    let is_one =
+        matches!(of.kind, Terms { .. } | Histogram(_) | Range(_) | DateRange(_) | Filters(_));
+    is_one && of.missing.is_none()
 }
 
 /// An order by a metric needs that metric among the sub-aggregations.
 fn check_order(aggregation: &Aggregation, member: &Member) -> Result<()> {
     for order in &aggregation.order {
         let OrderBy::Metric(name, part) = &order.by else { continue };
-        let sub = aggregation.subs.iter().find(|sub| sub.name == *name).map(|sub| &sub.kind);
-        let is_percent = |part: &str| part.parse().is_ok_and(|p: f64| (0.0..=100.0).contains(&p));
-        let fits = match (sub, part.as_deref()) {
-            (Some(AggregationKind::Stats(Statistic::Stats | Statistic::Extended { .. })), part) => {
-                matches!(part, Some("min" | "max" | "avg" | "sum" | "count"))
-            }
-            (Some(AggregationKind::Percentiles(_)), part) => part.is_some_and(is_percent),
-            (Some(kind), None | Some("value")) => kind.is_metric(),
-            _ => false,
-        };
-        if !fits {
+        let sub = aggregation.subs.iter().find(|sub| sub.name == *name && !sub.is_pipeline());
+        if !sub.is_some_and(|sub| sub.kind.has_number(part.as_deref())) {
             let reason = format!(
                 "Invalid aggregation order path [{name}{}]: [{}] needs a sub-aggregation of this name with one number",
                 part.as_ref().map(|part| format!(".{part}")).unwrap_or_default(),
@@ -204,10 +233,16 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     let kind_of = read(&options)?;
     let by_name =
         matches!(&kind_of, AggregationKind::Filters(of) if of.shape == FiltersShape::ByName);
-    // What is made of queries has read its fields by itself.
-    let is_of_queries = matches!(kind_of, AggregationKind::Filters(_) | AggregationKind::Tuples(_));
+    // What is made of queries has read its fields by itself, and pipelines read other aggregations.
+    let names_no_field = matches!(
+        kind_of,
+        AggregationKind::Filters(_)
+            | AggregationKind::Tuples(_)
+            | AggregationKind::Pipeline(_)
+            | AggregationKind::TopHits(_)
+    );
     Ok(Aggregation {
-        field: if is_of_queries { String::new() } else { options.need("field")?.text("field")? },
+        field: if names_no_field { String::new() } else { options.need("field")?.text("field")? },
         missing: options.read("missing", Node::literal)?,
         min_doc_count: min_doc_count.unwrap_or(u64::from(!is_histogram)),
         order,
@@ -278,7 +313,8 @@ fn source(of: Aggregation) -> Aggregation {
 fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("terms")?;
     let mut sources = Vec::new();
-    for (at, node) in node.list("terms")?.iter().enumerate() {
+    node.list("terms")?;
+    for (at, node) in few(node, "terms")?.iter().enumerate() {
         let of = of_kind(&Member { at: node.at, name: "terms".into(), node: node.clone() })?;
         node.options("multi_terms", "field missing", 0)?;
         sources.push(Aggregation { name: at.to_string(), ..source(of) });
@@ -295,7 +331,7 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
 fn composite(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("sources")?;
     let mut sources: Vec<Aggregation> = Vec::new();
-    for node in node.items() {
+    for node in few(node, "sources")? {
         let [Member { name, node, .. }] = node.object("sources")? else {
             return Err(node.wrong("sources", "objects with one name each"));
         };
@@ -368,9 +404,19 @@ fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
     }))
 }
 
-fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
+/// Not too many parts of one aggregation.
+fn few<'a, 'b>(node: &'a Node<'b>, name: &str) -> Result<&'a [Node<'b>]> {
+    match node.items().len() {
+        count if count <= MAX_PARTS => Ok(node.items()),
+        count => {
+            Err(parsing(node.at, format!("[{name}] has at most {MAX_PARTS} parts, found {count}")))
+        }
+    }
+}
+
+fn orders(node: &Node, name: &str) -> Result<Vec<BucketOrder>> {
     let mut orders = Vec::new();
-    for item in node.items() {
+    for item in few(node, name)? {
         for Member { name, node, .. } in item.object("order")? {
             let by = match name.as_ref() {
                 "_count" => OrderBy::Count,

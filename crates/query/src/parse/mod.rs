@@ -1,7 +1,10 @@
 //! The body of `_search` and `_count` as plain data. Pure: no mapping is known here.
 
 mod aggregation;
+mod clauses;
 mod function_score;
+mod hits;
+mod pipeline;
 mod query;
 mod query_string;
 mod simple_query_string;
@@ -11,13 +14,13 @@ pub use aggregation::aggregations;
 pub use query::queries;
 pub use query_string::QueryString;
 
+use super::Query;
 use super::error::{SearchError, parsing};
-use super::json::{Node, Value, read};
+use super::hits::SortKey;
+use super::json::{Node, read};
 use super::request::{
-    AskedPointInTime, ColumnField, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, SortKey,
-    TrackTotalHits,
+    AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
 };
-use super::{Query, SourceFilter};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
@@ -42,7 +45,7 @@ fn search(node: &Node) -> Result<SearchRequest> {
         match name {
             "query" => request.query = query::query(value)?,
             "post_filter" => request.post_filter = Some(query::query(value)?),
-            "docvalue_fields" => request.column_fields = column_fields(value)?,
+            "docvalue_fields" => request.column_fields = hits::column_fields(value)?,
             "collapse" => {
                 let options = value.options(name, "field", 0)?;
                 request.collapse = Some(options.need("field")?.text("field")?);
@@ -54,13 +57,13 @@ fn search(node: &Node) -> Result<SearchRequest> {
             "track_total_hits" => request.track_total_hits = track_total_hits(value)?,
             "track_scores" => request.track_scores = value.bool(name)?,
             "min_score" => request.min_score = Some(value.float(name)? as f32),
-            "_source" => request.source = source(value)?,
+            "_source" => request.source = hits::source(value)?,
             "version" => request.version = value.bool(name)?,
             "seq_no_primary_term" => request.seq_no_primary_term = value.bool(name)?,
             "timeout" => request.timeout_ms = Some(timeout_ms(value)?),
             "ext" => request.cost = cost(value)?,
             "pit" => request.point_in_time = Some(point_in_time(value)?),
-            "stored_fields" => match texts(value, name)?.join(",").as_str() {
+            "stored_fields" => match hits::texts(value, name)?.join(",").as_str() {
                 "_none_" => request.source.enabled = false,
                 // No field is stored. Without them `_source` is shown, beside them where it is asked for.
                 "*" => request.source.enabled &= options.get("_source").is_some(),
@@ -78,24 +81,6 @@ fn search(node: &Node) -> Result<SearchRequest> {
         }
     }
     Ok(request)
-}
-
-/// `docvalue_fields`: names, or objects with a format.
-fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
-    let read = node.items().iter().map(|item| match &item.value {
-        Value::Object(_) => {
-            let options = item.options("docvalue_fields", "field format", 0)?;
-            let format = options
-                .get("format")
-                .filter(|node| node.value != Value::Text("use_field_mapping".into()));
-            Ok(ColumnField {
-                pattern: options.need("field")?.text("field")?,
-                format: format.map(|node| query::date_format(node, "format")).transpose()?,
-            })
-        }
-        _ => Ok(ColumnField { pattern: item.text("docvalue_fields")?, format: None }),
-    });
-    read.collect()
 }
 
 /// Reads `sort` of a path: `a:desc,_score`.
@@ -145,28 +130,6 @@ fn point_in_time(node: &Node) -> Result<AskedPointInTime> {
     let options = node.options("pit", "id keep_alive", 0)?;
     let id = options.need("id")?.text("id")?;
     Ok(AskedPointInTime { id, keep_alive: options.read("keep_alive", Node::text)? })
-}
-
-fn texts(node: &Node, what: &str) -> Result<Vec<String>> {
-    node.items().iter().map(|item| item.text(what)).collect()
-}
-
-fn source(node: &Node) -> Result<SourceFilter> {
-    let mut filter = SourceFilter::default();
-    match &node.value {
-        Value::Bool(enabled) => filter.enabled = *enabled,
-        Value::Object(_) => {
-            let options = node.options("_source", "includes include excludes exclude", 0)?;
-            for (name, node) in options.iter() {
-                match name.starts_with("include") {
-                    true => filter.includes = texts(node, name)?,
-                    false => filter.excludes = texts(node, name)?,
-                }
-            }
-        }
-        _ => filter.includes = texts(node, "_source")?,
-    }
-    Ok(filter)
 }
 
 /// `ext.narrows.cost`: documents, bytes, response_bytes.
@@ -298,6 +261,96 @@ mod tests {
                 "geotile_grid",
             ),
             (r#"{"aggs":{"a":{"multi_terms":{"terms":[{"field":"x"}]}}}}"#, "at least two"),
+            (
+                &format!(
+                    r#"{{"aggs":{{"a":{{"terms":{{"field":"x","order":[{}1]}}}}}}}}"#,
+                    "1,".repeat(64)
+                ),
+                "at most 64",
+            ),
+            (
+                &format!(
+                    r#"{{"aggs":{{"a":{{"composite":{{"sources":[{}1]}}}}}}}}"#,
+                    "1,".repeat(64)
+                ),
+                "at most 64",
+            ),
+            (r#"{"aggs":{"p":{"avg_bucket":{}}}}"#, "[buckets_path]"),
+            (
+                r#"{"aggs":{"p":{"avg_bucket":{"buckets_path":"t>m"}}}}"#,
+                "aggregation does not exist for aggregation [p]: t>m",
+            ),
+            (
+                r#"{"aggs":{"m":{"max":{"field":"x"}},"p":{"avg_bucket":{"buckets_path":"m"}}}}"#,
+                "multi-bucket aggregation for aggregation [p]",
+            ),
+            (
+                r#"{"aggs":{"c":{"composite":{"sources":[{"x":{"terms":{"field":"x"}}}]}},
+                    "p":{"avg_bucket":{"buckets_path":"c>_count"}}}}"#,
+                "multi-bucket aggregation for aggregation [p]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"}},"p":{"sum_bucket":{"buckets_path":"t>m.value"}}}}"#,
+                "No aggregation [m] found for path [t>m>value]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"}},"p":{"sum_bucket":{"buckets_path":"t"}}}}"#,
+                "must reference a number",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"}},"p":{"sum_bucket":{"buckets_path":"t>"}}}}"#,
+                "Invalid path element",
+            ),
+            (r#"{"aggs":{"p":{"derivative":{"buckets_path":"_count"}}}}"#, "inside of another"),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"p":{"derivative":{"buckets_path":"_count"}}}}}}"#,
+                "[p] must have a histogram",
+            ),
+            (
+                r#"{"aggs":{"h":{"histogram":{"field":"x","interval":1,"min_doc_count":1},
+                    "aggs":{"p":{"cumulative_sum":{"buckets_path":"_count"}}}}}}"#,
+                "min_doc_count of 0",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"s":{"stats":{"field":"x"}},
+                    "p":{"bucket_sort":{"sort":["s"]}}}}}}"#,
+                "[s] is none of that for path [s]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"p":{"bucket_sort":{}}}}}}"#,
+                "perform nothing",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"p":{"bucket_sort":{"sort":{"_count":{"mode":"max"}}}}}}}}"#,
+                "[order] alone",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x","order":{"p":"asc"}},"aggs":{
+                    "h":{"histogram":{"field":"x","interval":1}},"p":{"max_bucket":{"buckets_path":"h>_count"}}}}}}"#,
+                "Invalid aggregation order path [p]",
+            ),
+            (r#"{"aggs":{"p":{"derivative":{"buckets_path":"a","format":"0.0"}}}}"#, "[format]"),
+            (r#"{"aggs":{"p":{"bucket_script":{}}}}"#, "compute it from the buckets"),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x","missing":1},"aggs":{"h":{"top_hits":{}}}}}}"#,
+                "[top_hits] within [terms]",
+            ),
+            (
+                r#"{"aggs":{"t":{"auto_date_histogram":{"field":"x"},"aggs":{"f":{"filter":{"match_all":{}},
+                    "aggs":{"h":{"top_hits":{"highlight":{}}}}}}}}}"#,
+                "[highlight]",
+            ),
+            (
+                r#"{"aggs":{"t":{"auto_date_histogram":{"field":"x"},"aggs":{"f":{"filter":{"match_all":{}},
+                    "aggs":{"h":{"top_hits":{}}}}}}}}"#,
+                "[top_hits] within [auto_date_histogram]",
+            ),
+            (r#"{"aggs":{"h":{"top_hits":{"from":99,"size":2}}}}"#, "less than or equal to: [100]"),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"h":{"top_hits":{}}}},
+                    "p":{"max_bucket":{"buckets_path":"t>h"}}}}"#,
+                "[h] is none of that",
+            ),
             (r#"{"collapse":{"field":"x","inner_hits":{}}}"#, "[inner_hits]"),
             (r#"{"ext":{"narrows":{"cost":{"documnets":1}}}}"#, "did you mean \"documents\""),
         ] {
@@ -324,6 +377,32 @@ mod tests {
         let clauses = vec!["{\"match_all\":{}}"; 1024].join(",");
         let error = parse(format!("{{\"bool\":{{\"should\":[{clauses}]}}}}")).unwrap_err();
         assert!(error.reason.contains("indices.query.bool.max_clause_count"));
+        let filters = |depth: usize| {
+            let (open, close) = ("{\"constant_score\":{\"filter\":", "}}");
+            format!("{}{{\"match_all\":{{}}}}{}", open.repeat(depth), close.repeat(depth))
+        };
+        assert!(parse(filters(20)).is_ok());
+        assert!(parse(filters(21)).unwrap_err().reason.contains("max_nested_depth"));
+        // Of several texts all clauses count, each once for each field.
+        let text = |kind: &str, fields: usize, words: usize| {
+            let fields = vec!["\"f\""; fields].join(",");
+            format!(
+                "{{\"{kind}\":{{\"fields\":[{fields}],\"query\":\"{}\"}}}}",
+                "+a ".repeat(words)
+            )
+        };
+        for kind in ["query_string", "simple_query_string"] {
+            let both = |fields, words| {
+                let text = text(kind, fields, words);
+                parse(format!("{{\"bool\":{{\"should\":[{text},{text}]}}}}"))
+            };
+            assert!(both(10, 51).is_ok(), "{kind}");
+            assert!(both(10, 52).unwrap_err().reason.contains("max_clause_count"), "{kind}");
+        }
+        assert!(parse(text("multi_match", 1024, 1)).unwrap_err().reason.contains("clause_count"));
+        let long =
+            format!("{{\"multi_match\":{{\"fields\":[\"{}\"],\"query\":1}}}}", "f".repeat(1025));
+        assert!(parse(long).unwrap_err().reason.contains("at most 1024 bytes"));
         let terms = vec!["1"; 65_537].join(",");
         let error = parse(format!("{{\"terms\":{{\"a\":[{terms}]}}}}")).unwrap_err();
         assert!(error.reason.contains("index.max_terms_count"));

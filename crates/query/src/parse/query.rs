@@ -2,6 +2,7 @@
 
 use record::names::did_you_mean;
 
+use super::clauses::Clauses;
 use super::query_string::QueryString;
 use super::simple_query_string::SimpleQueryString;
 use crate::error::{SearchError, illegal, parsing};
@@ -16,9 +17,8 @@ use crate::{DateFormat, Zone, refused};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-/// `indices.query.bool.max_nested_depth` and `indices.query.bool.max_clause_count` of the field.
+/// `indices.query.bool.max_nested_depth` of the field.
 const MAX_BOOL_DEPTH: usize = 20;
-const MAX_CLAUSES: usize = 1024;
 /// `index.max_terms_count` of the field.
 const MAX_TERMS: usize = 65_536;
 
@@ -40,12 +40,12 @@ const KINDS: [(&str, Read); 22] = [
     ("match_all", |_, node, _| plain("match_all", node, QueryKind::MatchAll)),
     ("match_none", |_, node, _| plain("match_none", node, QueryKind::MatchNone)),
     ("match_phrase", |_, node, _| match_phrase(node)),
-    ("multi_match", |_, node, _| multi_match(node)),
+    ("multi_match", |reader, node, _| multi_match(reader, node)),
     ("prefix", |_, node, _| prefix(node)),
-    ("query_string", |_, node, _| query_string(node)),
+    ("query_string", |reader, node, _| query_string(reader, node)),
     ("range", |_, node, _| range(node)),
     ("regexp", |_, node, _| pattern("regexp", node, FieldQuery::Regexp)),
-    ("simple_query_string", |_, node, _| simple_query_string(node)),
+    ("simple_query_string", |reader, node, _| simple_query_string(reader, node)),
     ("term", |_, node, _| term(node)),
     ("terms", |_, node, _| terms(node)),
     ("wildcard", |_, node, _| {
@@ -60,11 +60,11 @@ pub fn queries() -> impl Iterator<Item = &'static str> {
 
 /// Reads a query.
 pub(crate) fn query(node: &Node) -> Result<Query> {
-    Reader { clauses: 0 }.query(node, 0)
+    Reader { clauses: Clauses::default() }.query(node, 0)
 }
 
 pub(super) struct Reader {
-    clauses: usize,
+    clauses: Clauses,
 }
 
 impl Reader {
@@ -86,13 +86,7 @@ impl Reader {
                  (indices.query.bool.max_nested_depth)"
             )));
         }
-        self.clauses += 1;
-        if self.clauses > MAX_CLAUSES {
-            return Err(illegal(format!(
-                "the query has more than {MAX_CLAUSES} clauses (indices.query.bool.max_clause_count); \
-                 send terms in place of many clauses"
-            )));
-        }
+        self.clauses.add(1)?;
         let name = member.name.as_ref();
         let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == name) else {
             let unknown = format!("unknown query [{name}]{}", did_you_mean(name, queries()));
@@ -104,7 +98,7 @@ impl Reader {
 
     fn constant_score(&mut self, node: &Node, depth: usize) -> Result<Query> {
         let options = node.options("constant_score", "filter boost _name", 0)?;
-        let filter = Box::new(self.query(options.need("filter")?, depth)?);
+        let filter = Box::new(self.query(options.need("filter")?, depth + 1)?);
         boosted(&options, QueryKind::ConstantScore(filter))
     }
 
@@ -298,7 +292,7 @@ fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<Option<boo
     Ok(said.or((!fields.is_empty()).then_some(of_all)))
 }
 
-fn multi_match(node: &Node) -> Result<Query> {
+fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
     const KNOWN: &str = "query fields type operator minimum_should_match tie_breaker lenient slop zero_terms_query \
                          fuzziness prefix_length max_expansions fuzzy_transpositions boost _name";
     let options = node.options("multi_match", KNOWN, 0)?;
@@ -306,6 +300,7 @@ fn multi_match(node: &Node) -> Result<Query> {
     options.one_of("slop", &["0"])?;
     let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
     let fields = fields(&options)?;
+    reader.clauses.of_fields(&fields)?;
     let lenient = lenient(&options, &fields)?;
     let value = options.need("query")?.literal("query")?;
     let query = match kind {
@@ -324,7 +319,7 @@ fn multi_match(node: &Node) -> Result<Query> {
     boosted(&options, QueryKind::Fields(Box::new(query)))
 }
 
-fn query_string(node: &Node) -> Result<Query> {
+fn query_string(reader: &mut Reader, node: &Node) -> Result<Query> {
     const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyze_wildcard \
                          phrase_slop boost _name";
     let options = node.options("query_string", KNOWN, 0)?;
@@ -344,13 +339,14 @@ fn query_string(node: &Node) -> Result<Query> {
     let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
     let all = options.one_of("default_operator", &["or", "and"])? == "and";
     let node = options.need("query")?;
-    let read = QueryString { fields, all, lenient, tie_breaker }.parse(&node.text("query")?);
+    let of = QueryString { fields, all, lenient, tie_breaker };
+    let read = of.read(&node.text("query")?, &mut reader.clauses);
     let query = read.map_err(|error| SearchError { at: Some(node.at), ..error })?;
     let boost = boosted(&options, QueryKind::MatchNone)?.boost;
     Ok(Query { boost: query.boost * boost, ..query })
 }
 
-fn simple_query_string(node: &Node) -> Result<Query> {
+fn simple_query_string(reader: &mut Reader, node: &Node) -> Result<Query> {
     const KNOWN: &str = "query fields default_operator flags minimum_should_match lenient analyze_wildcard boost \
                          _name";
     let options = node.options("simple_query_string", KNOWN, 0)?;
@@ -362,7 +358,7 @@ fn simple_query_string(node: &Node) -> Result<Query> {
         all: options.one_of("default_operator", &["or", "and"])? == "and",
         fields,
     };
-    let mut query = simple.parse(&options.need("query")?.text("query")?)?;
+    let mut query = simple.parse(&options.need("query")?.text("query")?, &mut reader.clauses)?;
     if let QueryKind::Bool(clauses) = &mut query.kind {
         clauses.minimum = options.read("minimum_should_match", minimum)?;
     }

@@ -1,15 +1,15 @@
 //! The language of `query_string` and `?q=`, as the field's library reads it: words, phrases, ranges and patterns, of
 //! fields, with `AND`, `OR`, `NOT`, `+`, `-` and parentheses.
 
+use super::clauses::Clauses;
 use crate::error::{SearchError, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd, RangeQuery};
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-/// Parentheses within each other, and clauses, at most.
+/// Parentheses within each other, at most.
 const MAX_DEPTH: usize = 20;
-const MAX_CLAUSES: usize = 1024;
 
 /// What a text of this language is read with.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,8 +29,13 @@ pub struct QueryString {
 impl QueryString {
     /// Reads a text.
     pub fn parse(&self, text: &str) -> Result<Query> {
+        self.read(text, &mut Clauses::default())
+    }
+
+    /// Reads a text of a body that has these clauses besides.
+    pub(super) fn read(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
         let tokens = tokens(text)?;
-        let mut reader = Reader { of: self, text, tokens: &tokens, at: 0, clauses: 0 };
+        let mut reader = Reader { of: self, text, tokens: &tokens, at: 0, clauses };
         if tokens.is_empty() {
             return Ok(Query::of(QueryKind::MatchNone));
         }
@@ -229,7 +234,7 @@ struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token],
     at: usize,
-    clauses: usize,
+    clauses: &'a mut Clauses,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -261,15 +266,11 @@ impl Reader<'_> {
         }
         let mut clauses: Vec<(Occurs, Query)> = Vec::new();
         while !matches!(self.peek(), None | Some(Token::Close)) {
-            self.clauses += 1;
-            if self.clauses > MAX_CLAUSES {
-                return Err(self.wrong("it has more than 1024 clauses"));
-            }
             let words = self.words();
             if words.len() > 1 {
                 self.at += words.len();
                 let occurs = if self.of.all { Occurs::Must } else { Occurs::Should };
-                clauses.push((occurs, self.matched(field, &words.join(" "))));
+                clauses.push((occurs, self.matched(field, &words.join(" "))?));
                 continue;
             }
             let and = !clauses.is_empty() && self.takes(&Token::And);
@@ -366,29 +367,29 @@ impl Reader<'_> {
         self.at += 1;
         Ok(match token {
             Some(Token::Word(word)) => match (field, one_sided(&word)) {
-                (Some("_exists_"), _) => Query::of(QueryKind::Exists(unescaped(&word))),
-                (Some("_id"), _) => Query::of(QueryKind::Ids(vec![unescaped(&word)])),
-                (Some(_), Some(range)) => self.asked(field, range),
-                _ => self.matched(field, &unescaped(&word)),
+                (Some("_exists_"), _) => self.of_no_field(QueryKind::Exists(unescaped(&word)))?,
+                (Some("_id"), _) => self.of_no_field(QueryKind::Ids(vec![unescaped(&word)]))?,
+                (Some(_), Some(range)) => self.asked(field, range)?,
+                _ => self.matched(field, &unescaped(&word))?,
             },
             Some(Token::Quoted(text)) => {
-                self.asked(field, FieldQuery::MatchPhrase(Literal::Text(text)))
+                self.asked(field, FieldQuery::MatchPhrase(Literal::Text(text)))?
             }
-            Some(Token::Bare(sign)) => self.matched(field, sign.encode_utf8(&mut [0; 4])),
+            Some(Token::Bare(sign)) => self.matched(field, sign.encode_utf8(&mut [0; 4]))?,
             Some(Token::Pattern(pattern)) if pattern == "*" => {
                 let fields = &self.of.fields;
                 let of_all = !fields.is_empty() && fields.iter().all(|(of, _)| of == "*");
                 match field {
-                    Some("*") => Query::match_all(),
-                    None if of_all => Query::match_all(),
+                    Some("*") => self.of_no_field(QueryKind::MatchAll)?,
+                    None if of_all => self.of_no_field(QueryKind::MatchAll)?,
                     Some(field) if !field.contains('*') => {
-                        Query::of(QueryKind::Exists(field.to_owned()))
+                        self.of_no_field(QueryKind::Exists(field.to_owned()))?
                     }
-                    _ => self.wildcard(field, pattern),
+                    _ => self.wildcard(field, pattern)?,
                 }
             }
-            Some(Token::Pattern(pattern)) => self.wildcard(field, pattern),
-            Some(Token::Regexp(regexp)) => self.asked(field, FieldQuery::Regexp(regexp)),
+            Some(Token::Pattern(pattern)) => self.wildcard(field, pattern)?,
+            Some(Token::Regexp(regexp)) => self.asked(field, FieldQuery::Regexp(regexp))?,
             Some(Token::Range { low, high, includes }) => {
                 let end = |text: String, included| {
                     let value = Literal::Text(text);
@@ -396,33 +397,39 @@ impl Reader<'_> {
                 };
                 let (lower, upper) = (end(low, includes.0), end(high, includes.1));
                 let range = RangeQuery { lower, upper, ..RangeQuery::default() };
-                self.asked(field, FieldQuery::Range(range))
+                self.asked(field, FieldQuery::Range(range))?
             }
             _ => return Err(self.wrong("a word is missing where an operator stands")),
         })
     }
 
-    fn wildcard(&self, field: Option<&str>, pattern: String) -> Query {
+    fn wildcard(&mut self, field: Option<&str>, pattern: String) -> Result<Query> {
         self.asked(field, FieldQuery::Wildcard { pattern, analyzed: true })
     }
 
-    fn matched(&self, field: Option<&str>, text: &str) -> Query {
+    fn matched(&mut self, field: Option<&str>, text: &str) -> Result<Query> {
         let (value, all) = (Literal::Text(text.to_owned()), self.of.all);
         let query =
             FieldQuery::Match { value, all, minimum: None, lenient: false, fuzziness: None };
         self.asked(field, query)
     }
 
+    fn of_no_field(&mut self, kind: QueryKind) -> Result<Query> {
+        self.clauses.add(1)?;
+        Ok(Query::of(kind))
+    }
+
     /// Asked of the field that the text names, or of those that it need not name.
-    fn asked(&self, field: Option<&str>, query: FieldQuery) -> Query {
+    fn asked(&mut self, field: Option<&str>, query: FieldQuery) -> Result<Query> {
         let fields = match field {
             Some(field) => vec![(field.to_owned(), 1.0)],
             None => self.of.fields.clone(),
         };
+        self.clauses.of_fields(&fields)?;
         let QueryString { lenient, tie_breaker, .. } = *self.of;
         let (sums, drops) = (false, true);
         let asked = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops };
-        Query::of(QueryKind::Fields(Box::new(asked)))
+        Ok(Query::of(QueryKind::Fields(Box::new(asked))))
     }
 }
 
@@ -546,12 +553,14 @@ mod tests {
             ("\"a b\"~3", "[~] is not supported"),
             ("a\\", "backslash"),
             (&"(".repeat(50), "too deep"),
+            (&"a OR ".repeat(50_000), "more than 1024 clauses"),
+            (&"x:* ".repeat(50_000), "more than 1024 clauses"),
+            (&format!("{}:a", "x".repeat(1025)), "at most 1024 bytes"),
         ] {
             let said = read(text, false);
-            assert!(
-                said.starts_with("! Failed to parse query [") && said.contains(why),
-                "{text}: {said}"
-            );
+            assert!(said.starts_with("! ") && said.contains(why), "{text}: {said}");
+            let is_of_text = !why.contains("1024");
+            assert_eq!(said.starts_with("! Failed to parse query ["), is_of_text, "{said}");
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The language of `simple_query_string`, as Lucene's `SimpleQueryParser` reads it: `+`, `|`, `-`, phrases, prefixes
 //! and parentheses. Nothing of it is wrong: what cannot be an operator is passed over.
 
+use super::clauses::Clauses;
 use crate::error::{SearchError, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind};
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-/// Parentheses within each other, and clauses, at most.
+/// Parentheses within each other, at most.
 const MAX_DEPTH: usize = 20;
-const MAX_CLAUSES: usize = 1024;
+/// Clauses within each other, at most: parentheses are, a `-`, and what stands before each change between `+` and `|`.
+const MAX_NESTED: usize = 64;
 
 /// What a text of this language is read with.
 pub(super) struct SimpleQueryString {
@@ -20,78 +22,94 @@ pub(super) struct SimpleQueryString {
 }
 
 impl SimpleQueryString {
-    /// Reads a text. Fails where it asks for what this engine does not have.
-    pub(super) fn parse(&self, text: &str) -> Result<Query> {
-        let mut reader = Reader { of: self, rest: text };
+    /// Reads a text of a body that has these clauses besides. Fails where it asks for what this engine does not have.
+    pub(super) fn parse(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
+        let mut reader = Reader { of: self, rest: text, clauses };
         let query = reader.query(0)?;
-        Ok(query.unwrap_or_else(|| Query::of(QueryKind::MatchNone)))
-    }
-
-    fn asked(&self, query: FieldQuery) -> Query {
-        let (fields, lenient) = (self.fields.clone(), self.lenient);
-        // As in the field: every field counts, not the best alone.
-        let asked =
-            FieldsQuery { fields, query, lenient, tie_breaker: 0.0, sums: true, drops: true };
-        Query::of(QueryKind::Fields(Box::new(asked)))
+        Ok(query.map_or_else(|| Query::of(QueryKind::MatchNone), |nested| nested.query))
     }
 }
 
 struct Reader<'a> {
     of: &'a SimpleQueryString,
     rest: &'a str,
+    clauses: &'a mut Clauses,
 }
 
-/// Clauses so far, and whether each of them must match.
+/// A query, and how many stand around the innermost of its clauses.
+struct Nested {
+    query: Query,
+    depth: usize,
+}
+
+impl Nested {
+    /// Within another clause.
+    fn within(depth: usize, of: BoolQuery) -> Self {
+        Nested { query: Query::of(QueryKind::Bool(Box::new(of))), depth: depth + 1 }
+    }
+}
+
+/// Clauses so far, whether each of them must match, and how deep the deepest is.
 #[derive(Default)]
-struct Clauses {
+struct Joined {
     all: Option<bool>,
     queries: Vec<Query>,
+    depth: usize,
 }
 
-impl Clauses {
-    fn query(mut self) -> Option<Query> {
+impl Joined {
+    fn query(mut self) -> Option<Nested> {
         if self.queries.len() < 2 {
-            return self.queries.pop();
+            let depth = self.depth;
+            return self.queries.pop().map(|query| Nested { query, depth });
         }
         let (must, should) = match self.all {
             Some(true) => (self.queries, Vec::new()),
             _ => (Vec::new(), self.queries),
         };
-        let query = BoolQuery { must, should, ..BoolQuery::default() };
-        Some(Query::of(QueryKind::Bool(Box::new(query))))
+        Some(Nested::within(self.depth, BoolQuery { must, should, ..BoolQuery::default() }))
     }
 
     /// Another operator than before takes all that stands before it as one clause.
-    fn add(&mut self, query: Query, all: bool) {
+    fn add(&mut self, of: Nested, all: bool) -> Result<()> {
         if self.all.is_some_and(|before| before != all) {
             let before = std::mem::take(self).query();
-            self.queries.extend(before);
+            self.depth = before.as_ref().map_or(0, |before| before.depth);
+            self.queries.extend(before.map(|before| before.query));
         }
         if !self.queries.is_empty() {
             self.all = Some(all);
         }
-        self.queries.push(query);
+        self.queries.push(of.query);
+        self.depth = self.depth.max(of.depth);
+        if self.depth >= MAX_NESTED {
+            return Err(illegal(format!(
+                "[simple_query_string] has more than {MAX_NESTED} clauses within each other: each change between [+] \
+                 and [|] takes what stands before it as one; send [bool], or what belongs together in parentheses"
+            )));
+        }
+        Ok(())
     }
 }
 
-fn negated(query: Query) -> Query {
-    let (should, must_not) = (vec![Query::match_all()], vec![query]);
-    Query::of(QueryKind::Bool(Box::new(BoolQuery { should, must_not, ..BoolQuery::default() })))
+fn negated(of: Nested) -> Nested {
+    let (should, must_not) = (vec![Query::match_all()], vec![of.query]);
+    Nested::within(of.depth, BoolQuery { should, must_not, ..BoolQuery::default() })
 }
 
 impl Reader<'_> {
     /// Clauses up to the end, or to the parenthesis that closes them.
-    fn query(&mut self, depth: usize) -> Result<Option<Query>> {
+    fn query(&mut self, depth: usize) -> Result<Option<Nested>> {
         if depth > MAX_DEPTH {
             return Err(illegal("[simple_query_string] has parentheses nested too deep"));
         }
-        let (mut clauses, mut operator, mut not) = (Clauses::default(), None, false);
+        let (mut joined, mut operator, mut not) = (Joined::default(), None, false);
         while let Some(sign) = self.rest.chars().next() {
             let after = &self.rest[sign.len_utf8()..];
             let found = match sign {
                 '+' | '|' => {
                     // The first of several operators counts, and none before the first clause.
-                    if !clauses.queries.is_empty() {
+                    if !joined.queries.is_empty() {
                         operator = operator.or(Some(sign == '+'));
                     }
                     self.rest = after;
@@ -117,16 +135,22 @@ impl Reader<'_> {
                 '"' => self.phrase()?,
                 _ => self.word()?,
             };
-            if let Some(query) = found {
-                let query = if not { negated(query) } else { query };
-                clauses.add(query, operator.take().unwrap_or(self.of.all));
+            if let Some(of) = found {
+                let of = if not { negated(of) } else { of };
+                joined.add(of, operator.take().unwrap_or(self.of.all))?;
                 not = false;
-                if clauses.queries.len() > MAX_CLAUSES {
-                    return Err(illegal("[simple_query_string] has more than 1024 clauses"));
-                }
             }
         }
-        Ok(clauses.query())
+        Ok(joined.query())
+    }
+
+    fn asked(&mut self, query: FieldQuery) -> Result<Option<Nested>> {
+        let (fields, lenient) = (self.of.fields.clone(), self.of.lenient);
+        self.clauses.of_fields(&fields)?;
+        // As in the field: every field counts, not the best alone.
+        let asked =
+            FieldsQuery { fields, query, lenient, tie_breaker: 0.0, sums: true, drops: true };
+        Ok(Some(Nested { query: Query::of(QueryKind::Fields(Box::new(asked))), depth: 0 }))
     }
 
     /// Takes what stands before one of `ends` that no backslash escapes; without the backslashes.
@@ -144,7 +168,7 @@ impl Reader<'_> {
         }
     }
 
-    fn phrase(&mut self) -> Result<Option<Query>> {
+    fn phrase(&mut self) -> Result<Option<Nested>> {
         let whole = self.rest;
         self.rest = &whole[1..];
         let (text, end) = self.take(|sign| sign == '"');
@@ -155,8 +179,10 @@ impl Reader<'_> {
         }
         self.rest = &self.rest[1..];
         self.refuse_tilde()?;
-        let phrase = FieldQuery::MatchPhrase(Literal::Text(text.clone()));
-        Ok((!text.is_empty()).then(|| self.of.asked(phrase)))
+        match text.is_empty() {
+            true => Ok(None),
+            false => self.asked(FieldQuery::MatchPhrase(Literal::Text(text))),
+        }
     }
 
     fn refuse_tilde(&self) -> Result<()> {
@@ -168,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Option<Query>> {
+    fn word(&mut self) -> Result<Option<Nested>> {
         let begin = self.rest;
         let (text, _) = self.take(|sign| sign.is_whitespace() || "+|()\"~".contains(sign));
         let written = &begin[..begin.len() - self.rest.len()];
@@ -180,16 +206,17 @@ impl Reader<'_> {
             return Ok(None);
         }
         let prefix = text.strip_suffix('*').filter(|_| !written.ends_with("\\*"));
-        Ok(Some(self.of.asked(match prefix {
+        let all = self.of.all;
+        self.asked(match prefix {
             Some(prefix) => FieldQuery::Wildcard { pattern: escaped(prefix), analyzed: true },
             None => FieldQuery::Match {
                 value: Literal::Text(text),
-                all: self.of.all,
+                all,
                 minimum: None,
                 lenient: false,
                 fuzziness: None,
             },
-        })))
+        })
     }
 }
 
@@ -253,13 +280,44 @@ mod tests {
             let read = |all| {
                 let of =
                     SimpleQueryString { fields: vec![("f".to_owned(), 1.0)], all, lenient: None };
-                shown(&of.parse(text).unwrap())
+                shown(&of.parse(text, &mut Clauses::default()).unwrap())
             };
             assert_eq!((read(false), read(true)), (any.to_owned(), all.to_owned()), "{text}");
         }
         let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: None };
-        assert!(of.parse("roam~1").unwrap_err().reason.contains("[~]"));
-        assert!(of.parse(&"(".repeat(50)).unwrap_err().reason.contains("too deep"));
-        assert!(of.parse(&"a ".repeat(1025)).unwrap_err().reason.contains("1024 clauses"));
+        for (text, why) in [
+            ("roam~1", "[~]"),
+            (&"(".repeat(50), "too deep"),
+            (&"a ".repeat(1025), "1024 clauses"),
+            (&"(a b) ".repeat(513), "1024 clauses"),
+        ] {
+            let read = of.parse(text, &mut Clauses::default());
+            assert!(read.unwrap_err().reason.contains(why), "{text}");
+        }
+    }
+
+    /// What is made of a text is walked by functions that call themselves, its end of life included.
+    #[test]
+    fn clauses_are_nested_no_deeper_than_the_bound() {
+        fn depth(query: &Query) -> usize {
+            let QueryKind::Bool(of) = &query.kind else { return 0 };
+            let clauses = [&of.must, &of.should, &of.must_not].into_iter().flatten();
+            1 + clauses.map(depth).max().unwrap_or(0)
+        }
+        let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: None };
+        let read = |text: &str| of.parse(text, &mut Clauses::default());
+        let groups = |times: usize| format!("{}a{}", "b|-(c+".repeat(times), ")".repeat(times));
+        let (long, mut deepest) = ("a+b|".repeat(40), 0);
+        for words in 1..80 {
+            match read(&long[..2 * words - 1]) {
+                Ok(query) => deepest = deepest.max(depth(&query)),
+                Err(error) => assert!(error.reason.contains("within each other"), "{error}"),
+            }
+        }
+        assert_eq!(deepest, MAX_NESTED);
+        assert_eq!(depth(&read(&groups(20)).unwrap()), 41);
+        for text in ["a+b|".repeat(50_000), "a+b|".repeat(1000), "a|-b+".repeat(50_000)] {
+            assert!(read(&text).unwrap_err().reason.contains("within each other"));
+        }
     }
 }

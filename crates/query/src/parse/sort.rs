@@ -1,8 +1,9 @@
 //! `sort` and `search_after` from JSON.
 
 use crate::error::{SearchError, illegal, parsing};
+use crate::hits::{SortKey, SortMissing, SortValue};
 use crate::json::{Node, Value};
-use crate::request::{SearchRequest, SortKey, SortMissing, SortValue};
+use crate::request::SearchRequest;
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;

@@ -1,9 +1,9 @@
 //! Bodies that nobody would write.
 
-use query::{Mapping, parse_count, parse_search, parse_sort};
+use query::{Mapping, SearchRequest, parse_count, parse_search, parse_sort};
 use testbed::fuzz::{self, Budget};
 
-const SEARCHES: [&[u8]; 9] = [
+const SEARCHES: [&[u8]; 15] = [
     br#"{"query": {"bool": {"must": [{"term": {"status": {"value": 404}}}], "filter": [{"range": {"@timestamp": {"gte": "now-1d/d", "lt": "2020-05-01||+1M"}}}], "should": [{"match": {"text": {"query": "a b", "operator": "and"}}}], "must_not": {"exists": {"field": "x"}}, "minimum_should_match": 1}}, "size": 3, "from": 2}"#,
     br#"{"query": {"match_phrase": {"body": {"query": "quick fox", "slop": 2}}}, "_source": {"includes": ["a.*"], "excludes": ["b"]}}"#,
     br#"{"query": {"geo_bounding_box": {"location": {"top_left": {"lat": 40.73, "lon": -74.1}, "bottom_right": "40.01, -71.12"}}}}"#,
@@ -12,14 +12,58 @@ const SEARCHES: [&[u8]; 9] = [
     br#"{"query": {"function_score": {"query": {"match_all": {}}, "functions": [{"weight": 2}], "boost_mode": "multiply"}}}"#,
     br#"{"size": 0, "aggs": {"by_hour": {"date_histogram": {"field": "@timestamp", "calendar_interval": "month", "time_zone": "+01:00", "offset": "+6h"}, "aggs": {"m": {"avg": {"field": "bytes"}}}}}}"#,
     br#"{"size": 0, "aggs": {"s": {"terms": {"field": "status", "size": 20, "order": {"_count": "desc"}}}, "p": {"percentiles": {"field": "bytes", "percents": [50, 99.9]}}, "c": {"cardinality": {"field": "ip"}}, "h": {"histogram": {"field": "x", "interval": 0.5}}}}"#,
+    br#"{"query": {"query_string": {"query": "a AND (b OR -c) x:[1 TO 5} y:>=2 /z.*/ _exists_:q w*^2 \"d e\"", "fields": ["t^2", "k*"], "default_operator": "and", "tie_breaker": 0.3}}}"#,
+    br#"{"query": {"simple_query_string": {"query": "a+b|c -(d|\"e f\") g* +h", "fields": ["t", "k"], "minimum_should_match": 1}}, "collapse": {"field": "k"}, "post_filter": {"ids": {"values": ["1"]}}}"#,
+    br#"{"query": {"bool": {"should": [{"multi_match": {"query": "a b", "fields": ["t", "u^3"], "fuzziness": "AUTO", "type": "most_fields"}}, {"fuzzy": {"t": {"value": "roam", "prefix_length": 1}}}, {"wildcard": {"k": "a*b?"}}, {"regexp": {"k": "a(b|c)+"}}, {"prefix": {"k": "a"}}, {"constant_score": {"filter": {"exists": {"field": "x"}}}}, {"dis_max": {"queries": [{"match_all": {}}, {"match_none": {}}], "tie_breaker": 0.7}}]}}}"#,
+    br#"{"query": {"function_score": {"functions": [{"filter": {"term": {"x": 1}}, "gauss": {"at": {"origin": "now", "scale": "9d", "offset": "1d"}}}, {"field_value_factor": {"field": "n", "factor": 1.5, "modifier": "log2p", "missing": 1}}, {"random_score": {"seed": 7}}], "score_mode": "sum", "min_score": 1}}}"#,
+    br#"{"size": 0, "aggs": {"pages": {"composite": {"size": 5, "sources": [{"k": {"terms": {"field": "k", "order": "desc"}}}, {"h": {"histogram": {"field": "n", "interval": 5}}}, {"d": {"date_histogram": {"field": "at", "fixed_interval": "1d"}}}], "after": {"k": "a", "h": 5, "d": 0}}, "aggs": {"x": {"extended_stats": {"field": "n", "sigma": 3}}}}, "both": {"multi_terms": {"terms": [{"field": "k"}, {"field": "n", "missing": 0}], "order": {"m": "asc"}}, "aggs": {"m": {"min": {"field": "n"}}}}, "auto": {"auto_date_histogram": {"field": "at", "buckets": 7, "minimum_interval": "hour"}}}}"#,
+    br#"{"size": 0, "aggs": {"r": {"range": {"field": "n", "ranges": [{"to": 1}, {"from": 1, "to": 5, "key": "b"}], "keyed": true}}, "d": {"date_range": {"field": "at", "format": "yyyy-MM", "ranges": [{"from": "now-2M/M"}]}}, "g": {"geo_distance": {"field": "p", "origin": "1,2", "unit": "km", "ranges": [{"to": 5}]}}, "f": {"filters": {"filters": {"a": {"term": {"k": "a"}}}, "other_bucket": true}, "aggs": {"one": {"filter": {"exists": {"field": "n"}}}, "none": {"missing": {"field": "n"}}}}, "x": {"max": {"field": "n"}, "meta": {"a": [1]}}, "s": {"sum": {"field": "n"}}, "t": {"stats": {"field": "n"}}, "c": {"value_count": {"field": "n"}}}}"#,
     br#"{"query": {"terms": {"tag": ["a", "b"]}}, "sort": [{"@timestamp": {"order": "desc", "missing": "_last"}}, "_score"], "search_after": [1, "x"], "track_total_hits": 100, "timeout": "1s"}"#,
 ];
+
+/// A sample that is refused at once tries nothing behind it; of each query and aggregation that there is one is tried.
+#[test]
+fn samples_have_every_kind() {
+    let all = SEARCHES.map(|sample| String::from_utf8_lossy(sample)).join("\n");
+    let kinds = query::queries().chain(query::aggregations());
+    let lacking: Vec<&str> = kinds.filter(|kind| !all.contains(&format!("\"{kind}\""))).collect();
+    assert_eq!(lacking, [""; 0]);
+    let refused = SEARCHES.iter().filter(|sample| parse_search(sample).is_err()).count();
+    assert_eq!(refused, 2, "slop and geo_polygon are refused, each by name");
+}
 
 #[test]
 fn searches() {
     fuzz::search("search bodies", &SEARCHES, 20_000, Budget::default(), |body| {
         let _ = (parse_search(body), parse_count(body));
     });
+}
+
+/// What a node sends is read to the depth that a body can ask for, and no deeper, on the stack of a test's thread.
+#[test]
+fn what_travels_is_as_deep_as_a_body() {
+    let text = format!("{}b", "a+b|".repeat(32));
+    let simple = format!("{{\"simple_query_string\":{{\"query\":\"{text}\"}}}}");
+    let around = |open: &str, times: usize, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
+    let query = around("{\"bool\":{\"must\":", 20, &simple, "}}");
+    let filter = format!("{{\"filter\":{query}}}");
+    let aggs = around("{\"filter\":{\"match_all\":{}},\"aggs\":{\"a\":", 19, &filter, "}}");
+    let body = format!("{{\"query\":{query},\"aggs\":{{\"a\":{aggs}}}}}");
+    let deepest = parse_search(body.as_bytes()).unwrap();
+    let sent = postcard::to_stdvec(&deepest).unwrap();
+    assert_eq!(postcard::from_bytes::<SearchRequest>(&sent).unwrap(), deepest);
+
+    // A query is its kind and a boost: what stands before the inner one is what makes it deep.
+    let plain = postcard::to_stdvec(&SearchRequest::default()).unwrap();
+    let constant = br#"{"query": {"constant_score": {"filter": {"match_all": {}}}}}"#;
+    let constant = postcard::to_stdvec(&parse_search(constant).unwrap()).unwrap();
+    assert!(constant.len() > plain.len());
+    let at = plain.iter().zip(&constant).position(|(a, b)| a != b).unwrap();
+    let mut deep = constant.clone();
+    deep.splice(at..at, constant[at..=at].repeat(100_000));
+    assert!(postcard::from_bytes::<SearchRequest>(&deep).is_err());
 }
 
 #[test]

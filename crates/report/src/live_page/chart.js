@@ -58,13 +58,14 @@ function drawTotal(history, events, span, shownMs, width) {
     ...labels, ...happened, cursor);
 }
 
-// A small chart for each node that recoveries go to or read from, those with the highest peaks first.
-function drawMultiples(history, span, shown) {
+// A small chart for each node that recoveries go to or read from and whose name is wanted, the highest peaks first.
+function drawMultiples(history, span, shown, isWanted) {
   const peaks = new Map();
   const peakOf = ([, most]) => Math.max(0, ...most.filter((value) => value !== null));
   for (const [name, figure] of Object.entries(history.figures)) {
     if (name === "total") continue;
     const node = name.slice(name.indexOf(" ") + 1);
+    if (!isWanted(node)) continue;
     peaks.set(node, Math.max(peaks.get(node) ?? 0, peakOf(figure)));
   }
   const sorted = [...peaks].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));

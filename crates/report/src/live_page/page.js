@@ -90,20 +90,23 @@ function paint() {
   const soFar = state.past ? events.filter((event) => event.at_ms <= state.past.frame.at_ms + 999) : events;
   show(byId("chart"), drawTotal(history, events, span, state.past?.frame.at_ms ?? null, widthOf("chart")));
   paintTime(history, span);
-  const small = drawMultiples(history, span, frame);
+  const part = byId("filter").value.trim().toLowerCase();
+  const isWanted = (node) => node.toLowerCase().includes(part);
+  const small = drawMultiples(history, span, frame, isWanted);
   const key = (kind, words) => el("span", {}, draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" },
     draw("path", { class: kind, d: "M0,5H34" })), words);
   byId("legend").hidden = small.charts.length === 0;
   show(byId("legend"), key("into", "into the node"), key("outof", "out of it"),
     el("span", {}, `each chart up to ${rate(small.max * 1e3)}`),
-    small.hidden > 0 && el("span", {}, `${small.hidden} more nodes are not drawn`));
+    small.hidden > 0 && el("span", {}, `${small.hidden} more nodes are not drawn: part of a name finds them`));
   show(byId("small"), ...small.charts);
   show(byId("recoveries"), ...drawRecoveries(frame));
   show(byId("waiting"), ...(frame.waiting.length ? lines(frame.waiting, frame.waiting_more) : [none("No copy waits for a node.")]));
   byId("followers-part").hidden = frame.followers.length === 0;
   show(byId("followers"), ...lines(frame.followers, 0));
   show(byId("events"), ...drawEvents(soFar));
-  show(byId("nodes"), ...drawNodes(frame, byId("filter").value));
+  byId("nodes-title").textContent = part ? `Nodes whose name has “${part}”` : "Nodes";
+  show(byId("nodes"), ...drawNodes(frame, isWanted));
   byId("gaps-part").hidden = frame.gaps.length === 0;
   show(byId("gaps"), ...lines(frame.gaps, 0));
   byId("about").textContent = `${frame.about}.`;

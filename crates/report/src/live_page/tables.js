@@ -24,8 +24,8 @@ function drawRecoveries(frame) {
 }
 
 const NODES_MAX = 16;
-function drawNodes(frame, filter) {
-  const wanted = frame.nodes.filter((node) => node.cells[0].toLowerCase().includes(filter.toLowerCase()));
+function drawNodes(frame, isWanted) {
+  const wanted = frame.nodes.filter((node) => isWanted(node.cells[0]));
   const rates = (name) => (Object.hasOwn(frame.node_rates, name) ? frame.node_rates[name] : [0, 0]);
   const moved = (node) => rates(node.cells[0]).reduce((out, into) => out + into);
   const weight = (node) => moved(node) + (node.gone ? Infinity : 0);

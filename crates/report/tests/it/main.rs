@@ -1,6 +1,7 @@
 //! Tests of what is shown of a run: pages, tables, the screen, and records of earlier formats.
 
 mod beside;
+mod colours;
 mod common;
 mod fixture;
 mod fuzz;

@@ -21,6 +21,15 @@ use crate::frame;
 /// As `index.translog.generation_threshold_size`.
 const GENERATION_BYTES: u64 = 64 << 20;
 
+/// What a failure leaves of the log.
+#[derive(Debug)]
+pub(super) enum LogError {
+    /// It is as before, and takes operations once there is room again.
+    Refused(Error),
+    /// Nobody knows what is in it: it must not be used any more.
+    Broken(Error),
+}
+
 /// All files of one copy's log.
 pub(super) struct Log {
     dir: PathBuf,
@@ -84,25 +93,26 @@ impl Log {
         self.files.first().map_or(0, |file| file.generation)
     }
 
-    /// Appends operations with one write. Where it fails, the file is as before; where even that fails, the
-    /// second value is false and the log must not be used any more.
+    /// Appends operations with one write, to a new file where the newest has grown enough. What a failed write left is
+    /// cut off again.
     pub(super) fn append(
         &mut self,
         ops: &[Operation],
         bytes: u64,
-    ) -> std::result::Result<(), (Error, bool)> {
+    ) -> std::result::Result<(), LogError> {
         let mut buffer = Vec::with_capacity(bytes as usize);
         for op in ops {
             frame::append(&mut buffer, |payload| op.encode(payload));
         }
         if self.newest().len > GENERATION_BYTES {
-            self.roll().map_err(|error| (error, false))?;
+            self.roll()?;
         }
         let writer = self.writer.clone();
         let newest = self.newest();
         if let Err(error) = writer.write_all_at(&buffer, newest.len) {
-            let restored = writer.set_len(newest.len).is_ok();
-            return Err((io("append to", &newest.path)(error), restored));
+            let is_cut = writer.set_len(newest.len).is_ok();
+            let error = io("append to", &newest.path)(error);
+            return Err(if is_cut { LogError::Refused(error) } else { LogError::Broken(error) });
         }
         for op in ops {
             newest.enter(op.seq_no, op.encoded_bytes());
@@ -112,23 +122,26 @@ impl Log {
         Ok(())
     }
 
-    /// Syncs the file being written and begins another.
-    pub(super) fn roll(&mut self) -> Result<()> {
+    /// Syncs the file being written and begins another. Where that cannot be made, as on a full disk, the one before
+    /// goes on.
+    pub(super) fn roll(&mut self) -> std::result::Result<(), LogError> {
         let writer = self.writer.clone();
         let newest = self.newest();
         if newest.ops == 0 {
             return Ok(());
         }
-        writer.sync_data().map_err(io("sync", &newest.path))?;
+        let synced = writer.sync_data().map_err(io("sync", &newest.path));
+        synced.map_err(LogError::Broken)?;
         let (before, generation) = ((newest.generation, newest.len), newest.generation + 1);
         let header = Header { history: self.history, before };
-        let (next, writer) = LogFile::create(&self.dir, generation, header)?;
+        let created = LogFile::create(&self.dir, generation, header);
+        let (next, writer) = created.map_err(LogError::Refused)?;
         self.files.push(next);
         self.writer = Arc::new(writer);
         let (len, next_seq_no) = (HEADER_BYTES, self.next_seq_no);
         self.synced = Synced { generation, len, next_seq_no, ..self.synced };
-        self.checkpoint.write(&self.synced)?;
-        self.checkpoint.sync()
+        let noted = self.checkpoint.write(&self.synced).and_then(|()| self.checkpoint.sync());
+        noted.map_err(LogError::Broken)
     }
 
     /// Removes the oldest files, as long as none of their operations is at or above `floor`; never the one being

@@ -230,6 +230,7 @@ mod tests {
 
     use bytes::Bytes;
 
+    use super::super::log::LogError;
     use super::super::log_file::read;
     use super::*;
     use crate::{OpKind, Operation};
@@ -278,7 +279,7 @@ mod tests {
 
     fn put(log: &mut Log, ops: &[Operation]) {
         let bytes = ops.iter().map(Operation::encoded_bytes).sum();
-        log.append(ops, bytes).map_err(|(error, _)| error).unwrap();
+        log.append(ops, bytes).unwrap();
     }
 
     #[test]
@@ -340,6 +341,27 @@ mod tests {
         let log = open(dir.path()).unwrap().log;
         assert_eq!(handles(dir.path()), ["oplog-22.log", "oplog.ckp"]);
         assert_eq!(log.size().0, 20);
+    }
+
+    /// As on a full disk: there is no next file, and the one before goes on.
+    #[test]
+    fn a_file_that_cannot_be_begun_costs_no_operation_and_not_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path()).unwrap().log;
+        put(&mut log, &[op(0, 10)]);
+        let next = dir.path().join("oplog-2.log");
+        std::fs::create_dir(&next).unwrap();
+        assert!(matches!(log.roll(), Err(LogError::Refused(_))));
+        put(&mut log, &[op(1, 10)]);
+        std::fs::remove_dir(&next).unwrap();
+        log.roll().unwrap();
+        put(&mut log, &[op(2, 10)]);
+        sync(&mut log);
+        drop(log);
+        let log = open(dir.path()).unwrap().log;
+        let all = 0..=u64::MAX;
+        let found = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
+        assert_eq!(found.iter().map(|op| op.seq_no).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     /// Whoever reads without a lease may be late.

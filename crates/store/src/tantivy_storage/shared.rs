@@ -12,7 +12,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyEr
 use query::Mapping;
 
 use super::commits;
-use super::log::Log;
+use super::log::{Log, LogError};
 use super::log_file::Piece;
 use super::log_opening::{self, Expected, OpenedLog};
 use super::merges::Merges;
@@ -223,7 +223,14 @@ impl Shared {
         let mut log = lock(&self.log);
         let appended = log.append(ops, bytes);
         self.count_log(&log);
-        appended.map_err(|(error, usable)| if usable { error } else { self.fail(error) })
+        appended.map_err(|error| self.log_failed(error))
+    }
+
+    fn log_failed(&self, error: LogError) -> Error {
+        match error {
+            LogError::Refused(error) => error,
+            LogError::Broken(error) => self.fail(error),
+        }
     }
 
     /// After a failed sync nobody knows what is durable, so the copy fails.
@@ -323,7 +330,7 @@ impl Shared {
 
     /// Holds on to the files of the refreshed index as commit `generation`, and begins a new log file.
     pub(super) fn begin_commit(&self, generation: u64) -> Result<()> {
-        lock(&self.log).roll().map_err(|error| self.fail(error))?;
+        lock(&self.log).roll().map_err(|error| self.log_failed(error))?;
         commits::link_index(&self.dir, &self.handles().index, generation)
     }
 

@@ -1,7 +1,7 @@
 //! Damage at rest: whatever happens to a file of a copy while nobody has it open, it is whole when it is opened, or it
 //! is refused by name. It never holds fewer documents than were acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,13 @@ fn kind(name: &str) -> String {
         .next()
         .unwrap()
         .to_owned()
+}
+
+/// Lengths to which a file is cut: a log and its checkpoint at every block of a disk.
+fn cuts(name: &str, len: usize) -> BTreeSet<usize> {
+    let blocks = (0..len).step_by(512).filter(|_| ["log", "ckp"].contains(&kind(name).as_str()));
+    let some = [0, 1, len / 4, len / 2, len.saturating_sub(1)];
+    some.into_iter().filter(|cut| *cut < len).chain(blocks).collect()
 }
 
 /// The contents of all files, by name.
@@ -88,7 +95,7 @@ fn whatever_happens_to_a_file_at_rest_no_document_goes_unsaid() {
                 cases.push((name.clone(), what, damaged));
             };
             case("gone".to_owned(), None);
-            for len in [0, 1, bytes.len() / 4, bytes.len() / 2, bytes.len().saturating_sub(1)] {
+            for len in cuts(name, bytes.len()) {
                 case(format!("cut at {len}"), Some(bytes[..len].to_vec()));
             }
             for at in (0..bytes.len()).step_by(bytes.len() / 7 + 1) {

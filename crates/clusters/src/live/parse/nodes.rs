@@ -25,7 +25,7 @@ pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.p
     nodes.*.process.mem.resident_in_bytes,nodes.*.fs.total.total_in_bytes,\
     nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,\
     nodes.*.fs.io_stats.total.io_time_in_millis,nodes.*.jvm.uptime_in_millis,\
-    nodes.*.jvm.mem.heap_used_percent,nodes.*.jvm.gc.collectors.*.collection_time_in_millis,\
+    nodes.*.jvm.mem.heap_used_*,nodes.*.jvm.gc.collectors.*.collection_time_in_millis,\
     nodes.*.transport.*x_size_in_bytes,nodes.*.breakers.*.tripped,\
     nodes.*.indexing_pressure.memory.total.*_rejections,nodes.*.indices.recovery,\
     nodes.*.indices.indexing.index_total,nodes.*.indices.indexing.is_throttled,\
@@ -107,6 +107,7 @@ impl Take for Node {
             "/transport/rx_size_in_bytes" => &mut self.transport_rx_bytes,
             "/transport/tx_size_in_bytes" => &mut self.transport_tx_bytes,
             "/jvm/mem/heap_used_percent" => &mut self.heap_used_percent,
+            "/jvm/mem/heap_used_in_bytes" => &mut self.heap_used_bytes,
             "/process/mem/resident_in_bytes" => &mut self.resident_bytes,
             "/indices/indexing/index_total" => &mut self.indexed_ops,
             "/indices/search/query_total" => &mut self.searches,
@@ -169,6 +170,7 @@ mod tests {
             ("es-1", Some(100), Some(17))
         );
         assert_eq!((node.io_time_ms, node.throttle_ms), (Some(300), Some(1200)));
+        assert_eq!((node.heap_used_percent, node.heap_used_bytes), (Some(41), Some(440_401_920)));
         assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
         assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));
         let bare = nodes(r#"{"nodes": {"n": {}}}"#);

@@ -1,8 +1,12 @@
 //! No node may hold a copy, or a primary waits for something that comes by itself.
 
+use std::collections::BTreeSet;
+
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Finding, Lift};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
 use crate::diagnosis::waiting::{DECIDERS, Need, Waiting, explained, names};
@@ -26,11 +30,22 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Waiting(judge)],
 };
 
-fn judge(waiting: &Waiting<'_, '_>) -> Option<Finding> {
+fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     match &waiting.need {
-        Need::Slot => None,
-        Need::Decider(name) => Some(blocked(waiting, name)),
-        Need::Time(why) => primaries_wait(waiting, why),
+        Need::Slot => {
+            let decisions = waiting.copies.iter().flat_map(|copy| &copy.decisions);
+            let throttles = decisions.filter(|decision| decision.decision == "THROTTLE");
+            let nodes: BTreeSet<&str> = throttles.map(|one| one.node.as_str()).collect();
+            Err(match nodes.is_empty() {
+                true => Against::untold("the cluster does not say which node would take it"),
+                false => Against::figure(format!(
+                    "{} takes it once a slot is free",
+                    nodes.into_iter().collect::<Vec<_>>().join(" or ")
+                )),
+            })
+        }
+        Need::Decider(name) => Ok(blocked(waiting, name)),
+        Need::Time(why) => primaries_wait(waiting, why).ok_or_else(|| Against::figure(*why)),
     }
 }
 

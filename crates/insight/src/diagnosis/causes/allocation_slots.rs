@@ -1,8 +1,12 @@
 //! Every recovery slot is taken.
 
+use std::collections::BTreeSet;
+
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, RECOVERY};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, NEAR_USE, Threshold, at};
 use crate::diagnosis::waiting::{Need, Waiting, explained, names};
@@ -32,9 +36,10 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Waiting(judge)],
 };
 
-fn judge(waiting: &Waiting<'_, '_>) -> Option<Finding> {
+fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let copies = &waiting.copies;
-    let first = copies.first().filter(|_| waiting.need == Need::Slot)?;
+    let first = copies.first().filter(|_| waiting.need == Need::Slot);
+    let first = first.ok_or_else(|| not_for_a_slot(waiting))?;
     let is_of_primaries = first
         .decisions
         .iter()
@@ -67,7 +72,7 @@ fn judge(waiting: &Waiting<'_, '_>) -> Option<Finding> {
         ),
     };
     let action = "give nodes more recoveries at once; look whether the total rises, and go back if it does not";
-    Some(Finding {
+    Ok(Finding {
         subjects: names(copies),
         evidence,
         lift: Some(Lift::setting(name, setting, Some(to.to_string()), action)),
@@ -80,4 +85,22 @@ fn judge(waiting: &Waiting<'_, '_>) -> Option<Finding> {
         ),
         ..Finding::of(&CAUSE.rule, place, strength.value, sentence)
     })
+}
+
+/// Why no slot is what copies wait for: what the deciders say of the first of them.
+fn not_for_a_slot(waiting: &Waiting<'_, '_>) -> Against {
+    let decisions = waiting.copies.first().map_or(&[][..], |copy| &copy.decisions);
+    let nodes = |says: &str| {
+        let said = decisions.iter().filter(|one| one.decision == says);
+        said.map(|one| &one.node).collect::<BTreeSet<_>>().len()
+    };
+    match (&waiting.need, decisions.is_empty()) {
+        (Need::Time(why), _) => Against::figure(*why),
+        (_, true) => Against::untold("the cluster does not say what deciders answer"),
+        (_, false) => Against::figure(format!(
+            "of the nodes, {} say NO and {} THROTTLE",
+            nodes("NO"),
+            nodes("THROTTLE")
+        )),
+    }
 }

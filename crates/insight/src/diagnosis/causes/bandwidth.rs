@@ -1,5 +1,8 @@
 //! The path between the nodes is full.
 
+use record::observation::Setting;
+use record::units::show_bytes;
+
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -7,7 +10,7 @@ use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, RECOVERY};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::Step;
+use crate::diagnosis::series::{MS_PER_S, Step};
 use crate::diagnosis::threshold::{
     CORES_ANSWER, CPU_OWN, FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS,
     LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, PAUSED_ALONE, Threshold, at,
@@ -32,6 +35,8 @@ const CARDS_BYTES_PER_S: [Threshold; 4] = [
 /// Nobody saw the path itself, so a cause that was seen comes before it.
 const STRENGTH: Threshold = at("strength", 0.6);
 
+const DOUBT: &str = "a cap for each flow, segments that are lost and a full link look the same: compare 1 with 8 \
+                     streams";
 const CONNECTIONS: &str = "transport.connections_per_node.recovery";
 
 pub(super) static CAUSE: Cause = Cause {
@@ -114,16 +119,37 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     );
     let action = "find out what the link and the cards carry; where there is a cap for each flow, open more connections \
                   (a node setting)";
-    let doubt = "a cap for each flow and a full link look the same: compare 1 with 8 streams";
     let found = recovery.series.setting_or_default(CONNECTIONS, CAUSE.rule.default);
+    let (mut evidence, mut doubt) = (evidence(recovery, spread), DOUBT.to_owned());
+    if let Some(window) = window(recovery, rtt_ms, &found) {
+        evidence.push(Evidence::setting(CONNECTIONS, &found));
+        doubt = format!("{doubt}; {window}");
+    }
     Ok(Finding {
         subjects: vec![recovery.transfer.name()],
-        evidence: evidence(recovery, spread),
+        evidence,
         lift: Some(Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, action) }),
         next: little.map(|little| format!("latency at {} a shard", words::rate(little))),
-        doubt: Some(doubt.to_owned()),
+        doubt: Some(doubt),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
     })
+}
+
+/// The window by connection that would hold the rate as well (bytes in flight = rate x round trip), in words; none
+/// between near nodes, where no window would be so small.
+fn window(recovery: &Copying<'_, '_>, rtt_ms: f64, connections: &Setting) -> Option<String> {
+    let count: f64 = connections.value.parse().ok().filter(|count| *count >= 1.0)?;
+    if rtt_ms < NEAR_MS.value {
+        return None;
+    }
+    let rate = recovery.path_bytes_per_s();
+    let bytes = rate * rtt_ms / MS_PER_S / count;
+    Some(format!(
+        "a window of {} a connection would give it, too: {} x {} / {count:.0} connections",
+        show_bytes(bytes as u64),
+        words::rate(rate),
+        words::rtt_tenths(rtt_ms)
+    ))
 }
 
 /// What else could hold the rate, so that the path need not.

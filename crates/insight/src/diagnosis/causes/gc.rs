@@ -7,6 +7,7 @@ use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::NodeSpan;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, VERDICT, at,
 };
@@ -30,11 +31,17 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
-    let name = end.node();
+    let found = of_node(&end.span)?;
+    Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })
+}
+
+/// Whether collections stop a node, whatever goes on there.
+pub(super) fn of_node(span: &NodeSpan<'_>) -> Answer {
+    let name = &span.last().name;
     let untold = || Against::untold(format!("{name} tells nothing of collections"));
-    let share = end.span.share(|node| node.gc_ms).ok_or_else(untold)?;
+    let share = span.share(|node| node.gc_ms).ok_or_else(untold)?;
     if share < COLLECTING.value {
-        let name = name.to_owned();
+        let name = name.clone();
         let what = Why::later(move || format!("collections stop {name} for"));
         return Err(Against::below(what, share, COLLECTING));
     }
@@ -45,7 +52,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         "jvm.gc.collectors.*.collection_time_in_millis",
         format!("{name}: {percent} of the time"),
     )];
-    if let Some(heap) = end.span.mean(|node| node.heap_used_percent) {
+    if let Some(heap) = span.mean(|node| node.heap_used_percent) {
         let value = format!("{name}: {heap:.0} % on average");
         evidence.push(Evidence::new(NODES_STATS, "jvm.mem.heap_used_percent", value));
     }
@@ -55,6 +62,6 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
             factor: 1.0 / (1.0 - share.min(GIVEN_BACK.value)),
             formula: format!("1 / (1 - {percent})"),
         }),
-        ..recovery.finding_at(end, &CAUSE.rule, VERDICT.up_to_one(share), sentence)
+        ..Finding::of(&CAUSE.rule, name, VERDICT.up_to_one(share), sentence)
     })
 }

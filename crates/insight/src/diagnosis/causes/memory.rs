@@ -2,7 +2,8 @@
 
 use record::observation::Node;
 
-use crate::diagnosis::answers::Answer;
+use super::gc;
+use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
@@ -25,7 +26,7 @@ pub(super) static CAUSE: Cause = Cause {
         default: "10%",
         probe: "a lull in indexing",
     },
-    judges: &[Judge::End(at_end), Judge::Node(judge)],
+    judges: &[Judge::End(at_end), Judge::Node(at_node)],
 };
 
 fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
@@ -40,6 +41,13 @@ fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     };
     let found = judge(&end.span).ok_or_else(against)?;
     Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })
+}
+
+/// On a node where nothing recovers, or holds: a heap that is full makes it refuse work and collect, too.
+fn at_node(span: &NodeSpan<'_>) -> Option<Finding> {
+    let found = judge(span)?;
+    let rivals = Answers::new([(Class::Gc, gc::of_node(span))].into_iter());
+    Some(Finding { ruled_out: rivals.ruled_out(Class::Memory), ..found })
 }
 
 /// Whether the node tells of its breakers, or of requests that it refused.

@@ -5,8 +5,9 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Finding, Gain, Lift};
 use crate::diagnosis::replaying::Replaying;
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::Series;
+use crate::diagnosis::series::{Series, Transfer};
 use crate::diagnosis::threshold::{STAGE, Threshold, at};
 use crate::words;
 
@@ -25,7 +26,7 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::OperationReplay,
         label: "operation replay",
-        signature: "the stage is TRANSLOG most of the time",
+        signature: "the stage is TRANSLOG most of the time, and operations are replayed or left",
         reads: "_recovery stage, translog.{recovered,total}",
         thresholds: &[STAGE, RAISE, BATCHES_MAX],
         lift: SETTING,
@@ -37,6 +38,9 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(recovery: &Replaying<'_, '_>) -> Answer {
     let transfer = recovery.transfer;
+    if has_nothing_to_replay(transfer) {
+        return Err(Against::figure("no operation was replayed meanwhile, and none is left"));
+    }
     let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
     let now: f64 = setting.value.parse().unwrap_or(1.0);
     let rate = transfer
@@ -70,6 +74,14 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
         next: Some("the target's cores or disk".to_owned()),
         ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
     })
+}
+
+/// Whether no operation came while somebody looked, and none is to come: a copy stays in the stage until the nodes have
+/// agreed on it, too.
+fn has_nothing_to_replay(transfer: &Transfer<'_>) -> bool {
+    let last = transfer.last();
+    let left = last.total_ops.zip(last.recovered_ops).map(|(all, done)| all.saturating_sub(done));
+    left == Some(0) && transfer.rise(|recovery| recovery.recovered_ops) == Some(0)
 }
 
 /// Whether the cluster has the setting and takes other values than 1, which the embedded engine refuses.

@@ -1,7 +1,9 @@
 //! Copies that wait for a place, followers that fall behind, proxies and routing.
 
-use insight::diagnosis::{Class, RuledOut};
-use record::observation::{Decision, Follower, Observation, Remote, Selection, WaitingCopy};
+use insight::diagnosis::{By, Class, RuledOut};
+use record::observation::{
+    Decision, Follower, Observation, Remote, RoundTrip, Selection, WaitingCopy,
+};
 
 use super::{LIMIT, judge, looks, looks_at, only};
 use crate::common::{MB, case, settings};
@@ -66,6 +68,97 @@ fn a_block_names_its_decider_and_what_to_do() {
         assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationBlock, decider));
         assert!(finding.lift.unwrap().action.contains(words));
     }
+}
+
+/// A primary that no node may hold is a finding. Its replica comes once the primary is there, whatever else is said of
+/// it.
+#[test]
+fn a_replica_below_a_primary_that_is_stuck_is_no_finding() {
+    let primary = || WaitingCopy {
+        primary: true,
+        ..waiting("no", &[("a", "filter", "NO"), ("b", "filter", "NO")])
+    };
+    let below = "replica_after_primary_active";
+    let decided = waiting("no", &[("a", below, "NO"), ("b", below, "NO")]);
+    let in_words = WaitingCopy {
+        explanation: Some("cannot allocate because the primary is not started".into()),
+        ..waiting("no", &[])
+    };
+    for replica in [decided, in_words] {
+        let judged = |copies: Vec<WaitingCopy>| {
+            let looks = looks(|_| Observation {
+                recoveries: vec![],
+                waiting: copies.clone().into(),
+                ..case(0, 0)
+            });
+            judge(&looks)
+        };
+        let both = judged(vec![primary(), replica.clone()]);
+        let [finding] = &both.findings[..] else { panic!("{both:#?}") };
+        assert_eq!(finding.class, Class::AllocationBlock);
+        assert_eq!(finding.subjects, ["primary of w[0]"]);
+        assert!(judged(vec![replica]).findings.is_empty());
+    }
+}
+
+#[test]
+fn copies_that_wait_say_what_they_do_not_wait_for() {
+    let ruled_out = |can_allocate, decisions: &[(&str, &str, &str)]| {
+        let copy = waiting(can_allocate, decisions);
+        let finding = only(&looks(|_| Observation {
+            recoveries: vec![],
+            waiting: [copy.clone()].into(),
+            ..case(0, 0)
+        }));
+        let [one] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
+        (one.class, one.by, one.why.clone())
+    };
+    let slot = [("a", "same_shard", "NO"), ("b", "throttling", "THROTTLE")];
+    assert_eq!(
+        ruled_out("throttled", &slot),
+        (Class::AllocationBlock, By::Figure, "b takes it once a slot is free".to_owned())
+    );
+    let blocked = [("a", "same_shard", "NO"), ("b", "disk_threshold", "NO")];
+    let why = "of the nodes, 2 say NO and 0 THROTTLE".to_owned();
+    assert_eq!(ruled_out("no", &blocked), (Class::AllocationSlots, By::Figure, why));
+    let (class, by, _) = ruled_out("no", &[]);
+    assert_eq!((class, by), (Class::AllocationSlots, By::Untold));
+}
+
+#[test]
+fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
+    let refused = only(&looks(|s| {
+        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        look.nodes[0].pressure_rejections = Some(s * 3);
+        look
+    }));
+    assert_eq!(refused.class, Class::Memory);
+    let [gc] = &refused.ruled_out[..] else { panic!("{refused:#?}") };
+    assert_eq!((gc.class, gc.by), (Class::Gc, By::Figure));
+    assert!(gc.why.starts_with("collections stop a for 0.5 % of the time (15 %"), "{}", gc.why);
+    let proxied = |rtt_ms: Option<f64>| {
+        let finding = only(&looks(|s| {
+            let trip = |rtt_ms| RoundTrip { from: "a".into(), to: "eu".into(), rtt_ms };
+            Observation {
+                recoveries: vec![],
+                remotes: vec![Remote {
+                    alias: "eu".into(),
+                    mode: Some("proxy".into()),
+                    proxy_sockets: Some(2),
+                    proxy_sockets_max: Some(18),
+                    ..Remote::default()
+                }],
+                round_trips: rtt_ms.map(trip).into_iter().collect(),
+                ..case(s, 0)
+            }
+        }));
+        let [latency] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
+        (latency.by, latency.why.clone())
+    };
+    assert_eq!(proxied(Some(0.4)), (By::Figure, "eu is near: 0.4 ms of round trip".to_owned()));
+    let (by, why) = proxied(Some(160.0));
+    assert!(by == By::Untold && why.contains("the round trip to eu is 160 ms"), "{why}");
+    assert_eq!(proxied(None), (By::Untold, "the round trip to eu was not measured".to_owned()));
 }
 
 /// A node that left may come back: nothing is to be done, and how long that lasts is said.

@@ -123,7 +123,10 @@ fn copies_that_wait_for_their_node_say_what_they_lack() {
     assert!(by_ops.contains("where it needs longer, PUT _all/_settings"), "{by_ops}");
     let by_files = said(&[Lack::Files]);
     assert!(by_files.contains("no primary keeps operations for it"), "{by_files}");
+    assert!(by_files.contains("let indexing pause and POST _flush"), "{by_files}");
+    assert!(!by_ops.contains("_flush"), "{by_ops}");
     assert!(!by_files.contains("where it needs longer"), "{by_files}");
     let both = said(&[Lack::Operations(7), Lack::Files]);
     assert!(both.contains("7 operations bring 1 of 2 copies up to date"), "{both}");
+    assert!(both.contains("POST _flush"), "{both}");
 }

@@ -7,6 +7,7 @@
 //! | `copies` | copies that wait for a place, followers, proxies and routing |
 //! | `evidence` | what is enough for a verdict, and what is not |
 //! | `gains` | what lifting a limit is promised to bring |
+//! | `paths` | what holds all recoveries between two nodes |
 //! | `streams` | DCP connections |
 //! | `goes_on` | copies that move, snapshots, nodes that may come back |
 
@@ -15,6 +16,7 @@ mod copies;
 mod evidence;
 mod gains;
 mod goes_on;
+mod paths;
 mod streams;
 mod transfers;
 

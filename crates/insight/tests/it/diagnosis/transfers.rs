@@ -192,6 +192,26 @@ fn operations_are_replayed() {
     assert_eq!(lift("narrows", "1"), (None, None), "the embedded engine takes no other value");
 }
 
+/// The trap: a copy stays in the stage until the nodes have agreed on it, though it lacks no operation.
+#[test]
+fn no_replay_is_blamed_where_nothing_is_replayed_and_nothing_left() {
+    let at = |done: fn(u64) -> u64, total: u64| {
+        let looks = looks_at(0, |look, s| {
+            let recovery = &mut look.recoveries[0];
+            recovery.stage = "TRANSLOG".into();
+            (recovery.recovered_ops, recovery.total_ops) = (Some(done(s)), Some(total));
+        });
+        only(&looks)
+    };
+    let idle = at(|_| 40, 40);
+    assert_eq!(idle.class, Class::Unknown, "{idle:?}");
+    assert!(idle.sentence.contains("no operation is left to replay"), "{}", idle.sentence);
+    let replay = idle.ruled_out.iter().find(|one| one.class == Class::OperationReplay).unwrap();
+    assert!(replay.why.contains("no operation was replayed meanwhile"), "{replay:?}");
+    assert_eq!(at(|_| 0, 40).class, Class::OperationReplay, "it is stuck with some left");
+    assert_eq!(at(|s| s * 4, 40).class, Class::OperationReplay, "it replayed while one looked");
+}
+
 #[test]
 fn merges_hold_a_replay_back() {
     let looks = looks_at(0, |look, s| {
@@ -441,6 +461,26 @@ fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
     assert_eq!(late.class, Class::Unknown);
     assert!(late.sentence.contains("nothing came meanwhile"), "{}", late.sentence);
     assert_eq!(at("2mb", 0, 1).class, Class::Unknown);
+}
+
+/// A chunk of 512 KiB passes 200 KiB/s in 2.56 s, and its pause is told then: each verdict on the way is the limit's.
+#[test]
+fn at_200_kb_the_first_verdict_is_the_limit() {
+    let looks = looks_at(0, |look, s| {
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "200kb")]);
+        let recovery = &mut look.recoveries[0];
+        let ran_ms = 6000 + s * 1000;
+        let passed = ran_ms / 2560;
+        recovery.total_ms = Some(ran_ms);
+        recovery.recovered_bytes = Some(passed * (512 << 10));
+        // Of two chunks in flight each waits for the one before it; the first had nobody to wait for.
+        recovery.source_throttle_ms = Some((passed * 5120).saturating_sub(2560));
+        look.round_trips = rtt(20.0);
+    });
+    for seen in 2..=looks.len() {
+        let finding = only(&looks[..seen]);
+        assert_eq!(finding.class, Class::RateLimit, "after {seen} looks: {finding:?}");
+    }
 }
 
 /// The trap: two chunks came while one looked, and by chance it were not three.

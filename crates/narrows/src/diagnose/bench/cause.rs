@@ -10,9 +10,13 @@ pub(crate) enum Cause {
     Bandwidth,
     /// Bytes that one connection may have under way: a cap for each flow.
     Window,
+    /// Segments that the line loses.
+    Loss,
     Slots,
     Block,
     Cpu,
+    /// A control group gives a node's process a part of a core.
+    Quota,
     ThreadCpu,
     DiskRead,
     DiskWrite,
@@ -29,9 +33,12 @@ impl Cause {
             Cause::Latency => (Class::Latency, "round trip"),
             Cause::Bandwidth => (Class::Bandwidth, "the link's rate"),
             Cause::Window => (Class::Bandwidth, "a window by connection"),
+            // No counter of REST tells it from other things that keep a path from carrying more.
+            Cause::Loss => (Class::Bandwidth, "loss on the link"),
             Cause::Slots => (Class::AllocationSlots, "allocation slots"),
             Cause::Block => (Class::AllocationBlock, "allocation block"),
             Cause::Cpu => (Class::Cpu, "full cores"),
+            Cause::Quota => (Class::CpuQuota, "CPU quota"),
             Cause::ThreadCpu => (Class::ThreadCpu, "one slow core"),
             Cause::DiskRead => (Class::Disk, "reading from disk"),
             Cause::DiskWrite => (Class::Disk, "writing to disk"),

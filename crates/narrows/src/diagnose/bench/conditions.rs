@@ -30,6 +30,8 @@ pub(crate) const SLOTS_ENOUGH: u32 = 8;
 const SLOTS_USUAL: u32 = 2;
 /// How long CFQ leaves the device idle, by severity; the first is the kernel's default.
 const IDLE_MS: [u64; 3] = [8, 12, 20];
+/// Segments that a severity loses: one in so many.
+const LOST_ONE_IN: [f64; 3] = [10_000.0, 1000.0, 100.0];
 /// Of every second, so much a paused host does not run, by severity.
 const PAUSED_MS: [u64; 3] = [350, 600, 850];
 /// What a default core does with bytes that it receives, checks and writes.
@@ -38,6 +40,24 @@ const CORE_BYTES_PER_S: f64 = 2.8e9;
 const ROOMY_DISK: f64 = 3.0;
 /// Connections that carry recoveries between two nodes, by default.
 const CONNECTIONS: f64 = 2.0;
+
+/// What nodes run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Engine {
+    /// Chunks in flight that it allows.
+    pub(crate) chunks_max: u32,
+    /// Bytes a second that a process with one core receives, checks and writes, about.
+    core_bytes_per_s: f64,
+    /// With a smaller part of a core, a process hardly answers.
+    core_share_min: f64,
+}
+
+impl Engine {
+    pub(crate) const OURS: Engine =
+        Engine { chunks_max: 8, core_bytes_per_s: 150e6, core_share_min: 0.01 };
+    pub(crate) const OPENSEARCH: Engine =
+        Engine { chunks_max: 5, core_bytes_per_s: 20e6, core_share_min: 0.1 };
+}
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +70,7 @@ pub(crate) struct Conditions {
     pub(crate) near: Host,
     /// The node that recovers replicas.
     pub(crate) far: Host,
-    /// Chunks in flight that the engine allows.
-    pub(crate) chunks_max: u32,
+    pub(crate) engine: Engine,
     pub(crate) shards: u32,
     pub(crate) shard_bytes: u64,
     /// Segments of a shard.
@@ -64,6 +83,8 @@ pub(crate) struct Conditions {
     pub(crate) neighbour_bytes: u64,
     /// A node that stands still for a part of each second.
     pub(crate) pauses: Option<(&'static str, Duration)>,
+    /// What the far node's process may have of one core, where it is a process.
+    pub(crate) quota: Option<f64>,
 }
 
 /// Something that an operator can do.
@@ -73,22 +94,26 @@ pub(crate) enum Action {
     InFlight,
     LinkRate,
     Window,
+    Loss,
     Slots,
     Allocation,
     Cores,
+    Quota,
     Disks,
     Neighbour,
 }
 
 impl Action {
-    pub(crate) const ALL: [Action; 9] = [
+    pub(crate) const ALL: [Action; 11] = [
         Action::Limit,
         Action::InFlight,
         Action::LinkRate,
         Action::Window,
+        Action::Loss,
         Action::Slots,
         Action::Allocation,
         Action::Cores,
+        Action::Quota,
         Action::Disks,
         Action::Neighbour,
     ];
@@ -102,9 +127,11 @@ impl Cause {
             Cause::Latency => &[Action::InFlight],
             Cause::Bandwidth => &[Action::LinkRate],
             Cause::Window => &[Action::Window],
+            Cause::Loss => &[Action::Loss],
             Cause::Slots => &[Action::Slots],
             Cause::Block => &[Action::Allocation],
             Cause::Cpu => &[Action::Cores],
+            Cause::Quota => &[Action::Quota],
             Cause::ThreadCpu => &[Action::InFlight, Action::Cores],
             Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => &[Action::Disks],
             Cause::Neighbour => &[Action::Neighbour, Action::Disks],
@@ -147,6 +174,9 @@ impl Conditions {
                 let window = left * self.link.rtt.as_secs_f64() / CONNECTIONS;
                 self.link.window_bytes = Some((window as u64).max(4096));
             }
+            Cause::Loss => {
+                self.link.tcp.get_or_insert_default().loss = 1.0 / LOST_ONE_IN[step];
+            }
             Cause::Slots => self.set(SLOTS, SLOTS_LEFT[step]),
             Cause::Block => match severity {
                 1 => self.set(EXCLUDE, format!("{FAR}-0")),
@@ -157,6 +187,10 @@ impl Conditions {
                 let host = if at_source { &mut self.near } else { &mut self.far };
                 host.cores = if cause == Cause::Cpu { 1 } else { 8 };
                 host.costs = host.costs.slowed(CORE_BYTES_PER_S / left);
+            }
+            Cause::Quota => {
+                let Engine { core_bytes_per_s, core_share_min, .. } = self.engine;
+                self.quota = Some((left / core_bytes_per_s).max(core_share_min));
             }
             Cause::DiskRead => self.near.disk.read_bytes_per_s = left as u64,
             Cause::DiskWrite => self.far.disk.write_bytes_per_s = left as u64,
@@ -189,11 +223,16 @@ impl Conditions {
         match action {
             Action::Limit => self.set(LIMIT, "-1"),
             Action::InFlight => {
-                self.set(CHUNKS, self.chunks_max);
+                self.set(CHUNKS, self.engine.chunks_max);
                 self.set(CHUNK, "16mb");
             }
             Action::LinkRate => self.link.rate_bytes_per_s = None,
             Action::Window => self.link.window_bytes = None,
+            Action::Loss => {
+                if let Some(tcp) = &mut self.link.tcp {
+                    tcp.loss = 0.0;
+                }
+            }
             // Where every copy has a slot, more of them are the same conditions.
             Action::Slots if self.shards > self.slots() => self.set(SLOTS, SLOTS_ENOUGH),
             Action::Slots => {}
@@ -207,6 +246,7 @@ impl Conditions {
                     (host.cores, host.costs) = (cores.max(host.cores), costs);
                 }
             }
+            Action::Quota => self.quota = None,
             Action::Disks => {
                 self.near.disk = Host::default().disk;
                 self.far.disk = Host::default().disk;

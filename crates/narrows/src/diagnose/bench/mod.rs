@@ -44,7 +44,7 @@ use record::units::show_seconds;
 use report::benched::Bench;
 use world::{Env, LinkConfig};
 
-use super::bed::two_nodes;
+use super::bed;
 use crate::interrupt::{Ended, until_told};
 pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_table};
 use buckets::World;
@@ -180,8 +180,8 @@ pub(crate) async fn on_processes<C: Clusters>(
     let name = first.name();
     // The bench is the bucket's node and its reader, as the embedded engine's processes are.
     let buckets = (name == "embedded" && asked.recordings.is_none()).then_some(false);
-    let chunks_max = place::chunks_max(first);
-    let case = move |seed| Case::on_processes(seed, chunks_max);
+    let engine = place::engine(first);
+    let case = move |seed| Case::on_processes(seed, engine);
     let sitting = Sitting::of(&asked, name, jobs(asked.seeds, buckets), case)?;
     let queue = RefCell::new(VecDeque::from(sitting.todo()));
     let (sitting, failed) = (RefCell::new(sitting), RefCell::new(None));
@@ -190,7 +190,7 @@ pub(crate) async fn on_processes<C: Clusters>(
     }
     let ended = until_told(async {
         for clusters in all.iter_mut().filter(|_| !queue.borrow().is_empty()) {
-            clusters.start(&two_nodes(LinkConfig::default())).await.context("start two nodes")?;
+            bed::start(clusters, LinkConfig::default()).await?;
         }
         let worker = async |clusters: &C| {
             let next = || queue.borrow_mut().pop_front();

@@ -9,9 +9,9 @@ use serde_json::json;
 use world::{Env, LinkConfig, virtual_world};
 
 use super::case::Case;
-use super::conditions::Conditions;
+use super::conditions::{Conditions, Engine};
 use super::stage::{Shape, Stage};
-use crate::diagnose::bed::two_nodes;
+use crate::diagnose::bed;
 
 /// So many chunks of the usual size that one more or less at either end counts little.
 const SETTLED_BYTES: u64 = 32 * (512 << 10);
@@ -34,6 +34,11 @@ pub(crate) trait Place {
 
     /// How long a rate is measured.
     fn measured(&self) -> Measured;
+
+    /// Why it cannot make conditions; none where it can.
+    fn cannot_make(&self, _: &Conditions) -> Option<&'static str> {
+        None
+    }
 
     /// Makes conditions, acts, and takes them back.
     async fn on_stage<T: 'static>(
@@ -69,8 +74,7 @@ impl Place for Simulated {
         let conditions = conditions.clone();
         let acted = virtual_world::run(seed, async move |env| {
             let mut clusters = VirtualClusters::new(&env);
-            let topology = two_nodes(conditions.link.clone());
-            clusters.start(&topology).await.context("start two nodes")?;
+            bed::start(&mut clusters, conditions.link.clone()).await?;
             let acted = {
                 let stage = Stage::set(&env, &clusters, &conditions, None).await?;
                 act(&stage).await
@@ -82,9 +86,9 @@ impl Place for Simulated {
     }
 }
 
-/// OpenSearch allows five chunks in flight, the embedded engine eight.
-pub(super) fn chunks_max(clusters: &impl Clusters) -> u32 {
-    if clusters.name() == "opensearch" { 5 } else { 8 }
+/// What the nodes run.
+pub(super) fn engine(clusters: &impl Clusters) -> Engine {
+    if clusters.name() == "opensearch" { Engine::OPENSEARCH } else { Engine::OURS }
 }
 
 /// Nodes that run for the whole bench: what a stage leaves is taken back, and the index stays for the next.
@@ -108,7 +112,7 @@ impl<'a, C: Clusters> Processes<'a, C> {
 
 impl<C: Clusters> Place for Processes<'_, C> {
     fn case(&self, seed: u64) -> Case {
-        Case::on_processes(seed, chunks_max(self.clusters))
+        Case::on_processes(seed, engine(self.clusters))
     }
 
     fn name(&self) -> &'static str {
@@ -117,6 +121,11 @@ impl<C: Clusters> Place for Processes<'_, C> {
 
     fn measured(&self) -> Measured {
         Measured { at_most: Duration::from_secs(5), settled_bytes: Some(SETTLED_BYTES) }
+    }
+
+    fn cannot_make(&self, conditions: &Conditions) -> Option<&'static str> {
+        let cannot = conditions.quota.is_some() && machine::CONTROL_GROUPS.look().is_err();
+        cannot.then_some("this machine lets us make no control group")
     }
 
     async fn on_stage<T: 'static>(

@@ -4,9 +4,10 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
-use clusters::{Clusters, RestClient, SyntheticIndex};
+use clusters::{Clusters, ProcessFault, RestClient, SyntheticIndex};
+use machine::Quota;
 use serde_json::{Value, json};
 use world::{Env, Task, Work};
 
@@ -41,6 +42,8 @@ pub(crate) struct Stage<'a> {
     recovers: bool,
     /// What goes on beside ends with it.
     beside: Vec<Task<()>>,
+    /// What is done to processes.
+    disturbed: (Option<ProcessFault>, Option<Quota>),
 }
 
 /// What the index is like: one of the same shape serves again.
@@ -77,7 +80,8 @@ impl<'a> Stage<'a> {
         filled: Option<Shape>,
     ) -> anyhow::Result<Stage<'a>> {
         let recovers = conditions.recovers;
-        let mut stage = Stage { env: env.clone(), clusters, recovers, beside: Vec::new() };
+        let (env, beside, disturbed) = (env.clone(), Vec::new(), (None, None));
+        let mut stage = Stage { env, clusters, recovers, beside, disturbed };
         if filled != Some(Shape::of(conditions)) {
             // What is placed now stays there, and may be placed.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
@@ -162,6 +166,7 @@ impl<'a> Stage<'a> {
     /// Takes back what conditions left; the index stays.
     pub(crate) async fn clear(mut self) -> anyhow::Result<()> {
         self.beside.clear();
+        self.disturbed = (None, None);
         self.take_away().await
     }
 
@@ -234,7 +239,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Load, neighbour and pauses.
+    /// Load, neighbour, pauses and quota.
     async fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
         if let Some(load) = conditions.load {
             let (env, address) = (self.env.clone(), self.near()?);
@@ -255,6 +260,9 @@ impl<'a> Stage<'a> {
                 }
             }));
         }
+        if self.clusters.virtual_controls().is_none() {
+            return self.disturb(conditions);
+        }
         if let Some((site, paused)) = conditions.pauses {
             let (env, name) = (self.env.clone(), format!("{site}-0"));
             self.beside.push(self.env.spawn("pauses", async move {
@@ -265,6 +273,25 @@ impl<'a> Stage<'a> {
                     env.pause_host(&name, false);
                 }
             }));
+        }
+        Ok(())
+    }
+
+    /// Pauses and quota of nodes that are processes.
+    fn disturb(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
+        let process = |site: &str| {
+            let pid = self.clusters.process_id(&format!("{site}-0"));
+            pid.with_context(|| format!("the {site} node is no process of ours"))
+        };
+        if let Some((site, paused)) = conditions.pauses {
+            let pauses =
+                ProcessFault::pauses(process(site)?, SECOND.saturating_sub(paused), paused);
+            let pauses = pauses.map_err(|why| anyhow!("pause the {site} node: {why}"))?;
+            self.disturbed.0 = Some(pauses);
+        }
+        if let Some(share) = conditions.quota {
+            let quota = Quota::of(process(FAR)?, share).context("make a control group")?;
+            self.disturbed.1 = Some(quota);
         }
         Ok(())
     }

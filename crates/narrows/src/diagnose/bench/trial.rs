@@ -67,6 +67,9 @@ pub(crate) async fn trial(
     if base <= 0.0 && case.surroundings.recovers {
         return Ok(Outcome::Refused("nothing moves before anything is injected".to_owned()));
     }
+    if let Some(why) = place.cannot_make(&injected) {
+        return Ok(Outcome::Refused(why.to_owned()));
+    }
     let now = runs.rate(&injected).await?;
     if let Some(why) = runs.refused(case, &injected, base, now).await? {
         return Ok(Outcome::Refused(why.to_owned()));

@@ -11,7 +11,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use tantivy::aggregation::agg_req::{self, AggregationVariants, Aggregations};
 use tantivy::aggregation::bucket::{CustomOrder, Order, OrderTarget, TermsAggregation};
@@ -34,13 +33,14 @@ use query::aggregation::{
 use query::date::DateContext;
 use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, unfit};
 
-use super::aggregated::{Found, Shown, buckets, ranges_key, too_many};
+use super::aggregated::{Found, buckets, too_many};
 use super::bounds::{BLOCK, Bounds, Findings};
 use super::column::{Column, double_of};
 use super::computed::{Computed, Matches, Reading, Source};
 use super::failed::{Failed, Result};
+use super::metrics::Shown;
 use super::resolve::Resolver;
-use super::rows::{distinct_kept, statistic_name};
+use super::rows::{distinct_kept, ranges_key, statistic_name};
 use super::value::{self, check_sortable, format_of};
 
 /// Documents are handed to the library so many at once.
@@ -82,7 +82,8 @@ impl<'a> Collectors<'a> {
             let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
             translator.found.levels.insert(of.name.clone(), level);
         }
-        let (plain, rest): (Vec<_>, Vec<_>) = of.iter().partition(|of| is_counted(of));
+        let collected = of.iter().filter(|of| of.is_collected());
+        let (plain, rest): (Vec<_>, Vec<_>) = collected.partition(|of| is_counted(of));
         let mut asked = Aggregations::default();
         for of in &rest {
             asked.insert(of.name.clone(), translator.one(of)?);
@@ -157,10 +158,7 @@ impl<'a> Collectors<'a> {
     }
 
     /// What was found, of the whole shard. Fails if there are more buckets than a search may have.
-    pub(super) fn finish(mut self) -> Result<Bytes> {
-        if self.of.is_empty() {
-            return Ok(Bytes::new());
-        }
+    pub(super) fn finish(mut self) -> Result<Found> {
         self.leave()?;
         self.found.results.prune_intermediate_results(&self.pruned, PruneMode::Intermediate)?;
         for counted in self.counted {
@@ -170,7 +168,7 @@ impl<'a> Collectors<'a> {
         if buckets(self.of, &self.found.results) > self.max_buckets {
             return Err(too_many(self.max_buckets).into());
         }
-        self.found.encode().map_err(|error| TantivyError::InternalError(error.to_string()).into())
+        Ok(self.found)
     }
 }
 
@@ -195,7 +193,8 @@ fn span(resolver: &Resolver<'_>, weight: &dyn Weight, path: &str) -> Result<Opti
 
 /// Whether an aggregation is counted here.
 fn is_counted(of: &Aggregation) -> bool {
-    matches!(of.kind, AggregationKind::Histogram(_)) && of.subs.is_empty()
+    let has_nothing_within = !of.subs.iter().any(Aggregation::is_collected);
+    matches!(of.kind, AggregationKind::Histogram(_)) && has_nothing_within
 }
 
 /// Lets `terms` have no more buckets than a shard sends, where the library can tell which. Of a segment (not
@@ -303,8 +302,10 @@ impl Translator<'_> {
                 Some(Reading::Matches(Arc::new(Matches { weights, other })))
             }
             AggregationKind::Distance(asked) => Some(Reading::Distance(Arc::new(asked.clone()))),
-            // Made of others, above.
-            AggregationKind::Tuples(_) => None,
+            // Above, or not collected at all.
+            AggregationKind::Tuples(_)
+            | AggregationKind::Pipeline(_)
+            | AggregationKind::TopHits(_) => None,
             AggregationKind::Percentiles(_) => Some(Reading::Sample),
             AggregationKind::Cardinality { threshold } => {
                 terms.segment_size = Some(distinct_kept(*threshold) as u32);
@@ -336,7 +337,7 @@ impl Translator<'_> {
             _ => AggregationVariants::Terms(terms),
         };
         let mut sub_aggregation = Aggregations::default();
-        for sub in &of.subs {
+        for sub in of.subs.iter().filter(|sub| sub.is_collected()) {
             sub_aggregation.insert(sub.name.clone(), self.one(sub)?);
         }
         Ok(agg_req::Aggregation { agg, sub_aggregation })

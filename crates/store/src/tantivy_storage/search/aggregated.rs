@@ -4,39 +4,31 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tantivy::TantivyError;
 use tantivy::aggregation::intermediate_agg_result::{
     IntermediateAggregationResult as One, IntermediateAggregationResults as Results,
     IntermediateBucketResult,
 };
 
 use query::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket,
-    Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket, Tuples,
 };
 use query::date::DateContext;
 use query::histogram::{AutoHistogram, Histogram};
+use query::pipeline::Answer;
 use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
 use serde_json::Value;
 
+use super::metrics::{Shown, write_percentiles, write_statistics};
+use super::pipelines::{self, Numbers, Written};
 use super::rows::{
-    Row, compare_tuples, distinct, numbered, numbered_statistic, placed, quantile, rows, sort,
-    statistic_name, stats, tuples,
+    Row, compare_tuples, distinct, numbered, placed, ranges_key, rows, sort, tuples,
 };
 use super::text::Text;
+use super::top_hits::{Best, way_to};
 use super::value::show_double;
 
 type Result<T> = std::result::Result<T, SearchError>;
-
-/// How the values of a field are shown, where not as they are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Shown {
-    /// As numbers with a fraction.
-    Double,
-    /// As dates, too.
-    Date(DateFormat),
-    /// As true and false, too.
-    Boolean,
-}
 
 /// What one shard found, or all of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -46,18 +38,16 @@ pub(super) struct Found {
     pub(super) shown: BTreeMap<String, Shown>,
     /// Levels of [`AutoHistogram`]s, by the names of their aggregations.
     pub(super) levels: BTreeMap<String, usize>,
-    /// Ranges of dates in milliseconds, by [`ranges_key`].
+    /// Ranges of dates in milliseconds, by `ranges_key`.
     pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
-}
-
-/// What a shard names the ranges of an aggregation by, as it read them.
-pub(super) fn ranges_key(of: &Aggregation) -> String {
-    format!("{} {:?}", of.field, of.kind)
+    /// Of `top_hits`, by the way to them.
+    pub(super) hits: BTreeMap<String, Best>,
 }
 
 impl Found {
-    pub(super) fn encode(&self) -> postcard::Result<bytes::Bytes> {
-        postcard::to_stdvec(self).map(Into::into)
+    pub(super) fn encode(&self) -> tantivy::Result<bytes::Bytes> {
+        let encoded = postcard::to_stdvec(self).map(Into::into);
+        encoded.map_err(|error| TantivyError::InternalError(error.to_string()))
     }
 }
 
@@ -95,11 +85,13 @@ pub struct Aggregated {
     found: Found,
     /// With one alone nothing is missing.
     shards: u32,
+    /// `rest_total_hits_as_int`: whether `top_hits` write their totals as bare numbers.
+    pub totals_as_int: bool,
 }
 
 impl Aggregated {
-    /// Adds what another shard answered. Fails if that cannot be read.
-    pub fn add(&mut self, answer: &[u8]) -> std::result::Result<(), String> {
+    /// Adds what another shard, of an index, answered. Fails if that cannot be read.
+    pub fn add(&mut self, index: &str, answer: &[u8]) -> std::result::Result<(), String> {
         if answer.is_empty() {
             return Ok(());
         }
@@ -107,6 +99,9 @@ impl Aggregated {
         self.shards += 1;
         self.found.shown.extend(found.shown);
         self.found.ranges.extend(found.ranges);
+        for (path, best) in found.hits {
+            self.found.hits.entry(path).or_default().add(index, best);
+        }
         for (name, level) in found.levels {
             let widest = self.found.levels.entry(name).or_default();
             *widest = level.max(*widest);
@@ -119,9 +114,11 @@ impl Aggregated {
     /// Errors: [`SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`; what is written by then is no
     /// JSON.
     pub fn write(&self, of: &[Aggregation], max_buckets: usize, text: &mut Vec<u8>) -> Result<()> {
-        let Aggregated { found, shards } = self;
-        let (shards, left) = (*shards, max_buckets);
-        let mut writer = Writer { found, shards, left, max_buckets, to: Text(text) };
+        let Aggregated { found, shards, totals_as_int } = self;
+        let (shards, left, totals_as_int) = (*shards, max_buckets, *totals_as_int);
+        let (beside, answers, path, to) = (of, Vec::new(), String::new(), Text(text));
+        let mut writer =
+            Writer { found, shards, left, max_buckets, totals_as_int, beside, answers, path, to };
         writer.to.open(b'{');
         writer.all(of, Some(&found.results))?;
         writer.to.close(b'}');
@@ -134,20 +131,24 @@ struct Writer<'a> {
     shards: u32,
     left: usize,
     max_buckets: usize,
+    totals_as_int: bool,
+    /// The aggregations among which the one at hand stands.
+    beside: &'a [Aggregation],
+    /// What pipelines say of buckets that were written. They are written behind the aggregations beside them.
+    answers: Vec<(&'a Aggregation, Answer)>,
+    /// The way to the bucket at hand, where `top_hits` are within.
+    path: String,
     to: Text<'a>,
 }
 
-impl Writer<'_> {
-    /// Writes members of an object: one for each aggregation.
-    fn all(&mut self, of: &[Aggregation], results: Option<&Results>) -> Result<()> {
-        for of in of {
+impl<'a> Writer<'a> {
+    /// Writes members of an object: one for each aggregation. Answers the numbers of the pipelines among them.
+    fn all(&mut self, all: &'a [Aggregation], results: Option<&Results>) -> Result<Numbers> {
+        let (mut numbers, answered) = (Numbers::new(), self.answers.len());
+        for of in all.iter().filter(|of| !of.is_pipeline()) {
+            self.beside = all;
             let found = results.and_then(|results| results.get(&of.name));
-            self.to.name(&of.name);
-            self.to.open(b'{');
-            if let Some(meta) = &of.meta {
-                self.to.name("meta");
-                self.to.json(meta);
-            }
+            self.to.open_named(&of.name, of.meta.as_deref());
             match &of.kind {
                 AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
@@ -163,17 +164,48 @@ impl Writer<'_> {
                     let written = (format.unwrap_or_default(), of_dates.zone.clone());
                     self.ranges(of, (ranges, Some(written)), found)?;
                 }
-                AggregationKind::Filters(filters) => self.filters(of, filters, found)?,
+                AggregationKind::Filters(filters) => {
+                    let within = self.filters(of, filters, found)?.into_iter();
+                    numbers.extend(
+                        within.map(|(path, number)| (format!("{}>{path}", of.name), number)),
+                    );
+                }
                 AggregationKind::Tuples(tuples) => self.tuples(of, tuples, found)?,
-                AggregationKind::Stats(statistic) => self.statistics(of, *statistic, found),
+                AggregationKind::Stats(statistic) => {
+                    let shown = self.found.shown.get(&of.field);
+                    write_statistics(&mut self.to, (*statistic, shown), found);
+                }
                 AggregationKind::Cardinality { threshold } => {
                     self.to.member("value", &distinct(found, *threshold));
                 }
-                AggregationKind::Percentiles(percents) => self.percentiles(of, percents, found),
+                AggregationKind::Percentiles(percents) => {
+                    write_percentiles(&mut self.to, (percents, of.keyed), found);
+                }
+                AggregationKind::TopHits(asked) => {
+                    let path = format!("{}{}", self.path, of.name);
+                    let (none, best) = (Best::default(), self.found.hits.get(&path));
+                    best.unwrap_or(&none).write(&mut self.to, asked, self.totals_as_int);
+                }
+                // Below.
+                AggregationKind::Pipeline(_) => {}
             }
             self.to.close(b'}');
         }
-        Ok(())
+        for (of, answer) in self.answers.split_off(answered) {
+            pipelines::write(&mut self.to, of, &answer, &mut numbers);
+        }
+        Ok(numbers)
+    }
+
+    /// Writes what is within a bucket. Answers as `all` does.
+    fn within(&mut self, of: &'a Aggregation, row: &Row<'_>) -> Result<Numbers> {
+        let above = self.path.len();
+        if of.has_top_hits() {
+            self.path += &way_to(of, &row.key);
+        }
+        let numbers = self.all(&of.subs, row.subs)?;
+        self.path.truncate(above);
+        Ok(numbers)
     }
 
     fn format(&self, of: &Aggregation) -> Option<DateFormat> {
@@ -183,16 +215,19 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes buckets. `name` is what a keyed answer has a bucket under, `own` writes its own members.
+    /// Writes buckets. `name` is the key as text, under which keyed answers have a bucket; `own` writes its own members.
     fn buckets(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         rows: &[Row<'_>],
         (name, own): (impl Fn(&Literal) -> String, impl Fn(&mut Text<'_>, &Literal)),
     ) -> Result<()> {
         self.left = self.left.checked_sub(rows.len()).ok_or_else(|| too_many(self.max_buckets))?;
         self.to.name("buckets");
         self.to.open(if of.keyed { b'{' } else { b'[' });
+        // Buckets that pipelines read are kept until all are there.
+        let (beside, begin, mut kept) = (self.beside, self.to.0.len(), Vec::new());
+        let is_read = pipelines::is_read(of, beside);
         for row in rows {
             if of.keyed {
                 self.to.name(&name(&row.key));
@@ -200,14 +235,25 @@ impl Writer<'_> {
             self.to.open(b'{');
             own(&mut self.to, &row.key);
             self.to.member("doc_count", &row.doc_count);
-            self.all(&of.subs, row.subs)?;
+            let numbers = self.within(of, row)?;
+            if is_read {
+                let (name, text) = (name(&row.key), self.to.0.split_off(begin));
+                kept.push(Written { row, name, numbers, text });
+            } else {
+                self.to.close(b'}');
+            }
+        }
+        self.answers.extend(pipelines::run(of, beside, &mut kept));
+        for Written { text, .. } in kept {
+            self.to.comma();
+            self.to.0.extend(text);
             self.to.close(b'}');
         }
         self.to.close(if of.keyed { b'}' } else { b']' });
         Ok(())
     }
 
-    fn terms(&mut self, of: &Aggregation, size: usize, found: Option<&One>) -> Result<()> {
+    fn terms(&mut self, of: &'a Aggregation, size: usize, found: Option<&One>) -> Result<()> {
         let (mut error, mut other) = (0, 0);
         if let Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) = found {
             other = buckets.sum_other_doc_count();
@@ -232,24 +278,25 @@ impl Writer<'_> {
         rows.truncate(size);
         self.to.member("doc_count_error_upper_bound", &error);
         self.to.member("sum_other_doc_count", &other);
+        let name = |key: &Literal| match (key, &shown) {
+            (Literal::Integer(ms), Some(Shown::Date(format))) => format.show(*ms),
+            (Literal::Integer(yes), Some(Shown::Boolean)) => (*yes == 1).to_string(),
+            (Literal::Float(number), _) => show_double(*number),
+            _ => key.text(),
+        };
         let own = |to: &mut Text<'_>, key: &Literal| {
             to.member("key", &key.json());
-            match (key, &shown) {
-                (Literal::Integer(ms), Some(Shown::Date(format))) => {
-                    to.member("key_as_string", &format.show(*ms));
-                }
-                (Literal::Integer(yes), Some(Shown::Boolean)) => {
-                    to.member("key_as_string", if *yes == 1 { "true" } else { "false" });
-                }
-                _ => {}
+            let shown_otherwise = matches!(shown, Some(Shown::Date(_) | Shown::Boolean));
+            if shown_otherwise && matches!(key, Literal::Integer(_)) {
+                to.member("key_as_string", &name(key));
             }
         };
-        self.buckets(of, &rows, (|_| String::new(), own))
+        self.buckets(of, &rows, (name, own))
     }
 
     fn histogram(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         histogram: &Histogram,
         found: Option<&One>,
     ) -> Result<()> {
@@ -264,7 +311,7 @@ impl Writer<'_> {
 
     fn auto_histogram(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         auto: &AutoHistogram,
         found: Option<&One>,
     ) -> Result<()> {
@@ -296,7 +343,7 @@ impl Writer<'_> {
     /// Writes buckets of a width.
     fn of_widths(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         histogram: &Histogram,
         rows: &[Row<'_>],
     ) -> Result<()> {
@@ -348,7 +395,7 @@ impl Writer<'_> {
 
     fn ranges(
         &mut self,
-        of: &Aggregation,
+        of: &'a Aggregation,
         (ranges, written): (&[RangeBucket], Option<(DateFormat, Zone)>),
         found: Option<&One>,
     ) -> Result<()> {
@@ -385,19 +432,30 @@ impl Writer<'_> {
         self.buckets(of, &rows, (name, own))
     }
 
-    fn filters(&mut self, of: &Aggregation, filters: &Filters, found: Option<&One>) -> Result<()> {
+    /// Answers the numbers of pipelines within a single bucket.
+    fn filters(
+        &mut self,
+        of: &'a Aggregation,
+        filters: &Filters,
+        found: Option<&One>,
+    ) -> Result<Numbers> {
         let rows = placed(found, filters.filters.len() + usize::from(filters.other.is_some()));
         if filters.shape == FiltersShape::One {
             self.to.member("doc_count", &rows[0].doc_count);
-            return self.all(&of.subs, rows[0].subs);
+            return self.within(of, &rows[0]);
         }
-        let names = filters.filters.iter().map(|(name, _)| name).chain(&filters.other);
-        let names: Vec<&String> = names.collect();
-        let name = |key: &Literal| names[key.number() as usize].clone();
-        self.buckets(of, &rows, (name, |_: &mut Text<'_>, _: &Literal| {}))
+        let named = filters.filters.iter().map(|(name, _)| name).chain(&filters.other);
+        let named: Vec<&String> = named.collect();
+        let name = |key: &Literal| match named[key.number() as usize] {
+            // In a list they are known by their places.
+            none if none.is_empty() => key.number().to_string(),
+            name => name.clone(),
+        };
+        self.buckets(of, &rows, (name, |_: &mut Text<'_>, _: &Literal| {}))?;
+        Ok(Numbers::new())
     }
 
-    fn tuples(&mut self, of: &Aggregation, asked: &Tuples, found: Option<&One>) -> Result<()> {
+    fn tuples(&mut self, of: &'a Aggregation, asked: &Tuples, found: Option<&One>) -> Result<()> {
         let sources = &asked.sources;
         let mut all = tuples(sources, found);
         for (values, _) in &mut all {
@@ -439,12 +497,12 @@ impl Writer<'_> {
         });
         let keys: Vec<Vec<Value>> = keys.collect();
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let name = |key: &Literal| keys[place(key)].iter().map(text).collect::<Vec<_>>().join("|");
         let own = |to: &mut Text<'_>, key: &Literal| {
-            let key = &keys[place(key)];
-            to.member("key", key);
-            to.member("key_as_string", &key.iter().map(text).collect::<Vec<_>>().join("|"));
+            to.member("key", &keys[place(key)]);
+            to.member("key_as_string", &name(key));
         };
-        self.buckets(of, &rows, (|_: &Literal| String::new(), own))
+        self.buckets(of, &rows, (name, own))
     }
 
     /// Values of tuples as they are compared, also those that a request goes on behind.
@@ -494,58 +552,5 @@ impl Writer<'_> {
             (_, Some(Shown::Boolean), Literal::Integer(yes)) => (*yes == 1).into(),
             (_, _, value) => value.json(),
         }
-    }
-
-    fn statistics(&mut self, of: &Aggregation, statistic: Statistic, found: Option<&One>) {
-        let (stats, extended) = stats(found);
-        let text = |value: f64| match self.found.shown.get(&of.field)? {
-            Shown::Date(format) => Some(format.show(value as i64)),
-            Shown::Boolean => Some((value != 0.0).to_string()),
-            Shown::Double => None,
-        };
-        let to = &mut self.to;
-        let mut number = |name: &str, value: Option<f64>| {
-            to.member(name, &value);
-            if let Some(text) = value.and_then(text) {
-                to.member(&format!("{name}_as_string"), &text);
-            }
-        };
-        match statistic {
-            Statistic::Stats | Statistic::Extended { .. } => {
-                for name in ["min", "max", "avg", "sum"] {
-                    number(name, numbered_statistic(&stats, name));
-                }
-                to.member("count", &stats.count);
-            }
-            Statistic::ValueCount => to.member("value", &stats.count),
-            _ => number("value", numbered_statistic(&stats, statistic_name(statistic))),
-        }
-        if let Some(extended) = extended {
-            let json = serde_json::to_value(extended).unwrap_or_default();
-            let plain = ["min", "max", "avg", "sum", "count"];
-            for (name, value) in json.as_object().into_iter().flatten() {
-                if !plain.contains(&name.as_str()) {
-                    to.member(name, value);
-                }
-            }
-        }
-    }
-
-    fn percentiles(&mut self, of: &Aggregation, percents: &[f64], found: Option<&One>) {
-        let rows = numbered(found);
-        self.to.name("values");
-        self.to.open(if of.keyed { b'{' } else { b'[' });
-        for percent in percents {
-            let value = quantile(&rows, percent / 100.0);
-            if of.keyed {
-                self.to.member(&show_double(*percent), &value);
-            } else {
-                self.to.open(b'{');
-                self.to.member("key", percent);
-                self.to.member("value", &value);
-                self.to.close(b'}');
-            }
-        }
-        self.to.close(if of.keyed { b'}' } else { b']' });
     }
 }

@@ -1,6 +1,6 @@
 //! Why a search failed.
 
-use query::SearchError;
+use query::{SearchError, SearchErrorKind};
 
 /// Why a search failed: it does not fit the shard, or the index failed.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +9,13 @@ pub(crate) enum Failed {
     Search(#[from] SearchError),
     #[error(transparent)]
     Index(#[from] tantivy::TantivyError),
+}
+
+impl Failed {
+    /// Whether what is asked does not fit the field, which a lenient query passes over.
+    pub(super) fn is_unfit(&self) -> bool {
+        matches!(self, Failed::Search(error) if error.kind == SearchErrorKind::QueryShard)
+    }
 }
 
 /// What everything that searches returns.

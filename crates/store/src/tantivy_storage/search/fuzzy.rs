@@ -21,9 +21,10 @@ pub(super) fn near_words(
     let word = Term::from_field_text(field, text);
     let near = FuzzyTermQuery::new(word, of.edits(text), of.transpositions);
     let mut found: BTreeSet<(usize, String)> = BTreeSet::new();
+    let automaton = near.automaton()?;
     for segment in searcher.segment_readers() {
         let index = segment.inverted_index(field)?;
-        let mut words = index.terms().search(near.automaton()?).into_stream()?;
+        let mut words = index.terms().search(&automaton).into_stream()?;
         while words.advance() {
             let word = String::from_utf8_lossy(words.key()).into_owned();
             if word.starts_with(&prefix) && word != NO_WORDS {

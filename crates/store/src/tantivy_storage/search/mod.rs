@@ -15,6 +15,8 @@
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
 //! | `aggregated.rs`, `rows.rs`, `text.rs` | their answers, merged and written |
+//! | `metrics.rs`, `pipelines.rs` | numbers, and what is computed of the buckets that are written |
+//! | `top_hits.rs` | the best documents of each bucket |
 //! | `shown.rs` | what hits show of their columns |
 //! | `failed.rs` | why a search failed |
 
@@ -29,7 +31,9 @@ mod computed;
 mod failed;
 mod functions;
 mod fuzzy;
+mod metrics;
 mod pattern;
+mod pipelines;
 mod resolve;
 mod resolve_values;
 mod resolve_words;
@@ -38,14 +42,16 @@ mod shown;
 mod statistics;
 mod text;
 mod top;
+mod top_hits;
 mod value;
 mod wildcard;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::{DocId, Score, Searcher, SegmentReader};
 
@@ -56,6 +62,7 @@ use query::{
 
 use self::aggregate::Collectors;
 pub use self::aggregated::Aggregated;
+use self::aggregated::Found;
 pub(crate) use self::bounds::Findings;
 use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
@@ -63,6 +70,7 @@ use self::failed::Result;
 use self::resolve::Resolver;
 use self::shown::show_columns;
 use self::top::{Top, shows_scores};
+use self::top_hits::{Best, BestSearch};
 use self::value::check_collapsible;
 use crate::tantivy_storage::schema::{ID, SEQ_NO, SOURCE, VERSION};
 use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored};
@@ -139,6 +147,7 @@ impl Execution<'_> {
             now_ms,
             default_fields,
             regexps,
+            spent: Cell::default(),
             failed: failure,
         };
         let query = resolver.resolve(&request.query)?;
@@ -246,8 +255,30 @@ impl Execution<'_> {
         let stopped = self.is_over();
         let (total, more) = self.counted(counted.unwrap_or(total), stopped);
         let max_score = max_score.filter(|_| shows_scores(request));
-        let aggregations = collectors.finish()?;
+        let mut aggregations = Bytes::new();
+        if !request.aggregations.is_empty() {
+            let mut found = collectors.finish()?;
+            found.hits = self.top_hits(searcher, &found)?;
+            aggregations = found.encode()?;
+        }
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
+    }
+
+    /// The best documents of the buckets that were found, where they are asked for.
+    fn top_hits(&self, searcher: &Searcher, found: &Found) -> Result<BTreeMap<String, Best>> {
+        let search = |request: &SearchRequest| -> Result<(ShardHits, Vec<FetchedHit>)> {
+            let hits = Execution { request, ..*self }.run(searcher)?;
+            let places: Vec<(u32, u32)> =
+                hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
+            let mut documents = fetch(searcher, &places, request.source.enabled)?;
+            for document in &mut documents {
+                document.source =
+                    document.source.take().and_then(|source| request.source.apply(&source));
+            }
+            Ok((hits, documents))
+        };
+        let Execution { request, mapping, .. } = *self;
+        BestSearch { request, mapping, ranges: &found.ranges, search: &search }.all(&found.results)
     }
 
     /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no

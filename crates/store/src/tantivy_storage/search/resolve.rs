@@ -1,6 +1,6 @@
 //! From a query as plain data to one of the index library, by the mapping of the shard.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
@@ -19,15 +19,21 @@ use tantivy_fst::Regex;
 
 use query::{
     BoolQuery, FieldQuery, FieldType, FieldsQuery, FunctionScore, Mapping, Query, QueryKind,
-    SearchError, mapping, unfit,
+    SearchError, illegal, mapping, unfit,
 };
 
 use record::names::matches;
 
 use super::bounds::Findings;
-use super::failed::{Failed, Result};
+use super::failed::Result;
 use super::functions::{Function, FunctionScored, Functions, Kind};
 use crate::tantivy_storage::schema::{ID, WORDLESS, first_column};
+
+/// Bytes that what is made of a search may take, so that no body stops a node: clauses are made once for each field that
+/// they ask, and patterns and words for each clause.
+const MAX_BYTES: usize = 256 << 20;
+/// What one clause of one field takes, once it reads an index.
+pub(super) const CLAUSE_BYTES: usize = 1 << 10;
 
 /// A resolved query.
 pub(super) type Resolved = Box<dyn Library>;
@@ -42,6 +48,8 @@ pub(super) struct Resolver<'a> {
     pub(super) default_fields: &'a [(String, f32)],
     /// Regular expressions so far, by their text: fields share them.
     pub(super) regexps: RefCell<BTreeMap<String, Arc<Regex>>>,
+    /// Bytes of what was made so far.
+    pub(super) spent: Cell<usize>,
     /// Why a document has no score.
     pub(super) failed: Arc<OnceLock<SearchError>>,
 }
@@ -84,6 +92,17 @@ impl SegmentDocPredicate for Excluded {
 }
 
 impl Resolver<'_> {
+    /// Counts what is about to be made. Fails where the search would take too much with it.
+    pub(super) fn spend(&self, bytes: usize) -> Result<()> {
+        self.spent.set(self.spent.get().saturating_add(bytes));
+        if self.spent.get() <= MAX_BYTES {
+            return Ok(());
+        }
+        let reason = "the search has too many words, fuzzy words and patterns, each counted in each of the fields that \
+                      are asked; send fewer, or name fewer fields";
+        Err(illegal(reason).into())
+    }
+
     /// Resolves a query.
     pub(super) fn resolve(&self, query: &Query) -> Result<Resolved> {
         let boost = query.boost;
@@ -164,7 +183,7 @@ impl Resolver<'_> {
         for (path, boost) in boosts {
             let kind = QueryKind::Field(path.to_owned(), asked.query.clone());
             match self.resolve(&Query { kind, boost }) {
-                Err(Failed::Search(_)) if lenient => {}
+                Err(failed) if lenient && failed.is_unfit() => {}
                 query => found.push(query?),
             }
         }
@@ -215,11 +234,12 @@ impl Resolver<'_> {
             return Err(unfit(reason).into());
         }
         let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
+        self.spend(CLAUSE_BYTES)?;
         match query {
             FieldQuery::Match { value, all, minimum, lenient, fuzziness } => {
                 let words = (*all, minimum.as_ref(), fuzziness.as_ref());
                 match self.match_words(&indexed, value, words) {
-                    Err(Failed::Search(_)) if *lenient => Ok(nothing()),
+                    Err(failed) if *lenient && failed.is_unfit() => Ok(nothing()),
                     found => found,
                 }
             }
@@ -262,6 +282,7 @@ impl Resolver<'_> {
         let fields = fields.filter(|(name, field)| *name == path || !field.is_multi_field());
         for name in fields.map(|(name, _)| name).filter(|name| within(name)) {
             let Some(indexed) = self.indexed(name) else { continue };
+            self.spend(CLAUSE_BYTES)?;
             clauses.push((Occur::Should, self.with_value(&indexed)));
             if indexed.mapped.kind == FieldType::Text
                 && let Ok(wordless) = self.searcher.schema().get_field(WORDLESS)

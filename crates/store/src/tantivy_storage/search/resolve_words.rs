@@ -10,20 +10,21 @@ use tantivy::query::{
 use tantivy::schema::IndexRecordOption;
 use tantivy_fst::Regex;
 
-use query::{FieldType, Fuzziness, Literal, MinimumShouldMatch, unfit};
+use query::{FieldType, Fuzziness, Literal, MinimumShouldMatch, illegal, unfit};
 
 use super::failed::Result;
 use super::fuzzy::near_words;
 use super::pattern;
-use super::resolve::{IndexedField, Resolved, Resolver, boosted, constant, nothing};
+use super::resolve::{CLAUSE_BYTES, IndexedField, Resolved, Resolver, boosted, constant, nothing};
 use super::statistics::{FieldCounts, Scored};
 use super::wildcard::{self, MAX_SIGNS};
 use crate::tantivy_storage::analyzer::each_word;
 
 /// Regular expressions in a search: each is compiled to as many as 1000 states of some kilobytes.
 const MAX_REGEXPS: usize = 16;
-/// What finds words near a word takes room for each of its letters.
+/// What finds words near a word takes room for each of its letters, and time: 8 KB of them take about a second.
 const FUZZY_BYTES_MAX: usize = 1024;
+const BYTES_OF_FUZZY_BYTE: usize = 32 << 10;
 
 impl Resolver<'_> {
     pub(super) fn scored(&self, indexed: &IndexedField, query: Resolved) -> Result<Resolved> {
@@ -43,10 +44,14 @@ impl Resolver<'_> {
         if indexed.mapped.kind == FieldType::Keyword {
             return Ok(vec![(0, Term::from_field_text(indexed.field, text))]);
         }
+        self.spend(text.len())?;
         let mut words = Vec::new();
         each_word(indexed.mapped.analyzers.1, text, |position, word| {
-            words.push((position, Term::from_field_text(indexed.field, word)));
+            if self.spend(CLAUSE_BYTES).is_ok() {
+                words.push((position, Term::from_field_text(indexed.field, word)));
+            }
         });
+        self.spend(0)?;
         Ok(words)
     }
 
@@ -100,10 +105,13 @@ impl Resolver<'_> {
     ) -> Result<Resolved> {
         if text.len() > FUZZY_BYTES_MAX {
             let reason = format!("a fuzzy word has at most {FUZZY_BYTES_MAX} bytes; send [term]");
-            return Err(unfit(reason).into());
+            return Err(illegal(reason).into());
         }
-        let words = near_words(self.searcher, indexed.field, text, of)?.into_iter();
+        self.spend(text.len() * BYTES_OF_FUZZY_BYTE)?;
+        let words = near_words(self.searcher, indexed.field, text, of)?;
+        self.spend(words.len() * CLAUSE_BYTES)?;
         let words: Vec<(usize, String, Term)> = words
+            .into_iter()
             .map(|(edits, word)| {
                 let term = Term::from_field_text(indexed.field, &word);
                 (edits, word, term)
@@ -166,7 +174,10 @@ impl Resolver<'_> {
         let pattern = lower.as_deref().unwrap_or(pattern);
         match pattern.strip_suffix('*').filter(|start| !start.contains(['*', '?', '\\'])) {
             Some(start) => self.prefix(indexed, start),
-            None => wildcard::of(pattern, indexed.field),
+            None => {
+                self.spend(wildcard::bytes(pattern))?;
+                wildcard::of(pattern, indexed.field)
+            }
         }
     }
 
@@ -176,7 +187,7 @@ impl Resolver<'_> {
             let reason = format!(
                 "[regexp] has more than {MAX_SIGNS} signs (index.max_regex_length); send [wildcard] or [terms]"
             );
-            return Err(unfit(reason).into());
+            return Err(illegal(reason).into());
         }
         let mut regexps = self.regexps.borrow_mut();
         let regex = match regexps.get(pattern) {
@@ -185,7 +196,7 @@ impl Resolver<'_> {
                 let reason = format!(
                     "the search has more than {MAX_REGEXPS} regular expressions; join them by [|], or send [wildcard] or [terms]"
                 );
-                return Err(unfit(reason).into());
+                return Err(illegal(reason).into());
             }
             None => {
                 let regex = Regex::new(&pattern::of_regexp(pattern)?);

@@ -19,6 +19,11 @@ pub(super) struct Row<'a> {
     pub(super) subs: Option<&'a Results>,
 }
 
+/// What a shard names the ranges of an aggregation by, as it read them.
+pub(super) fn ranges_key(of: &Aggregation) -> String {
+    format!("{} {:?}", of.field, of.kind)
+}
+
 /// The buckets of an aggregation, in no order.
 pub(super) fn rows(found: Option<&One>) -> Vec<Row<'_>> {
     match found {
@@ -181,18 +186,19 @@ pub(super) fn sort(rows: &mut Vec<Row<'_>>, of: &Aggregation) {
     let mut all: Vec<(Vec<_>, Row<'_>)> = rows.drain(..).map(|row| (values(&row), row)).collect();
     all.sort_by(|(a_values, a), (b_values, b)| {
         let pairs = of.order.iter().zip(a_values.iter().zip(b_values));
-        let by = pairs.map(|(order, pair)| match pair {
-            (Some(a), Some(b)) if order.descending => b.order(a),
-            (Some(a), Some(b)) => a.order(b),
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        });
+        let by = pairs.map(|(order, (a, b))| Literal::order_of(a, b, order.descending));
         by.fold(Ordering::Equal, Ordering::then).then_with(|| a.key.order(&b.key))
     });
     rows.extend(all.into_iter().map(|(_, row)| row));
 }
 
-/// The number of a metric that a bucket is sorted by; none where no value was seen.
-fn metric(row: &Row<'_>, subs: &[Aggregation], name: &str, part: Option<&str>) -> Option<f64> {
+/// The number of a metric that a bucket is sorted by, or that pipelines read; none where no value was seen.
+pub(super) fn metric(
+    row: &Row<'_>,
+    subs: &[Aggregation],
+    name: &str,
+    part: Option<&str>,
+) -> Option<f64> {
     let sub = subs.iter().find(|sub| sub.name == name)?;
     let found = row.subs.and_then(|results| results.get(name));
     match &sub.kind {

@@ -24,6 +24,16 @@ impl Text<'_> {
         self.0.push(b':');
     }
 
+    /// Opens the object of a name, with its `meta`, which is JSON already.
+    pub(super) fn open_named(&mut self, name: &str, meta: Option<&str>) {
+        self.name(name);
+        self.open(b'{');
+        if let Some(meta) = meta {
+            self.name("meta");
+            self.json(meta);
+        }
+    }
+
     /// A member of an object.
     pub(super) fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         self.name(name);
@@ -37,7 +47,7 @@ impl Text<'_> {
 
     /// Whatever was written last ends with a quote, a digit, a letter or a bracket, so one byte tells what stands
     /// there.
-    fn comma(&mut self) {
+    pub(super) fn comma(&mut self) {
         if !matches!(self.0.last(), None | Some(b'{' | b'[' | b':')) {
             self.0.push(b',');
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use query::unfit;
+use query::illegal;
 use tantivy::query::{AutomatonWeight, EnableScoring, Query as Library, Weight};
 use tantivy::schema::Field;
 use tantivy_fst::Automaton;
@@ -19,14 +19,23 @@ const LONG: usize = 64;
 /// Terms that match a pattern: `*` is any text, `?` any character, and a backslash takes the sign behind it as it is.
 pub(super) fn of(pattern: &str, field: Field) -> Result<Box<dyn Library>> {
     if pattern.chars().count() > MAX_SIGNS {
-        return Err(unfit(format!("[wildcard] has more than {MAX_SIGNS} signs")).into());
+        return Err(illegal(format!("[wildcard] has more than {MAX_SIGNS} signs")).into());
     }
     // The place at the end has a bit, too.
-    Ok(if pattern.len() < SHORT * 64 {
+    Ok(if is_short(pattern) {
         Box::new(Wildcard::<SHORT>::of(pattern, field))
     } else {
         Box::new(Wildcard::<LONG>::of(pattern, field))
     })
+}
+
+fn is_short(pattern: &str) -> bool {
+    pattern.len() < SHORT * 64
+}
+
+/// What a pattern takes: its places for each byte of a term.
+pub(super) fn bytes(pattern: &str) -> usize {
+    256 * 8 * if is_short(pattern) { SHORT } else { LONG }
 }
 
 /// Places before, between and behind the bytes of a pattern.

@@ -44,9 +44,43 @@ async fn refused(shard: &Shard, body: Value) -> String {
 async fn aggregated(shard: &Shard, aggs: Value) -> Value {
     let (request, hits, _) = search(shard, &json!({"size": 0, "aggs": aggs})).await;
     let (mut answer, mut text) = (Aggregated::default(), Vec::new());
-    answer.add(&hits.aggregations).unwrap();
+    answer.add("a", &hits.aggregations).unwrap();
     answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
     serde_json::from_slice(&text).unwrap()
+}
+
+/// What is made of a body is bounded: clauses within each other by the stack of the thread that searches, words and
+/// patterns by what they take in all fields together.
+#[test]
+fn no_body_takes_more_than_its_bounds() {
+    run("bounds", 1, async |env, dir, _| {
+        let properties: serde_json::Map<String, Value> =
+            (0..40).map(|n| (format!("f{n}"), json!({"type": "text"}))).collect();
+        let documents = [json!({"f0": "a b"}), json!({"f0": "c"})];
+        let shard = shard(&env, &dir, properties.into(), &documents).await;
+        // The deepest that there is, with nothing else to be refused in it.
+        let text = format!("{}b", "a+b|".repeat(32));
+        let simple = json!({"simple_query_string": {"query": text, "fields": ["f0"]}});
+        let query = (0..20).fold(simple, |inner, _| json!({"bool": {"must": inner}}));
+        let filter = json!({ "filter": query });
+        let aggs = (0..19).fold(filter, |inner, _| json!({"filter": query, "aggs": {"a": inner}}));
+        assert_eq!(ids(&shard, json!({"query": query, "aggs": {"a": aggs}})).await, [0]);
+        let names = json!(["f*"]);
+        let fuzzy: Vec<String> = (100..200).map(|n| format!("{n}{}", "a".repeat(240))).collect();
+        let pattern = format!("a{}?z OR ", "b".repeat(100)).repeat(60) + "a";
+        for query in [
+            json!({"match": {"f0": {"query": fuzzy.join(" "), "fuzziness": 2}}}),
+            json!({"multi_match": {"query": "a ".repeat(7000), "fields": names, "lenient": true}}),
+            json!({"query_string": {"query": pattern, "fields": names, "lenient": true}}),
+        ] {
+            let said = refused(&shard, json!({ "query": query })).await;
+            assert!(said.contains("too many words, fuzzy words and patterns"), "{said}");
+        }
+        let regexps = (0..17).map(|n| format!("/a{n}/")).collect::<Vec<_>>().join(" OR ");
+        let lenient =
+            json!({"query_string": {"query": regexps, "fields": ["f0"], "lenient": true}});
+        assert!(refused(&shard, json!({ "query": lenient })).await.contains("regular expressions"));
+    });
 }
 
 #[test]
@@ -196,7 +230,7 @@ fn hits_are_filtered_collapsed_and_shown() {
         let (request, hits, found) = search(&shard, &body).await;
         assert_eq!((hits.total, found), (2, vec![2, 5]));
         let (mut answer, mut text) = (Aggregated::default(), Vec::new());
-        answer.add(&hits.aggregations).unwrap();
+        answer.add("a", &hits.aggregations).unwrap();
         answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
         let buckets = serde_json::from_slice::<Value>(&text).unwrap()["k"]["buckets"].clone();
         assert_eq!(buckets.as_array().unwrap().len(), 3, "{buckets}");
@@ -428,5 +462,131 @@ fn a_text_without_words_is_there() {
         for (score_of, expected) in scores.zip([score(1.0), score(2.0), score(2.0)]) {
             assert!((score_of - expected).abs() < 1e-5, "{score_of} {expected}");
         }
+    });
+}
+
+#[test]
+fn pipelines_read_the_buckets_that_are_shown() {
+    run("pipelines", 1, async |env, dir, _| {
+        let properties = json!({
+            "n": {"type": "long"}, "x": {"type": "double"}, "k": {"type": "keyword"}, "at": {"type": "date"},
+        });
+        // By n: two documents, none, one, one without x, one.
+        let documents = [
+            json!({"n": 0, "x": 4, "k": "a", "at": "2020-01-05"}),
+            json!({"n": 0, "x": 2, "k": "b", "at": "2020-01-06"}),
+            json!({"n": 2, "x": 9, "k": "a", "at": "2020-02-07"}),
+            json!({"n": 3, "k": "b", "at": "2020-02-08"}),
+            json!({"n": 4, "x": 1, "k": "b", "at": "2020-04-01"}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let histogram = json!({"field": "n", "interval": 1});
+        let over = |path: &str| json!({"buckets_path": path});
+        let zeros = |path: &str| json!({"buckets_path": path, "gap_policy": "insert_zeros"});
+        let (sum, avg) = (json!({"sum": {"field": "x"}}), json!({"avg": {"field": "x"}}));
+        let answer = aggregated(&shard, json!({
+            "mean": {"avg_bucket": over("h>a")}, "mean0": {"avg_bucket": zeros("h>a.value")},
+            "least": {"min_bucket": over("h>s")}, "most": {"max_bucket": over("h._count"), "meta": {"is": "max"}},
+            "of_a": {"sum_bucket": over("h>f>s")}, "rises": {"stats_bucket": over("h>d")},
+            "deep": {"sum_bucket": over("h>f>p")},
+            "h": {"histogram": histogram, "aggs": {
+                "c": {"cumulative_sum": over("a")}, "dd": {"derivative": over("d")},
+                "d": {"derivative": over("s")}, "d0": {"derivative": zeros("s")}, "s": sum, "a": avg,
+                "f": {"filter": {"term": {"k": "a"}}, "aggs": {
+                    "s": sum, "t": {"terms": {"field": "k"}}, "p": {"max_bucket": over("t>_count")},
+                }},
+            }},
+        }))
+        .await;
+        let column = |name: &str| -> Vec<Value> {
+            let buckets = answer["h"]["buckets"].as_array().unwrap();
+            buckets.iter().map(|bucket| bucket[name]["value"].clone()).collect()
+        };
+        assert_eq!(column("c"), [3.0, 3.0, 12.0, 12.0, 13.0]);
+        assert_eq!(column("d"), [json!(null), json!(null), json!(null), json!(-9.0), json!(1.0)]);
+        assert_eq!(column("d0"), [json!(null), json!(-6.0), json!(9.0), json!(-9.0), json!(1.0)]);
+        let has = |bucket: usize, name: &str| answer["h"]["buckets"][bucket].get(name).is_some();
+        assert_eq!(
+            [has(0, "d"), has(1, "d"), has(1, "dd"), has(2, "dd")],
+            [false, true, false, true]
+        );
+        assert_eq!(column("dd")[4], 10.0);
+        assert_eq!(
+            (&answer["mean"]["value"], &answer["mean0"]["value"]),
+            (&json!(13.0 / 3.0), &json!(2.6))
+        );
+        assert_eq!(answer["least"], json!({"value": 0.0, "keys": ["3.0"]}));
+        assert_eq!(answer["most"], json!({"meta": {"is": "max"}, "value": 2.0, "keys": ["0.0"]}));
+        assert_eq!(
+            (&answer["of_a"]["value"], &answer["deep"]["value"]),
+            (&json!(13.0), &json!(2.0))
+        );
+        let rises = json!({"count": 2, "min": -9.0, "max": 1.0, "avg": -4.0, "sum": -8.0});
+        assert_eq!(answer["rises"], rises);
+
+        // Of buckets within buckets, and of those that are left.
+        let within = |more: Value| {
+            let mut aggs = json!({"m": {"max_bucket": over("h>s")}, "h": {"histogram": histogram, "aggs": {"s": sum}}});
+            aggs.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"terms": {"field": "k"}, "aggs": aggs})
+        };
+        let sort = json!({"o": {"bucket_sort": {"sort": [{"m": "desc"}, "_key"], "size": 1}}});
+        let answer = aggregated(
+            &shard,
+            json!({
+                "t": within(json!({})), "mean": {"avg_bucket": over("t>m")},
+                "one": within(sort), "mean_of_one": {"avg_bucket": over("one>m")},
+            }),
+        )
+        .await;
+        let keys = |of: &Value| -> Vec<Value> {
+            of["buckets"].as_array().unwrap().iter().map(|bucket| bucket["key"].clone()).collect()
+        };
+        assert_eq!(
+            (keys(&answer["t"]), keys(&answer["one"])),
+            (vec![json!("b"), json!("a")], vec![json!("a")])
+        );
+        assert_eq!(answer["one"]["buckets"][0]["m"], json!({"value": 9.0, "keys": ["2.0"]}));
+        assert_eq!(answer["one"]["sum_other_doc_count"], 0);
+        assert_eq!(
+            (&answer["mean"]["value"], &answer["mean_of_one"]["value"]),
+            (&json!(5.5), &json!(9.0))
+        );
+
+        // Buckets with a gap are no longer there where they are sorted; keyed ones stay keyed.
+        let sorted = |keyed: bool, sort: Value| {
+            let histogram = json!({"field": "n", "interval": 1, "keyed": keyed});
+            json!({"h": {"histogram": histogram, "aggs": {"a": avg, "o": {"bucket_sort": sort}}}})
+        };
+        let answer =
+            aggregated(&shard, sorted(false, json!({"sort": [{"a": {"order": "desc"}}]}))).await;
+        assert_eq!(keys(&answer["h"]), [2.0, 0.0, 4.0]);
+        let by_count =
+            json!({"sort": [{"_count": "desc"}, {"_key": "desc"}], "from": 1, "size": 2});
+        let answer = aggregated(&shard, sorted(false, by_count.clone())).await;
+        assert_eq!(keys(&answer["h"]), [4.0, 3.0]);
+        let answer = aggregated(&shard, sorted(true, by_count)).await;
+        let names: Vec<&String> = answer["h"]["buckets"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["3.0", "4.0"]);
+        let answer = aggregated(&shard, sorted(false, json!({"from": 9}))).await;
+        assert_eq!(answer["h"]["buckets"], json!([]));
+
+        // Calendars, with a unit; and nothing at all.
+        let answer = aggregated(
+            &shard,
+            json!({
+                "m": {"date_histogram": {"field": "at", "calendar_interval": "month"}, "aggs": {
+                    "d": {"derivative": {"buckets_path": "_count", "unit": "1d"}},
+                }},
+                "most": {"max_bucket": over("m>d")},
+                "none": {"date_histogram": {"field": "none", "calendar_interval": "month"}},
+                "least_of_none": {"min_bucket": over("none>_count")},
+            }),
+        )
+        .await;
+        let of_march = json!({"value": -2.0, "normalized_value": -2.0 / 29.0});
+        assert_eq!(answer["m"]["buckets"][2]["d"], of_march);
+        assert_eq!(answer["most"], json!({"value": 1.0, "keys": ["2020-04-01T00:00:00.000Z"]}));
+        assert_eq!(answer["least_of_none"], json!({"value": null, "keys": []}));
     });
 }

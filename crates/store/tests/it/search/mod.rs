@@ -228,7 +228,7 @@ fn aggregates_as_brute_force_does() {
             let (request, hits, _) = search(&shard, &body).await;
             let mut text = Vec::new();
             let mut aggregated = Aggregated::default();
-            aggregated.add(&hits.aggregations).unwrap();
+            aggregated.add("a", &hits.aggregations).unwrap();
             aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
             let found: Value = serde_json::from_slice(&text).unwrap();
             let documents: Vec<&Value> =
@@ -264,8 +264,8 @@ fn shards_together_answer_as_one() {
             let (request, of_a, _) = search(&a, &body).await;
             let (_, of_b, _) = search(&b, &body).await;
             let mut aggregated = Aggregated::default();
-            aggregated.add(&of_a.aggregations).unwrap();
-            aggregated.add(&of_b.aggregations).unwrap();
+            aggregated.add("a", &of_a.aggregations).unwrap();
+            aggregated.add("a", &of_b.aggregations).unwrap();
             let mut text = Vec::new();
             aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
             let found: Value = serde_json::from_slice(&text).unwrap();
@@ -304,7 +304,7 @@ fn many_values_are_counted_and_sampled() {
         }});
         let (request, hits, _) = search(&shard, &body).await;
         let mut aggregated = Aggregated::default();
-        aggregated.add(&hits.aggregations).unwrap();
+        aggregated.add("a", &hits.aggregations).unwrap();
         let mut text = Vec::new();
         aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
         let found: Value = serde_json::from_slice(&text).unwrap();

@@ -1,0 +1,126 @@
+//! What holds the recoveries of a path together: windows by connection, and recoveries without a cause of their own.
+
+use insight::diagnosis::{Class, Finding};
+use record::observation::{AnswerTime, Decision, Observation, Recovery, RoundTrip, WaitingCopy};
+
+use super::{judge, looks_at, only};
+use crate::common::{MB, recovery, rtt, settings};
+
+const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+const CONNECTIONS: &str = "transport.connections_per_node.recovery";
+
+#[test]
+fn a_full_path_says_what_window_by_connection_would_give_its_rate() {
+    let at = |rtt_ms: f64, connections: &str| {
+        only(&looks_at(12 * MB, |look, _| {
+            look.settings = settings(&[(CHUNKS, "5"), (CONNECTIONS, connections)]);
+            look.round_trips = rtt(rtt_ms);
+        }))
+    };
+    let told = |finding: &Finding| finding.evidence.iter().any(|line| line.field == CONNECTIONS);
+    for (connections, window) in [("2", "120 kB"), ("4", "60.0 kB")] {
+        let far = at(20.0, connections);
+        assert_eq!(far.class, Class::Bandwidth);
+        let formula = format!("12.0 MB/s x 20 ms / {connections} connections");
+        let doubt = far.doubt.as_ref().unwrap();
+        let says = format!("a window of {window} a connection would give it, too: {formula}");
+        assert!(doubt.contains(&says), "{doubt}");
+        assert!(told(&far), "{far:?}");
+    }
+    let near = at(0.5, "2");
+    assert_eq!(near.class, Class::Bandwidth);
+    assert!(!near.doubt.as_ref().unwrap().contains("a window of") && !told(&near), "{near:?}");
+}
+
+/// A small shard, of which a lump comes now and then, so that the path does not go at a level rate.
+fn small(s: u64, source: &str, target: &str) -> Recovery {
+    let mut small = recovery("small", s, 0);
+    small.recovered_bytes = Some(s / 3 * 9 * MB);
+    (small.source, small.target) = (Some(source.into()), Some(target.into()));
+    small
+}
+
+fn named(looks: &[(f64, Observation)]) -> Vec<(Class, Vec<String>)> {
+    let findings = judge(looks).findings.into_iter();
+    findings.map(|finding| (finding.class, finding.subjects)).collect()
+}
+
+#[test]
+fn what_has_no_cause_of_its_own_is_held_by_what_holds_its_path() {
+    let beside_latency = |source: &'static str| {
+        named(&looks_at(9 * MB, |look, s| {
+            look.recoveries.push(small(s, source, "b"));
+            look.round_trips = rtt(100.0);
+            let from_c = RoundTrip { from: "c".into(), to: "b".into(), rtt_ms: 100.0 };
+            look.round_trips.push(from_c);
+        }))
+    };
+    let both = vec!["i[0] to b".to_owned(), "small[0] to b".to_owned()];
+    assert_eq!(beside_latency("a"), [(Class::Latency, both)]);
+    let classes: Vec<Class> = beside_latency("c").iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::Latency, Class::Unknown], "from another node it is another path");
+}
+
+#[test]
+fn a_replay_is_a_copys_own_and_explains_no_other() {
+    let looks = looks_at(0, |look, s| {
+        look.recoveries[0].stage = "TRANSLOG".into();
+        look.recoveries[0].recovered_ops = Some(s * 2000);
+        look.recoveries.push(small(s, "a", "b"));
+        look.round_trips = rtt(0.0);
+    });
+    let classes: Vec<Class> = named(&looks).iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::OperationReplay, Class::Unknown]);
+}
+
+/// The trap: a node that stands still is no riddle, and nothing else that holds explains it.
+#[test]
+fn a_node_that_stands_still_stays_a_finding_of_its_own() {
+    let looks = looks_at(9 * MB, |look, s| {
+        look.round_trips = rtt(25.0);
+        let ms = if s.is_multiple_of(3) { 400.0 } else { 2.0 };
+        look.answers = vec![AnswerTime { node: "b".into(), ms, again_ms: 2.0 }];
+        look.waiting = [for_a_slot()].into();
+    });
+    let classes: Vec<Class> = judge(&looks).findings.iter().map(|one| one.class).collect();
+    assert_eq!(classes, [Class::AllocationSlots, Class::Unknown]);
+}
+
+fn for_a_slot() -> WaitingCopy {
+    let decision = |node: &str, decider: &str, says: &str| Decision {
+        node: node.into(),
+        decider: decider.into(),
+        decision: says.into(),
+        explanation: "so it is".into(),
+    };
+    WaitingCopy {
+        index: "w".into(),
+        state: "UNASSIGNED".into(),
+        can_allocate: Some("throttled".into()),
+        decisions: vec![decision("a", "same_shard", "NO"), decision("b", "throttling", "THROTTLE")],
+        ..WaitingCopy::default()
+    }
+}
+
+#[test]
+fn a_recovery_that_has_the_slot_others_wait_for_is_no_riddle_beside_them() {
+    // Many small shards: the one that has the slot goes slowly, and nothing that can be seen is near a limit.
+    let with_a_slot = |target: &'static str, stage: &'static str| {
+        named(&looks_at(0, |look, s| {
+            let mut small = small(s, "a", target);
+            small.stage = stage.into();
+            (small.total_ops, small.recovered_ops) = (Some(0), Some(0));
+            look.recoveries = vec![small];
+            let near = |to: &str| RoundTrip { from: "a".into(), to: to.into(), rtt_ms: 0.0 };
+            look.round_trips = vec![near("b"), near("c")];
+            look.waiting = [for_a_slot()].into();
+        }))
+    };
+    let subjects = vec!["replica of w[0]".to_owned(), "small[0] to b".to_owned()];
+    assert_eq!(with_a_slot("b", "INDEX"), [(Class::AllocationSlots, subjects.clone())]);
+    // Its files are there, and the nodes have still to agree on it.
+    assert_eq!(with_a_slot("b", "TRANSLOG"), [(Class::AllocationSlots, subjects)]);
+    let elsewhere = with_a_slot("c", "INDEX");
+    let classes: Vec<Class> = elsewhere.iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::AllocationSlots, Class::Unknown], "the slot of another node");
+}

@@ -1,0 +1,82 @@
+//! What hits show, from JSON; and `top_hits`.
+
+use super::{query, sort};
+use crate::aggregation::AggregationKind;
+use crate::error::{SearchError, parsing};
+use crate::hits::{ColumnField, SortKey, TopHits};
+use crate::json::{Node, Options, Value};
+use crate::source::SourceFilter;
+
+type Result<T> = std::result::Result<T, SearchError>;
+
+/// `index.max_inner_result_window`, where nothing else is said.
+const MAX_WINDOW: usize = 100;
+
+pub(super) fn top_hits(options: &Options<'_>) -> Result<AggregationKind> {
+    let from = options.read("from", Node::count)?.unwrap_or(0) as usize;
+    let size = options.read("size", Node::count)?.unwrap_or(3) as usize;
+    let reach = from.saturating_add(size);
+    if reach > MAX_WINDOW {
+        return Err(parsing(
+            options.node.at,
+            format!(
+                "Top hits result window is too large, from + size must be less than or equal to: [{MAX_WINDOW}] but was \
+             [{reach}]"
+            ),
+        ));
+    }
+    let mut sort = options.read("sort", |node, _| sort::keys(node))?.unwrap_or_default();
+    // That is the order where none is given, and hits show their scores then.
+    if sort == [SortKey::of("_score", None)] {
+        sort.clear();
+    }
+    Ok(AggregationKind::TopHits(TopHits {
+        from,
+        size,
+        sort,
+        source: options.read("_source", |node, _| source(node))?.unwrap_or_default(),
+        column_fields: options
+            .read("docvalue_fields", |node, _| column_fields(node))?
+            .unwrap_or_default(),
+    }))
+}
+
+/// `docvalue_fields`: names, or objects with a format.
+pub(super) fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
+    let read = node.items().iter().map(|item| match &item.value {
+        Value::Object(_) => {
+            let options = item.options("docvalue_fields", "field format", 0)?;
+            let format = options
+                .get("format")
+                .filter(|node| node.value != Value::Text("use_field_mapping".into()));
+            Ok(ColumnField {
+                pattern: options.need("field")?.text("field")?,
+                format: format.map(|node| query::date_format(node, "format")).transpose()?,
+            })
+        }
+        _ => Ok(ColumnField { pattern: item.text("docvalue_fields")?, format: None }),
+    });
+    read.collect()
+}
+
+pub(super) fn texts(node: &Node, what: &str) -> Result<Vec<String>> {
+    node.items().iter().map(|item| item.text(what)).collect()
+}
+
+pub(super) fn source(node: &Node) -> Result<SourceFilter> {
+    let mut filter = SourceFilter::default();
+    match &node.value {
+        Value::Bool(enabled) => filter.enabled = *enabled,
+        Value::Object(_) => {
+            let options = node.options("_source", "includes include excludes exclude", 0)?;
+            for (name, node) in options.iter() {
+                match name.starts_with("include") {
+                    true => filter.includes = texts(node, name)?,
+                    false => filter.excludes = texts(node, name)?,
+                }
+            }
+        }
+        _ => filter.includes = texts(node, "_source")?,
+    }
+    Ok(filter)
+}

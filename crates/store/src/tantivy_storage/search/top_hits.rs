@@ -1,0 +1,208 @@
+//! `top_hits`: the best documents of each bucket. The library's collectors know neither scores nor documents, so that
+//! each bucket is a search of its own: for what the whole search asks, of what the bucket holds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResults as Results;
+
+use query::aggregation::{Aggregation, AggregationKind, Filters, RangeBucket};
+use query::{
+    BoolQuery, DateFormat, FetchedHit, FieldQuery, FieldType, Literal, Mapping, Query, QueryKind,
+    RangeEnd, RangeQuery, SearchRequest, ShardHit, ShardHits, ShownHit, TopHits, TrackTotalHits,
+    compare_hits, illegal,
+};
+
+use super::failed::Result;
+use super::rows::{ranges_key, rows};
+use super::text::Text;
+
+/// The best documents of a bucket.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Best {
+    /// Documents of the bucket.
+    total: u64,
+    /// Of each shard the best.
+    hits: Vec<BestHit>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct BestHit {
+    /// Its index, which who merges knows.
+    index: String,
+    found: ShardHit,
+    document: FetchedHit,
+}
+
+/// What of the way to `top_hits` leads through a bucket; a key is the same there, however its number is kept.
+pub(super) fn way_to(of: &Aggregation, key: &Literal) -> String {
+    let key = match key {
+        Literal::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+            (*number as i64).to_string()
+        }
+        key => key.text(),
+    };
+    format!("{}\0{key}\0", of.name)
+}
+
+impl Best {
+    /// Adds what a shard of an index found.
+    pub(super) fn add(&mut self, index: &str, of_shard: Best) {
+        self.total += of_shard.total;
+        let hits = of_shard.hits.into_iter();
+        self.hits.extend(hits.map(|hit| BestHit { index: index.to_owned(), ..hit }));
+    }
+
+    /// Writes the best of all shards. Ties are in the order of the shards.
+    pub(super) fn write(&self, to: &mut Text<'_>, asked: &TopHits, total_as_int: bool) {
+        let mut hits: Vec<&BestHit> = self.hits.iter().collect();
+        hits.sort_by(|a, b| compare_hits(&asked.sort, &a.found, &b.found));
+        let max_score = hits.first().and_then(|hit| hit.found.score).map(f64::from);
+        to.name("hits");
+        to.open(b'{');
+        match total_as_int {
+            true => to.member("total", &self.total),
+            false => to.member("total", &json!({ "value": self.total, "relation": "eq" })),
+        }
+        to.member("max_score", &max_score);
+        to.name("hits");
+        to.open(b'[');
+        for BestHit { index, found, document } in hits.into_iter().skip(asked.from).take(asked.size)
+        {
+            let (version, primary_term, sort) = (false, None, !asked.sort.is_empty());
+            to.comma();
+            ShownHit { index, found, document, version, primary_term, sort }.write(to.0);
+        }
+        to.close(b']');
+        to.close(b'}');
+    }
+}
+
+/// Finds hits of the shard, and reads their documents.
+pub(super) type Search<'a> = dyn Fn(&SearchRequest) -> Result<(ShardHits, Vec<FetchedHit>)> + 'a;
+
+/// Finds the best documents of the buckets of a shard.
+pub(super) struct BestSearch<'a> {
+    /// The whole search.
+    pub(super) request: &'a SearchRequest,
+    pub(super) mapping: &'a Mapping,
+    /// Of dates, as the shard read them.
+    pub(super) ranges: &'a BTreeMap<String, Vec<RangeBucket>>,
+    pub(super) search: &'a Search<'a>,
+}
+
+impl BestSearch<'_> {
+    /// Of all buckets that the shard found, by the way to them.
+    pub(super) fn all(&self, results: &Results) -> Result<BTreeMap<String, Best>> {
+        let mut found = BTreeMap::new();
+        self.below(&self.request.aggregations, Some(results), ("", &[]), &mut found)?;
+        Ok(found)
+    }
+
+    fn below(
+        &self,
+        of: &[Aggregation],
+        results: Option<&Results>,
+        (way, within): (&str, &[Query]),
+        found: &mut BTreeMap<String, Best>,
+    ) -> Result<()> {
+        for of in of.iter().filter(|of| of.has_top_hits()) {
+            if let AggregationKind::TopHits(asked) = &of.kind {
+                found.insert(format!("{way}{}", of.name), self.best(asked, within)?);
+                continue;
+            }
+            for row in rows(results.and_then(|results| results.get(&of.name))) {
+                let mut within = within.to_vec();
+                within.push(self.bucket(of, &row.key)?);
+                let way = format!("{way}{}", way_to(of, &row.key));
+                self.below(&of.subs, row.subs, (&way, &within), found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn best(&self, asked: &TopHits, within: &[Query]) -> Result<Best> {
+        let (must, filter) = (vec![self.request.query.clone()], within.to_vec());
+        let query = BoolQuery { must, filter, ..BoolQuery::default() };
+        let request = SearchRequest {
+            query: Query::of(QueryKind::Bool(Box::new(query))),
+            size: asked.from + asked.size,
+            sort: asked.sort.clone(),
+            source: asked.source.clone(),
+            column_fields: asked.column_fields.clone(),
+            min_score: self.request.min_score,
+            track_total_hits: TrackTotalHits::All,
+            ..SearchRequest::default()
+        };
+        let (ShardHits { total, hits, .. }, documents) = (self.search)(&request)?;
+        let hits = hits.into_iter().zip(documents).map(|(mut found, document)| {
+            // As in the field: not where they are sorted by anything else, even if scores are a part of that.
+            found.score = found.score.filter(|_| asked.sort.is_empty());
+            BestHit { index: String::new(), found, document }
+        });
+        Ok(Best { total, hits: hits.collect() })
+    }
+
+    /// What the documents of a bucket match.
+    fn bucket(&self, of: &Aggregation, key: &Literal) -> Result<Query> {
+        let kind = self.mapping.field(&of.field).map(|field| field.kind);
+        let is_date = kind == Some(FieldType::Date);
+        let place = key.number() as usize;
+        let ends = |range: Option<&RangeBucket>| {
+            range.map_or((None, None), |range| (range.from, range.to))
+        };
+        let asked = match &of.kind {
+            AggregationKind::Filters(filters) => return Ok(of_filters(filters, place)),
+            AggregationKind::Terms { .. } => match (kind, key) {
+                (Some(FieldType::Date), key) => {
+                    let moment = Some(key.number());
+                    between((moment, moment), (is_date, true))
+                }
+                (Some(FieldType::Boolean), key) => {
+                    FieldQuery::Term(Literal::Boolean(key.number() == 1.0))
+                }
+                (_, Literal::Address(_)) => FieldQuery::Term(Literal::Text(key.text())),
+                (_, key) => FieldQuery::Term(key.clone()),
+            },
+            AggregationKind::Histogram(histogram) => {
+                let start = key.number();
+                between((Some(start), Some(histogram.next(start))), (is_date, false))
+            }
+            AggregationKind::Range(ranges) => between(ends(ranges.get(place)), (is_date, false)),
+            AggregationKind::DateRange(_) => {
+                let ranges = self.ranges.get(&ranges_key(of));
+                let range = ranges.and_then(|ranges| ranges.get(place));
+                between(ends(range), (is_date, false))
+            }
+            _ => return Err(illegal("[top_hits] is not supported within these buckets").into()),
+        };
+        Ok(Query::of(QueryKind::Field(of.field.clone(), asked)))
+    }
+}
+
+/// The documents of one of the buckets of `filters`, behind the last of which is the one of those that match none.
+fn of_filters(filters: &Filters, place: usize) -> Query {
+    filters.filters.get(place).map_or_else(
+        || {
+            let must_not = filters.filters.iter().map(|(_, query)| query.clone()).collect();
+            let none = BoolQuery { must_not, ..BoolQuery::default() };
+            Query::of(QueryKind::Bool(Box::new(none)))
+        },
+        |(_, query)| query.clone(),
+    )
+}
+
+/// A range of numbers, or of milliseconds, with its last value or without it.
+fn between((from, to): (Option<f64>, Option<f64>), (of_dates, up_to): (bool, bool)) -> FieldQuery {
+    let value = |number: f64| match of_dates {
+        true => Literal::Integer(number as i64),
+        false => Literal::Float(number),
+    };
+    FieldQuery::Range(RangeQuery {
+        lower: from.map(|from| RangeEnd { value: value(from), included: true }),
+        upper: to.map(|to| RangeEnd { value: value(to), included: up_to }),
+        format: of_dates.then(DateFormat::millis),
+        ..RangeQuery::default()
+    })
+}
