@@ -29,8 +29,8 @@ use super::failed::Result;
 use super::functions::{Function, FunctionScored, Functions, Kind};
 use crate::tantivy_storage::schema::{ID, WORDLESS, first_column};
 
-/// Bytes that what is made of a search may take, so that no body stops a node: clauses are made once for each field that
-/// they ask, and patterns and words for each clause.
+/// Bytes that what is made of a search may take, so that no body stops a node: clauses are made once for each field
+/// that they ask, and patterns and words for each clause.
 const MAX_BYTES: usize = 256 << 20;
 /// What one clause of one field takes, once it reads an index.
 pub(super) const CLAUSE_BYTES: usize = 1 << 10;
