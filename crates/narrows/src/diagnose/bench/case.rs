@@ -145,7 +145,7 @@ impl Case {
         let (turn, count) = (seed / 2, DECK_OF_PROCESSES.len() as u64);
         let kind = DECK_OF_PROCESSES[(turn % count) as usize];
         // Each turn of the deck begins one severity further, so that a kind meets all of them in three turns.
-        let severity = 1 + ((turn + turn / count) % SEVERITIES) as usize;
+        let severity = 1 + ((turn % count + turn / count) % SEVERITIES) as usize;
         let mut draw = Draw::of(seed);
         let surroundings = of_processes(kind, engine, &mut draw);
         Case { seed, kind, severity, at_source: false, surroundings }
@@ -412,6 +412,19 @@ mod tests {
         let severities: Vec<usize> =
             (0..3).map(|turn| Case::of(turn * 2 * DECK.len() as u64).severity).collect();
         assert_eq!(severities, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_kind_on_processes_meets_each_severity_in_three_turns_of_the_deck() {
+        for first in (0..2 * DECK_OF_PROCESSES.len() as u64).step_by(2) {
+            let turn = |turn: u64| {
+                let seed = first + turn * 2 * DECK_OF_PROCESSES.len() as u64;
+                Case::on_processes(seed, Engine::OURS)
+            };
+            let mut severities: Vec<usize> = (0..3).map(|nth| turn(nth).severity).collect();
+            severities.sort_unstable();
+            assert_eq!((severities, turn(1).kind), (vec![1, 2, 3], turn(0).kind));
+        }
     }
 
     #[test]
