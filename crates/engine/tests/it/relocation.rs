@@ -99,7 +99,7 @@ impl Clients {
         for searcher in self.searchers {
             searched += searcher.await.unwrap();
         }
-        assert!(written > 20 && searched > 20, "{written} writes, {searched} searches");
+        assert!(written > 0 && searched > 0, "{written} writes, {searched} searches");
         written
     }
 }
