@@ -71,11 +71,13 @@ pub(super) fn begin(
     changes.push(change);
 }
 
-/// The started copies that may not stay where they are, in the order in which they are moved: index, number, place
-/// among the copies.
-fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<(String, u32, usize)> {
+/// Index, number of the shard, and place among its copies.
+type Place = (String, u32, usize);
+
+/// The started copies that may not stay where they are, in the order in which they are moved.
+fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<Place> {
     // Of each node its primaries, and its replicas.
-    let mut by_node: BTreeMap<&str, [Vec<(String, u32, usize)>; 2]> = BTreeMap::new();
+    let mut by_node: BTreeMap<&str, [Vec<Place>; 2]> = BTreeMap::new();
     for (index, number, shard) in state.shards() {
         for (at, copy) in shard.copies.iter().enumerate() {
             let stays = !copy.is_started() || copy.is_relocating();
