@@ -66,7 +66,7 @@ fn a_case_is_the_same_each_time_with_its_probes() {
     assert_eq!(one, bench("222", &[]));
 }
 
-/// Searches beside nothing, and a link that takes a third: chunks that come in bursts pause far below the limit.
+/// A link that takes a third, so that chunks come in bursts and pause far below the limit; and searches beside nothing.
 #[test]
 fn what_is_seen_of_cases_can_be_judged_again() {
     let dir = tempfile::tempdir().unwrap();
