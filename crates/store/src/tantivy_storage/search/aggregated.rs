@@ -25,7 +25,7 @@ use super::rows::{
     Row, compare_tuples, distinct, numbered, placed, ranges_key, rows, sort, tuples,
 };
 use super::text::Text;
-use super::top_hits::{Best, way_to};
+use super::top_hits::{Best, step_of};
 use super::value::show_double;
 
 type Result<T> = std::result::Result<T, SearchError>;
@@ -40,7 +40,7 @@ pub(super) struct Found {
     pub(super) levels: BTreeMap<String, usize>,
     /// Ranges of dates in milliseconds, by `ranges_key`.
     pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
-    /// Of `top_hits`, by the way to them.
+    /// Of `top_hits`, by the path to them.
     pub(super) hits: BTreeMap<String, Best>,
 }
 
@@ -136,7 +136,7 @@ struct Writer<'a> {
     beside: &'a [Aggregation],
     /// What pipelines say of buckets that were written. They are written behind the aggregations beside them.
     answers: Vec<(&'a Aggregation, Answer)>,
-    /// The way to the bucket at hand, where `top_hits` are within.
+    /// The path to the bucket at hand, where `top_hits` are within.
     path: String,
     to: Text<'a>,
 }
@@ -201,7 +201,7 @@ impl<'a> Writer<'a> {
     fn within(&mut self, of: &'a Aggregation, row: &Row<'_>) -> Result<Numbers> {
         let above = self.path.len();
         if of.has_top_hits() {
-            self.path += &way_to(of, &row.key);
+            self.path += &step_of(of, &row.key);
         }
         let numbers = self.all(&of.subs, row.subs)?;
         self.path.truncate(above);

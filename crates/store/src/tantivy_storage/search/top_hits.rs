@@ -35,8 +35,8 @@ struct BestHit {
     document: FetchedHit,
 }
 
-/// What of the way to `top_hits` leads through a bucket; a key is the same there, however its number is kept.
-pub(super) fn way_to(of: &Aggregation, key: &Literal) -> String {
+/// The step of a path to `top_hits` through a bucket; a key is the same there, however its number is kept.
+pub(super) fn step_of(of: &Aggregation, key: &Literal) -> String {
     let key = match key {
         Literal::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
             (*number as i64).to_string()
@@ -93,7 +93,7 @@ pub(super) struct BestSearch<'a> {
 }
 
 impl BestSearch<'_> {
-    /// Of all buckets that the shard found, by the way to them.
+    /// Of all buckets that the shard found, by the path to them.
     pub(super) fn all(&self, results: &Results) -> Result<BTreeMap<String, Best>> {
         let mut found = BTreeMap::new();
         self.below(&self.request.aggregations, Some(results), ("", &[]), &mut found)?;
@@ -104,19 +104,19 @@ impl BestSearch<'_> {
         &self,
         of: &[Aggregation],
         results: Option<&Results>,
-        (way, within): (&str, &[Query]),
+        (path, within): (&str, &[Query]),
         found: &mut BTreeMap<String, Best>,
     ) -> Result<()> {
         for of in of.iter().filter(|of| of.has_top_hits()) {
             if let AggregationKind::TopHits(asked) = &of.kind {
-                found.insert(format!("{way}{}", of.name), self.best(asked, within)?);
+                found.insert(format!("{path}{}", of.name), self.best(asked, within)?);
                 continue;
             }
             for row in rows(results.and_then(|results| results.get(&of.name))) {
                 let mut within = within.to_vec();
                 within.push(self.bucket(of, &row.key)?);
-                let way = format!("{way}{}", way_to(of, &row.key));
-                self.below(&of.subs, row.subs, (&way, &within), found)?;
+                let path = format!("{path}{}", step_of(of, &row.key));
+                self.below(&of.subs, row.subs, (&path, &within), found)?;
             }
         }
         Ok(())
