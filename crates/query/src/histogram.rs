@@ -97,6 +97,9 @@ const LEVELS: [Level; 6] = [
 /// Fewer buckets than this may be asked for: 65 535 of the narrowest, of which 30 make one.
 pub(crate) const MAX_BUCKETS: usize = 65_535 / 30;
 
+/// Empty buckets between others, at most: as many as an answer may have.
+const EMPTY_MAX: usize = 65_536;
+
 /// Buckets by their start, each with the places of what it is made of.
 pub type Buckets = Vec<(f64, Vec<usize>)>;
 
@@ -124,7 +127,7 @@ impl AutoHistogram {
     /// The histogram of a level.
     pub fn at(&self, level: usize) -> Histogram {
         Histogram {
-            interval: Interval::Calendar(LEVELS[level].0),
+            interval: Interval::Calendar(LEVELS[level.min(LEVELS.len() - 1)].0),
             offset: 0.0,
             zone: self.zone.clone(),
             of_dates: true,
@@ -151,6 +154,8 @@ impl AutoHistogram {
     /// The buckets that are shown of those that begin at `starts`, in their order, which shards have gathered in
     /// `level` at most; and the width of each, as `7d`.
     pub fn settle(&self, starts: &[f64], mut level: usize) -> (Buckets, String) {
+        // Shards are on other nodes, which may say anything.
+        level = level.min(LEVELS.len() - 1);
         let gathered = starts.iter().enumerate().map(|(place, start)| (*start, vec![place]));
         let mut buckets = self.in_level(gathered.collect(), level);
         self.widen(&mut buckets, &mut level);
@@ -213,7 +218,7 @@ impl AutoHistogram {
         for bucket in buckets {
             while let Some((last, _)) = filled.last() {
                 let next = histogram.next(*last);
-                if next >= bucket.0 || next <= *last {
+                if next >= bucket.0 || next <= *last || filled.len() >= EMPTY_MAX {
                     break;
                 }
                 filled.push((next, Vec::new()));

@@ -335,7 +335,11 @@ impl<'b> Node<'b> {
 
     /// Whether it is `-0`, which is read as the fraction -0.0; `text` is what it was read from.
     pub(crate) fn is_whole_zero(&self, text: &[u8]) -> bool {
-        let is_zero = |number: &Number| number.is_f64() && number.as_f64() == Some(0.0);
+        // One without the sign need not be looked for in the text.
+        let is_zero = |number: &Number| {
+            let value = number.as_f64().filter(|_| number.is_f64());
+            value.is_some_and(|value| value == 0.0 && value.is_sign_negative())
+        };
         if !matches!(&self.value, Value::Number(number) if is_zero(number)) {
             return false;
         }

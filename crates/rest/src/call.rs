@@ -12,6 +12,9 @@ use serde_json::Value;
 use super::error::bad_body;
 use super::parameters::Query;
 
+/// Bytes of a body that is read as a tree, which takes up to a hundred times as much. Documents and bulks are not.
+const MAX_TREE_BYTES: usize = 10 << 20;
+
 /// A request on its way: what a handler is given.
 pub(super) struct Call {
     pub(super) node: Node,
@@ -45,6 +48,12 @@ impl Call {
     pub(super) fn json(&self) -> Result<Value> {
         if self.body.is_empty() {
             return Ok(Value::Null);
+        }
+        let bytes = self.body.len();
+        if bytes > MAX_TREE_BYTES {
+            return Err(bad_body(format!(
+                "the body has [{bytes}] bytes, more than [{MAX_TREE_BYTES}]; send it in parts"
+            )));
         }
         serde_json::from_slice(&self.body)
             .map_err(|error| bad_body(format!("the body is no JSON: {error}")))

@@ -14,6 +14,7 @@ mod operation;
 mod patience;
 mod plan;
 pub mod planted;
+pub mod received;
 mod record_log;
 mod requests;
 mod retention;

@@ -55,7 +55,8 @@ pub(super) async fn measure(
                 push(&mut found, &local, end, took_ms - base_ms);
             }
         }
-        for remote in remotes.iter().filter(|remote| remote.connected != Some(false)) {
+        let connected = remotes.iter().filter(|remote| remote.connected != Some(false));
+        for remote in connected.take(PAIRS_MAX) {
             // The embedded engine asks the remote cluster for this answer; the others answer it by themselves.
             let path = if seen.cluster.flavour == "narrows" {
                 "/_remote/info".to_owned()

@@ -208,6 +208,7 @@ impl Bucket {
         let _lock = self.0.log_lock.lock().await;
         self.flush_all_locked().await?;
         let reached = self.with(vb, |vbucket| {
+            let seqno = seqno.min(vbucket.high_seqno);
             let to = if vbucket.index.can_roll_back(seqno) { seqno } else { 0 };
             let (gone, back) = vbucket.index.truncate(to);
             (to, gone, back)

@@ -206,12 +206,11 @@ impl Follower {
             )
             .await
             .map_err(of_failure)?;
-        let mut ops =
-            changes.ops.unpack(&service.core.env, ask.max_bytes).await.map_err(refused)?;
+        let at_most = (ask.max_ops, ask.max_bytes);
+        let mut ops = changes.ops.unpack(&service.core.env, at_most).await.map_err(refused)?;
         if service.core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {
             ops.remove(1);
         } else {
-            let at_most = (ask.max_ops, ask.max_bytes);
             claims::operations(ask.from, checkpoint, at_most, &ops).map_err(refused)?;
         }
         if ops.is_empty() {

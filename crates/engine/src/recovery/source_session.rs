@@ -40,7 +40,6 @@ impl TransferError {
 pub(crate) struct SourceSession {
     pub(crate) address: String,
     pub(crate) session: u64,
-    pub(crate) throttle: Throttle,
     /// Alias of the remote cluster, where the source is in one.
     pub(crate) remote: Option<String>,
     /// Shortest round trip seen, shared with the task that measures it.
@@ -48,6 +47,13 @@ pub(crate) struct SourceSession {
 }
 
 impl SourceSession {
+    pub(crate) fn throttle(&self) -> Throttle {
+        match self.remote {
+            Some(_) => Throttle::Ccr,
+            None => Throttle::Peer,
+        }
+    }
+
     pub(crate) async fn ask(
         &self,
         service: &Rc<RecoveryService>,
@@ -55,7 +61,7 @@ impl SourceSession {
         request: Request,
     ) -> Result<Response, CallError> {
         let settings = service.core.settings();
-        let limit = match self.throttle {
+        let limit = match self.throttle() {
             Throttle::Ccr => settings.ccr_internal_action_timeout(),
             Throttle::Peer => settings.recovery_internal_action_timeout(),
         };
@@ -74,7 +80,7 @@ impl SourceSession {
     /// How chunks are chosen, as the settings are now.
     pub(crate) fn scheduler(&self, service: &Rc<RecoveryService>) -> SchedulerConfig {
         let (settings, sharing) = (service.core.settings(), running(service));
-        let (chunk_bytes, max_concurrent) = match self.throttle {
+        let (chunk_bytes, max_concurrent) = match self.throttle() {
             Throttle::Ccr => {
                 (settings.ccr_chunk_size(), settings.ccr_max_concurrent_file_chunks() as usize)
             }

@@ -14,7 +14,7 @@ use super::service::RecoveryService;
 use super::session_opening::{self, PrefetchedChunks, Wanted};
 use super::source_session::{SourceSession, TransferError};
 use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip};
-use crate::core::{Core, Throttle};
+use crate::core::Core;
 use crate::planted;
 use crate::remote::{self, claims};
 use crate::replication::{fill_gaps, follow_mapping_to, follows, lease_of, set_leases};
@@ -248,7 +248,7 @@ impl Recovery {
         let allocation_id = self.shard.allocation_id.clone();
         let kind = SessionKind::Peer { allocation_id, has };
         let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
-        let source = self.source(address, Throttle::Peer, None);
+        let source = self.source(address, None);
         let _pings = self.ping(&source);
         let (source, opened, prefetched) = self.open(vec![source], wanted).await?;
         let result = self.copy_and_follow(&source, &opened, prefetched, own).await;
@@ -271,7 +271,8 @@ impl Recovery {
                 self.pass(|costs| costs.new_copy).await;
                 self.copy_files(source, commit, prefetched, &opened.history_uuid).await?
             }
-            None => own.clone().expect("operations alone are offered to who has a store"),
+            // Operations alone are offered to who has a store.
+            None => own.clone().ok_or_else(|| CallError::Failed(unexpected()))?,
         };
         *own = Some(store.clone());
         set_leases(&self.shard, &store, opened.leases.clone());
@@ -348,7 +349,7 @@ impl Recovery {
         number: u32,
     ) -> Result<(), TransferError> {
         let seeds = remote::seeds(&self.service.core, cluster).map_err(CallError::Failed)?;
-        let source = |seed| self.source(seed, Throttle::Ccr, Some(cluster.to_owned()));
+        let source = |seed| self.source(seed, Some(cluster.to_owned()));
         let sources = seeds.into_iter().map(source).collect();
         let lease = lease_of(&self.service.core.state(), &self.shard.index);
         let lease = lease.ok_or_else(|| Failure::no_such_index(&self.shard.index));
@@ -394,10 +395,10 @@ impl Recovery {
         session_opening::open(service, sources, wanted, config).await
     }
 
-    fn source(&self, address: String, throttle: Throttle, remote: Option<String>) -> SourceSession {
+    fn source(&self, address: String, remote: Option<String>) -> SourceSession {
         let known = self.service.core.round_trip(&address);
         let round_trip = Rc::new(Cell::new(known.unwrap_or_default()));
-        SourceSession { address, session: 0, throttle, remote, round_trip }
+        SourceSession { address, session: 0, remote, round_trip }
     }
 
     fn ping(&self, source: &SourceSession) -> world::Task<()> {

@@ -478,7 +478,7 @@ async fn store_chunk(
         return Err(ChunkError::Damaged);
     }
     target.cpu = env.now() - at;
-    target.throttle = service.core.throttle(source.throttle, chunk.len()).await;
+    target.throttle = service.core.throttle(source.throttle(), chunk.len()).await;
     let writing = env.now();
     let written = incoming.write_chunk(request.file as usize, request.offset, chunk).await;
     written.map_err(ChunkError::Store)?;

@@ -181,7 +181,8 @@ impl Gathered {
             hits: Vec::new(),
             aggregations: Aggregated::default(),
         };
-        for answered in &answers {
+        let aggregated = answers.iter().filter(|_| !request.aggregations.is_empty());
+        for answered in aggregated {
             let (index, found) = (&answered.asked.index, &answered.searched.hits.aggregations);
             if let Err(reason) = outcome.aggregations.add(index, found) {
                 let failure = Failure::new(500, "illegal_state_exception", reason);

@@ -32,11 +32,21 @@ pub(super) struct View {
 impl PointInTime {
     /// Reads an id.
     pub fn parse(id: &str, keep_alive: Option<Duration>) -> Result<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(id).ok();
+        let is_few = |bytes: &Vec<u8>| {
+            postcard::take_from_bytes(bytes).is_ok_and(|(count, _): (usize, _)| count <= MAX_VIEWS)
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(id).ok().filter(is_few);
         let views = bytes.and_then(|bytes| postcard::from_bytes::<Vec<View>>(&bytes).ok());
-        let views = views.filter(|views| views.len() <= MAX_VIEWS);
-        let wrong =
-            || Failure::new(400, "illegal_argument_exception", format!("invalid id: [{id}]"));
+        // A shard that was named often would be searched as often.
+        let views = views.filter(|views| {
+            let shards: BTreeSet<(&str, u32)> =
+                views.iter().map(|view| (view.index.as_str(), view.shard)).collect();
+            shards.len() == views.len()
+        });
+        let wrong = || {
+            let begins: String = id.chars().take(1000).collect();
+            Failure::new(400, "illegal_argument_exception", format!("invalid id: [{begins}]"))
+        };
         Ok(PointInTime { views: views.ok_or_else(wrong)?, keep_alive })
     }
 
@@ -69,7 +79,9 @@ mod tests {
         let id = id_of(&views);
         let read = PointInTime::parse(&id, None).unwrap();
         assert_eq!((read.indices(), read.views), (vec!["a".to_owned(), "b".to_owned()], views));
-        for wrong in ["x", "DnF1ZXJ5", "!"] {
+        let twice = id_of(&[view("b", 0), view("a", 1), view("b", 0)]);
+        let many = URL_SAFE_NO_PAD.encode(postcard::to_stdvec(&(MAX_VIEWS + 1)).unwrap());
+        for wrong in ["x", "DnF1ZXJ5", "!", &twice, &many] {
             assert_eq!(PointInTime::parse(wrong, None).unwrap_err().status, 400, "{wrong}");
         }
     }

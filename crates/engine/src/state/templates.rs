@@ -166,7 +166,9 @@ fn check(
     if kind != TemplateKind::Component && template.index_patterns.is_empty() {
         return refuse("index_patterns are missing".to_owned());
     }
-    if template.index_patterns.iter().map(String::len).sum::<usize>() > MAX_PATTERN_BYTES {
+    // Also an empty one is compared with all others.
+    let bytes = template.index_patterns.iter().map(|pattern| pattern.len() + 1);
+    if bytes.sum::<usize>() > MAX_PATTERN_BYTES {
         return refuse(format!("its index_patterns have more than {MAX_PATTERN_BYTES} bytes"));
     }
     let has = |name: &String| state.template(TemplateKind::Component, name).is_some();

@@ -31,7 +31,7 @@ impl Message for Envelope {
     }
 
     fn decode(head: &[u8], tail: Bytes) -> io::Result<Self> {
-        let mut envelope: Envelope = postcard::from_bytes(head)
+        let mut envelope: Envelope = store::received::from_bytes(head)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         if let Envelope::Response(_, Ok(Response::Chunk(chunk))) = &mut envelope {
             chunk.chunk = store::Chunk::Bytes(tail);

@@ -47,26 +47,38 @@ impl Operations {
         }
     }
 
-    /// The operations, where they claim to be no more than `asked_bytes` and one of any size.
-    pub async fn unpack(self, env: &Env, asked_bytes: u64) -> Result<Vec<Operation>> {
+    /// The operations, where they claim to be no more than were asked for: so many, of so many bytes and one of any
+    /// size.
+    pub async fn unpack(
+        self,
+        env: &Env,
+        (asked_ops, asked_bytes): (u64, u64),
+    ) -> Result<Vec<Operation>> {
+        let refused = |reason: String| Err(Failure::new(500, "transport_exception", reason));
         match self {
             Operations::Plain(ops) => Ok(Arc::unwrap_or_clone(ops)),
             Operations::Packed { plain_bytes, .. }
                 if plain_bytes > asked_bytes.saturating_add(OPERATION_BYTES_MAX) =>
             {
-                let reason = format!(
+                refused(format!(
                     "packed operations claim to be {plain_bytes} bytes; {asked_bytes} were asked for"
-                );
-                Err(Failure::new(500, "transport_exception", reason))
+                ))
             }
             Operations::Packed { bytes, plain_bytes } => {
                 let plain = decompress(env, Chunk::Bytes(bytes), plain_bytes, 0).await?;
                 let plain = plain.bytes().cloned().unwrap_or_default();
-                let Unpacked(ops) = postcard::from_bytes(&plain).map_err(|error| {
-                    let reason = format!("packed operations cannot be read: {error}");
-                    Failure::new(500, "transport_exception", reason)
-                })?;
-                Ok(Arc::unwrap_or_clone(ops))
+                // Four bytes may say one, which takes a hundred once it is read.
+                let count =
+                    postcard::take_from_bytes(&plain).map_or(0, |(count, _): (u64, _)| count);
+                if count > asked_ops.max(1) {
+                    return refused(format!(
+                        "packed operations claim to be {count}; {asked_ops} were asked for"
+                    ));
+                }
+                match store::received::from_bytes(&plain) {
+                    Ok(Unpacked(ops)) => Ok(Arc::unwrap_or_clone(ops)),
+                    Err(error) => refused(format!("packed operations cannot be read: {error}")),
+                }
             }
         }
     }

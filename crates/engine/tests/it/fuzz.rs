@@ -158,6 +158,11 @@ fn envelopes() -> Vec<Envelope> {
         fetch: true,
         held: None,
     };
+    let scored =
+        br#"{"query":{"function_score":{"query":{"match_all":{}},"functions":[{"weight":2,"filter":
+        {"function_score":{"weight":3,"query":{"dis_max":{"queries":[{"term":{"x":1}}]}}}}}]}}}"#;
+    let scored = Arc::new(query::parse_search(scored).expect("a search"));
+    let scored = ShardSearch { request: scored, ..search.clone() };
     let replicate = Request::Replicate {
         index_uuid: "uuid".to_owned(),
         shard: 0,
@@ -171,6 +176,7 @@ fn envelopes() -> Vec<Envelope> {
         Envelope::Request(1, Request::Ping),
         Envelope::Request(2, Request::ReadChanges(Box::new(read))),
         Envelope::Request(3, Request::Search(Box::new(search))),
+        Envelope::Request(3, Request::Search(Box::new(scored))),
         Envelope::Request(4, replicate),
         Envelope::Response(5, Ok(Response::Changes(Box::new(changes)))),
         Envelope::Response(6, Ok(Response::Session(Box::new(opened)))),

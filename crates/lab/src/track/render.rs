@@ -304,20 +304,20 @@ fn marked(text: &str, file: usize) -> String {
 /// The text without its marks, and the place of each of its lines.
 fn without_marks(text: &str) -> (String, Vec<Place>) {
     let mut out = String::with_capacity(text.len());
-    let (mut places, mut here) = (Vec::new(), None);
+    let (mut places, mut here, mut line) = (Vec::new(), None, 0);
     let mut rest = text;
-    let add = |part: &str, here: Option<Place>, out: &mut String, places: &mut Vec<Place>| {
+    let mut add = |part: &str, here: Option<Place>| {
         for piece in part.split_inclusive('\n') {
             // A line's place is that of the first thing on it that is no blank.
-            let line = out.matches('\n').count();
             if places.len() <= line && !piece.trim().is_empty() {
                 places.resize(line + 1, here.unwrap_or_default());
             }
             out.push_str(piece);
+            line += usize::from(piece.ends_with('\n'));
         }
     };
     while let Some(at) = rest.find(MARK.0) {
-        add(&rest[..at], here, &mut out, &mut places);
+        add(&rest[..at], here);
         let Some(end) = rest[at..].find(MARK.1) else { break };
         let mark = &rest[at + 1..at + end];
         here = mark.split_once(':').and_then(|(file, line)| {
@@ -325,7 +325,7 @@ fn without_marks(text: &str) -> (String, Vec<Place>) {
         });
         rest = &rest[at + end + 1..];
     }
-    add(rest, here, &mut out, &mut places);
+    add(rest, here);
     if here.is_none() {
         places.clear();
     }

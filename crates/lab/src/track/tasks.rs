@@ -272,6 +272,9 @@ fn scheduled(
     })
 }
 
+/// One request in four months: whatever is rarer comes as seldom.
+const RATE_MIN_PER_S: f64 = 1e-7;
+
 /// When requests start: `target-throughput` is a number of requests a second, or says its unit; `target-interval` are
 /// seconds between two requests.
 fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<Arrival> {
@@ -286,7 +289,7 @@ fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<
         },
         (None, Some(_)) => {
             let seconds = reader.number(object, "target-interval", 0.0)?;
-            (seconds > 0.0).then(|| 1.0 / seconds)
+            (seconds > 0.0).then(|| (1.0 / seconds).max(RATE_MIN_PER_S))
         }
         (None, None) => None,
     };
@@ -325,5 +328,5 @@ fn rate(node: &Node<'_>, known: &Known) -> Result<Option<f64>, String> {
             ));
         }
     };
-    Ok((rate > 0.0).then_some(rate))
+    Ok((rate > 0.0).then_some(rate.max(RATE_MIN_PER_S)))
 }

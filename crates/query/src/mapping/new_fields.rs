@@ -113,14 +113,9 @@ impl Growing<'_> {
     }
 
     fn value(&mut self, path: &str, node: &Node<'_>) -> std::result::Result<(), Refusal> {
-        let mut value = &node.value;
+        let value = &node.value;
         if let Value::List(items) = value {
             return items.iter().try_for_each(|item| self.value(path, item));
-        }
-        // `-0` is a whole number in the field, and no longer one as it is read here.
-        let zero = Value::Number(0.into());
-        if node.is_whole_zero(self.source) {
-            value = &zero;
         }
         let is_mapped = self.mapping.field(path).is_some_and(|field| !field.is_multi);
         if is_mapped || !adds(value) {
@@ -134,7 +129,11 @@ impl Growing<'_> {
             for (end, _) in path.match_indices('.') {
                 self.object(&path[..end], path)?;
             }
-            self.put(path, self.mapping.type_of(path, value))?;
+            // `-0` is a whole number in the field, and no longer one as it is read here. It is looked for in the whole
+            // document: once for a field.
+            let zero = Value::Number(0.into());
+            let first = if node.is_whole_zero(self.source) { &zero } else { value };
+            self.put(path, self.mapping.type_of(path, first))?;
         }
         match value {
             Value::Object(members) => self.members(path, members),

@@ -3,15 +3,15 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | [`Shard`], opening and closing |
-//! | `seq_no_state.rs` | what the copy knows about its history |
+//! | `copy_state.rs` | what the copy knows about its history |
 //! | `write.rs` | applying operations, on a primary and on any copy |
 //! | `read.rs` | get, count, digest, operations since |
 //! | `maintain.rs` | sync, refresh, flush, merge |
 //! | `work.rs` | how often it did what, and how long that took |
 
+mod copy_state;
 mod maintain;
 mod read;
-mod seq_no_state;
 mod work;
 mod write;
 
@@ -30,7 +30,7 @@ use crate::requests::{Durability, Opened, Options};
 use crate::storage::{self, ShardStorage};
 use crate::{Error, Result};
 
-use seq_no_state::SeqNoState;
+use copy_state::CopyState;
 use work::WorkDone;
 pub use write::ReadRequests;
 
@@ -49,7 +49,7 @@ pub(crate) struct Inner {
     history_uuid: String,
     durability: Cell<Durability>,
     opened: Cell<Opened>,
-    seq_nos: RefCell<SeqNoState>,
+    seq_nos: RefCell<CopyState>,
     /// Held while operations are applied, and during a refresh.
     writes: tokio::sync::Mutex<()>,
     /// Held while a commit is made or pinned.
@@ -103,7 +103,7 @@ impl Shard {
                     torn_bytes: found.torn_bytes,
                     replayed_ops: 0,
                 }),
-                seq_nos: RefCell::new(SeqNoState::new(stored)),
+                seq_nos: RefCell::new(CopyState::new(stored)),
                 writes: tokio::sync::Mutex::default(),
                 flushes: tokio::sync::Mutex::default(),
                 log: GroupCommit::default(),

@@ -9,6 +9,9 @@ use query::{FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
 use super::Shard;
 use crate::requests::{GetResult, ShardStats, ShardWork, Timed};
 
+/// Whoever asks for more operations gets so many bytes of them: no message between nodes has room for more.
+const READ_BYTES_MAX: usize = 128 << 20;
+
 impl Shard {
     /// The newest version of a document, searchable yet or not; none if there is none.
     pub async fn get(&self, id: &str) -> Result<Option<GetResult>> {
@@ -140,6 +143,7 @@ impl Shard {
         if from < oldest {
             return Err(Error::OperationsGone { from, oldest });
         }
+        let max_bytes = max_bytes.min(READ_BYTES_MAX);
         self.inner.storage.ops_between(seq_nos, max_ops, max_bytes).await
     }
 

@@ -14,7 +14,7 @@ use crate::plan::{self, Current, Plan, Planner};
 use crate::to_its_end::to_its_end;
 use crate::{Error, OpKind, Operation, Result, planted};
 
-use super::seq_no_state::SeqNoState;
+use super::copy_state::CopyState;
 use super::{Inner, Shard};
 use crate::requests::{Opened, Rejection, Timed, WriteOutcome, WriteRequest, WriteResult};
 
@@ -399,7 +399,7 @@ impl Inner {
 
 /// Of operations among which are synthetic batches: the parts that were not processed, cut where the files begin
 /// or end to hold the history above the checkpoint.
-fn unprocessed_parts(seq_nos: &SeqNoState, ops: &[Operation]) -> Vec<Operation> {
+fn unprocessed_parts(seq_nos: &CopyState, ops: &[Operation]) -> Vec<Operation> {
     let edges: Vec<u64> =
         seq_nos.bounds.committed_above.iter().flat_map(|range| [range.start, range.end]).collect();
     let mut seen = LocalCheckpointTracker::default();

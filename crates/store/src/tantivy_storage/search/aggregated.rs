@@ -95,7 +95,8 @@ impl Aggregated {
         if answer.is_empty() {
             return Ok(());
         }
-        let found: Found = postcard::from_bytes(answer).map_err(|error| error.to_string())?;
+        let found: Found =
+            crate::received::from_bytes(answer).map_err(|error| error.to_string())?;
         self.shards += 1;
         self.found.shown.extend(found.shown);
         self.found.ranges.extend(found.ranges);

@@ -9,7 +9,7 @@ use crate::retention::Retention;
 use crate::versions::VersionMap;
 
 #[derive(Default)]
-pub(crate) struct SeqNoState {
+pub(crate) struct CopyState {
     pub(crate) tracker: LocalCheckpointTracker,
     pub(crate) versions: VersionMap,
     pub(crate) bounds: Bounds,
@@ -34,10 +34,10 @@ pub(crate) struct SeqNoState {
     pub(crate) commit: Commit,
 }
 
-impl SeqNoState {
+impl CopyState {
     pub(super) fn new(stored: StoredCommit) -> Self {
         let commit = stored.commit;
-        SeqNoState {
+        CopyState {
             tracker: LocalCheckpointTracker::new(commit.local_checkpoint, commit.max_seq_no),
             bounds: Bounds {
                 committed: commit.max_seq_no,
@@ -49,7 +49,7 @@ impl SeqNoState {
             global_checkpoint: stored.global_checkpoint,
             complete_from: stored.complete_from,
             commit,
-            ..SeqNoState::default()
+            ..CopyState::default()
         }
     }
 }
