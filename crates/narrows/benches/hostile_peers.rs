@@ -30,6 +30,8 @@ const SEARCH: &str = "GET /a/_search?size=10 HTTP/1.1\r\nhost: localhost\r\n\r\n
 const LARGE: &str = "GET /a/_search?size=5000 HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const UPLOAD: &str = "PUT /a/_doc/1 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                       content-length: 90000000\r\n\r\n{";
+/// Between one peer and the next: of all at once, the kernel's queue drops most before the node sees them.
+const APART: Duration = Duration::from_micros(200);
 /// Handles that the node and the peers are to have.
 const HANDLES: &str = "65536";
 const RAISED: &str = "NARROWS_HANDLES_RAISED";
@@ -246,9 +248,10 @@ impl Peers {
         let thread = std::thread::spawn(move || {
             world::real_world::run(2, async |env| {
                 let mut peers = Vec::new();
-                for _ in 0..count {
+                for number in 0..count as u32 {
                     let (env2, address, shared) = (env.clone(), address.clone(), inner.clone());
                     peers.push(env.spawn("is a nuisance", async move {
+                        env2.sleep(APART * number).await;
                         loop {
                             // Whatever comes of it, it comes back.
                             let _ = annoy(&env2, &address, kind, &shared).await;

@@ -102,6 +102,8 @@ pub struct Journal {
     file: File,
     /// The hash of the last line.
     hash: u64,
+    /// Length of all whole lines.
+    bytes: u64,
     head: Head,
     changes: Vec<Change>,
 }
@@ -112,9 +114,10 @@ impl Journal {
     /// # Errors
     /// If there is a journal at this path already, or it cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Journal> {
-        let file = File::create_new(path).map_err(|source| io_error("create", path, source))?;
+        let file = File::options().append(true).create_new(true).open(path);
+        let file = file.map_err(|source| io_error("create", path, source))?;
         let mut journal =
-            Journal { path: path.to_owned(), file, hash: 0, head, changes: Vec::new() };
+            Journal { path: path.to_owned(), file, hash: 0, bytes: 0, head, changes: Vec::new() };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
         journal.write(line)?;
         sync_parent(path).map_err(|source| io_error("create", path, source))?;
@@ -158,7 +161,8 @@ impl Journal {
         if !whole.ends_with('\n') {
             file.write_all(b"\n")?;
         }
-        Ok(Journal { path: path.to_owned(), file, hash, head, changes })
+        let bytes = file.metadata()?.len();
+        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes })
     }
 
     /// The cluster on which the changes are made.
@@ -237,10 +241,15 @@ impl Journal {
 
     fn write(&mut self, line: String) -> Result<()> {
         let (mut line, hash) = hashed(line, self.hash);
-        self.hash = hash;
         line.push('\n');
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
-        written.map_err(|source| io_error("write", &self.path, source))
+        if let Err(source) = written {
+            // Half a line would spoil those after it. Where that fails too, the run ends here.
+            let _ = self.file.set_len(self.bytes);
+            return Err(io_error("write", &self.path, source));
+        }
+        (self.hash, self.bytes) = (hash, self.bytes + line.len() as u64);
+        Ok(())
     }
 }
 

@@ -79,7 +79,11 @@ impl Lease {
     /// # Errors
     /// [`Error::Leased`] if somebody else has it by now.
     pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
-        let ours = Setting { value: self.value(), scope: Scope::Persistent };
+        let ours = match settings.now(LEASE).await? {
+            // Of renewals that were not answered some were made, and nobody knows which.
+            Some(now) if holder_of(&now.value) == self.holder => now,
+            _ => Setting { value: self.value(), scope: Scope::Persistent },
+        };
         self.count += 1;
         self.write(settings, &ours).await
     }

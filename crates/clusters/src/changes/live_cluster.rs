@@ -2,7 +2,7 @@
 //! back at the end.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use record::observation::{Identity, Scope};
@@ -199,7 +199,7 @@ pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String
         let expected = journal.head().cluster_uuid.clone();
         return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
-    let left = put_back(client, &journal).await?;
+    let left = put_back(client, &journal, &BTreeSet::new()).await?;
     for index in journal.indices() {
         if identity.is_opensearch {
             stop_following(client, index).await?;

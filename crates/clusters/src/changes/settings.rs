@@ -1,6 +1,6 @@
 //! Settings of a cluster that was not started here: reading them, changing one for a while, and putting it back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
@@ -35,6 +35,11 @@ impl ClusterSettings {
     /// Asks a cluster for them.
     pub(crate) async fn ask(client: &LiveClient) -> Result<ClusterSettings> {
         let answer = client.get(&format!("{SETTINGS}?flat_settings=true")).await?;
+        // Every release tells them, also where none is set.
+        if !answer["persistent"].is_object() {
+            let reason = "an object with \"persistent\" was expected".to_owned();
+            return Err(Error::NotJson { path: SETTINGS.to_owned(), reason });
+        }
         let flat = |rank: &str| {
             let pairs = answer[rank].as_object().into_iter().flatten();
             pairs.map(|(name, value)| (name.clone(), text(value))).collect()
@@ -60,12 +65,24 @@ impl ClusterSettings {
 }
 
 /// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
-/// The journal stays.
-pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>> {
+/// The journal stays. Of settings that are `unanswered` a change was sent that may be made yet: what is sent after it is
+/// made after it, so that they are put back also where they look as they were.
+pub(crate) async fn put_back(
+    client: &LiveClient,
+    journal: &Journal,
+    unanswered: &BTreeSet<String>,
+) -> Result<Vec<String>> {
     let there = ClusterSettings::ask(client).await?;
     let mut left = Vec::new();
     for (scope, rank) in SCOPES {
-        let back = journal.settings_back(scope, there.at(scope));
+        let mut back = journal.settings_back(scope, there.at(scope));
+        for name in unanswered {
+            if let Some(original) = journal.original(scope, name)
+                && there.at(scope).get(name) == original.as_ref()
+            {
+                back.set.insert(name.clone(), original.clone());
+            }
+        }
         if !back.set.is_empty() {
             client.ask("PUT", SETTINGS, &json!({ rank: back.set })).await?;
         }
@@ -83,12 +100,14 @@ fn rank_of(scope: Scope) -> &'static str {
 pub struct BorrowedSettings {
     client: LiveClient,
     journal: Journal,
+    /// Settings of which the last change was sent and not answered.
+    unanswered: BTreeSet<String>,
 }
 
 impl BorrowedSettings {
     /// Settings of the cluster behind `client`, which is that of the journal.
     pub fn new(client: LiveClient, journal: Journal) -> BorrowedSettings {
-        BorrowedSettings { client, journal }
+        BorrowedSettings { client, journal, unanswered: BTreeSet::new() }
     }
 
     /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no
@@ -113,7 +132,19 @@ impl BorrowedSettings {
         let (before, set) = (one(now), one(Some(to.to_owned())));
         let body = json!({ rank: set });
         self.journal.record(Change::Settings { scope, before, set })?;
-        self.client.ask("PUT", SETTINGS, &body).await.map(drop)
+        self.unanswered.insert(name.to_owned());
+        let answer = self.client.ask("PUT", SETTINGS, &body).await;
+        // What is refused is not made later either.
+        if matches!(
+            answer,
+            Ok(_)
+                | Err(Error::Refused { status: 400, .. }
+                    | Error::Forbidden { .. }
+                    | Error::Unauthorized { .. })
+        ) {
+            self.unanswered.remove(name);
+        }
+        answer.map(drop)
     }
 
     /// A setting in the scope that counts; none where nobody set it.
@@ -159,7 +190,7 @@ impl BorrowedSettings {
     /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left.
     /// Settings may be changed again afterwards.
     pub async fn put_back(&self) -> Result<Vec<String>> {
-        put_back(&self.client, &self.journal).await
+        put_back(&self.client, &self.journal, &self.unanswered).await
     }
 
     /// Puts everything back and removes the journal. Where that fails, the journal stays.

@@ -30,6 +30,9 @@ use crate::Error;
 const EXPLAINED_MAX: usize = 3;
 /// Followers that do not run and are asked why, in one observation.
 const STOPPED_MAX: usize = 5;
+/// Followers that are asked for that, at a time, and repositories that are asked for their settings, in all.
+const ASKED_MAX: usize = 500;
+const REPOSITORIES_MAX: usize = 20;
 /// Indices whose ended recoveries are looked up in one observation.
 const ENDED_MAX: usize = 5;
 
@@ -168,8 +171,7 @@ impl Sampler {
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {
-            self.settings(depth, began).await?;
-            seen.settings = self.settings.clone();
+            seen.settings = self.settings(depth, began).await?;
         }
         seen.snapshots = self.snapshots.clone();
         // Where no other cluster is known, nobody follows one and nobody is asked who paused.
@@ -220,18 +222,25 @@ impl Sampler {
         nodes
     }
 
-    /// Settings. Defaults are many, so they are asked again only when a setting was set or reset.
-    async fn settings(&mut self, depth: Depth, now: Time) -> Result<(), Error> {
+    /// Settings; none where the cluster does not tell them now. Defaults are many, so they are asked again only when a
+    /// setting was set or reset.
+    async fn settings(
+        &mut self,
+        depth: Depth,
+        now: Time,
+    ) -> Result<Option<BTreeMap<String, Setting>>, Error> {
         const NAME: &str = "/_cluster/settings";
         let asks_all = self.settings.is_none() || depth == Depth::Deep;
         if !self.pacing.take(Question::Defaults, now, asks_all) {
             let path = format!("{NAME}?flat_settings=true&filter_path={}", parse::SETTINGS_FILTER);
-            let set = self.ask(NAME, &path).await?.as_ref().map(parse::settings);
+            let Some(set) = self.ask(NAME, &path).await?.as_ref().map(parse::settings) else {
+                return Ok(None);
+            };
             let known = self.settings.iter().flatten();
             let known: BTreeMap<_, _> =
                 known.filter(|(_, setting)| setting.scope != Scope::Default).collect();
-            if set.is_none_or(|set| set.iter().collect::<BTreeMap<_, _>>() == known) {
-                return Ok(());
+            if set.iter().collect::<BTreeMap<_, _>>() == known {
+                return Ok(self.settings.clone());
             }
             self.pacing.ask(Question::Defaults, now);
         }
@@ -240,7 +249,7 @@ impl Sampler {
             parse::SETTINGS_FILTER
         );
         self.settings = self.ask(NAME, &path).await?.as_ref().map(parse::settings);
-        Ok(())
+        Ok(self.settings.clone())
     }
 
     /// Round trips are measured again from time to time, and soon when another pair of nodes recovers.
@@ -250,12 +259,15 @@ impl Sampler {
         depth: Depth,
         now: Time,
     ) -> Vec<RoundTrip> {
+        if seen.nodes.is_empty() {
+            return Vec::new();
+        }
         let pairs = round_trips::pairs(seen);
         let is_new = !pairs.is_subset(&self.measured);
         let asks = (is_new && self.pacing.is_due(Question::NewPairs, now))
             || self.pacing.is_due(Question::RoundTrips, now)
             || depth == Depth::Deep;
-        if !asks || seen.nodes.is_empty() || (pairs.is_empty() && !self.has_followers) {
+        if !asks || (pairs.is_empty() && !self.has_followers) {
             return Vec::new();
         }
         self.pacing.ask(Question::NewPairs, now);
@@ -270,8 +282,7 @@ impl Sampler {
         depth: Depth,
         now: Time,
     ) -> Result<(), Error> {
-        self.settings(depth, now).await?;
-        seen.settings = self.settings.clone();
+        seen.settings = self.settings(depth, now).await?;
         if self.cores.is_empty()
             && let Some(answer) = self.try_ask(CORES).await?
         {
@@ -347,10 +358,11 @@ impl Sampler {
             found.retain(|recovery| recovery.stage != "DONE");
         }
         let active = found.clone();
-        let ended: Vec<Recovery> = std::mem::take(&mut self.active)
-            .into_iter()
-            .filter(|before| !active.iter().any(|now| now.key() == before.key()))
-            .collect();
+        let ended: Vec<Recovery> = {
+            let now: BTreeSet<_> = active.iter().map(Recovery::key).collect();
+            let before = std::mem::take(&mut self.active).into_iter();
+            before.filter(|before| !now.contains(&before.key())).collect()
+        };
         found.extend(self.ended(ended).await?);
         self.active = active;
         Ok(found)
@@ -375,7 +387,8 @@ impl Sampler {
         repository: &str,
         name: &str,
     ) -> Result<Option<String>, Error> {
-        if !self.repositories.contains_key(repository) {
+        let is_room = self.repositories.len() < REPOSITORIES_MAX;
+        if !self.repositories.contains_key(repository) && is_room {
             let path = format!("/_snapshot/{}?filter_path=*.settings", escape(repository));
             let answer = self.try_ask(&path).await?;
             self.repositories.insert(repository.to_owned(), answer);
@@ -410,9 +423,10 @@ impl Sampler {
             let path = format!("/{}/_recovery?filter_path={RECOVERY_FILTER}", names.join(","));
             last = self.try_ask::<parse::Recoveries>(&path).await?.unwrap_or_default().0;
         }
+        let last: BTreeMap<_, _> = last.iter().map(|now| (now.key(), now)).collect();
         for recovery in &mut ended {
-            if let Some(now) = last.iter().find(|now| now.key() == recovery.key()) {
-                *recovery = now.clone();
+            if let Some(now) = last.get(&recovery.key()).map(|now| (*now).clone()) {
+                *recovery = now;
             }
             recovery.ended = true;
         }
@@ -468,7 +482,7 @@ impl Sampler {
         let all: BTreeSet<String> =
             named.into_iter().chain(running.iter().map(|one| one.index.clone())).collect();
         let mut stopped = Vec::new();
-        for index in all {
+        for index in all.into_iter().take(ASKED_MAX) {
             if stopped.len() as u64 >= count.min(STOPPED_MAX as u64) {
                 break;
             }

@@ -20,6 +20,25 @@ impl Answers {
         self.0.iter().filter_map(|(_, answer)| answer.as_ref().ok())
     }
 
+    /// Takes the strongest finding out, where one is so strong; of equals the first of the table.
+    pub(crate) fn take_strongest(&mut self, least: f64) -> Option<Finding> {
+        let at = self.place_of_strongest(least)?;
+        self.0.remove(at).1.ok()
+    }
+
+    /// The strongest finding, where one is so strong; of equals the first of the table.
+    pub(crate) fn strongest(&self, least: f64) -> Option<&Finding> {
+        self.0[self.place_of_strongest(least)?].1.as_ref().ok()
+    }
+
+    fn place_of_strongest(&self, least: f64) -> Option<usize> {
+        let strength = |(at, (_, answer)): (usize, &(Class, Answer))| {
+            Some((at, answer.as_ref().ok()?.strength)).filter(|(_, strength)| *strength >= least)
+        };
+        let strong = self.0.iter().enumerate().filter_map(strength);
+        Some(strong.reduce(|a, b| if b.1 > a.1 { b } else { a })?.0)
+    }
+
     /// Every cause but the one that was named, with what speaks against it, in the order of the table.
     pub(crate) fn ruled_out(self, named: Class) -> Rivals {
         Rivals::later(move || self.in_words(named))

@@ -31,8 +31,8 @@ impl BusyCores {
 
     /// However busy they are; none where that is not told.
     pub(crate) fn seen(end: &End<'_>) -> Option<BusyCores> {
-        let (share, field) = end.span.cpu()?;
-        Some(BusyCores { share, own: end.span.process_cpu(), field })
+        let (share, field) = end.cpu?;
+        Some(BusyCores { share, own: end.process_cpu, field })
     }
 
     /// Whether it is the node's own process that is busy; its machine may be busy with something else altogether.

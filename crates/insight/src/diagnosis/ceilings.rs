@@ -112,10 +112,10 @@ fn in_flight(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
 /// nor cores nor disks take of its time. Whatever else it waits for counts as well, so that the path is reckoned to be
 /// nearer than it may be; where it would be used for more than all of the time, that is shown to be so.
 fn path(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
-    let chunks = recovery.chunk_times()?;
+    let (rtt_ms, chunks) = (recovery.rtt_ms?, recovery.chunk_times()?);
     let chunks_per_ms = recovery.path_bytes_per_s() / chunks.bytes / MS_PER_S;
     let served: f64 = recovery.ends.iter().map(|end| served(recovery, end)).sum();
-    let used = (chunks.unpaused_ms() - recovery.rtt_ms?) * chunks_per_ms - served;
+    let used = (chunks.unpaused_ms() - rtt_ms) * chunks_per_ms - served;
     if !(NEAR_PATH.value..=1.0).contains(&used) {
         return None;
     }

@@ -25,6 +25,9 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) node_bytes_per_s: f64,
     pub(crate) node: String,
     pub(crate) limit_bytes_per_s: Option<f64>,
+    /// Bytes of a chunk and chunks in flight, as settings have it.
+    pub(crate) chunk_bytes: Option<f64>,
+    pub(crate) chunk_count: Option<f64>,
     pub(crate) in_flight_bytes: Option<f64>,
     pub(crate) rtt_ms: Option<f64>,
     /// Source and target, as far as their nodes were seen.
@@ -97,6 +100,9 @@ impl HardlyWaits {
 pub(crate) struct End<'a> {
     pub(crate) is_source: bool,
     pub(crate) span: NodeSpan<'a>,
+    /// Use of its cores and the field that says so, and what its own process takes of them: most judges ask.
+    pub(crate) cpu: Option<(f64, &'static str)>,
+    pub(crate) process_cpu: Option<f64>,
 }
 
 impl<'a> End<'a> {
@@ -146,7 +152,9 @@ impl<'s, 'a> Copying<'s, 'a> {
             (None, None) => (String::new(), rate_bytes_per_s),
         };
         let end = |is_source, name: &Option<String>| {
-            Some(End { is_source, span: series.node(name.as_deref()?)?.clone() })
+            let span = series.node(name.as_deref()?)?.clone();
+            let (cpu, process_cpu) = (span.cpu(), span.process_cpu());
+            Some(End { is_source, span, cpu, process_cpu })
         };
         let ends = [end(true, &last.source), end(false, &last.target)];
         let is_beside = |other: &&Transfer<'_>| {
@@ -161,9 +169,12 @@ impl<'s, 'a> Copying<'s, 'a> {
             (None, Some(source), Some(target)) => series.rtt_ms(source, target),
             _ => None,
         };
+        let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
         Some(Copying {
             limit_bytes_per_s: knobs.rate_bytes_per_s(series),
-            in_flight_bytes: knobs.in_flight_bytes(series),
+            chunk_bytes,
+            chunk_count,
+            in_flight_bytes: chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count),
             series,
             transfer,
             knobs,
@@ -196,7 +207,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     /// Whether the limiter of the node holds it, where the node moves so much of what that lets through, and chunks
     /// pause so much of the time, summed over those in flight.
     pub(crate) fn is_limited(&self, used: f64, paused: f64) -> bool {
-        let each_paused = paused / self.knobs.chunk_count(self.series).unwrap_or(1.0);
+        let each_paused = paused / self.chunk_count.unwrap_or(1.0);
         let is_full = used >= LIMIT_FULL.value && paused >= LIMIT_PAUSED.value;
         is_full || (used >= LIMIT_USED.value && each_paused >= LIMIT_COSTS.value)
     }
@@ -204,8 +215,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     /// How long chunks take; none where a scheduler chooses how many there are, too few came to tell, or not all of
     /// them are on their way because the embedded engine's source keeps no room for more.
     pub(crate) fn chunk_times(&self) -> Option<ChunkTimes> {
-        let bytes = self.knobs.chunk_bytes(self.series)?;
-        let in_flight = self.knobs.chunk_count(self.series)?;
+        let (bytes, in_flight) = (self.chunk_bytes?, self.chunk_count?);
         let beside = self.path_steps.iter().map(|step| step.shards).max().unwrap_or(1);
         let room = self.series.setting("narrows.recovery.read_ahead");
         let room = room.and_then(|room| parse_size(&room.value).ok());
@@ -254,7 +264,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     pub(crate) fn standstill(&self) -> Option<Standstill<'a>> {
         let of = |end: &End<'a>| {
             let node = end.node();
-            let is_busy = end.span.cpu().is_some_and(|(share, _)| share >= IDLE.value);
+            let is_busy = end.cpu.is_some_and(|(share, _)| share >= IDLE.value);
             let answers = self.series.late_ms(node);
             let late: Vec<f64> =
                 answers.iter().copied().filter(|ms| *ms >= LATE_MS.value).collect();
@@ -275,7 +285,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     /// Something else keeps the cores of an end busy, and chunks hardly wait for them all the same; none where that is
     /// not so, or nobody asked the node itself. A question waits for cores as a chunk does.
     pub(crate) fn hardly_waits(&self, end: &End<'_>) -> Option<HardlyWaits> {
-        let (share, own) = (end.span.cpu()?.0, end.span.process_cpu()?);
+        let (share, own) = (end.cpu?.0, end.process_cpu?);
         let answer_ms = self.series.answers_in_ms(end.node())?;
         // Where next to nothing came, chunks take as long as one looked, or longer.
         let chunk_ms =
@@ -286,7 +296,7 @@ impl<'s, 'a> Copying<'s, 'a> {
 
     /// Use of the cores of an end, 0 to 1, as far as that may hold the recovery.
     fn cores_in_use(&self, end: &End<'_>) -> Option<f64> {
-        let share = end.span.cpu()?.0;
+        let share = end.cpu?.0;
         Some(self.hardly_waits(end).map_or(share, |others| others.own))
     }
 
@@ -298,8 +308,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     }
 
     pub(crate) fn in_flight(&self) -> Option<String> {
-        let chunk = self.knobs.chunk_bytes(self.series)? as u64;
-        let count = self.knobs.chunk_count(self.series)?;
+        let (chunk, count) = (self.chunk_bytes? as u64, self.chunk_count?);
         Some(format!("{count:.0} chunks of {}", show_size_setting(chunk)))
     }
 
@@ -328,7 +337,7 @@ impl<'s, 'a> Copying<'s, 'a> {
         let mut all = Vec::new();
         for end in &self.ends {
             let whose = format!("{} ({})", end.node(), end.side());
-            if let Some((share, field)) = end.span.cpu() {
+            if let Some((share, field)) = end.cpu {
                 let value = format!("{whose}: {}", words::percent(share));
                 all.push(Evidence::new(NODES_STATS, field, value));
             }

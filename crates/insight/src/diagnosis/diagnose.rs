@@ -50,8 +50,21 @@ pub fn recorded(run: &RunDir) -> Series<'_> {
     }))
 }
 
+/// What the judges of nodes found, which counts until nodes are asked for again.
+#[derive(Debug, Default)]
+pub struct OfNodes {
+    /// When the looks were that told of nodes.
+    told_ms: Vec<f64>,
+    found: Vec<Finding>,
+}
+
 /// Judges everything that a series of looks shows.
 pub fn diagnose(series: &Series<'_>) -> Diagnosis {
+    diagnose_again(series, &mut OfNodes::default())
+}
+
+/// The same of a cluster that is looked at again and again, whose hundreds of nodes are asked for less often.
+pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis {
     let (recovering, mut healthy) = of_recoveries(series);
     healthy.extend(goes_on_beside(series));
     healthy.extend(replica_routing::avoided(series));
@@ -69,7 +82,9 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
     findings.extend(merged(held));
     healthy.extend(streaming);
     findings.extend(of_cluster(series));
-    let nodes = of_nodes(series, &findings);
+    let nodes = of_nodes.judge(series);
+    let is_known = |one: &&Finding| findings.iter().any(|other| one.is_twin_of(other));
+    let nodes: Vec<Finding> = nodes.iter().filter(|one| !is_known(one)).cloned().collect();
     findings.extend(nodes);
     sort(&mut findings);
     let gaps = series.last().map(|look| &look.gaps).into_iter().flatten();
@@ -231,13 +246,20 @@ fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
     of_remote.chain(of_all).collect()
 }
 
-/// What the judges of nodes find, without what is already `known` of a node.
-fn of_nodes(series: &Series<'_>, known: &[Finding]) -> Vec<Finding> {
-    let all = judges().flat_map(|(_, judge)| match judge {
-        Judge::Node(judge) => series.nodes().filter_map(judge).collect(),
-        _ => Vec::new(),
-    });
-    all.filter(|one| !known.iter().any(|other| one.is_twin_of(other))).collect()
+impl OfNodes {
+    /// What the judges of nodes find.
+    fn judge(&mut self, series: &Series<'_>) -> &[Finding] {
+        let told = series.looks().iter().filter(|(_, look)| !look.nodes.is_empty());
+        let told_ms: Vec<f64> = told.map(|(t_ms, _)| *t_ms).collect();
+        if self.told_ms != told_ms {
+            let all = judges().flat_map(|(_, judge)| match judge {
+                Judge::Node(judge) => series.nodes().filter_map(judge).collect(),
+                _ => Vec::new(),
+            });
+            (self.found, self.told_ms) = (all.collect(), told_ms);
+        }
+        &self.found
+    }
 }
 
 /// Strongest first; unknown causes come last. Of two that propose values for one setting, the first has its way.

@@ -110,11 +110,6 @@ impl Knobs {
             }
         }
     }
-
-    /// Bytes in flight by these settings.
-    pub fn in_flight_bytes(&self, series: &Series<'_>) -> Option<f64> {
-        Some(self.chunk_bytes(series)? * self.chunk_count(series)?)
-    }
 }
 
 /// The embedded engine's scheduler.

@@ -61,7 +61,7 @@ mod waiting;
 pub use baselines::{highest_utilisation, settings_lint};
 pub use changes::{Changes, Pair, changes};
 pub use class::Class;
-pub use diagnose::{Diagnosis, diagnose, recorded};
+pub use diagnose::{Diagnosis, OfNodes, diagnose, diagnose_again, recorded};
 pub use events::{Event, EventFinder, Topic};
 pub use finding::{Evidence, Finding, Gain, Lift};
 pub use flow::{Flow, flows};

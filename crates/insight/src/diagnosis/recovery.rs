@@ -64,12 +64,11 @@ pub(crate) fn judge<'a>(
 }
 
 fn copying_held(copying: &Copying<'_, '_>) -> Judged {
-    let answers = answers(copying);
-    let mut strong = strong(&answers).into_iter();
-    if let Some(mut first) = strong.next() {
+    let mut answers = answers(copying);
+    if let Some(mut first) = answers.take_strongest(VERDICT.value) {
         if first.next.is_none() {
-            first.next = strong
-                .next()
+            first.next = answers
+                .strongest(VERDICT.value)
                 .filter(|second| second.class != first.class)
                 .map(|second| format!("{} ({})", second.class.label(), second.sentence));
         }
@@ -131,14 +130,6 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
     });
     let of_ends = copying.ends.iter().flat_map(of_end).chain(of_unseen);
     Answers::new(of_recovery.chain(of_ends))
-}
-
-/// What is strong enough for a verdict, strongest first; of equals the first of the table.
-fn strong(answers: &Answers) -> Vec<Finding> {
-    let mut all: Vec<Finding> = answers.findings().cloned().collect();
-    all.retain(|finding| finding.strength >= VERDICT.value);
-    all.sort_by(|a, b| b.strength.total_cmp(&a.strength));
-    all
 }
 
 /// A sentence, if the whole recovery is too short to be worth judging.

@@ -343,19 +343,16 @@ impl<'a> Transfer<'a> {
         let is_copying = |pair: &&[(f64, &'a Recovery)]| {
             pair.iter().all(|(_, one)| one.stage == "INDEX" && !one.ended)
         };
-        let between = |pair: &[(f64, &'a Recovery)]| Transfer { steps: pair.to_vec() };
-        let parts = self.steps.windows(2).filter(is_copying).map(between);
-        parts.map(|part| Some((part.bytes()?, part.wall_ms(), part.paused_ms()?))).try_fold(
-            Copied::default(),
-            |sum, part| {
-                let (bytes, wall_ms, paused_ms) = part?;
-                Some(Copied {
-                    bytes: sum.bytes + bytes,
-                    wall_ms: sum.wall_ms + wall_ms,
-                    paused_ms: sum.paused_ms + paused_ms,
-                })
-            },
-        )
+        let mut part = Transfer { steps: Vec::with_capacity(2) };
+        self.steps.windows(2).filter(is_copying).try_fold(Copied::default(), |sum, pair| {
+            part.steps.clear();
+            part.steps.extend_from_slice(pair);
+            Some(Copied {
+                bytes: sum.bytes + part.bytes()?,
+                wall_ms: sum.wall_ms + part.wall_ms(),
+                paused_ms: sum.paused_ms + part.paused_ms()?,
+            })
+        })
     }
 
     /// What came between successive looks, while files are copied.
@@ -488,9 +485,9 @@ impl<'a> NodeSpan<'a> {
 
     /// The mean of a gauge over the looks that have it.
     pub fn mean(&self, gauge: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        let told: Vec<u64> = self.steps.iter().filter_map(|(_, node)| gauge(node)).collect();
-        let sum: u64 = told.iter().sum();
-        (!told.is_empty()).then(|| sum as f64 / told.len() as f64)
+        let told = self.steps.iter().filter_map(|(_, node)| gauge(node));
+        let (sum, count) = told.fold((0, 0), |(sum, count), one| (sum + one, count + 1));
+        (count > 0).then(|| sum as f64 / f64::from(count))
     }
 }
 

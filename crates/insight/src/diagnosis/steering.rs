@@ -68,15 +68,14 @@ impl Onlooker {
     /// Counts what recoveries did since the observation before; when those that go on were first seen.
     fn count(&mut self, at: Time, last: &Observation) -> Vec<Time> {
         let mut active = Vec::new();
-        let mut seen = BTreeMap::new();
+        // What a recovery did before anybody looked is nobody's rate.
+        let is_first_look = self.seen.is_empty() && self.moved_bytes == 0;
         for recovery in last.recoveries.iter().filter(|one| one.copies_files()) {
             let (index, shard, target, start_ms) = recovery.key();
             let key = (index.to_owned(), shard, target.map(str::to_owned), start_ms);
             let bytes = recovery.recovered_bytes.unwrap_or(0);
             let ops = recovery.recovered_ops.unwrap_or(0);
             let before = self.seen.get(&key);
-            // What a recovery did before anybody looked is nobody's rate.
-            let is_first_look = self.seen.is_empty() && self.moved_bytes == 0;
             let (was_bytes, was_ops) = match before {
                 Some(before) => (before.bytes, before.ops),
                 None if is_first_look => (bytes, ops),
@@ -87,10 +86,10 @@ impl Onlooker {
             let first = before.map_or(at, |before| before.first);
             if !recovery.ended {
                 active.push(first);
-                seen.insert(key, Seen { first, bytes, ops });
             }
+            // Also where it ended: an answer that lacks a recovery says that of one that goes on.
+            self.seen.insert(key, Seen { first, bytes, ops });
         }
-        self.seen = seen;
         active
     }
 
@@ -218,6 +217,17 @@ mod tests {
         let found = look(&mut onlooker, 2, last);
         assert_eq!((found.moved_bytes, found.active), (450, vec![Time(2_000_000_000)]));
         assert_eq!(look(&mut onlooker, 3, vec![recovery(2, 150, false)]).moved_bytes, 550);
+    }
+
+    #[test]
+    fn a_recovery_that_an_answer_lacks_is_not_counted_again() {
+        let mut onlooker = Onlooker::default();
+        look(&mut onlooker, 0, vec![recovery(1, 500, false)]);
+        // The sampler takes what is not in an answer for ended.
+        assert_eq!(look(&mut onlooker, 1, vec![recovery(1, 500, true)]).active, []);
+        assert_eq!(look(&mut onlooker, 2, Vec::new()).moved_bytes, 0);
+        let back = look(&mut onlooker, 3, vec![recovery(1, 700, false)]);
+        assert_eq!((back.moved_bytes, back.active), (200, vec![Time(0)]), "nor is it new");
     }
 
     #[test]

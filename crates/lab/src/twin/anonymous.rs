@@ -31,7 +31,11 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
     hidden.indices = indices
         .into_iter()
         .map(|(index, settings)| {
-            let kept = ["index.priority", "index.unassigned.node_left.delayed_timeout"];
+            let kept = [
+                "index.priority",
+                "index.unassigned.node_left.delayed_timeout",
+                "index.auto_expand_replicas",
+            ];
             let kept: BTreeMap<String, String> =
                 settings.into_iter().filter(|(name, _)| kept.contains(&name.as_str())).collect();
             (anonymous_name("index", &index, salt), kept)

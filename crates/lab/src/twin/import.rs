@@ -16,6 +16,9 @@ const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// What the field waits for a node where an index does not say it.
 const DELAY_OF_THE_FIELD: &str = "1m";
 const PRIORITY: &str = "index.priority";
+const EXPANDS: &str = "index.auto_expand_replicas";
+/// More copies of a shard than an index of a twin has.
+const COPIES_MAX: usize = 11;
 /// A manager of the field misses a node as soon as its connection closes.
 const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 /// The field's own way of placing replicas on nodes that hold as few copies.
@@ -198,6 +201,12 @@ fn indices(seen: &Inventory, nodes: &BTreeSet<&str>, left_out: &mut Vec<String>)
     let (mut found, mut red, mut assumed) = (Vec::new(), 0, 0);
     for (name, shards) in by_index {
         let copies = shards.values().map(Vec::len).max().unwrap_or(1);
+        // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
+        let expands = seen.indices.get(name).and_then(|own| own.get(EXPANDS));
+        if expands.is_some_and(|range| range.ends_with("-all")) || copies > COPIES_MAX {
+            left_out.push(format!("{name}, which has {copies} copies of each shard"));
+            continue;
+        }
         let one = |copies: &Vec<&InventoryCopy>| {
             let started = |copy: &&&InventoryCopy| {
                 matches!(copy.state.as_str(), "STARTED" | "RELOCATING")
@@ -418,6 +427,23 @@ mod tests {
         assert!([ON_DISCONNECT, REPLICA_RING].iter().all(|name| settings[*name] == "true"));
         assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
         assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
+    }
+
+    #[test]
+    fn an_index_with_a_copy_on_every_node_is_left_out_and_told() {
+        let mut seen = seen();
+        let copies = seen.copies.clone();
+        seen.copies.extend(
+            copies.into_iter().map(|copy| InventoryCopy { index: ".everywhere".into(), ..copy }),
+        );
+        let everywhere = BTreeMap::from([(EXPANDS.to_owned(), "0-all".to_owned())]);
+        seen.indices.insert(".everywhere".to_owned(), everywhere);
+        for seen in [seen.clone(), twin::anonymous(&seen, 7)] {
+            let Import { plan, left_out } = import(&seen, &Given::default()).unwrap();
+            let says = "which has 2 copies of each shard";
+            assert!(left_out.iter().any(|one| one.contains(says)), "{left_out:?}");
+            assert!(!twin::text(&plan).contains("everywhere"));
+        }
     }
 
     #[test]

@@ -231,13 +231,8 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     };
     // A page says which seeds it is of: what ended early is printed, and not written.
     if let (Some(dir), None) = (&args.write, &failed) {
-        let shown = ranges.iter().map(|range| match (range.start(), range.end()) {
-            (from, to) if from == to => from.to_string(),
-            (from, to) => format!("{from}..{to}"),
-        });
-        let shown: Vec<String> = shown.collect();
         let probes = if args.no_probe { " --no-probe" } else { "" };
-        let (seeds, to) = (shown.join(","), dir.display());
+        let (seeds, to) = (in_shell(&ranges), dir.display());
         let beside = match args.at_once {
             1 => String::new(),
             count => format!(" --at-once {count}"),
@@ -259,6 +254,24 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         Err(error
             .context("a case could not be tried; these are the others, and no page was written"))
     })
+}
+
+/// Seeds as they are asked for in a shell, every second one by `seq`.
+fn in_shell(ranges: &[RangeInclusive<u64>]) -> String {
+    let ends = ranges.iter().map(|range| (*range.start(), *range.end()));
+    let ends: Vec<(u64, u64)> = ends.collect();
+    if let [(first, _), (second, _), _, .., (last, _)] = ends[..]
+        && let Some(step) = second.checked_sub(first)
+        && ends.iter().all(|(from, to)| from == to)
+        && ends.windows(2).all(|pair| pair[1].0.checked_sub(pair[0].0) == Some(step))
+    {
+        return format!("\"$(seq -s, {first} {step} {last})\"");
+    }
+    let shown = ends.iter().map(|(from, to)| match from == to {
+        true => from.to_string(),
+        false => format!("{from}..{to}"),
+    });
+    shown.collect::<Vec<_>>().join(",")
 }
 
 fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {

@@ -60,7 +60,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let wrong = |text: &str| Err(Usage(text.to_owned()).into());
-    if args.interval < Duration::from_millis(250) || args.interval > Duration::from_secs(60) {
+    // The lease is renewed between looks, and stands for 35 s.
+    if args.interval < Duration::from_millis(250) || args.interval > Duration::from_secs(10) {
         return wrong(
             "--interval must be from 250ms to 60s: looking costs the cluster, and users wait for two looks",
         );

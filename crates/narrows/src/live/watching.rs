@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clusters::Error;
 use clusters::live::{Depth, Sampler};
-use insight::diagnosis::{Diagnosis, Event, EventFinder, Series, Topic, diagnose};
+use insight::diagnosis::{Diagnosis, Event, EventFinder, OfNodes, Series, Topic, diagnose_again};
 use record::units::show_seconds;
 use report::screen::{Nodes, Place, View};
 use world::{Env, Time};
@@ -24,6 +24,7 @@ pub(crate) struct Watching {
     record: Option<PathBuf>,
     recording: Option<Recording>,
     finder: EventFinder,
+    of_nodes: OfNodes,
     trouble: Option<String>,
     shown: Option<ShownNodes>,
     /// When the last look was answered.
@@ -69,6 +70,7 @@ impl Watching {
             record,
             recording: None,
             finder: EventFinder::default(),
+            of_nodes: OfNodes::default(),
             trouble: None,
             shown: None,
             answered: env.now(),
@@ -141,7 +143,7 @@ impl Watching {
         let as_before = |shown: &&ShownNodes| shown.told_ms == told_ms && shown.gone == gone;
         let nodes = self.shown.as_ref().filter(as_before).map(|shown| shown.nodes.clone());
         let place = Place { nodes, ..self.place() };
-        let diagnosis = diagnose(&series);
+        let diagnosis = diagnose_again(&series, &mut self.of_nodes);
         if let (None, Some(look)) = (&self.trouble, series.last()) {
             events.extend(self.finder.take(look, &diagnosis));
         }

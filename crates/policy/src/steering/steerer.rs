@@ -158,7 +158,7 @@ impl Steering {
         }
         let as_found = self.kept.is_empty() && matches!(self.phase, Phase::Watching(_));
         match self.guard.judge(&look.foreground, as_found) {
-            Users::Suffer(why) => return self.give_way(look, why),
+            Users::Suffer(why) => return self.give_way(look.at, why),
             // Neither begun nor judged while that is not clear.
             Users::Uneasy(why) => return Decision::Wait(format!("users may suffer: {why}")),
             Users::Fine => {}
@@ -229,10 +229,24 @@ impl Steering {
         trial.into_iter().chain(self.kept.iter().rev()).find(|made| made.proposal.setting == name)
     }
 
-    fn give_way(&mut self, look: &Look, why: String) -> Decision {
+    /// What to do where the cluster does not answer any more, so that nobody sees how its users are: as if they
+    /// suffered.
+    pub fn unseen(&mut self, at: Time) -> Decision {
+        self.give_way(at, "the cluster does not answer".to_owned())
+    }
+
+    /// What is on trial, as it would be taken back: nobody knows yet whether it helps.
+    pub fn on_trial(&self) -> Option<Back> {
+        match &self.phase {
+            Phase::Trying(trial) => Some(self.back(&trial.made)),
+            _ => None,
+        }
+    }
+
+    fn give_way(&mut self, at: Time, why: String) -> Decision {
         self.guard.forgive();
-        self.quiet_until = look.at + QUIET;
-        let made = match std::mem::replace(&mut self.phase, Phase::Watching(look.at + SETTLE)) {
+        self.quiet_until = at + QUIET;
+        let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
             _ => self.kept.pop(),
         };
@@ -242,7 +256,7 @@ impl Steering {
         let name = made.proposal.setting.clone();
         let amount = amount(made.role, &made.proposal.to).unwrap_or(u64::MAX);
         let times = self.hurts.get(&name).map_or(1, |hurt| hurt.times + 1);
-        self.hurts.insert(name, Hurt { amount, times, until: look.at + HURT_FOR });
+        self.hurts.insert(name, Hurt { amount, times, until: at + HURT_FOR });
         Decision::GiveWay(self.back(&made), why)
     }
 

@@ -244,6 +244,36 @@ fn users_that_suffer_are_given_way_within_two_looks() {
 }
 
 #[test]
+fn a_cluster_that_does_not_answer_is_given_way() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    assert!(matches!(steering.unseen(sim.now), Decision::Wait(_)), "nothing is to be taken back");
+    let did = sim.steer(&mut steering, 60);
+    let raised = did.iter().filter(|one| matches!(one, Decision::Set(_))).count();
+    assert!(raised > 1, "{did:#?}");
+    let on_trial = steering.on_trial();
+    let Decision::GiveWay(back, why) = steering.unseen(sim.now) else { panic!("{did:#?}") };
+    assert!(on_trial.is_none_or(|on_trial| on_trial == back), "what is on trial goes first");
+    assert_eq!((back.setting.as_str(), why.as_str()), (LIMIT, "the cluster does not answer"));
+    let mut last = back;
+    while let Decision::GiveWay(back, _) = steering.unseen(sim.now) {
+        assert_eq!(back.from, last.to, "one after the other");
+        last = back;
+    }
+    assert!(last.is_as_found && last.to == "10mb", "{last:?}");
+    assert!(steering.in_force().is_empty() && steering.on_trial().is_none());
+}
+
+#[test]
+fn what_is_on_trial_is_told() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    assert_eq!(steering.on_trial(), None);
+    let did = sim.steer(&mut steering, 10);
+    let Some(Decision::Set(proposal)) = did.last() else { panic!("{did:#?}") };
+    let back = steering.on_trial().unwrap();
+    assert_eq!((&back.from, &back.to, back.is_as_found), (&proposal.to, &proposal.from, true));
+}
+
+#[test]
 fn users_who_suffer_anyway_are_no_reason_to_change_what_was_found() {
     let marks = Marks { p99_ms: Some(50.0), ..Marks::default() };
     let mut steering = Steering::new(Time(0), Bounds::default(), marks);

@@ -70,6 +70,10 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
                 Value::String(text) => text.clone(),
                 Value::Number(number) => number.to_string(),
                 Value::Bool(flag) => flag.to_string(),
+                // As awareness is where nodes' files have it.
+                Value::Array(values) if name.starts_with("cluster.routing.") => {
+                    values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+                }
                 _ => continue,
             };
             if kept {
@@ -128,11 +132,13 @@ mod tests {
             "defaults": {
                 "indices.recovery.max_concurrent_file_chunks": "2", "cluster.name": "x",
                 "cluster.remote.a.seeds": ["10.0.0.1:9300"],
+                "cluster.routing.allocation.awareness.attributes": ["zone", "rack"],
             },
         }));
         let rate = &found["indices.recovery.max_bytes_per_sec"];
         assert_eq!((rate.value.as_str(), rate.scope), ("1mb", Scope::Transient));
         assert_eq!(found["indices.recovery.max_concurrent_file_chunks"].scope, Scope::Default);
-        assert_eq!(found.len(), 2);
+        assert_eq!(found["cluster.routing.allocation.awareness.attributes"].value, "zone,rack");
+        assert_eq!(found.len(), 3);
     }
 }

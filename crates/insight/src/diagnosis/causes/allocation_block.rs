@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Finding, Lift};
+use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
@@ -36,11 +36,17 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
             let decisions = waiting.copies.iter().flat_map(|copy| &copy.decisions);
             let throttles = decisions.filter(|decision| decision.decision == "THROTTLE");
             let nodes: BTreeSet<&str> = throttles.map(|one| one.node.as_str()).collect();
+            // Of a large cluster nobody reads every name.
+            let more = match nodes.len().saturating_sub(LINES_SHOWN) {
+                0 => String::new(),
+                1 => " or another node".to_owned(),
+                more => format!(" or one of {more} others"),
+            };
             Err(match nodes.is_empty() {
                 true => Against::untold("the cluster does not say which node would take it"),
                 false => Against::figure(format!(
-                    "{} takes it once a slot is free",
-                    nodes.into_iter().collect::<Vec<_>>().join(" or ")
+                    "{}{more} takes it once a slot is free",
+                    nodes.into_iter().take(LINES_SHOWN).collect::<Vec<_>>().join(" or ")
                 )),
             })
         }

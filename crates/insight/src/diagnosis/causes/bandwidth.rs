@@ -101,7 +101,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let steps = &recovery.path_steps;
     let too_few = || Against::untold("there are too few looks to tell whether the rate is level");
     let spread = spread(steps).ok_or_else(too_few)?;
-    let chunk_bytes = recovery.knobs.chunk_bytes(recovery.series).unwrap_or(0.0);
+    let chunk_bytes = recovery.chunk_bytes.unwrap_or(0.0);
     let lump = LUMP.value * chunk_bytes * lumps(steps);
     if spread > LEVEL.value + lump || recovery.rate_bytes_per_s <= 0.0 {
         let (spread, level) = (words::percent(spread), words::percent(LEVEL.value + lump));
@@ -168,7 +168,7 @@ fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
 /// too: there only pauses say so that are long. And a rate that happens to be near the limit is none of the limiter's
 /// where nothing pauses.
 fn is_limited(recovery: &Copying<'_, '_>) -> bool {
-    let chunks = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
+    let chunks = recovery.chunk_count.unwrap_or(1.0);
     let paused = recovery.paused();
     let each_paused = paused.unwrap_or(0.0) / chunks;
     match recovery.limit_bytes_per_s {

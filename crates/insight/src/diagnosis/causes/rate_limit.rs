@@ -163,7 +163,7 @@ struct Seen {
 impl Seen {
     /// None where the limiter does not hold. `paused` is summed over the chunks in flight; none where it is not told.
     fn of(recovery: &Copying<'_, '_>, used: f64, paused: Option<f64>) -> Option<Seen> {
-        let sleepers = recovery.knobs.chunk_count(recovery.series).unwrap_or(1.0);
+        let sleepers = recovery.chunk_count.unwrap_or(1.0);
         let each_paused = paused.map_or(0.0, |paused| paused / sleepers);
         let strength = match paused {
             Some(paused) if recovery.is_limited(used, paused) => used.min(1.0),
@@ -207,7 +207,7 @@ fn in_line(
 ) -> Option<Finding> {
     let last = recovery.transfer.last();
     let taken_s = last.total_ms.filter(|ms| *ms > 0)? as f64 / MS_PER_S;
-    let chunk_s = recovery.knobs.chunk_bytes(recovery.series)? / limit;
+    let chunk_s = recovery.chunk_bytes? / limit;
     // Chunks pass one after another: where the next one was due long ago, something else holds it.
     let due_s = last.recovered_bytes? as f64 / limit + chunk_s;
     let explained = due_s / taken_s;

@@ -37,12 +37,12 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let name = end.node();
-    if let Some((share, _)) = end.span.cpu().filter(|_| BusyCores::of(end).is_ok()) {
+    if let Some((share, _)) = end.cpu.filter(|_| BusyCores::of(end).is_ok()) {
         let why = format!("all cores of {name} are busy: {}", words::percent(share));
         return Err(Against::figure(why));
     }
     let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
-    end.span.cpu().ok_or_else(untold)?;
+    end.cpu.ok_or_else(untold)?;
     let threads = hot_threads(recovery.series, name);
     // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.
     let has_one_loop = recovery.series.flavour() == "narrows";
@@ -93,7 +93,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
 fn on_core(recovery: &Copying<'_, '_>, end: &End<'_>, cores: f64) -> Option<f64> {
     let transfers =
         end.span.latest(|node| if end.is_source { node.as_source } else { node.as_target });
-    let chunks = recovery.knobs.chunk_count(recovery.series)? * transfers?.max(1) as f64;
+    let chunks = recovery.chunk_count? * transfers?.max(1) as f64;
     Some(cores / chunks)
 }
 

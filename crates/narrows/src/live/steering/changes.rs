@@ -79,6 +79,10 @@ impl Changes {
         let Some(ours) = self.ours.get(name).cloned() else { return Ok(None) };
         match self.settings.set(name, &ours, &back.to).await {
             Ok(()) => self.remember(name, &ours, &back.to),
+            // It was put back before, and that was not answered.
+            Err(Error::ChangedMeanwhile { now, .. }) if now == back.to => {
+                self.remember(name, &ours, &back.to);
+            }
             Err(error @ Error::ChangedMeanwhile { .. }) => return Ok(Some(error.to_string())),
             Err(error) => return Err(error),
         }
@@ -90,14 +94,17 @@ impl Changes {
         self.settings.end().await
     }
 
-    /// Gives the lease back, leaves the settings as they are, and removes the journal.
-    pub(super) async fn keep(self) -> Result<Vec<String>, Error> {
-        let left = match self.lease {
-            Some(lease) => lease.release(&self.settings).await?,
-            None => None,
-        };
+    /// Gives the lease back, leaves the settings as they are but for what is on trial, and removes the journal.
+    pub(super) async fn keep(mut self, on_trial: Option<&Back>) -> Result<Vec<String>, Error> {
+        let mut left = Vec::new();
+        if let Some(back) = on_trial {
+            left.extend(self.back(back).await?);
+        }
+        if let Some(lease) = self.lease {
+            left.extend(lease.release(&self.settings).await?);
+        }
         self.settings.keep()?;
-        Ok(left.into_iter().collect())
+        Ok(left)
     }
 
     fn remember(&mut self, name: &str, found: &Setting, to: &str) {

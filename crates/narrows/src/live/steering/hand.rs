@@ -4,7 +4,7 @@ use anyhow::Context;
 use clusters::Error;
 use clusters::live::{Depth, LiveClient, UserClock};
 use insight::diagnosis::{Onlooker, Series, diagnose};
-use policy::steering::{Decision, Foreground, Look, Steering};
+use policy::steering::{Back, Decision, Foreground, Look, Steering};
 use record::observation::Observation;
 use world::Time;
 
@@ -15,6 +15,8 @@ use crate::live::{Looking, usage};
 
 /// Looks that a verdict rests on, at most.
 const LOOKS: usize = 20;
+/// So many looks in a row that fail are as users who suffer.
+const MISSED: u32 = 2;
 
 /// How steering ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ impl Hand {
         account: &mut Account<'_>,
         seen: &mut dyn FnMut(&Series<'_>, f64) -> anyhow::Result<()>,
     ) -> anyhow::Result<Ending> {
+        let (mut missed, mut owed) = (0, None::<(Back, String)>);
         loop {
             if ends.is_some_and(|ends| self.now() >= ends) {
                 return Ok(Ending::Over);
@@ -83,8 +86,24 @@ impl Hand {
                     error => self.trouble(error, account)?,
                 }
             }
+            if let Some(changes) = changes.as_deref_mut()
+                && let Some((back, why)) = owed.take()
+            {
+                match changes.back(&back).await {
+                    Ok(None) => {
+                        let decision = Decision::GiveWay(back, why);
+                        account.tell(Entry::Decided { decision, is_done: true })?;
+                    }
+                    Ok(Some(left)) => return Ok(Ending::Stopped(left)),
+                    Err(error) => {
+                        self.trouble(error, account)?;
+                        owed = Some((back, why));
+                    }
+                }
+            }
             match self.look().await {
                 Ok((look, t_ms)) => {
+                    missed = 0;
                     seen(&self.looking.series(), t_ms)?;
                     let decision = self.steering.next(&look);
                     let ending = self.carry_out(&look, decision, changes.as_deref_mut(), account);
@@ -92,7 +111,16 @@ impl Hand {
                         return Ok(ending);
                     }
                 }
-                Err(error) => self.trouble(error, account)?,
+                Err(error) => {
+                    self.trouble(error, account)?;
+                    missed += 1;
+                    if missed >= MISSED && owed.is_none() && changes.is_some() {
+                        missed = 0;
+                        if let Decision::GiveWay(back, why) = self.steering.unseen(self.now()) {
+                            owed = Some((back, why));
+                        }
+                    }
+                }
             }
             self.looking.pause().await;
         }
@@ -100,7 +128,12 @@ impl Hand {
 
     /// What one can only wait for; an error where that would not help.
     fn trouble(&self, error: Error, account: &mut Account<'_>) -> anyhow::Result<()> {
-        if matches!(error, Error::Unauthorized { .. } | Error::Forbidden { .. }) {
+        // A journal that cannot be written is no cluster that does not answer.
+        let is_hopeless = matches!(
+            error,
+            Error::Unauthorized { .. } | Error::Forbidden { .. } | Error::Io { .. }
+        );
+        if is_hopeless {
             return Err(usage(&error));
         }
         account.tell(Entry::said("wait", format!("the cluster does not answer: {error}")))

@@ -122,7 +122,12 @@ async fn apply(
     let in_force = hand.steering().in_force();
     let made: Vec<String> =
         in_force.iter().map(|(name, (was, is))| format!("{name} {was} -> {is}")).collect();
-    let left = if asked.keep { changes.keep().await } else { changes.end().await };
+    // Where it failed nobody knows which of its changes were made.
+    let keeps = asked.keep && ended.is_ok();
+    let left = match keeps {
+        true => changes.keep(hand.steering().on_trial().as_ref()).await,
+        false => changes.end().await,
+    };
     let left = left.with_context(|| {
         let dir = dir.display();
         format!(
@@ -132,7 +137,7 @@ async fn apply(
     tell_left(&left);
     let took = show_seconds((env.now() - began).as_secs_f64().round());
     let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
-    let put_back = match (asked.keep, left.is_empty()) {
+    let put_back = match (keeps, left.is_empty()) {
         (true, _) => "it stays so",
         (false, true) => "every setting is as it was",
         (false, false) => "every setting but what somebody else has changed is as it was",

@@ -58,10 +58,12 @@ impl Large {
                 }
             }
             std::io::copy(&mut input.by_ref().take(length), &mut std::io::sink())?;
-            let (status, body) = match self.answer(path.split('?').next().unwrap_or_default()) {
-                Some(body) => (200, body.to_string()),
-                None => (404, "{}".to_owned()),
+            let (asked, query) = path.split_once('?').unwrap_or((&path, ""));
+            let body = match asked {
+                "/_cat/shards" => Some(self.copies()),
+                _ => self.answer(asked, query).map(|body| body.to_string()),
             };
+            let (status, body) = body.map_or((404, "{}".to_owned()), |body| (200, body));
             let head = format!(
                 "HTTP/1.1 {status} -\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
                 body.len()
@@ -78,7 +80,7 @@ impl Large {
         format!("es-data-{:03}", node % self.nodes)
     }
 
-    fn answer(&self, path: &str) -> Option<Value> {
+    fn answer(&self, path: &str, query: &str) -> Option<Value> {
         Some(match path {
             "/" => {
                 json!({"cluster_name": "large", "version": {"distribution": "opensearch", "number": "2.19.1"}})
@@ -89,8 +91,7 @@ impl Large {
                 "number_of_pending_tasks": 0,
             }),
             "/_recovery" => self.recoveries(),
-            "/_cat/shards" => self.copies(),
-            "/_cluster/settings" => settings(),
+            "/_cluster/settings" => settings(query.contains("include_defaults=true")),
             "/_cluster/allocation/explain" => json!({
                 "can_allocate": "throttled",
                 "allocate_explanation": "allocation temporarily throttled",
@@ -154,7 +155,8 @@ impl Large {
         Value::Object((0..self.recovering).map(one).collect())
     }
 
-    fn copies(&self) -> Value {
+    /// Columns in the order in which a look asks for them, as clusters write them.
+    fn copies(&self) -> String {
         let row = |at: usize| {
             let state = match at {
                 at if at < self.recovering => "INITIALIZING",
@@ -162,22 +164,26 @@ impl Large {
                 _ => "STARTED",
             };
             let is_lost = state != "STARTED";
-            json!({
-                "index": format!("logs-{:05}", if is_lost { at } else { at / SHARDS_OF_INDEX }),
-                "shard": (at % SHARDS_OF_INDEX).to_string(), "prirep": if is_lost || at.is_multiple_of(2) { "r" } else { "p" },
-                "state": state, "node": (state != "UNASSIGNED").then(|| self.name(2 * at + 1)),
-                "unassigned.reason": is_lost.then_some("NODE_LEFT"),
-            })
+            let index = if is_lost { at } else { at / SHARDS_OF_INDEX };
+            let kind = if is_lost || at.is_multiple_of(2) { "r" } else { "p" };
+            let node = json!((state != "UNASSIGNED").then(|| self.name(2 * at + 1)));
+            let reason = json!(is_lost.then_some("NODE_LEFT"));
+            format!(
+                r#"{{"state":"{state}","index":"logs-{index:05}","shard":"{shard}","prirep":"{kind}","node":{node},"unassigned.reason":{reason}}}"#,
+                shard = at % SHARDS_OF_INDEX
+            )
         };
-        (0..self.shards).map(row).collect::<Vec<_>>().into()
+        format!("[{}]", (0..self.shards).map(row).collect::<Vec<_>>().join(","))
     }
 }
 
-fn settings() -> Value {
+fn settings(tells_defaults: bool) -> Value {
+    let set = json!({"indices.recovery.max_bytes_per_sec": "40mb"});
+    if !tells_defaults {
+        return json!({"persistent": set, "transient": {}});
+    }
     let mut defaults: Map<String, Value> =
         (0..300).map(|n| (format!("cluster.routing.some.setting.{n}"), json!("value"))).collect();
     defaults.insert("indices.recovery.max_concurrent_file_chunks".to_owned(), json!("2"));
-    json!({
-        "persistent": {"indices.recovery.max_bytes_per_sec": "40mb"}, "transient": {}, "defaults": defaults,
-    })
+    json!({"persistent": set, "transient": {}, "defaults": defaults})
 }
