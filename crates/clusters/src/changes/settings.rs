@@ -65,8 +65,8 @@ impl ClusterSettings {
 }
 
 /// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
-/// The journal stays. Of settings that are `unanswered` a change was sent that may be made yet: what is sent after it is
-/// made after it, so that they are put back also where they look as they were.
+/// The journal stays. Of settings that are `unanswered` a change was sent that may be made yet: what is sent after it
+/// is made after it, so that they are put back also where they look as they were.
 pub(crate) async fn put_back(
     client: &LiveClient,
     journal: &Journal,
