@@ -182,6 +182,11 @@ impl Journal {
         self.of(scope).find_map(|(before, _)| before.get(setting))
     }
 
+    /// Whether settings were changed.
+    pub(super) fn has_settings(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change, Change::Settings { .. }))
+    }
+
     /// Old and new values of the settings in a scope, change by change.
     fn of(&self, in_scope: Scope) -> impl Iterator<Item = (&Values, &Values)> {
         self.changes.iter().filter_map(move |change| match change {

@@ -72,8 +72,11 @@ pub(crate) async fn put_back(
     journal: &Journal,
     unanswered: &BTreeSet<String>,
 ) -> Result<Vec<String>> {
-    let there = ClusterSettings::ask(client).await?;
     let mut left = Vec::new();
+    if !journal.has_settings() {
+        return Ok(left);
+    }
+    let there = ClusterSettings::ask(client).await?;
     for (scope, rank) in SCOPES {
         let mut back = journal.settings_back(scope, there.at(scope));
         for name in unanswered {

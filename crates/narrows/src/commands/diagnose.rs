@@ -1,6 +1,6 @@
 //! `narrows diagnose`
 
-use std::ops::RangeInclusive;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,9 +50,9 @@ pub(crate) struct Args {
     /// Cases that the bench draws; 180 in virtual time, 60 elsewhere.
     #[arg(long = "cases", value_name = "N", requires = "bench")]
     count: Option<u64>,
-    /// The seeds of the cases, one each, as 0..179 or 7,9; from 0 on where only their number is given.
+    /// The seeds of the cases, one each, as 0..179, 1..179/2 or 7,9; from 0 on where only their number is given.
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
-    seeds: Vec<RangeInclusive<u64>>,
+    seeds: Vec<Seeds>,
     /// Has the bench score verdicts on recordings instead: folders that `narrows explain --record` made, each with a
     /// case.toml that says what is right (name = "a limit of 8mb", classes = ["rate_limit"]).
     #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["on", "count", "seeds", "write"])]
@@ -88,17 +88,41 @@ pub(crate) struct Args {
     runs: PathBuf,
 }
 
-/// `7` or `0..179`, both ends included.
-fn parse_seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
-    let number = |text: &str| {
-        text.parse::<u64>().map_err(|_| format!("\"{text}\" is no seed; write 7, or 0..179"))
-    };
-    let (from, to) = text.split_once("..").unwrap_or((text, text));
+/// `7`, `0..179` with both ends, or every second one of `1..179/2`.
+#[derive(Clone, Copy, Debug)]
+struct Seeds {
+    from: u64,
+    to: u64,
+    step: u32,
+}
+
+impl Seeds {
+    fn iter(self) -> impl Iterator<Item = u64> {
+        (self.from..=self.to).step_by(self.step as usize)
+    }
+}
+
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Seeds { from, to, .. } if from == to => write!(f, "{from}"),
+            Seeds { from, to, step: 1 } => write!(f, "{from}..{to}"),
+            Seeds { from, to, step } => write!(f, "{from}..{to}/{step}"),
+        }
+    }
+}
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    let wrong = || format!("\"{text}\" is no seed; write 7, 0..179, or 1..179/2");
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+    let (range, step) = text.split_once('/').unwrap_or((text, "1"));
+    let (from, to) = range.split_once("..").unwrap_or((range, range));
     let (from, to) = (number(from)?, number(to)?);
+    let step = step.parse::<u32>().ok().filter(|step| *step > 0).ok_or_else(wrong)?;
     if from > to {
         return Err(format!("{from} is behind {to}"));
     }
-    Ok(from..=to)
+    Ok(Seeds { from, to, step })
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -187,12 +211,12 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     let ranges = match &args.seeds[..] {
         [] => {
             let usual = if on == On::Virtual { CASES_VIRTUAL } else { CASES_OF_PROCESSES };
-            vec![0..=args.count.unwrap_or(usual).max(1) - 1]
+            vec![Seeds { from: 0, to: args.count.unwrap_or(usual).max(1) - 1, step: 1 }]
         }
         ranges => ranges.to_vec(),
     };
     let (seeds, probes): (Vec<u64>, _) =
-        (ranges.iter().cloned().flatten().collect(), !args.no_probe);
+        (ranges.iter().flat_map(|range| range.iter()).collect(), !args.no_probe);
     if args.steer {
         let cases = bench::steered_in_virtual_time(&seeds)?;
         let mut out = terminal::out();
@@ -232,7 +256,8 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     // A page says which seeds it is of: what ended early is printed, and not written.
     if let (Some(dir), None) = (&args.write, &failed) {
         let probes = if args.no_probe { " --no-probe" } else { "" };
-        let (seeds, to) = (in_shell(&ranges), dir.display());
+        let shown: Vec<String> = ranges.iter().map(Seeds::to_string).collect();
+        let (seeds, to) = (shown.join(","), dir.display());
         let beside = match args.at_once {
             1 => String::new(),
             count => format!(" --at-once {count}"),
@@ -254,24 +279,6 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
         Err(error
             .context("a case could not be tried; these are the others, and no page was written"))
     })
-}
-
-/// Seeds as they are asked for in a shell, every second one by `seq`.
-fn in_shell(ranges: &[RangeInclusive<u64>]) -> String {
-    let ends = ranges.iter().map(|range| (*range.start(), *range.end()));
-    let ends: Vec<(u64, u64)> = ends.collect();
-    if let [(first, _), (second, _), _, .., (last, _)] = ends[..]
-        && let Some(step) = second.checked_sub(first)
-        && ends.iter().all(|(from, to)| from == to)
-        && ends.windows(2).all(|pair| pair[1].0.checked_sub(pair[0].0) == Some(step))
-    {
-        return format!("\"$(seq -s, {first} {step} {last})\"");
-    }
-    let shown = ends.iter().map(|(from, to)| match from == to {
-        true => from.to_string(),
-        false => format!("{from}..{to}"),
-    });
-    shown.collect::<Vec<_>>().join(",")
 }
 
 fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {
