@@ -11,7 +11,7 @@ use insight::what_if::{Answer, answers};
 use lab::plan::Plan;
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan};
 use lab::{Ended, Options, Place};
-use record::units::{parse_duration, parse_rate, parse_size};
+use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
 
 use crate::exit::Usage;
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     settings: Vec<(String, String)>,
     /// Rate of the nodes' network cards, for example 10gbit.
-    #[arg(long, value_name = "RATE", value_parser = checked_rate)]
+    #[arg(long, value_name = "RATE", value_parser = link_rate)]
     link: Option<String>,
     /// What the nodes' disks read, for example 500mb (a second).
     #[arg(long, value_name = "RATE", value_parser = checked_rate)]
@@ -126,6 +126,11 @@ fn parse_replicas(text: &str) -> Result<(String, u32), String> {
 }
 
 /// A rate as links have them, or as settings have them.
+fn link_rate(text: &str) -> Result<String, ParseError> {
+    parse_rate(text).map(|_| text.to_owned())
+}
+
+/// Of a disk, which settings of a cluster write as a size.
 fn checked_rate(text: &str) -> Result<String, String> {
     match parse_rate(text).is_ok() || parse_size(text).is_ok() {
         true => Ok(text.to_owned()),

@@ -1,11 +1,12 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
-use crate::common::steered::{Steering, journals, steer};
+use crate::common::steered::{Steering, Way, journals, steer};
 use crate::common::{BINARY, failed, noise, refused, said, signal};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -132,6 +133,61 @@ fn what_helped_stays_where_that_is_wanted() {
     left[LIMIT] = json!("2mb");
     assert_eq!(cluster.settings(), left, "and no lease");
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut way = Way::to(cluster.url());
+    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply"]));
+    steering.until("set");
+    way.close();
+    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    steering.until("wait");
+    // For more than two looks.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    way.open();
+    let given = steering.until("give_way");
+    assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
+    signal(steering.child.id(), "INT");
+    assert_eq!(steering.end().0, Some(0));
+    everything_is_as_it_was(cluster);
+}
+
+#[test]
+fn what_is_owed_to_a_silent_cluster_is_not_kept() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut way = Way::to(cluster.url());
+    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply", "--keep"]));
+    steering.until("set");
+    way.close();
+    steering.until("wait");
+    // Until it has decided to give way.
+    std::thread::sleep(Duration::from_millis(1500));
+    way.open();
+    signal(steering.child.id(), "TERM");
+    assert_eq!(steering.end().0, Some(0));
+    everything_is_as_it_was(cluster);
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut way = Way::to(cluster.url());
+    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply", "--keep"]));
+    steering.until("set");
+    way.close();
+    steering.until("wait");
+    signal(steering.child.id(), "TERM");
+    assert_eq!(steering.end().0, Some(1));
+    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    way.open();
+    let mut command = Command::new(BINARY);
+    let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    everything_is_as_it_was(cluster);
 }
 
 #[test]

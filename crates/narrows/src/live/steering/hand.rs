@@ -36,6 +36,8 @@ pub(crate) struct Hand {
     /// What is beside looks is asked by another client.
     client: LiveClient,
     guard: Option<GuardQuery>,
+    /// What was decided to be put back, and why, while the cluster did not answer.
+    owed: Option<(Back, String)>,
 }
 
 impl Hand {
@@ -46,7 +48,7 @@ impl Hand {
         guard: Option<GuardQuery>,
     ) -> Hand {
         let (onlooker, users) = (Onlooker::default(), UserClock::default());
-        Hand { looking, onlooker, steering, users, client, guard }
+        Hand { looking, onlooker, steering, users, client, guard, owed: None }
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -64,6 +66,11 @@ impl Hand {
         &self.steering
     }
 
+    /// What does not stay where the rest does: what is owed, or what is on trial.
+    pub(crate) fn not_kept(&self) -> Option<Back> {
+        self.owed.as_ref().map(|(back, _)| back.clone()).or_else(|| self.steering.on_trial())
+    }
+
     /// Steers until `ends`, or for ever. Without `changes` it only tells what it would do. `seen` is called after each
     /// look.
     pub(crate) async fn steer(
@@ -73,35 +80,19 @@ impl Hand {
         account: &mut Account<'_>,
         seen: &mut dyn FnMut(&Series<'_>, f64) -> anyhow::Result<()>,
     ) -> anyhow::Result<Ending> {
-        let (mut missed, mut owed) = (0, None::<(Back, String)>);
+        let mut missed = 0;
         loop {
             if ends.is_some_and(|ends| self.now() >= ends) {
                 return Ok(Ending::Over);
             }
-            if let Some(changes) = &mut changes
-                && let Err(error) = changes.renew(self.now()).await
-            {
-                match error {
-                    Error::Leased { .. } => return Ok(Ending::Stopped(error.to_string())),
-                    error => self.trouble(error, account)?,
-                }
-            }
             if let Some(changes) = changes.as_deref_mut()
-                && let Some((back, why)) = owed.take()
+                && let Some(ending) = self.pay(changes, account).await?
             {
-                match changes.back(&back).await {
-                    Ok(None) => {
-                        let decision = Decision::GiveWay(back, why);
-                        account.tell(Entry::Decided { decision, is_done: true })?;
-                    }
-                    Ok(Some(left)) => return Ok(Ending::Stopped(left)),
-                    Err(error) => {
-                        self.trouble(error, account)?;
-                        owed = Some((back, why));
-                    }
-                }
+                return Ok(ending);
             }
             match self.look().await {
+                // What is owed comes first: nothing else is decided meanwhile.
+                Ok(_) if self.owed.is_some() => missed = 0,
                 Ok((look, t_ms)) => {
                     missed = 0;
                     seen(&self.looking.series(), t_ms)?;
@@ -114,16 +105,42 @@ impl Hand {
                 Err(error) => {
                     self.trouble(error, account)?;
                     missed += 1;
-                    if missed >= MISSED && owed.is_none() && changes.is_some() {
+                    if missed >= MISSED && self.owed.is_none() && changes.is_some() {
                         missed = 0;
                         if let Decision::GiveWay(back, why) = self.steering.unseen(self.now()) {
-                            owed = Some((back, why));
+                            self.owed = Some((back, why));
                         }
                     }
                 }
             }
             self.looking.pause().await;
         }
+    }
+
+    /// Renews the lease where it is time, and puts back what is owed.
+    async fn pay(
+        &mut self,
+        changes: &mut Changes,
+        account: &mut Account<'_>,
+    ) -> anyhow::Result<Option<Ending>> {
+        match changes.renew(self.now()).await {
+            Ok(()) => {}
+            Err(error @ Error::Leased { .. }) => {
+                return Ok(Some(Ending::Stopped(error.to_string())));
+            }
+            Err(error) => self.trouble(error, account)?,
+        }
+        let Some((back, why)) = self.owed.clone() else { return Ok(None) };
+        match changes.back(&back).await {
+            Ok(None) => {
+                self.owed = None;
+                let decision = Decision::GiveWay(back, why);
+                account.tell(Entry::Decided { decision, is_done: true })?;
+            }
+            Ok(Some(left)) => return Ok(Some(Ending::Stopped(left))),
+            Err(error) => self.trouble(error, account)?,
+        }
+        Ok(None)
     }
 
     /// What one can only wait for; an error where that would not help.

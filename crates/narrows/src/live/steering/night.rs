@@ -125,7 +125,7 @@ async fn apply(
     // Where it failed nobody knows which of its changes were made.
     let keeps = asked.keep && ended.is_ok();
     let left = match keeps {
-        true => changes.keep(hand.steering().on_trial().as_ref()).await,
+        true => changes.keep(hand.not_kept().as_ref()).await,
         false => changes.end().await,
     };
     let left = left.with_context(|| {

@@ -57,3 +57,48 @@ impl Steering {
         (self.child.wait().unwrap().code(), self.said)
     }
 }
+
+/// A way to a cluster that can be closed, and opened again at the same address.
+pub struct Way {
+    at: String,
+    to: String,
+    /// What it prints has to have somewhere to go.
+    open: Option<(Child, BufReader<ChildStdout>)>,
+}
+
+impl Way {
+    pub fn to(url: &str) -> Way {
+        let at = format!("127.0.0.1:{}", testbed::free_port());
+        let to = url.strip_prefix("http://").unwrap().to_owned();
+        let mut way = Way { at, to, open: None };
+        way.open();
+        way
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.at)
+    }
+
+    pub fn open(&mut self) {
+        let mut command = Command::new(BINARY);
+        command.args(["link", "--listen", &self.at, "--to", &self.to]);
+        let mut link = command.stdout(Stdio::piped()).spawn().unwrap();
+        // It says where it listens.
+        let mut output = BufReader::new(link.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
+        self.open = Some((link, output));
+    }
+
+    pub fn close(&mut self) {
+        if let Some((mut link, _)) = self.open.take() {
+            link.kill().unwrap();
+            link.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
