@@ -128,6 +128,8 @@ impl Error {
             | Error::LogDamaged { .. }
             | Error::SourceDamaged { .. } => ErrorKind::Damaged,
             Error::ReceivedDamaged { .. } => ErrorKind::ReceivedDamaged,
+            // Its last life ends soon.
+            Error::InUse { .. } => ErrorKind::Unavailable,
             Error::OperationsGone { .. } => ErrorKind::Gone,
             Error::Document { .. } => ErrorKind::MappingBehind,
             Error::Search(_) => ErrorKind::BadRequest,
@@ -136,7 +138,6 @@ impl Error {
             | Error::Newer { .. }
             | Error::NoCommit { .. }
             | Error::AlreadyThere { .. }
-            | Error::InUse { .. }
             | Error::Incomplete { .. }
             | Error::OutOfRange { .. }
             | Error::UnsafeName { .. } => ErrorKind::Other,

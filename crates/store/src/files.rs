@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -154,4 +155,20 @@ pub(crate) fn lock_dir(dir: &Path) -> Result<File> {
         Err(fs::TryLockError::WouldBlock) => Err(crate::Error::InUse { dir: dir.to_owned() }),
         Err(fs::TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
     }
+}
+
+/// So often the lock is tried where a thread waits, and others behind it; and how long it waits each time.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Waits a second, on a thread that may wait, until nobody works in a copy's directory, and keeps others out of it.
+/// None where somebody still does, or there is no such directory.
+pub fn until_free(dir: &Path) -> Option<File> {
+    for _ in 0..TRIES {
+        match lock_dir(dir) {
+            Err(crate::Error::InUse { .. }) => std::thread::sleep(PAUSE),
+            locked => return locked.ok(),
+        }
+    }
+    None
 }

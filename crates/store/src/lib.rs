@@ -36,6 +36,7 @@ pub use commit::{Commit, FileMeta};
 pub use contents::SearchView;
 pub use digest::{Digest, ListedDocument, document_hash};
 pub use error::{Error, FirstFailure, Result, means_full_disk};
+pub use files::until_free;
 pub use incoming::Incoming;
 pub use operation::{OpKind, Operation, SyntheticBatch};
 pub use record_log::{Location, Record, RecordLog};
@@ -44,7 +45,9 @@ pub use requests::{
     WriteRequest, WriteResult,
 };
 pub use segments::Segments;
-pub use shard::{ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything};
+pub use shard::{
+    ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything, next_seq_no,
+};
 pub use snapshot::Snapshot;
 pub use synthetic::{damage_log, set_disk_free_bytes};
 pub use tantivy_storage::Aggregated;

@@ -59,6 +59,13 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     }
 }
 
+pub(crate) async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
+    match env.virtual_disk() {
+        Some(disk) => Ok(synthetic::next_seq_no(&disk, dir)),
+        None => tantivy_storage::next_seq_no(env, dir).await,
+    }
+}
+
 pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
     match env.virtual_disk() {
         Some(disk) => Ok(disk.contains(&synthetic::disk_path(dir))),

@@ -106,12 +106,7 @@ fn local(core: &Rc<Core>, of: &LeaderShard) -> Result<Rc<LocalShard>> {
     let state = core.joined_state(&of.index, of.shard)?;
     let meta = state.indices.get(&of.index).ok_or_else(|| Failure::no_such_index(&of.index))?;
     if meta.uuid != of.index_uuid {
-        let reason = format!(
-            "the index [{}] that was followed had the uuid [{}] and is gone, the one of that name now has [{}]; \
-             follow it anew",
-            of.index, of.index_uuid, meta.uuid
-        );
-        return Err(Failure::new(404, "index_not_found_exception", reason));
+        return Err(Failure::another_index(&of.index, &of.index_uuid, &meta.uuid));
     }
     core.local_shard_of((&of.index, &meta.uuid), of.shard)
 }

@@ -28,8 +28,12 @@ impl Node {
         let mut found = DanglingIndex::default();
         for (_, shard) in &keys {
             if let Some(copy) = disk.read_metadata(uuid, *shard).await {
+                let dir = disk.copy_dir(uuid, *shard);
+                // What cannot be read here is no better than nothing.
+                let next_seq_no = store::next_seq_no(&self.core().env, &dir).await.unwrap_or(0);
                 let (allocation_id, primary_term) = (copy.allocation_id, copy.primary_term);
-                found.copies.push(DanglingCopy { shard: *shard, allocation_id, primary_term });
+                let shard = *shard;
+                found.copies.push(DanglingCopy { shard, allocation_id, primary_term, next_seq_no });
             }
         }
         if !keys.is_empty() {

@@ -40,6 +40,8 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
     let is_planted = core.env.is_planted(planted::STATE_NOT_WRITTEN) && new.version > 5;
     let written = if is_planted { Ok(()) } else { core.disk.write_state(&new).await };
     if let Err(error) = written {
+        // It may be on the disk all the same, where a start would find it.
+        let _ = core.disk.write_state(&old).await;
         let reason = "nothing was changed, as the cluster state cannot be stored";
         let failure = Failure::not_stored((500, "process_cluster_event_exception"), reason, &error);
         return batch.accepted.iter().map(|_| Err(failure.clone())).collect();

@@ -36,6 +36,11 @@ pub(crate) async fn open_session(
     key: u64,
 ) -> Result<Response> {
     let shard = service.core.local_shard(index, number)?;
+    if let SessionKind::Remote { index_uuid, .. } = &kind
+        && *index_uuid != shard.index_uuid
+    {
+        return Err(Failure::another_index(index, index_uuid, &shard.index_uuid));
+    }
     let store = shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, .. } = &kind {
         until_assigned(service, &shard, allocation_id).await?;
@@ -65,7 +70,7 @@ pub(crate) async fn open_session(
             kept.from(&store, store.committed_checkpoint().map_or(0, |checkpoint| checkpoint + 1));
             let snapshot = store.snapshot(&lease.replace('/', "-")).await?;
             let from = snapshot.commit().local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
-            if let SessionKind::Remote { lease: id } = &kind {
+            if let SessionKind::Remote { lease: id, .. } = &kind {
                 // The lease is kept until the follower has begun to follow.
                 let _operation = shard.begin_operation()?;
                 begin_lease(&service.core, &shard, &store, id, from).await?;

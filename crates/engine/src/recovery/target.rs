@@ -35,6 +35,8 @@ pub(super) const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
 /// How long a copy waits for operations that are on their way to it, and how often it looks.
 const OPS_PATIENCE: Duration = Duration::from_secs(10);
 const OPS_LOOK: Duration = Duration::from_millis(5);
+/// How long a copy waits for work of its life before, which holds its directory.
+const IN_USE_PATIENCE: Duration = Duration::from_secs(600);
 /// A recovery is given up when it has received nothing for this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -127,21 +129,22 @@ impl Recovery {
         Ok((mapping, Options { durability, check_on_startup, history_uuid }))
     }
 
+    /// Opens the copy that is here. Work of its life before, as a long merge, may still hold it: to give up for that
+    /// would be to give up a copy that is whole.
+    async fn open_here(&self, mapping: &Mapping, options: &Options) -> store::Result<Shard> {
+        let give_up = self.now() + IN_USE_PATIENCE;
+        loop {
+            let env = &self.service.core.env;
+            match Shard::open(env, &self.dir(), mapping, options.clone()).await {
+                Err(store::Error::InUse { .. }) if self.now() < give_up => {}
+                opened => return opened,
+            }
+        }
+    }
+
     /// Where the copy's files are.
     fn dir(&self) -> std::path::PathBuf {
         self.service.core.disk.copy_dir(&self.shard.index_uuid, self.shard.number)
-    }
-
-    /// Writes the copy's metadata. From now on a later start takes the directory for a copy.
-    async fn sign(&self, primary_term: u64) -> Result<(), Failure> {
-        let history_uuid = self.shard.store().ok().map(|store| store.history_uuid().to_owned());
-        let allocation_id = self.shard.allocation_id.clone();
-        let metadata = CopyMetadata { allocation_id, primary_term, history_uuid };
-        let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
-        self.service.core.disk.write_metadata(uuid, number, &metadata).await.map_err(|error| {
-            let reason = format!("cannot write the metadata of the copy in {:?}", self.dir());
-            Failure::not_stored((500, "recovery_failed_exception"), &reason, &error)
-        })
     }
 
     async fn recover_from_nothing(&self) -> Result<(), Failure> {
@@ -151,13 +154,13 @@ impl Recovery {
         let _ = self.service.core.disk.remove_copy(uuid, number).await;
         let store = Shard::create(&self.service.core.env, &self.dir(), &mapping, options).await?;
         self.shard.set_store(store);
-        self.sign(self.shard.term()).await
+        self.shard.sign(&self.service.core.disk).await
     }
 
     async fn recover_from_disk(&self) -> Result<(), Failure> {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
         let (mapping, options) = self.options(None)?;
-        let store = Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await?;
+        let store = self.open_here(&mapping, &options).await?;
         let metadata = self.metadata().await;
         if metadata.is_some_and(|metadata| !metadata.is_of(store.history_uuid())) {
             let dir = self.dir();
@@ -182,7 +185,7 @@ impl Recovery {
             set_leases(&self.shard, &store, leases);
         }
         self.shard.set_store(store);
-        self.sign(self.shard.term()).await
+        self.shard.sign(&self.service.core.disk).await
     }
 
     fn follows(&self) -> bool {
@@ -220,8 +223,7 @@ impl Recovery {
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
         let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
         let (mapping, options) = self.options(None).ok()?;
-        let store =
-            Shard::open(&self.service.core.env, &self.dir(), &mapping, options).await.ok()?;
+        let store = self.open_here(&mapping, &options).await.ok()?;
         let is_in_history = is_of_term || store.max_seq_no() <= store.global_checkpoint();
         (is_in_history && metadata.is_of(store.history_uuid())).then_some(store)
     }
@@ -265,6 +267,7 @@ impl Recovery {
     ) -> Result<(), TransferError> {
         let store = match &opened.commit {
             Some(commit) => {
+                self.shard.drop_store();
                 if let Some(store) = own.take() {
                     store.close().await?;
                 }
@@ -289,7 +292,7 @@ impl Recovery {
         self.copy_ops(source, &store, max).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;
-        self.sign(self.shard.term()).await.map_err(CallError::Failed)?;
+        self.shard.sign(&self.service.core.disk).await.map_err(CallError::Failed)?;
         match self.shard.takes_over() {
             true => self.take_over(source, &store).await.map_err(|f| CallError::Failed(f).into()),
             false => Ok(()),
@@ -351,9 +354,12 @@ impl Recovery {
         let seeds = remote::seeds(&self.service.core, cluster).map_err(CallError::Failed)?;
         let source = |seed| self.source(seed, Some(cluster.to_owned()));
         let sources = seeds.into_iter().map(source).collect();
-        let lease = lease_of(&self.service.core.state(), &self.shard.index);
-        let lease = lease.ok_or_else(|| Failure::no_such_index(&self.shard.index));
-        let kind = SessionKind::Remote { lease: lease.map_err(CallError::Failed)? };
+        let state = self.service.core.state();
+        let leader = state.indices.get(&self.shard.index).and_then(|meta| meta.leader.as_ref());
+        let (Some(lease), Some(leader)) = (lease_of(&state, &self.shard.index), leader) else {
+            return Err(CallError::Failed(Failure::no_such_index(&self.shard.index)).into());
+        };
+        let kind = SessionKind::Remote { lease, index_uuid: leader.leader_uuid.clone() };
         let wanted = Wanted { index: index.to_owned(), shard: number, kind };
         let (source, opened, prefetched) = self.open(sources, wanted).await?;
         self.progress.ends.borrow_mut().source_address = Some(source.address.clone());
@@ -376,7 +382,7 @@ impl Recovery {
         self.copy_ops(source, &store, opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
         self.shard.set_store(store);
-        self.sign(self.shard.term()).await.map_err(|f| CallError::Failed(f).into())
+        self.shard.sign(&self.service.core.disk).await.map_err(|f| CallError::Failed(f).into())
     }
 
     /// Opens a session. Where the directory is empty, the first chunks are asked for with it.

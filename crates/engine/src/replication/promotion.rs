@@ -44,6 +44,8 @@ async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(
     for id in others.into_iter().filter(|_| !is_planted) {
         mark_copy_stale(core, shard, &id, "a new primary: the copy recovers from it").await?;
     }
+    // Copies of this shard may lie about of which nobody knows any more which was the primary: the term says it.
+    shard.sign(&core.disk).await?;
     advance_global_checkpoint(core, shard);
     Ok(())
 }

@@ -8,6 +8,7 @@ use store::Operation;
 use super::apply::follow_mapping_to;
 use crate::core::Core;
 use crate::planted;
+use crate::shard::LocalShard;
 use crate::transport::{Failure, Response, Result};
 
 /// Which copy a primary means.
@@ -32,16 +33,11 @@ pub(crate) async fn replicate(
     let shard = shard.ok_or_else(|| {
         Failure::new(404, "shard_not_found_exception", "this copy is not on this node")
     })?;
-    if target.primary_term < shard.term() && !core.env.is_planted(planted::OLD_TERM_ACCEPTED) {
-        let reason = format!(
-            "the primary's term {} is over, the term is {}; it must not acknowledge",
-            target.primary_term,
-            shard.term()
-        );
-        return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
-    }
+    check_term(core, &shard, target.primary_term)?;
     let store = shard.store()?;
     follow_mapping_to(core, &shard, &store, target.mapping_version).await?;
+    // That may have taken long, and this copy may be the primary by now.
+    check_term(core, &shard, target.primary_term)?;
     let ops = Arc::try_unwrap(ops).unwrap_or_else(|shared| Vec::clone(&shared));
     core.note_use_of(&shard);
     // A request without operations asks what is durable.
@@ -55,4 +51,15 @@ pub(crate) async fn replicate(
         store.advance_global_checkpoint(checkpoint);
     }
     Ok(Response::Replicated { local_checkpoint: store.persisted_checkpoint() })
+}
+
+fn check_term(core: &Core, shard: &LocalShard, primary_term: u64) -> Result<()> {
+    if primary_term >= shard.term() || core.env.is_planted(planted::OLD_TERM_ACCEPTED) {
+        return Ok(());
+    }
+    let reason = format!(
+        "the primary's term {primary_term} is over, the term is {}; it must not acknowledge",
+        shard.term()
+    );
+    Err(Failure::new(409, "no_longer_primary_shard_exception", reason))
 }

@@ -337,6 +337,8 @@ impl NodeDisk {
             for path in &paths {
                 missing_is_fine(fs::remove_file(path))?;
             }
+            // What is written there now would appear again behind what is removed.
+            let _lock = store::until_free(&dir);
             missing_is_fine(fs::remove_dir_all(&dir)).map(|()| paths)
         };
         let paths = self.env.work(work, remove).await?;
@@ -421,6 +423,8 @@ fn readable(text: String) -> io::Result<String> {
 fn replace(paths: &[PathBuf], text: &str) -> io::Result<()> {
     let dir = paths[0].parent().expect("a file has a directory");
     fs::create_dir_all(dir)?;
+    // What can fail for want of handles fails before anything is replaced.
+    let names = File::open(dir)?;
     for path in paths {
         let mut file = File::create(path.with_extension("new"))?;
         file.write_all(text.as_bytes())?;
@@ -429,7 +433,7 @@ fn replace(paths: &[PathBuf], text: &str) -> io::Result<()> {
     for path in paths {
         fs::rename(path.with_extension("new"), path)?;
     }
-    File::open(dir)?.sync_all()
+    names.sync_all()
 }
 
 fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
@@ -477,6 +481,30 @@ mod tests {
             let dir = disk.copy_dir("uuid", shard);
             assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
         }
+    }
+
+    /// A task that was ended may have work on another thread, which knows nothing of that.
+    #[test]
+    fn a_copy_is_removed_behind_whoever_still_works_in_it() {
+        world::real_world::run(7, |env| async move {
+            let root = tempfile::tempdir().unwrap();
+            let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+            let dir = disk.copy_dir("uuid", 0);
+            fs::create_dir_all(&dir).unwrap();
+            let lock = store::until_free(&dir).unwrap();
+            let late = std::thread::spawn({
+                let dir = dir.clone();
+                move || {
+                    std::thread::sleep(Duration::from_millis(200));
+                    fs::create_dir_all(&dir).unwrap();
+                    fs::write(dir.join("late"), "").unwrap();
+                    drop(lock);
+                }
+            });
+            disk.remove_copy("uuid", 0).await.unwrap();
+            late.join().unwrap();
+            assert!(!dir.exists());
+        });
     }
 
     /// A handler is dropped when the node goes that asked, and a task with its copy.

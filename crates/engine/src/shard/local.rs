@@ -9,6 +9,7 @@ use store::Shard;
 use tokio::sync::Notify;
 use world::{Task, Time};
 
+use super::disk::{CopyMetadata, NodeDisk};
 use super::hand_off::{Operation, Operations};
 use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
@@ -268,6 +269,26 @@ impl LocalShard {
         *self.store.borrow_mut() = Some(store);
         // The settings may have changed while the store was being opened with older ones.
         self.settings.take();
+    }
+
+    /// Lets go of the store, where a recovery is to begin anew in its directory.
+    pub(crate) fn drop_store(&self) {
+        self.store.take();
+    }
+
+    /// Writes the copy's metadata. From now on a later start takes the directory for a copy, of this term.
+    pub(crate) async fn sign(&self, disk: &NodeDisk) -> Result<()> {
+        let metadata = CopyMetadata {
+            allocation_id: self.allocation_id.clone(),
+            primary_term: self.term(),
+            history_uuid: self.store().ok().map(|store| store.history_uuid().to_owned()),
+        };
+        let signed = disk.write_metadata(&self.index_uuid, self.number, &metadata).await;
+        signed.map_err(|error| {
+            let dir = disk.copy_dir(&self.index_uuid, self.number);
+            let reason = format!("cannot write the metadata of the copy in {dir:?}");
+            Failure::not_stored((500, "recovery_failed_exception"), &reason, &error)
+        })
     }
 
     pub(crate) fn set_progress(&self, progress: Rc<Progress>) {

@@ -32,6 +32,8 @@ pub struct DanglingCopy {
     pub allocation_id: String,
     /// Term of the primary that the copy was last in sync with.
     pub primary_term: u64,
+    /// One more than the highest sequence number that it has.
+    pub next_seq_no: u64,
 }
 
 /// What a node has of a dangling index.
@@ -59,8 +61,9 @@ fn find(state: &ClusterState, uuid: &str) -> Result<(), StateError> {
     }
 }
 
-/// Gives a dangling index its place. Of each shard the copies of the highest term are taken for in sync; a shard of
-/// which nobody has one is lost, and not begun anew.
+/// Gives a dangling index its place. Of each shard the copies of the highest term that have the most operations are
+/// taken for in sync: one that fell out of the in-sync set has fewer. A shard of which nobody has one is lost, and not
+/// begun anew.
 pub(super) fn import(
     state: &mut ClusterState,
     now_ms: u64,
@@ -74,8 +77,9 @@ pub(super) fn import(
     let mut shards = Vec::new();
     for number in 0..meta.shards {
         let of_shard = found.iter().filter(|copy| copy.shard == number);
-        let term = of_shard.clone().map(|copy| copy.primary_term).max();
-        let newest = of_shard.filter(|copy| Some(copy.primary_term) == term);
+        let age = |copy: &&DanglingCopy| (copy.primary_term, copy.next_seq_no);
+        let best = of_shard.clone().map(|copy| age(&copy)).max();
+        let newest = of_shard.filter(|copy| Some(age(copy)) == best);
         let mut in_sync: BTreeSet<String> = newest.map(|copy| copy.allocation_id.clone()).collect();
         let copy = |n| ShardCopy::new(state.ids.next_id(), n == 0, reason, now_ms);
         let mut copies: Vec<ShardCopy> = (0..=meta.replicas).map(copy).collect();
@@ -83,7 +87,7 @@ pub(super) fn import(
             copies[0].in_sync = true;
             in_sync.insert(copies[0].allocation_id.clone());
         }
-        let primary_term = term.unwrap_or(0) + 1;
+        let primary_term = best.map_or(0, |(term, _)| term) + 1;
         shards.push(IndexShardRoutingTable { primary_term, in_sync, copies });
     }
     state.routing.insert(index.clone(), Arc::new(shards));
@@ -120,8 +124,8 @@ mod tests {
         FoundCopy { index_uuid, shard, allocation_id }
     }
 
-    fn copy(shard: u32, id: &str, primary_term: u64) -> DanglingCopy {
-        DanglingCopy { shard, allocation_id: id.to_owned(), primary_term }
+    fn copy(shard: u32, id: &str, primary_term: u64, next_seq_no: u64) -> DanglingCopy {
+        DanglingCopy { shard, allocation_id: id.to_owned(), primary_term, next_seq_no }
     }
 
     /// A cluster that knows nothing of an index of two shards that `n1` has.
@@ -144,7 +148,7 @@ mod tests {
         assert_eq!(lab.state.dangling(), BTreeMap::from([("lost".to_owned(), nodes)]));
         let on_disk = [("lost".to_owned(), 0), ("lost".to_owned(), 1)];
         assert!(lab.state.obsolete("n1", lab.state.indices.keys(), &on_disk).is_empty());
-        let copies = vec![copy(0, "x", 3), copy(0, "older", 2)];
+        let copies = vec![copy(0, "stale", 3, 90), copy(0, "x", 3, 100), copy(0, "older", 2, 110)];
         let import = Event::ImportDangling { stored: Box::new(stored.clone()), copies };
         lab.apply(import.clone()).unwrap();
         let shard = lab.shard("a", 0);

@@ -35,6 +35,15 @@ impl Failure {
         Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
     }
 
+    /// The index that is followed was deleted, and created again.
+    pub(crate) fn another_index(index: &str, followed: &str, now: &str) -> Self {
+        let reason = format!(
+            "the index [{index}] that was followed had the uuid [{followed}] and is gone, the one of that name now has \
+             [{now}]; follow it anew"
+        );
+        Failure::new(404, "index_not_found_exception", reason)
+    }
+
     /// A disk has no room. A status of 4xx says that nothing was done.
     fn disk_full(status: u16, reason: &str) -> Self {
         let reason = format!("disk usage exceeded flood-stage watermark: {reason}");

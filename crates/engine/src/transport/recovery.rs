@@ -24,6 +24,8 @@ pub enum SessionKind {
     Remote {
         /// The retention lease on the operations after the files, until the follower renews it.
         lease: String,
+        /// UUID of the index that is followed, which another one of its name may have taken the place of.
+        index_uuid: String,
     },
 }
 

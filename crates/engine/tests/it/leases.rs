@@ -20,9 +20,32 @@ testbed::both_worlds!(
     another_history_is_refused,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
+    a_session_is_of_the_index_that_is_followed,
     what_cannot_be_followed_is_named,
     a_chain_two_followers_and_oneself,
 );
+
+/// A follower's copy begins: it asks for a session on the one shard of `a`.
+fn opening(leader: &Cluster, key: u64) -> Request {
+    let index_uuid = leader.any().state().indices["a"].uuid.clone();
+    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid };
+    Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key }
+}
+
+/// Some shards of a follower may have begun before its leader was deleted and made anew, and others begin after that.
+async fn a_session_is_of_the_index_that_is_followed(env: Env) {
+    let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
+    let request = opening(&cluster, 0);
+    cluster.must("DELETE", "/a", Value::Null).await;
+    let body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });
+    cluster.must("PUT", "/a", body).await;
+    let (pool, address) = (Pool::new(env.clone()), cluster.any().transport_address().to_owned());
+    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(30)).await;
+    let refused = answer.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("follow it anew"), "{refused}");
+    pool.close();
+    cluster.stop().await;
+}
 
 /// The connection closes a little later with each session, so that some of them are only being opened then. None keeps
 /// operations in the log for good.
@@ -33,8 +56,7 @@ fn a_session_whose_target_is_lost_keeps_no_operations() {
         let address = cluster.any().transport_address().to_owned();
         for number in 0..100 {
             cluster.index("a", number, number + 1).await;
-            let (index, kind) = ("a".to_owned(), SessionKind::Remote { lease: "f".to_owned() });
-            let request = Request::OpenSession { index, shard: 0, kind, key: number };
+            let request = opening(&cluster, number);
             let pool = Pool::new(env.clone());
             let limit = Duration::from_micros(20 * number);
             let _ = pool.call(&address, Class::Control, request, limit).await;
@@ -60,9 +82,9 @@ async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
         leases.into_iter().find(|(id, _)| id == "f").map(|(_, from)| from)
     };
     let open = async |key: u64| {
-        let (index, kind) = ("a".to_owned(), SessionKind::Remote { lease: "f".to_owned() });
-        let request = Request::OpenSession { index, shard: 0, kind, key };
-        pool.call(&address, Class::Control, request, Duration::from_secs(30)).await.unwrap();
+        pool.call(&address, Class::Control, opening(&cluster, key), Duration::from_secs(30))
+            .await
+            .unwrap();
         retained().expect("the lease of the session")
     };
     cluster.index("a", 0, 1).await;

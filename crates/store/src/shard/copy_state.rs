@@ -32,6 +32,8 @@ pub(crate) struct CopyState {
     pub(crate) uncommitted_ops: u64,
     pub(crate) uncommitted_bytes: u64,
     pub(crate) commit: Commit,
+    /// The generation that was begun last. One that failed may be on the disk all the same, and is not used again.
+    pub(crate) begun: u64,
 }
 
 impl CopyState {
@@ -48,6 +50,7 @@ impl CopyState {
             persisted_checkpoint: commit.local_checkpoint,
             global_checkpoint: stored.global_checkpoint,
             complete_from: stored.complete_from,
+            begun: commit.generation,
             commit,
             ..CopyState::default()
         }

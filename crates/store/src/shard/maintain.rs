@@ -59,6 +59,8 @@ impl Shard {
         let mapping = mapping.clone();
         let change = async move {
             let inner = &this.inner;
+            // A merge takes minutes. Flushes and recoveries go on until it has ended.
+            let _merges = inner.merges.lock().await;
             let _flushes = inner.flushes.lock().await;
             let _writes = inner.writes.lock().await;
             // Another caller may have done it meanwhile.
@@ -88,7 +90,7 @@ impl Shard {
     pub async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         let this = self.clone();
         let merge = async move {
-            let _flushes = this.inner.flushes.lock().await;
+            let _merges = this.inner.merges.lock().await;
             this.refresh().await?;
             this.inner.storage.force_merge(max_num_segments.max(1)).await?;
             this.inner.seq_nos.borrow_mut().uncommitted = true;
@@ -221,6 +223,7 @@ impl Inner {
             }
             self.refresh_locked().await?;
             let stored = self.next_commit();
+            self.seq_nos.borrow_mut().begun = stored.commit.generation;
             self.storage.begin_commit(stored.commit.generation).await?;
             let mut seq_nos = self.seq_nos.borrow_mut();
             seq_nos.uncommitted = false;
@@ -267,7 +270,7 @@ impl Inner {
         StoredCommit {
             format: FORMAT,
             commit: Commit {
-                generation: seq_nos.commit.generation + 1,
+                generation: seq_nos.begun + 1,
                 files: Arc::default(),
                 max_seq_no: seq_nos.tracker.max_seq_no(),
                 local_checkpoint,

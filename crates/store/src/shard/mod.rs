@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     writes: tokio::sync::Mutex<()>,
     /// Held while a commit is made or pinned.
     flushes: tokio::sync::Mutex<()>,
+    /// Held while segments are merged on request, and before `flushes` where a merge must not go on.
+    merges: tokio::sync::Mutex<()>,
     log: GroupCommit,
     work: WorkDone,
     snapshots: Cell<u64>,
@@ -106,6 +108,7 @@ impl Shard {
                 seq_nos: RefCell::new(CopyState::new(stored)),
                 writes: tokio::sync::Mutex::default(),
                 flushes: tokio::sync::Mutex::default(),
+                merges: tokio::sync::Mutex::default(),
                 log: GroupCommit::default(),
                 work: WorkDone::default(),
                 snapshots: Cell::new(0),
@@ -154,6 +157,11 @@ impl Shard {
 /// The newest commit in `dir`, without opening the copy; none if there is no copy.
 pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     storage::committed(env, dir).await
+}
+
+/// One more than the highest sequence number that is durable in `dir`, without opening the copy.
+pub async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
+    storage::next_seq_no(env, dir).await
 }
 
 /// Whether `dir` holds anything of a copy: a commit, or files that were being received.

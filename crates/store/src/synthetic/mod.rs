@@ -178,6 +178,18 @@ pub(crate) fn committed(disk: &VirtualDisk, dir: &Path) -> Option<Commit> {
     open_disk(disk, dir).borrow().stored.as_ref().map(|stored| stored.commit.clone())
 }
 
+/// One more than the highest sequence number of a copy.
+pub(crate) fn next_seq_no(disk: &VirtualDisk, dir: &Path) -> u64 {
+    if !disk.contains(&disk_path(dir)) {
+        return 0;
+    }
+    let disk = open_disk(disk, dir);
+    let disk = disk.borrow();
+    let committed = disk.stored.as_ref().and_then(|stored| stored.commit.max_seq_no);
+    let logged = disk.log.values().map(Operation::last_seq_no).max();
+    committed.max(logged).map_or(0, |max| max + 1)
+}
+
 /// Damages the operation log of a copy on a virtual disk that nobody has open: the next open says so. False where there
 /// is none, and in the real world, where it does nothing. For faults in experiments.
 pub fn damage_log(env: &Env, dir: &Path) -> bool {

@@ -130,6 +130,16 @@ fn sweep(copy: &Path, keep: u64) -> Result<()> {
     Ok(())
 }
 
+/// Removes what is left of commits that were begun and never published.
+fn sweep_begun(copy: &Path) -> Result<()> {
+    for generation in files::numbered(copy, "commit-", "")? {
+        if !json(copy, generation).exists() {
+            files::remove_dir(&dir(copy, generation))?;
+        }
+    }
+    Ok(())
+}
+
 /// Fills `index/` from a commit. The library gets its own copies of what it overwrites.
 pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
     let work_dir = work_dir(copy);
@@ -180,6 +190,7 @@ pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> 
 pub(super) fn link_index(copy: &Path, index: &Index, generation: u64) -> Result<()> {
     let failed = |error| index_error("commit the index", copy, error);
     let to = dir(copy, generation);
+    sweep_begun(copy)?;
     files::fresh_dir(&to)?;
     let meta = {
         // A merge that ends takes the list of files to keep under this lock, too: it keeps those of `meta`, or `meta`
@@ -220,11 +231,14 @@ pub(super) fn list(copy: &Path, generation: u64, before: &Commit) -> Result<Vec<
     Ok(listed)
 }
 
-/// Makes a commit the newest, durably, and drops the ones before.
+/// Makes a commit the newest, durably, and drops the ones before. Where it fails, the commit may be the newest all the
+/// same.
 pub(super) fn publish(copy: &Path, stored: &StoredCommit) -> Result<()> {
     let generation = stored.commit.generation;
     files::sync_dir(&dir(copy, generation))?;
     let text = serde_json::to_string_pretty(stored).expect("a commit is plain data");
     files::write_atomically(&json(copy, generation), seal(&text).as_bytes())?;
-    sweep(copy, generation)
+    // The commit is there. What stays of those before goes with the next one, or at the next open.
+    let _ = sweep(copy, generation);
+    Ok(())
 }

@@ -126,6 +126,12 @@ impl LogFile {
         }
     }
 
+    /// What a process that was killed had written may be in memory alone, and counts as durable from now on.
+    pub(super) fn make_durable(&self) -> Result<()> {
+        let synced = File::open(&self.path).and_then(|file| file.sync_all());
+        synced.map_err(io("sync", &self.path))
+    }
+
     /// Cuts the torn end, if there is one.
     pub(super) fn cut(&self, found: u64) -> Result<u64> {
         if found > self.len {

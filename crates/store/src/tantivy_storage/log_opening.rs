@@ -91,7 +91,9 @@ impl Reading {
 
     fn all(dir: &Path, expected: &mut Expected, synced: Option<&Synced>) -> Result<Reading> {
         let mut generations = files::numbered(dir, "oplog-", ".log")?;
-        generations.retain(|generation| *generation >= expected.generation);
+        // What an earlier open found damaged, and needed no more, lies below the oldest.
+        let oldest = synced.map_or(0, |synced| synced.oldest).max(expected.generation);
+        generations.retain(|generation| *generation >= oldest);
         let newest = generations.last().copied();
         let mut reading = Reading { files: Vec::new(), newest, torn: None, damage: None };
         for generation in generations {
@@ -192,6 +194,9 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     };
     let (kept, empty): (Vec<LogFile>, Vec<LogFile>) =
         reading.files.into_iter().partition(|file| file.ops > 0);
+    if let Some(newest) = kept.last() {
+        newest.make_durable()?;
+    }
     let begun = before.filter(|synced| synced.len > 0).map(|synced| synced.generation);
     let next = reading.newest.max(begun);
     let generation = next.map_or(expected.generation, |n| expected.generation.max(n + 1));
@@ -513,6 +518,24 @@ mod tests {
         drop(opened);
         let opened = open_by(dir.path(), HISTORY, Some(24)).unwrap();
         assert_eq!(opened.begins_at, None, "the log has begun anew");
+    }
+
+    /// It stays where it is until the next commit, and says nothing of what was written since.
+    #[test]
+    fn damage_that_one_open_got_over_is_none_to_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        three_files(dir.path());
+        let path = dir.path().join("oplog-1.log");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[HEADER_BYTES as usize + 12] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let OpenedLog { mut log, begins_at, .. } = open_by(dir.path(), HISTORY, Some(29)).unwrap();
+        assert_eq!(begins_at, Some(30));
+        put(&mut log, &[op(30, 10)]);
+        sync(&mut log);
+        drop(log);
+        let opened = open_by(dir.path(), HISTORY, Some(29)).unwrap();
+        assert_eq!((opened.begins_at, opened.log.size().0), (None, 1));
     }
 
     #[test]

@@ -103,6 +103,20 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     Ok(stored.map(|stored| stored.commit))
 }
 
+/// One more than the highest sequence number that is durable in a directory.
+pub(crate) async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
+    let dir = dir.to_owned();
+    env.work(Work::DiskRead { bytes: 4096 }, move || {
+        let committed = commits::newest(&dir)?.and_then(|stored| stored.commit.max_seq_no);
+        let logged = match log_checkpoint::read(&dir)? {
+            log_checkpoint::Found::Synced(synced) => synced.next_seq_no,
+            log_checkpoint::Found::Nothing | log_checkpoint::Found::Accepted => 0,
+        };
+        Ok(committed.map_or(0, |max| max + 1).max(logged))
+    })
+    .await
+}
+
 /// Whether a directory has anything in it.
 pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
     let dir = dir.to_owned();
@@ -240,7 +254,12 @@ impl TantivyStorage {
         parsed: Parsed,
     ) -> Result<()> {
         let (ops, changes) = (ops.clone(), changes.to_vec());
-        let work = Work::Index { documents: changes.len() as u64, bytes: source_bytes(&ops) };
+        let bytes = source_bytes(&ops);
+        // Who finds no room waits for it, and never in the event loop.
+        let work = match self.shared.is_busy() {
+            true => Work::DiskWrite { bytes },
+            false => Work::Index { documents: changes.len() as u64, bytes },
+        };
         self.work(work, move |shared| shared.index(&ops, &changes, parsed)).await
     }
 

@@ -25,11 +25,13 @@ impl FilePin {
     pub(super) fn take(copy: &Path, commit: &Commit, session: &str) -> Result<Self> {
         let dir = copy.join(commits::SNAPSHOTS).join(session);
         files::fresh_dir(&dir)?;
+        // What was linked before one fails goes with it.
+        let pin = FilePin { dir, open: RefCell::default() };
         let from = commits::dir(copy, commit.generation);
         for file in commit.files.iter() {
-            files::link(&from.join(&*file.name), &dir.join(&*file.name))?;
+            files::link(&from.join(&*file.name), &pin.dir.join(&*file.name))?;
         }
-        Ok(FilePin { dir, open: RefCell::default() })
+        Ok(pin)
     }
 
     pub(crate) async fn read(

@@ -27,6 +27,11 @@ impl Queue {
         self.taken_bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a few more may have to wait.
+    pub(super) fn is_filling(&self) -> bool {
+        *self.taken() > MAX_BYTES / 2
+    }
+
     /// Waits until there is room for so many bytes, which any number of them has where nothing waits.
     pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Room {
         let is_full = |taken: &mut usize| *taken > 0 && *taken + bytes > MAX_BYTES;

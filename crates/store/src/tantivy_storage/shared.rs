@@ -193,6 +193,11 @@ impl Shared {
         self.handles.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether documents may have to wait for their turn to be indexed.
+    pub(super) fn is_busy(&self) -> bool {
+        self.handles().queue.is_filling()
+    }
+
     pub(super) fn searcher(&self) -> Searcher {
         self.handles().searcher()
     }

@@ -319,6 +319,29 @@ async fn lifecycle(env: Env, dir: PathBuf) {
     assert_eq!(other.count().await.unwrap(), other.stats().documents);
 }
 
+/// A commit whose flush failed may be on the disk all the same: at its number there is never another.
+#[test]
+fn a_flush_that_failed_has_used_its_number() {
+    world::real_world::run(7, async |env| {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("copy");
+        let shard = create(&env, &dir).await;
+        let before = shard.commit().generation;
+        shard.index(vec![put("a", 1)]).await.unwrap();
+        // Its file cannot be written.
+        let blocks = dir.join(format!("commit-{}.tmp", before + 1));
+        std::fs::create_dir(&blocks).unwrap();
+        shard.flush().await.unwrap_err();
+        std::fs::remove_dir(&blocks).unwrap();
+        assert_eq!(shard.flush().await.unwrap().generation, before + 2);
+        let begun = dir.join(format!("commit-{}", before + 1));
+        assert!(!begun.exists(), "what was begun of it is gone");
+        drop(shard);
+        let shard = open(&env, &dir).await.unwrap();
+        assert_eq!((shard.count().await.unwrap(), shard.opened().replayed_ops), (1, 0));
+    });
+}
+
 async fn gaps(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let kind = || OpKind::Index { source: source(1), auto_id: true };
