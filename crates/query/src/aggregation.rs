@@ -201,7 +201,7 @@ pub struct Distances {
 /// Buckets of documents that match queries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filters {
-    /// By name.
+    /// By name; a single one has that of its kind, `filter` or `missing`.
     pub filters: Vec<(String, Query)>,
     /// `other_bucket_key`: the bucket of those that match none.
     pub other: Option<String>,

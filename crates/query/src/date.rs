@@ -201,25 +201,38 @@ impl DateFormat {
         }
     }
 
-    /// Whether it has a form that is not read without it.
-    pub(crate) fn has_patterns(&self) -> bool {
-        self.0.iter().any(|form| matches!(form, Form::Pattern(_)))
-    }
-
     /// Milliseconds since 1970 of a text in one of the forms.
     pub(crate) fn read_ms(&self, text: &str) -> Option<i64> {
         self.read(text).map(|moment| moment.ms)
     }
 
+    /// Milliseconds since 1970 of a whole number, which is read as its text is.
+    pub(crate) fn read_number_ms(&self, number: i64) -> Option<i64> {
+        self.0.iter().find_map(|form| match form {
+            Form::Millis => Some(number),
+            Form::Seconds => number.checked_mul(1000),
+            // Four digits are a year, others no date. So the text is not written where there are many documents.
+            Form::Iso => (1000..=9999).contains(&number).then(|| days_to_month(number, 1) * DAY_MS),
+            Form::Pattern(pattern) => Some(read_pattern(pattern, &number.to_string())?.ms),
+        })
+    }
+
     fn read(&self, text: &str) -> Option<Moment> {
         let exact = |ms| Moment { ms, open_ms: 0, is_zoned: true };
         self.0.iter().find_map(|form| match form {
-            Form::Millis => text.parse().ok().map(exact),
-            Form::Seconds => text.parse::<i64>().ok()?.checked_mul(1000).map(exact),
+            Form::Millis => epoch(text, 1).map(exact),
+            Form::Seconds => epoch(text, 1000).map(exact),
             Form::Iso => iso(text),
             Form::Pattern(pattern) => read_pattern(pattern, text),
         })
     }
+}
+
+/// Milliseconds of a number of units since 1970, whose fraction is cut off.
+fn epoch(text: &str, unit_ms: i64) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    whole.parse::<i64>().ok().filter(|_| is_fraction)?.checked_mul(unit_ms)
 }
 
 enum Piece<'a> {

@@ -21,7 +21,7 @@ pub struct RangeEnd {
 pub struct MinimumShouldMatch(pub String);
 
 impl MinimumShouldMatch {
-    /// How many of `clauses`; at most all of them. None if it cannot be read.
+    /// How many of `clauses`; maybe more than there are. None if it cannot be read.
     pub fn of(&self, clauses: usize) -> Option<usize> {
         let plain = |text: &str| -> Option<usize> {
             let clauses = i64::try_from(clauses).ok()?;
@@ -39,7 +39,7 @@ impl MinimumShouldMatch {
                     if count < 0 { clauses + count } else { count }
                 }
             };
-            usize::try_from(needed.clamp(0, clauses)).ok()
+            usize::try_from(needed.max(0)).ok()
         };
         if !self.0.contains('<') {
             return plain(self.0.trim());
@@ -277,17 +277,20 @@ pub struct BoolQuery {
     pub should: Vec<Query>,
     /// Must not match.
     pub must_not: Vec<Query>,
-    /// `minimum_should_match`; else 1 without `must` and `filter`, and 0 with them.
+    /// `minimum_should_match`: at least 1 without `must` and `filter`; where it is not given 0 with them.
     pub minimum: Option<MinimumShouldMatch>,
 }
 
 impl BoolQuery {
-    /// How many of `should` must match.
+    /// How many of `should` must match; nothing can where these are more than there are.
     pub fn needed(&self) -> usize {
-        let default =
-            usize::from(self.must.is_empty() && self.filter.is_empty() && !self.should.is_empty());
+        let is_alone = self.must.is_empty() && self.filter.is_empty();
+        // As in the field the minimum does not count where nothing is asked for, or where clauses only exclude.
+        if is_alone && self.should.is_empty() {
+            return 0;
+        }
         let given = self.minimum.as_ref().and_then(|minimum| minimum.of(self.should.len()));
-        given.unwrap_or(default)
+        given.unwrap_or(0).max(usize::from(is_alone))
     }
 }
 
@@ -328,13 +331,14 @@ mod tests {
     fn minimum_should_match_as_documented() {
         for (text, clauses, needed) in [
             ("2", 5, Some(2)),
-            ("9", 5, Some(5)),
+            ("9", 5, Some(9)),
             ("-2", 5, Some(3)),
             ("-9", 5, Some(0)),
             ("75%", 4, Some(3)),
             ("75%", 5, Some(3)),
             ("-25%", 4, Some(3)),
             ("-25%", 5, Some(4)),
+            ("200%", 4, Some(8)),
             ("3<90%", 3, Some(3)),
             ("3<90%", 4, Some(3)),
             ("2<-25% 9<-3", 2, Some(2)),
@@ -344,6 +348,30 @@ mod tests {
             ("3<", 4, None),
         ] {
             assert_eq!(MinimumShouldMatch(text.to_owned()).of(clauses), needed, "{text} {clauses}");
+        }
+    }
+
+    #[test]
+    fn a_bool_needs_one_of_its_clauses_and_maybe_more_than_it_has() {
+        for (must, should, minimum, needed) in [
+            (0, 3, None, 1),
+            (1, 3, None, 0),
+            (0, 3, Some("30%"), 1),
+            (0, 3, Some("0"), 1),
+            (0, 3, Some("-3"), 1),
+            (1, 3, Some("-3"), 0),
+            (0, 2, Some("3"), 3),
+            (1, 0, Some("1"), 1),
+            (0, 0, Some("1"), 0),
+        ] {
+            let all = |count: usize| vec![Query::match_all(); count];
+            let query = BoolQuery {
+                must: all(must),
+                should: all(should),
+                minimum: minimum.map(|text: &str| MinimumShouldMatch(text.to_owned())),
+                ..BoolQuery::default()
+            };
+            assert_eq!(query.needed(), needed, "{query:?}");
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum TrackTotalHits {
     UpTo(u64),
     /// All of them.
     All,
+    /// As nothing is said of it: up to [`DEFAULT_TRACK_TOTAL_HITS`].
+    Unset,
 }
 
 impl TrackTotalHits {
@@ -33,6 +35,7 @@ impl TrackTotalHits {
     pub fn of(self, total: u64) -> (u64, bool) {
         match self {
             TrackTotalHits::No => (0, true),
+            TrackTotalHits::Unset => TrackTotalHits::UpTo(DEFAULT_TRACK_TOTAL_HITS).of(total),
             TrackTotalHits::UpTo(limit) if total > limit => (limit, true),
             _ => (total, false),
         }
@@ -42,6 +45,8 @@ impl TrackTotalHits {
 /// What a search may use, and what it goes by.
 #[derive(Clone, Debug)]
 pub struct SearchLimits {
+    /// The index of the shard: its `_index`.
+    pub index: String,
     /// The moment that `now` stands for, in milliseconds since 1970: one for all shards.
     pub now_ms: i64,
     /// `search.max_buckets`
@@ -129,7 +134,7 @@ impl Default for SearchRequest {
             search_after: None,
             from: 0,
             size: 10,
-            track_total_hits: TrackTotalHits::UpTo(DEFAULT_TRACK_TOTAL_HITS),
+            track_total_hits: TrackTotalHits::Unset,
             track_scores: false,
             min_score: None,
             source: SourceFilter::default(),

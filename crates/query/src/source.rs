@@ -33,7 +33,7 @@ impl SourceFilter {
         }
         let value: Value = serde_json::from_slice(source).ok()?;
         let mut walk = Walk { filter: self, path: String::new(), fits: matches };
-        let kept = walk.keep(value, false).unwrap_or_else(|| Value::Object(Map::new()));
+        let kept = walk.keep(value, false, 0).unwrap_or_else(|| Value::Object(Map::new()));
         Some(Bytes::from(kept.to_string()))
     }
 }
@@ -46,18 +46,22 @@ struct Walk<'a, F> {
 }
 
 impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
-    fn fits(&mut self, patterns: &[String]) -> bool {
+    /// Whether one fits the path, whose last name begins at `name_at`. A dot in the name stands for an object: what
+    /// fits that object fits all of it.
+    fn fits(&mut self, patterns: &[String], name_at: usize) -> bool {
         let Walk { path, fits, .. } = self;
-        !path.is_empty() && patterns.iter().any(|pattern| fits(pattern, path))
+        let dots = path[name_at..].match_indices('.').map(|(at, _)| name_at + at);
+        let mut ends = dots.chain([path.len()]).filter(|end| *end > 0);
+        ends.any(|end| patterns.iter().any(|pattern| fits(pattern, &path[..end])))
     }
 
     /// `all`: a name above is one of those that are shown, and so is all below it.
-    fn keep(&mut self, value: Value, all: bool) -> Option<Value> {
+    fn keep(&mut self, value: Value, all: bool, name_at: usize) -> Option<Value> {
         let SourceFilter { includes, excludes, .. } = self.filter;
-        if self.fits(excludes) {
+        if self.fits(excludes, name_at) {
             return None;
         }
-        if all || includes.is_empty() || self.fits(includes) {
+        if all || includes.is_empty() || self.fits(includes, name_at) {
             return if excludes.is_empty() { Some(value) } else { self.below(value, true) };
         }
         self.below(value, false).filter(holds_any)
@@ -72,8 +76,9 @@ impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
                     if above > 0 {
                         self.path.push('.');
                     }
+                    let name_at = self.path.len();
                     self.path.push_str(&name);
-                    if let Some(value) = self.keep(value, all) {
+                    if let Some(value) = self.keep(value, all, name_at) {
                         kept.insert(name, value);
                     }
                     self.path.truncate(above);
@@ -136,8 +141,29 @@ mod tests {
             compared += 1;
             false
         };
-        Walk { filter: &filter, path: String::new(), fits }.keep(source, false);
+        Walk { filter: &filter, path: String::new(), fits }.keep(source, false, 0);
         assert_eq!(compared, 300 * 100, "300 names, 100 patterns");
+    }
+
+    #[test]
+    fn a_dot_in_a_name_stands_for_an_object() {
+        let shown = |includes: &[&str], excludes: &[&str]| {
+            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let (includes, excludes) = (texts(includes), texts(excludes));
+            let source = json!({"user.id": 7, "http": {"request.body.bytes": 1, "version": 2}});
+            let filter = SourceFilter { enabled: true, includes, excludes };
+            let shown = filter.apply(&Bytes::from(source.to_string())).unwrap();
+            serde_json::from_slice::<Value>(&shown).unwrap()
+        };
+        assert_eq!(shown(&["user"], &[]), json!({"user.id": 7}));
+        assert_eq!(shown(&["user.id"], &["http"]), json!({"user.id": 7}));
+        let bytes = json!({"http": {"request.body.bytes": 1}});
+        assert_eq!(shown(&["http.request"], &[]), bytes);
+        assert_eq!(shown(&["h*.body"], &[]), bytes);
+        let version = json!({"http": {"version": 2}});
+        assert_eq!(shown(&[], &["user", "http.request.body"]), version);
+        assert_eq!(shown(&["http"], &["http.req*"]), version);
+        assert_eq!(shown(&["use", "http.body"], &[]), json!({}));
     }
 
     #[test]

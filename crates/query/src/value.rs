@@ -27,7 +27,11 @@ impl Literal {
         match self {
             Literal::Text(text) => text.clone(),
             Literal::Integer(number) => number.to_string(),
-            Literal::Float(number) => number.to_string(),
+            // As JSON has it, `2.0`, and so as documents are indexed. JSON has no infinity.
+            Literal::Float(number) => match serde_json::Number::from_f64(*number) {
+                Some(written) => written.to_string(),
+                None => number.to_string(),
+            },
             Literal::Boolean(yes) => yes.to_string(),
             Literal::Address(address) => show_ip(address),
         }
@@ -136,15 +140,6 @@ pub struct Moment {
     pub is_zoned: bool,
 }
 
-/// Milliseconds since 1970 of [`iso`], or of a number of units in a string.
-pub fn date_millis(text: &str, unit_ms: i64) -> Option<i64> {
-    let is_number = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
-    if text.len() > 4 && is_number(text.strip_prefix('-').unwrap_or(text)) {
-        return text.parse().ok().map(|number: i64| number.saturating_mul(unit_ms));
-    }
-    iso(text).map(|moment| moment.ms)
-}
-
 /// The parts of a date: what may stand before each, its digits, and what is open where it is the last one.
 const PARTS: [(&[u8], usize, i64); 6] = [
     (b"", 4, 86_400_000 - 1),
@@ -239,17 +234,25 @@ mod tests {
             ("1998", 883_612_800_000),
             ("1998-06", 896_659_200_000),
             ("2013/10/05", 1_380_931_200_000),
-            ("893964617000", 893_964_617_000),
         ];
         for (text, millis) in cases {
-            assert_eq!(date_millis(text, 1), Some(millis), "{text}");
+            assert_eq!(iso(text).map(|moment| moment.ms), Some(millis), "{text}");
         }
-        assert_eq!(date_millis("893964617", 1000), Some(893_964_617_000));
         for bad in
             ["", "today", "2024-13-01", "2024-01-32", "2024-01-01T25:00", "2024-1-1", "20-01"]
         {
-            assert_eq!(date_millis(bad, 1), None, "{bad}");
+            assert_eq!(iso(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn fractional_numbers_have_the_texts_of_json() {
+        for number in [2.0, -0.5, 1e21, 1.2e-7] {
+            let written = serde_json::json!(number).to_string();
+            assert_eq!(Literal::Float(number).text(), written);
+        }
+        assert_eq!(Literal::Float(2.0).text(), "2.0");
+        assert_eq!(Literal::Float(f64::INFINITY).text(), "inf");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Aliases: given, taken, shown.
 
+use std::collections::BTreeSet;
+
 use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
@@ -193,7 +195,8 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     Ok(json!({ "acknowledged": true }).into())
 }
 
-/// `GET /_alias`, `GET /{index}/_alias/{name}`. Without a name: every index, also those without an alias.
+/// `GET /_alias`, `GET /{index}/_alias/{name}`. Without a name: every index, also those without an alias. A name that
+/// is no pattern and that no alias has makes it 404, with what there is of the others.
 pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let found = indices(&state, call.indices(), &call.query)?;
@@ -202,15 +205,23 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
     if name.is_none() {
         answer.extend(found.iter().map(|index| (index.clone(), json!({ "aliases": {} }))));
     }
+    let names = name.into_iter().flat_map(|names| names.split(','));
+    let is_plain = |name: &&str| *name != "_all" && !name.contains('*') && !name.starts_with('-');
+    let mut missing: BTreeSet<&str> = names.filter(is_plain).collect();
     for (index, alias, properties) in fitting(&state, &found, name) {
+        missing.remove(alias);
         let entry = answer.entry(index).or_insert_with(|| json!({ "aliases": {} }));
         let one = Aliases::from([(alias.to_owned(), properties.clone())]);
         entry["aliases"][alias] = aliases_json(&one)[alias].take();
     }
-    match name.filter(|name| answer.is_empty() && !name.contains('*')) {
-        Some(name) => Err(missing(name)),
-        None => Ok(Value::Object(answer).into()),
+    if missing.is_empty() {
+        return Ok(Value::Object(answer).into());
     }
+    let what = if missing.len() == 1 { "alias" } else { "aliases" };
+    let missing = missing.into_iter().collect::<Vec<_>>().join(",");
+    answer.insert("error".to_owned(), json!(format!("{what} [{missing}] missing")));
+    answer.insert("status".to_owned(), json!(404));
+    Ok(Reply::with(404, Value::Object(answer)))
 }
 
 static ALIASES: [Column; 6] = [

@@ -39,6 +39,9 @@ struct Group {
 pub(super) async fn bulk(call: Call) -> Result<Reply> {
     let began = call.node.core().env.now();
     refuse_unsupported(&call.query)?;
+    if call.query.flag("require_data_stream", false)? {
+        return Err(not_supported("[require_data_stream]", "there are no data streams"));
+    }
     if Unchanged::read(&call.query)?.is_some() {
         let instead = "write if_seq_no and if_primary_term into the action lines";
         return Err(not_supported("if_seq_no of a bulk request", instead));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use query::SourceFilter;
 use serde_json::{Value, json};
 use store::{WriteOutcome, WriteRequest};
 
@@ -11,9 +12,8 @@ use super::active::Active;
 use super::answer::{Body, Reply};
 use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
-use super::filter::Filter;
 use super::names::{no_such_index, one_index, write_index};
-use super::parameters::Query;
+use super::parameters::{Query, filter_source};
 use super::spread::{AskedCopy, ask, on_shards, primaries, started};
 use super::unchanged::Unchanged;
 use engine::Node;
@@ -28,7 +28,6 @@ use policy::routing::shard_of;
 pub(super) const WRITE: &[&str] = &[
     "if_primary_term",
     "if_seq_no",
-    "op_type",
     "pipeline",
     "refresh",
     "require_alias",
@@ -38,6 +37,8 @@ pub(super) const WRITE: &[&str] = &[
     "version_type",
     "wait_for_active_shards",
 ];
+/// A parameter of writes of one whole document.
+pub(super) const OP_TYPE: &[&str] = &["op_type"];
 /// Parameters of reads.
 pub(super) const READ: &[&str] = &[
     "_source",
@@ -95,6 +96,16 @@ pub(super) fn refuse_unsupported(query: &Query) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(not_supported(&format!("parameter [{name}]"), "leave it out")),
     }
+}
+
+/// Refuses of a read what it would not do. Answers whether what it reads is refreshed before.
+pub(super) fn check_read(query: &Query) -> Result<bool> {
+    refuse_unsupported(query)?;
+    // Reads are always realtime, and always of the primary.
+    if !query.flag("realtime", true)? {
+        return Err(not_supported("[realtime] false", "search with [ids] for what is searchable"));
+    }
+    query.flag("refresh", false)
 }
 
 /// Refuses what is no `_id`.
@@ -177,6 +188,9 @@ pub(super) async fn index(call: Call) -> Result<Reply> {
 
 /// `PUT /{index}/_create/{id}`.
 pub(super) async fn create(call: Call) -> Result<Reply> {
+    if let Some(other) = call.query.get("op_type").filter(|of| *of != "create") {
+        return Err(bad_request(format!("opType must be 'create', found: [{other}]")));
+    }
     put(call, true).await
 }
 
@@ -317,47 +331,30 @@ pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<
 
 /// The index that was meant, and the document if it has it.
 async fn read(call: &Call) -> Result<(String, Option<Found>)> {
-    refuse_unsupported(&call.query)?;
-    // Reads are always realtime, and always of the primary.
-    call.query.flag("realtime", true)?;
-    let state = call.state();
-    let index = one_index(&state, call.index())?;
+    let refreshes = check_read(&call.query)?;
+    let index = one_index(&call.state(), call.index())?.to_owned();
+    if refreshes {
+        Refresh::Now.carry_out(&call.node, std::slice::from_ref(&index)).await;
+    }
     let id = call.part("id").unwrap_or_default().to_owned();
-    Ok((index.to_owned(), find(&call.node, index, id).await?))
+    let found = find(&call.node, &index, id).await?;
+    Ok((index, found))
 }
 
 /// What of the source is sent.
-pub(super) enum Wanted {
-    All,
-    Nothing,
-    Some(Filter),
-}
+pub(super) struct Wanted(SourceFilter);
 
 impl Wanted {
     pub(super) fn read(query: &Query) -> Wanted {
-        let mut paths: Vec<String> = Vec::new();
-        match query.get("_source") {
-            Some("false") => return Wanted::Nothing,
-            None | Some("" | "true") => {}
-            Some(fields) => paths.push(fields.to_owned()),
-        }
-        paths.extend(query.get("_source_includes").map(str::to_owned));
-        let excludes = query.get("_source_excludes").into_iter().flat_map(|list| list.split(','));
-        paths.extend(excludes.map(|path| format!("-{path}")));
-        if paths.is_empty() { Wanted::All } else { Wanted::Some(Filter::parse(&paths.join(","))) }
+        let mut source = SourceFilter::default();
+        filter_source(query, &mut source);
+        Wanted(source)
     }
 
     /// The source as it is sent; none where it is not wanted. In the virtual world old documents are sizes alone.
     fn of(&self, source: Bytes) -> Option<Vec<u8>> {
-        match self {
-            _ if source.is_empty() => None,
-            Wanted::Nothing => None,
-            Wanted::All => Some(source.to_vec()),
-            Wanted::Some(filter) => {
-                let value = serde_json::from_slice(&source).unwrap_or_default();
-                serde_json::to_vec(&filter.apply(value)).ok()
-            }
-        }
+        let sent = if source.is_empty() { None } else { self.0.apply(&source) };
+        sent.map(|source| source.to_vec())
     }
 }
 
@@ -436,6 +433,9 @@ mod tests {
         let said = refuse_unsupported(&query("routing=a")).unwrap_err().reason;
         assert!(said.contains("[routing]"), "{said}");
         assert!(refuse_unsupported(&query("refresh=true&timeout=1s")).is_ok());
+        assert_eq!(check_read(&query("refresh&realtime=true")), Ok(true));
+        let said = check_read(&query("realtime=false")).unwrap_err().reason;
+        assert!(said.contains("[realtime] false is not supported"), "{said}");
     }
 
     #[test]
@@ -449,6 +449,9 @@ mod tests {
             sent("_source_includes=a&_source_excludes=a.x"),
             Some(b"{\"a\":{\"y\":2}}".to_vec())
         );
-        assert_eq!(Wanted::All.of(Bytes::new()), None);
+        // As in a search a star stands for dots, too.
+        assert_eq!(sent("_source_includes=*x"), Some(b"{\"a\":{\"x\":1}}".to_vec()));
+        assert_eq!(sent("_source_excludes=b,*y"), Some(b"{\"a\":{\"x\":1}}".to_vec()));
+        assert_eq!(Wanted::read(&query("")).of(Bytes::new()), None);
     }
 }

@@ -1,10 +1,12 @@
 //! `_mget`: documents by their ids.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::Call;
-use super::document::{Found, Wanted, find, found_json, refuse_unsupported};
+use super::document::{Found, Refresh, Wanted, check_read, find, found_json};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
@@ -25,9 +27,14 @@ struct Asked {
 
 /// `POST /_mget`, `POST /{index}/_mget`.
 pub(super) async fn mget(call: Call) -> Result<Reply> {
-    refuse_unsupported(&call.query)?;
-    call.query.flag("realtime", true)?;
+    let refreshes = check_read(&call.query)?;
     let asked = read(&call.needed_json()?, call.indices(), &call.query)?;
+    if refreshes {
+        let state = call.state();
+        let indices = asked.iter().filter_map(|one| one_index(&state, &one.name).ok());
+        let indices: BTreeSet<String> = indices.map(str::to_owned).collect();
+        Refresh::Now.carry_out(&call.node, &Vec::from_iter(indices)).await;
+    }
     let mut text = b"{\"docs\":[".to_vec();
     let mut asked = asked.into_iter();
     loop {
@@ -137,6 +144,11 @@ fn source(value: &Value, query: &mut Query) -> Result<()> {
             _ => None,
         }
     };
+    for (parameter, all) in
+        [("_source", "true"), ("_source_includes", ""), ("_source_excludes", "")]
+    {
+        query.set(parameter, all);
+    }
     match value {
         Value::Bool(wanted) => query.set("_source", if *wanted { "true" } else { "false" }),
         Value::Object(parts) => {
@@ -149,7 +161,7 @@ fn source(value: &Value, query: &mut Query) -> Result<()> {
                 query.set(parameter, &list(value).ok_or_else(malformed)?);
             }
         }
-        other => query.set("_source", &list(other).ok_or_else(malformed)?),
+        other => query.set("_source_includes", &list(other).ok_or_else(malformed)?),
     }
     Ok(())
 }

@@ -49,6 +49,28 @@ pub(super) fn one_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'
     }
 }
 
+/// `expand_wildcards`: whether patterns stand for indices that are open, and for those that are closed.
+fn expanded(query: &Query) -> Result<(bool, bool)> {
+    let Some(words) = query.get("expand_wildcards").filter(|words| !words.is_empty()) else {
+        return Ok((true, false));
+    };
+    let (mut open, mut closed) = (false, false);
+    for word in words.split(',') {
+        match word {
+            "open" => open = true,
+            "closed" => closed = true,
+            // No index is hidden.
+            "hidden" => {}
+            "all" => (open, closed) = (true, true),
+            "none" => (open, closed) = (false, false),
+            other => {
+                return Err(bad_request(format!("No valid expand wildcard value [{other}]")));
+            }
+        }
+    }
+    Ok((open, closed))
+}
+
 /// The indices that an expression names, by their names or their aliases, in the order of their names; none means all.
 ///
 /// Fails with 404 if one that is named without `*` does not exist, unless `ignore_unavailable`; and if none
@@ -60,13 +82,20 @@ pub(super) fn indices(
 ) -> Result<Vec<String>> {
     let ignore = query.flag("ignore_unavailable", false)?;
     let allow_none = query.flag("allow_no_indices", true)?;
+    let (open, closed) = expanded(query)?;
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
     let mut found: BTreeSet<&str> = BTreeSet::new();
     for part in expression.split(',') {
         if let Some(excluded) = part.strip_prefix('-').filter(|_| !found.is_empty()) {
             found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
         } else if part == "_all" || part.contains('*') {
-            found.extend(called(state, part).map(String::as_str));
+            // Every index is open. A pattern that stands for none of both is a name that no index has; as in the
+            // field, one that stands alone may be missing all the same.
+            if open {
+                found.extend(called(state, part).map(String::as_str));
+            } else if !closed && !ignore && part != expression {
+                return Err(no_such_index(state, part));
+            }
         } else if state.indices.contains_key(part) {
             found.insert(part);
         } else {
@@ -134,6 +163,23 @@ mod tests {
         assert_eq!(named("zzz*", "").unwrap(), Vec::<String>::new());
         assert_eq!(named("zzz*", "allow_no_indices=false").unwrap_err(), "no such index [zzz*]");
         assert_eq!(named("geo,gone", "ignore_unavailable").unwrap(), ["geo"]);
+        for all in ["open", "all", "open,hidden", "none,open", "closed,open", ""] {
+            let found = named("g*", &format!("expand_wildcards={all}"));
+            assert_eq!(found.unwrap(), ["geo"], "{all}");
+        }
+        for none in ["none", "closed", "hidden", "all,none"] {
+            let query = format!("expand_wildcards={none}");
+            assert_eq!(named("g*", &query).unwrap(), Vec::<String>::new(), "{none}");
+            assert_eq!(named("", &query).unwrap(), Vec::<String>::new(), "{none}");
+            assert_eq!(named("geo,logs", &query).unwrap().len(), 3, "{none}");
+            let strict = format!("{query}&allow_no_indices=false");
+            assert_eq!(named("zzz*", &strict).unwrap_err(), "no such index [zzz*]", "{none}");
+        }
+        assert_eq!(named("geo,g*", "expand_wildcards=closed").unwrap(), ["geo"]);
+        let said = named("geo,g*", "expand_wildcards=none").unwrap_err();
+        assert!(said.starts_with("no such index [g*]"), "{said}");
+        let said = named("geo", "expand_wildcards=opened").unwrap_err();
+        assert_eq!(said, "No valid expand wildcard value [opened]");
         assert_eq!(named("logs", "").unwrap(), ["logs-1", "logs-2"]);
         assert_eq!(named("pl*,logs-2", "").unwrap(), ["geo", "logs-2"]);
         assert_eq!(named("*,-places", "").unwrap(), ["logs-1", "logs-2"]);

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+use query::SourceFilter;
 use record::{names, units};
 
 use super::error::bad_request;
@@ -103,6 +104,23 @@ pub(super) fn percent_decode(text: &str) -> Result<String> {
         .filter(|_| text.split('%').skip(1).all(is_escape))
         .map(Cow::into_owned)
         .ok_or_else(|| bad_request(format!("[{text}] is not percent-encoded UTF-8")))
+}
+
+/// What parameters say of the source that is shown.
+pub(super) fn filter_source(query: &Query, source: &mut SourceFilter) {
+    let list = |text: &str| text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect();
+    match query.get("_source") {
+        None => {}
+        Some("true" | "") => source.enabled = true,
+        Some("false") => source.enabled = false,
+        Some(includes) => source.includes = list(includes),
+    }
+    if let Some(includes) = query.get("_source_includes") {
+        source.includes = list(includes);
+    }
+    if let Some(excludes) = query.get("_source_excludes") {
+        source.excludes = list(excludes);
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use super::active::ACTIVE;
 use super::answer::Reply;
 use super::call::Call;
-use super::document::WRITE;
+use super::document::{OP_TYPE, WRITE};
 use super::names::EXPRESSION;
 use super::parameters::Known;
 use super::table::TABLE;
@@ -142,9 +142,9 @@ routes! {
         [stats::KNOWN, EXPRESSION], stats::stats;
     // Documents.
     "bulk", PUT_POST, ["/_bulk", "/{index}/_bulk"], [bulk::KNOWN, WRITE], bulk::bulk;
-    "index", POST, ["/{index}/_doc"], [WRITE], document::index;
-    "index", PUT_POST, ["/{index}/_doc/{id}"], [WRITE], document::index;
-    "create", PUT_POST, ["/{index}/_create/{id}"], [WRITE], document::create;
+    "index", POST, ["/{index}/_doc"], [OP_TYPE, WRITE], document::index;
+    "index", PUT_POST, ["/{index}/_doc/{id}"], [OP_TYPE, WRITE], document::index;
+    "create", PUT_POST, ["/{index}/_create/{id}"], [OP_TYPE, WRITE], document::create;
     "update", POST, ["/{index}/_update/{id}"], [WRITE, update::KNOWN], update::update;
     "get exists", READ, ["/{index}/_doc/{id}"], [document::READ], document::get;
     "get_source exists_source", READ, ["/{index}/_source/{id}"], [document::READ], document::get_source;

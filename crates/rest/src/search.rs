@@ -14,8 +14,8 @@ use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::keep_alive::point_in_time;
-use super::names::indices;
-use super::parameters::Query;
+use super::names::{EXPRESSION, indices};
+use super::parameters::{Query, filter_source};
 use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
 use engine::search::{Preference, SearchJob, SearchOutcome, ShardFailure, search};
@@ -202,6 +202,19 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
             || bad_request(format!("failed to parse parameter [track_total_hits]: [{text}]"));
         request.track_total_hits = parse_track_total_hits(text).ok_or_else(wrong)?;
     }
+    // A bare number cannot say that there are more.
+    if query.flag("rest_total_hits_as_int", false)? {
+        match request.track_total_hits {
+            TrackTotalHits::Unset => request.track_total_hits = TrackTotalHits::All,
+            TrackTotalHits::UpTo(limit) => {
+                return Err(bad_request(format!(
+                    "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not \
+                     accurate, got {limit}"
+                )));
+            }
+            TrackTotalHits::No | TrackTotalHits::All => {}
+        }
+    }
     match query.get("timeout") {
         None => {}
         Some("-1") => request.timeout_ms = Some(NO_TIMEOUT_MS),
@@ -213,19 +226,7 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
     request.track_scores = query.flag("track_scores", request.track_scores)?;
     request.version = query.flag("version", request.version)?;
     request.seq_no_primary_term = query.flag("seq_no_primary_term", request.seq_no_primary_term)?;
-    let list = |text: &str| text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect();
-    match query.get("_source") {
-        None => {}
-        Some("true" | "") => request.source.enabled = true,
-        Some("false") => request.source.enabled = false,
-        Some(includes) => request.source.includes = list(includes),
-    }
-    if let Some(includes) = query.get("_source_includes") {
-        request.source.includes = list(includes);
-    }
-    if let Some(excludes) = query.get("_source_excludes") {
-        request.source.excludes = list(excludes);
-    }
+    filter_source(query, &mut request.source);
     Ok(())
 }
 
@@ -442,6 +443,12 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
             query.set(name, "true");
         }
     }
+    // What the line says of its indices stands above what the path says.
+    for name in EXPRESSION {
+        if let Some(value) = call.query.get(name) {
+            query.set(name, value);
+        }
+    }
     let line = line.trim_ascii();
     if line.is_empty() {
         return Ok((expression, query));
@@ -499,5 +506,26 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> 
             Ok(json!({ "count": outcome.total, "_shards": shards }).into())
         }
         Err(failures) => Ok(failed(&failures)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_total_that_is_a_bare_number_is_exact() {
+        let counted = |query: &str, body: &str| {
+            let mut request = parse_search(body.as_bytes()).unwrap();
+            let read = parameters(&Query::parse(query).unwrap(), &mut request);
+            read.map(|()| request.track_total_hits).map_err(|failure| failure.reason)
+        };
+        assert_eq!(counted("", "{}"), Ok(TrackTotalHits::Unset));
+        let as_int = "rest_total_hits_as_int=true";
+        assert_eq!(counted(as_int, "{}"), Ok(TrackTotalHits::All));
+        assert_eq!(counted(as_int, r#"{"track_total_hits":false}"#), Ok(TrackTotalHits::No));
+        let said = counted(as_int, r#"{"track_total_hits":10000}"#).unwrap_err();
+        let why = "cannot be used if the tracking of total hits is not accurate, got 10000";
+        assert_eq!(said, format!("[rest_total_hits_as_int] {why}"));
     }
 }

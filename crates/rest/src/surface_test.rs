@@ -14,7 +14,7 @@ use world::Env;
 use super::message::RestRequest;
 use super::router::handle;
 use super::routes::ROUTES;
-use super::surface::{IGNORED, refused};
+use super::surface::{DIFFERENCES, IGNORED, refused};
 
 /// Words of one kind: what there is, and what is refused with what to send instead.
 struct Words {
@@ -62,6 +62,10 @@ fn page() -> String {
     let _ = writeln!(page, "| APIs | {} | {only_refused} |", served().len());
     for Words { of, offered, refused } in words() {
         let _ = writeln!(page, "| {of} | {} | {} |", offered.len(), refused.len());
+    }
+    page.push_str("\n## What is answered otherwise\n\n| what | how |\n| --- | --- |\n");
+    for (what, how) in DIFFERENCES {
+        let _ = writeln!(page, "| {what} | {how} |");
     }
     page.push_str("\n## APIs that work\n\n| API | requests | parameters |\n| --- | --- | --- |\n");
     for route in ROUTES {

@@ -3,7 +3,7 @@
 
 use query::aggregation::{Aggregation, AggregationKind, FiltersShape, Statistic};
 use query::pipeline::PipelineKind;
-use query::{FieldType, Mapping};
+use query::{FieldType, Literal, Mapping, mapping};
 use serde_json::{Map, Value};
 
 /// An aggregation's name, with and without its type, and those within its buckets.
@@ -32,7 +32,14 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::Terms { .. } => {
             let field = mappings.iter().find_map(|mapping| mapping.field(&of.field));
             match field.map(|field| field.kind) {
-                None => "umterms",
+                None if of.field == mapping::INDEX => "sterms",
+                // All values are the one that stands for those that are missing.
+                None => match of.missing {
+                    None => "umterms",
+                    Some(Literal::Integer(_)) => "lterms",
+                    Some(Literal::Float(_)) => "dterms",
+                    Some(_) => "sterms",
+                },
                 Some(kind) if kind.is_float() => "dterms",
                 Some(FieldType::Ip | FieldType::Keyword | FieldType::Text) => "sterms",
                 Some(_) => "lterms",
@@ -44,8 +51,10 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::Range(_) => "range",
         AggregationKind::DateRange(_) => "date_range",
         AggregationKind::Distance(_) => "geo_distance",
-        // The field names `missing` apart; here it is a filter like any other.
-        AggregationKind::Filters(of) if of.shape == FiltersShape::One => "filter",
+        AggregationKind::Filters(of) if of.shape == FiltersShape::One => {
+            let is_missing = of.filters.iter().any(|(kind, _)| kind == "missing");
+            if is_missing { "missing" } else { "filter" }
+        }
         AggregationKind::Filters(_) => "filters",
         AggregationKind::Tuples(of) if of.paged.is_some() => "composite",
         AggregationKind::Tuples(_) => "multi_terms",
@@ -118,7 +127,19 @@ mod tests {
                 "lterms#n": { "buckets": [] },
             })
         );
-        let unmapped = TypedKey::all(&request.aggregations, &[]);
-        assert_eq!(unmapped[1].typed, "umterms#n");
+        let unmapped = |aggs: &str| {
+            let request = parse_search(format!("{{\"aggs\":{{\"a\":{aggs}}}}}").as_bytes());
+            TypedKey::all(&request.unwrap().aggregations, &[]).remove(0).typed
+        };
+        for (aggs, typed) in [
+            (r#"{"terms":{"field":"n"}}"#, "umterms#a"),
+            (r#"{"terms":{"field":"n","missing":"none"}}"#, "sterms#a"),
+            (r#"{"terms":{"field":"n","missing":7}}"#, "lterms#a"),
+            (r#"{"terms":{"field":"_index"}}"#, "sterms#a"),
+            (r#"{"missing":{"field":"n"}}"#, "missing#a"),
+            (r#"{"filter":{"exists":{"field":"n"}}}"#, "filter#a"),
+        ] {
+            assert_eq!(unmapped(aggs), typed);
+        }
     }
 }

@@ -134,6 +134,7 @@ fn main() {
             let body = json!({"size": 0, "query": query, "aggs": aggs}).to_string();
             let request = Arc::new(parse_search(body.as_bytes()).expect("a sound search"));
             let limits = SearchLimits {
+                index: "a".to_owned(),
                 default_fields: vec![("*".to_owned(), 1.0)],
                 now_ms: 0,
                 max_buckets: DEFAULT_MAX_BUCKETS,

@@ -113,6 +113,7 @@ fn main() {
             let request =
                 Arc::new(parse_search(body.to_string().as_bytes()).expect("a sound search"));
             let limits = SearchLimits {
+                index: "a".to_owned(),
                 default_fields: vec![("*".to_owned(), 1.0)],
                 now_ms: 0,
                 max_buckets: DEFAULT_MAX_BUCKETS,

@@ -32,6 +32,8 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     }?;
     let (arrived, company) = (service.core.env.now(), service.pool.in_flight());
     service.follow_cores(&service.core.env);
+    // Before it takes a slot: where a merge goes on, a new mapping waits for that, and other indices must not.
+    follow_mapping(&service.core, &shard, &store).await?;
     let slot = service.pool.enter().await?;
     let now = service.core.env.now();
     let idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
@@ -39,7 +41,6 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     if held.is_none() && (idle || ask.fresh) && store.has_unrefreshed() {
         store.refresh().await?;
     }
-    follow_mapping(&service.core, &shard, &store).await?;
     // Only after the refresh: a search that arrives during it must wait, or it would miss documents.
     shard.last_search.set(Some(now));
     let began = service.core.env.now();
@@ -53,7 +54,8 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     });
     let (now_ms, max_buckets) = (ask.now_ms, ask.max_buckets as usize);
     let default_fields = default_fields(service, &ask.index);
-    let limits = SearchLimits { now_ms, max_buckets, default_fields, stop };
+    let index = ask.index.clone();
+    let limits = SearchLimits { index, now_ms, max_buckets, default_fields, stop };
     let (hits, view) = match held {
         None => store.search(&ask.request, &limits).await?,
         Some(number) => {

@@ -5,7 +5,16 @@ use serde_json::{Map, Value, json};
 use super::StateError;
 
 /// Parameters that say how a field is stored: what is on disk cannot follow a change of these.
-const FIXED: [&str; 6] = ["type", "index", "analyzer", "normalizer", "doc_values", "store"];
+const FIXED: [&str; 8] = [
+    "type",
+    "index",
+    "analyzer",
+    "normalizer",
+    "doc_values",
+    "store",
+    "fielddata",
+    "scaling_factor",
+];
 
 /// The mappings `current` with `added` merged in. Null is no mappings.
 ///
@@ -38,7 +47,8 @@ fn merge_object(
             // What a field leaves out has a default that depends on its type, so what is fixed may
             // only be repeated. The type was compared already: an object may say it later.
             if !fresh && key != "type" && FIXED.contains(&key.as_str()) {
-                let before = current.get(key).map_or("default".to_owned(), shown);
+                let default = if key == "fielddata" { "false" } else { "default" };
+                let before = current.get(key).map_or(default.to_owned(), shown);
                 if before != shown(value) {
                     return Err(conflict(path, key, &before, &shown(value)));
                 }
@@ -104,9 +114,12 @@ fn type_of(field: &Map<String, Value>) -> Option<&str> {
 }
 
 fn conflict(path: &str, parameter: &str, before: &str, after: &str) -> StateError {
+    let instead = match parameter {
+        "fielddata" => "add a keyword to its [fields], or index anew",
+        _ => "use another field, or index anew",
+    };
     StateError::Mapping(format!(
-        "mapper [{path}] cannot be changed: [{parameter}] is [{before}] and would be [{after}]; \
-         use another field, or index anew"
+        "mapper [{path}] cannot be changed: [{parameter}] is [{before}] and would be [{after}]; {instead}"
     ))
 }
 
@@ -163,6 +176,8 @@ mod tests {
         let current = json!({"properties": {
             "a": {"type": "long"},
             "b": {"properties": {"c": {"type": "text", "analyzer": "english"}}},
+            "s": {"type": "scaled_float", "scaling_factor": 100},
+            "t": {"type": "text"},
         }});
         assert_eq!(
             said(&current, &json!({"properties": {"a": {"type": "keyword"}}})),
@@ -174,12 +189,17 @@ mod tests {
             (json!({"a": {"type": "long", "index": false}}), "[a]"),
             (json!({"b": {"type": "keyword"}}), "[b]"),
             (json!({"b": {"properties": {"c": {"type": "text", "analyzer": "german"}}}}), "[b.c]"),
+            (json!({"s": {"type": "scaled_float", "scaling_factor": 10}}), "[s]"),
+            (json!({"t": {"type": "text", "fielddata": true}}), "[t]"),
         ] {
             let said = said(&current, &json!({"properties": added}));
             assert!(said.starts_with(&format!("mapper {path} cannot be changed")), "{said}");
         }
         // What may change: how a field is read, not how it is stored.
-        let looser = json!({"properties": {"a": {"type": "long", "ignore_malformed": true}}});
+        let looser = json!({"properties": {
+            "a": {"type": "long", "ignore_malformed": true},
+            "t": {"type": "text", "fielddata": false},
+        }});
         assert!(merge(&current, &looser).is_ok());
         let object = json!({"properties": {"b": {"type": "object", "properties": {}}}});
         assert!(merge(&current, &object).is_ok());

@@ -2,7 +2,7 @@
 //!
 //! As in the field: of the index templates that fit, the one of the highest priority, with its component templates
 //! below it; only where none fits, every legacy template that does, by ascending order. What a request says stands
-//! above all.
+//! above all. Mappings of legacy templates merge down to the parameters of a field, others by whole fields.
 
 use std::sync::Arc;
 
@@ -29,18 +29,21 @@ pub struct Made {
 
 impl Made {
     /// Lays more above it.
-    fn add(&mut self, above: Made) {
+    fn add(&mut self, above: Made, lay_over: LayOver) {
         self.settings.extend(above.settings);
         lay_over(&mut self.mappings, above.mappings);
         self.aliases.extend(above.aliases);
     }
 
-    fn add_template(&mut self, template: &Template) {
+    fn add_template(&mut self, template: &Template, lay_over: LayOver) {
         let Template { settings, mappings, aliases, .. } = template.clone();
         let settings = settings.into_iter().map(|(name, value)| (name, Some(value))).collect();
-        self.add(Made { settings, mappings, aliases });
+        self.add(Made { settings, mappings, aliases }, lay_over);
     }
 }
+
+/// Lays mappings over others.
+type LayOver = fn(&mut Value, Value);
 
 /// Lays mappings over others: a field that both have is that of the upper one, but objects hold the fields of both.
 fn lay_over(below: &mut Value, above: Value) {
@@ -53,6 +56,14 @@ fn lay_over(below: &mut Value, above: Value) {
         match (key.as_str(), below.get_mut(&key), value) {
             ("properties", Some(Value::Object(fields)), Value::Object(new)) => {
                 lay_fields_over(fields, new);
+            }
+            ("dynamic_templates", Some(Value::Array(templates)), Value::Array(new)) => {
+                for template in new {
+                    match templates.iter().position(|below| name_of(below) == name_of(&template)) {
+                        Some(place) => templates[place] = template,
+                        None => templates.push(template),
+                    }
+                }
             }
             (_, _, value) => drop(below.insert(key, value)),
         }
@@ -69,6 +80,45 @@ fn lay_fields_over(fields: &mut Map<String, Value>, new: Map<String, Value>) {
     }
 }
 
+/// The one name in an item of a list, such as those of `dynamic_templates`.
+fn name_of(item: &Value) -> Option<&String> {
+    let item = item.as_object().filter(|item| item.len() == 1)?;
+    item.keys().next()
+}
+
+/// Lays mappings over others as legacy templates do: `XContentHelper.mergeDefaults`.
+fn lay_legacy_over(below: &mut Value, above: Value) {
+    match (below, above) {
+        (_, Value::Null) => {}
+        (Value::Object(below), Value::Object(above)) => {
+            for (key, value) in above {
+                match below.get_mut(&key) {
+                    Some(below) => lay_legacy_over(below, value),
+                    None => drop(below.insert(key, value)),
+                }
+            }
+        }
+        (Value::Array(below), Value::Array(above)) => {
+            if below.iter().chain(&above).any(|item| name_of(item).is_none()) {
+                let new = above.into_iter().filter(|item| !below.contains(item));
+                let new: Vec<Value> = new.collect();
+                below.extend(new);
+                return;
+            }
+            for mut item in std::mem::replace(below, above) {
+                match below.iter().position(|above| name_of(above) == name_of(&item)) {
+                    Some(place) => {
+                        lay_legacy_over(&mut item, below[place].take());
+                        below[place] = item;
+                    }
+                    None => below.push(item),
+                }
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
 impl ClusterState {
     /// What an index of this name is made with, where a request asks for `asked`.
     pub fn with_templates(&self, index: &str, asked: Made) -> Made {
@@ -77,19 +127,21 @@ impl ClusterState {
             self.templates_of(kind).map(|(_, template)| template).filter(fits)
         };
         let mut made = Made::default();
+        let mut laid_over: LayOver = lay_over;
         // The last of those that are equal: none of equal priority fit the same names.
         if let Some(template) = fit(TemplateKind::Index).max_by_key(|template| template.order()) {
             for name in &template.composed_of {
                 let component = self.template(TemplateKind::Component, name);
-                component.into_iter().for_each(|component| made.add_template(component));
+                component.into_iter().for_each(|of| made.add_template(of, laid_over));
             }
-            made.add_template(template);
+            made.add_template(template, laid_over);
         } else {
+            laid_over = lay_legacy_over;
             let mut legacy: Vec<&Template> = fit(TemplateKind::Legacy).collect();
             legacy.sort_by_key(|template| template.order());
-            legacy.into_iter().for_each(|template| made.add_template(template));
+            legacy.into_iter().for_each(|template| made.add_template(template, laid_over));
         }
-        made.add(asked);
+        made.add(asked, laid_over);
         made
     }
 
@@ -315,6 +367,45 @@ mod tests {
         assert_eq!(made.settings["index.number_of_shards"], None);
         assert_eq!(made.mappings["properties"]["a"]["type"], "text");
         assert_eq!(made.mappings["properties"]["c"]["type"], "ip");
+    }
+
+    #[test]
+    fn dynamic_templates_merge_by_name_and_legacy_fields_by_parameter() {
+        let mut lab = Lab::new(1);
+        let of = |dynamic: Value, field: Value| json!({"dynamic_templates": dynamic, "properties": {"f": field}});
+        let low = of(
+            json!([{"s": {"match": "s*", "mapping": {"type": "text"}}}, {"d": {"mapping": {"type": "date"}}}]),
+            json!({"type": "date", "format": "yyyy"}),
+        );
+        let high = of(
+            json!([{"n": {"mapping": {"type": "long"}}}, {"s": {"mapping": {"type": "keyword"}}}]),
+            json!({"type": "date", "ignore_malformed": true}),
+        );
+        for (name, order, mappings) in [("low", 1, low.clone()), ("high", 2, high.clone())] {
+            let of = template(&["l*"], order, "1", mappings);
+            put(&mut lab, TemplateKind::Legacy, name, of).unwrap();
+        }
+        let merged = json!({"s": {"match": "s*", "mapping": {"type": "keyword"}}});
+        assert_eq!(
+            lab.state.with_templates("l", Made::default()).mappings,
+            of(
+                json!([{"n": {"mapping": {"type": "long"}}}, merged, {"d": {"mapping": {"type": "date"}}}]),
+                json!({"type": "date", "format": "yyyy", "ignore_malformed": true}),
+            )
+        );
+        put(&mut lab, TemplateKind::Component, "c", template(&[], 0, "1", low)).unwrap();
+        let new = Template { composed_of: vec!["c".to_owned()], ..template(&["n*"], 1, "1", high) };
+        put(&mut lab, TemplateKind::Index, "new", new).unwrap();
+        assert_eq!(
+            lab.state.with_templates("n", Made::default()).mappings,
+            of(
+                json!([
+                    {"s": {"mapping": {"type": "keyword"}}}, {"d": {"mapping": {"type": "date"}}},
+                    {"n": {"mapping": {"type": "long"}}},
+                ]),
+                json!({"type": "date", "ignore_malformed": true}),
+            )
+        );
     }
 
     #[test]

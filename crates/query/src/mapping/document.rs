@@ -8,7 +8,7 @@ use super::dynamic::{Dynamic, adds};
 use super::{Field, FieldType, Mapping};
 use crate::Refusal;
 use crate::json::{self, Member, Node, Part, Value};
-use crate::value::{date_millis, ip, is_point as is_on_earth, point};
+use crate::value::{ip, is_point as is_on_earth, point};
 
 /// A value as it is indexed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,11 +227,12 @@ impl Field {
             .map(|number| Indexed::Float(self.stepped(number))),
             FieldType::DoubleRange => range(json).map(|(low, high)| Indexed::Range { low, high }),
             FieldType::Date => match json {
-                Value::Text(text) => {
-                    let read = self.patterns.as_ref().and_then(|format| format.read_ms(text));
-                    read.or_else(|| date_millis(text, self.date_unit_ms))
-                }
-                json => integer(json, true).map(|number| number.saturating_mul(self.date_unit_ms)),
+                Value::Text(text) => self.dates.read_ms(text),
+                Value::Number(number) => match number.as_i64() {
+                    Some(whole) => self.dates.read_number_ms(whole),
+                    None => self.dates.read_ms(&number.to_string()),
+                },
+                _ => None,
             }
             .map(Indexed::Date),
             FieldType::Ip => match json {
@@ -475,6 +476,34 @@ mod tests {
         assert_eq!(dates("dd.MM.yyyy||epoch_millis", "04.03.2024").unwrap(), day);
         assert_eq!(dates("yyyy-MM-dd HH:mm:ss", "2024-03-04 00:00:00").unwrap(), day);
         assert!(dates("yyyy-MM-dd", "04.03.2024").is_err());
+    }
+
+    #[test]
+    fn numbers_and_texts_are_dates_as_the_format_says() {
+        const NEW_YEAR_2015: i64 = 1_420_070_400_000;
+        let default = "strict_date_optional_time||epoch_millis";
+        for (format, value, ms) in [
+            (default, "2015", Some(NEW_YEAR_2015)),
+            (default, "1420070400001", Some(NEW_YEAR_2015 + 1)),
+            (default, "-2015", Some(-2015)),
+            (default, "2015.5", Some(2015)),
+            ("yyyy", "2015", Some(NEW_YEAR_2015)),
+            ("yyyy", "20150", None),
+            ("basic_date", "20150101", Some(NEW_YEAR_2015)),
+            ("epoch_second", "2015", Some(2_015_000)),
+            ("epoch_second", "1420070400.5", Some(NEW_YEAR_2015)),
+            ("epoch_millis||epoch_second", "2015", Some(2015)),
+            ("yyyy-MM-dd", "1420070400000", None),
+            ("yyyy-MM-dd", "\"2015-01-01T00:00:00Z\"", None),
+            ("epoch_second", "\"2015-01-01\"", None),
+        ] {
+            let properties = json!({"d": {"type": "date", "format": format}});
+            let found = read(properties, &format!("{{\"d\":{value}}}")).ok();
+            let expected = ms.map(|ms| vec![format!("0 Date({ms})")]);
+            assert_eq!(found, expected, "{value} as {format}");
+        }
+        let without = read(json!({"d": {"type": "date"}}), r#"{"d":[2015,1420070400001]}"#);
+        assert_eq!(without.unwrap(), ["0 Date(1420070400000)", "0 Date(1420070400001)"]);
     }
 
     #[test]

@@ -105,12 +105,10 @@ pub struct Field {
     pub has_norms: bool,
     /// Whether numbers may stand in strings, and lose their fractions (`coerce`).
     pub coerce: bool,
-    /// What a bare number in a date field counts since 1970: milliseconds, or seconds (`epoch_second`).
-    pub date_unit_ms: i64,
     /// `format`, as it was given.
     pub format: Option<String>,
-    /// `format`, where it has forms beyond those that every date field reads.
-    pub(super) patterns: Option<DateFormat>,
+    /// What its dates are read by: `format`, or what every date field has without one.
+    pub(super) dates: DateFormat,
     /// Whether it is one of the `fields` of another, and has the values of that one.
     pub(super) is_multi: bool,
     /// Its place among all fields of the mapping.
@@ -243,6 +241,7 @@ impl Parameters<'_> {
         let text = |words: &[&str]| words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>();
         let named = Analyzer::NAMED.map(|(name, _)| Value::from(name));
         self.refuse_unless("boost", &[1.into(), 1.0.into()], "boost in the query")?;
+        self.refuse_unless("store", &[false.into(), "false".into()], "hits show it from _source")?;
         let own = "there are standard, simple, whitespace, keyword and english; a keyword field keeps texts whole";
         for name in ["analyzer", "search_analyzer", "search_quote_analyzer"] {
             self.refuse_unless(name, &named, own)?;
@@ -280,7 +279,6 @@ impl Field {
         let indexed = given.flag("index", true)?;
         let fielddata = kind == FieldType::Text && given.flag("fielddata", false)?;
         let has_column = fielddata || (given.flag("doc_values", true)? && !kind.has_words());
-        given.flag("store", false)?;
         given.flag("eager_global_ordinals", false)?;
         let ignore_above = match object.get("ignore_above").map(|value| (value, value.as_u64())) {
             None => None,
@@ -290,12 +288,10 @@ impl Field {
             }
         };
         let format = object.get("format").and_then(Value::as_str).map(str::to_owned);
-        let mut forms = format.as_deref().unwrap_or("").split("||");
-        let date_unit_ms = if forms.any(|form| form.trim() == "epoch_second") { 1000 } else { 1 };
-        let patterns = match format.as_deref().map(DateFormat::parse) {
+        let dates = match format.as_deref().map(DateFormat::parse) {
             Some(Err(why)) if is_new => return Err(why),
-            Some(Ok(format)) if format.has_patterns() => Some(format),
-            _ => None,
+            Some(Ok(format)) => format,
+            _ => DateFormat::default(),
         };
         let null_value = match object.get("null_value") {
             None | Some(Value::Null) => None,
@@ -344,9 +340,8 @@ impl Field {
             ignore_above,
             ignore_malformed: given.flag("ignore_malformed", false)?,
             coerce: given.flag("coerce", true)? || !kind.is_number(),
-            date_unit_ms,
             format,
-            patterns,
+            dates,
             is_multi: false,
             number: 0,
         })

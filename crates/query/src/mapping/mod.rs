@@ -281,13 +281,16 @@ pub fn is_metadata(path: &str) -> bool {
     METADATA.contains(&path)
 }
 
+/// The metadata field that holds the name of a document's index.
+pub const INDEX: &str = "_index";
+
 /// What every document has beside its fields.
 const METADATA: [&str; 15] = [
     "_doc_count",
     "_field_names",
     "_id",
     "_ignored",
-    "_index",
+    INDEX,
     "_nested_path",
     "_primary_term",
     "_routing",
@@ -349,6 +352,7 @@ mod tests {
             (json!({"type": "long", "null_value": "one"}), "null_value"),
             (json!({"type": "long", "ignore_above": 3}), "unknown parameter \"ignore_above\""),
             (json!({"type": "long", "index": "maybe"}), "true or false"),
+            (json!({"type": "long", "store": true}), "\"store\": true is not offered"),
             (json!({"type": "date", "format": "EEE"}), "date format [EEE]"),
             (json!({"type": "text", "fields": {"x": {"type": "keywrd"}}}), "unknown type"),
             (json!({"type": "text", "fields": {"x": {"type": "text", "fields": {}}}}), "has no"),
@@ -362,7 +366,7 @@ mod tests {
         // An index that an earlier build made is opened all the same.
         let older = json!({"properties": {"a": {
             "type": "text", "analyzer": "german", "copy_to": "b", "norms": false, "coerce": true,
-            "boost": 2, "format": "EEE",
+            "boost": 2, "format": "EEE", "store": true,
         }}});
         assert_eq!(Mapping::stored(&older).unwrap().fields().len(), 1);
     }

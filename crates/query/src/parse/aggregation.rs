@@ -63,7 +63,7 @@ const KINDS: [(&str, &str, Read); 30] = [
         statistic(Statistic::Extended { sigma })
     }),
     // What stands under it is a query.
-    ("filter", "", |options| Ok(one_filter(query(options.node)?))),
+    ("filter", "", |options| Ok(one_filter("filter", query(options.node)?))),
     ("filters", "filters other_bucket other_bucket_key", filters),
     ("geo_distance", "field origin ranges unit distance_type keyed", distances),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
@@ -74,7 +74,7 @@ const KINDS: [(&str, &str, Read); 30] = [
     ("missing", "field", |options| {
         let exists = Query::of(QueryKind::Exists(options.need("field")?.text("field")?));
         let none = BoolQuery { must_not: vec![exists], ..BoolQuery::default() };
-        Ok(one_filter(Query::of(QueryKind::Bool(Box::new(none)))))
+        Ok(one_filter("missing", Query::of(QueryKind::Bool(Box::new(none)))))
     }),
     ("multi_terms", "terms size shard_size min_doc_count order collect_mode", multi_terms),
     // How percentiles and terms are gathered (`tdigest`, `execution_hint`, `collect_mode`) changes nothing in what is
@@ -108,8 +108,8 @@ fn statistic(statistic: Statistic) -> Result<AggregationKind> {
     Ok(AggregationKind::Stats(statistic))
 }
 
-fn one_filter(query: Query) -> AggregationKind {
-    let filters = vec![(String::new(), query)];
+fn one_filter(kind: &str, query: Query) -> AggregationKind {
+    let filters = vec![(kind.to_owned(), query)];
     AggregationKind::Filters(Filters { filters, other: None, shape: FiltersShape::One })
 }
 

@@ -164,7 +164,8 @@ mod tests {
     fn an_empty_body_asks_for_everything() {
         let request = parse_search(b" ").unwrap();
         assert_eq!(request, SearchRequest::default());
-        assert_eq!((request.size, request.track_total_hits), (10, TrackTotalHits::UpTo(10_000)));
+        assert_eq!((request.size, request.track_total_hits), (10, TrackTotalHits::Unset));
+        assert_eq!(request.track_total_hits.of(10_001), (10_000, true));
         assert!(parse_search(b"{}").unwrap().query.is_match_all());
     }
 

@@ -37,6 +37,13 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     let rows = c.must("GET", "/_cat/aliases?format=json&s=index", Value::Null).await;
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
     assert_eq!(c.ask("HEAD", "/_alias/nix", Value::Null).await.0, 404);
+    let (status, some) = c.ask("GET", "/_alias/all,gone", Value::Null).await;
+    let expected = json!({"error": "alias [gone] missing", "status": 404, "a-1": one, "a-2": one});
+    assert_eq!((status, some), (404, expected));
+    assert_eq!(c.ask("HEAD", "/_alias/old,gone", Value::Null).await.0, 404);
+    let (_, none) = c.ask("GET", "/_alias/lost,gone", Value::Null).await;
+    assert_eq!(none, json!({"error": "aliases [gone,lost] missing", "status": 404}));
+    c.must("HEAD", "/_alias/all,no*", Value::Null).await;
 
     let (status, refused) = c.ask("DELETE", "/all", Value::Null).await;
     assert_eq!(status, 400, "an alias is not deleted as if it were an index: {refused}");

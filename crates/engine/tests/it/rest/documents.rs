@@ -81,6 +81,30 @@ async fn reads_and_writes_documents(env: Env) {
         (409, &json!("version_conflict_engine_exception"))
     );
     assert_eq!(c.ask("PUT", "/a/_doc/x%2F1?op_type=create", json!({"n": 3})).await.0, 409);
+    for (method, path, why) in [
+        ("PUT", "/a/_create/x%2F1?op_type=index", "opType must be 'create'"),
+        ("DELETE", "/a/_doc/x%2F1?op_type=create", "unrecognized parameter: [op_type]"),
+        ("POST", "/_bulk?op_type=create", "unrecognized parameter: [op_type]"),
+        ("POST", "/_bulk?require_data_stream=true", "[require_data_stream]"),
+        ("GET", "/a/_doc/x%2F1?realtime=false", "[realtime] false"),
+        ("GET", "/a/_mget?realtime=false", "[realtime] false"),
+    ] {
+        let (status, said) = c.ask(method, path, json!({"ids": ["x/1"]})).await;
+        assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
+    }
+    let refreshes = async || {
+        let stats = c.must("GET", "/a/_stats/refresh", Value::Null).await;
+        stats["_all"]["primaries"]["refresh"]["total"].as_u64().unwrap()
+    };
+    for (path, body) in [
+        ("/a/_doc/x%2F1?refresh=true", Value::Null),
+        ("/a/_mget?refresh=true", json!({"ids": ["x/1"]})),
+    ] {
+        c.must("PUT", "/a/_doc/x%2F1", json!({"n": 2})).await;
+        let before = refreshes().await;
+        c.must("GET", path, body).await;
+        assert!(refreshes().await > before, "{path}");
+    }
     assert_eq!(c.must("GET", "/a/_source/x%2F1", Value::Null).await, json!({"n": 2}));
     assert_eq!(c.ask("HEAD", "/a/_doc/x%2F1", Value::Null).await.0, 200);
     let path = "/a/_doc/x%2F1?_source=false";

@@ -213,7 +213,7 @@ async fn reads_many_documents(env: Env) {
         {"_index": "gone", "_id": "1"},
         {"_index": "a", "_id": 2, "_source": {"includes": ["word"]}},
     ]});
-    let docs = &c.must("GET", "/_mget", body).await["docs"];
+    let docs = &c.must("GET", "/_mget?_source_includes=n", body).await["docs"];
     assert_eq!((&docs[0]["found"], docs[0].get("_source")), (&json!(true), None));
     assert_eq!(docs[1]["error"]["type"], "index_not_found_exception");
     assert_eq!(docs[2]["_source"], json!({"word": "w2"}));

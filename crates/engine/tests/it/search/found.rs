@@ -36,6 +36,11 @@ async fn answers_have_the_shape_that_typed_clients_ask_for(env: Env) {
     let bucket = &typed["sterms#words"]["buckets"][0];
     assert_eq!((&bucket["key"], &bucket["doc_count"]), (&json!("red"), &json!(4)));
     assert_eq!(bucket["avg#mean"], plain["words"]["buckets"][0]["mean"]);
+    c.must("PUT", "/b/_doc/1?refresh=true", json!({"n": 1})).await;
+    let by_index = json!({"size": 0, "aggs": {"i": {"terms": {"field": "_index"}}}});
+    let by_index = c.must("POST", "/a,b/_search?typed_keys=true", by_index).await;
+    let each = json!([{"key": "a", "doc_count": 8}, {"key": "b", "doc_count": 1}]);
+    assert_eq!(by_index["aggregations"]["sterms#i"]["buckets"], each, "{by_index}");
     let lines = bytes::Bytes::from(format!("{{\"index\":\"a\"}}\n{body}\n"));
     let many = crate::common::raw(c.any(), "POST", "/_msearch?typed_keys=true", lines).await.1;
     assert_eq!(many["responses"][0]["aggregations"], typed);
@@ -367,6 +372,18 @@ async fn many_searches_in_one_request(env: Env) {
         (&responses[2]["status"], &responses[2]["error"]["type"]),
         (&json!(400), &json!("parsing_exception"))
     );
+    // A line about a search stands above the path, and says nothing of the others.
+    let body = "{\"index\":\"a,gone\"}\n{\"size\":0}\n{\"index\":\"a,gone\",\"ignore_unavailable\":false}\n{}\n\
+                {\"index\":\"a*\",\"expand_wildcards\":\"none\"}\n{}\n{}\n{\"track_total_hits\":7}\n";
+    let path =
+        "/a/_msearch?ignore_unavailable=true&allow_no_indices=false&rest_total_hits_as_int=true";
+    let (_, answer) = raw(c.any(), "POST", path, Bytes::from(body)).await;
+    let responses = answer["responses"].as_array().unwrap();
+    let status: Vec<&Value> = responses.iter().map(|response| &response["status"]).collect();
+    assert_eq!(status, [200, 404, 404, 400], "{answer}");
+    assert_eq!(responses[0]["hits"]["total"], 20);
+    let said = responses[3]["error"]["reason"].as_str().unwrap();
+    assert!(said.ends_with("not accurate, got 7"), "{said}");
     for bad in ["", "{}", "{\"indx\":\"a\"}\n"] {
         let (status, _) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(bad)).await;
         assert_eq!(status, 400, "{bad}");

@@ -31,11 +31,11 @@ use query::aggregation::{
     Aggregation, AggregationKind, BucketOrder, DateRanges, OrderBy, RangeBucket, Statistic, Tuples,
 };
 use query::date::DateContext;
-use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, unfit};
+use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, mapping, unfit};
 
 use super::aggregated::{Found, buckets, too_many};
 use super::bounds::{BLOCK, Bounds, Findings};
-use super::column::{Column, double_of};
+use super::column::{Column, double_bits, double_of, long_bits};
 use super::computed::{Computed, Matches, Reading, Source};
 use super::failed::{Failed, Result};
 use super::metrics::Shown;
@@ -78,6 +78,8 @@ impl<'a> Collectors<'a> {
         let mut translator = Translator { resolver, mapping, now_ms, sources, found };
         for of in of {
             let AggregationKind::AutoHistogram(auto) = &of.kind else { continue };
+            // Only a column of dates has a span.
+            translator.computed(of, Reading::Value)?;
             let span = span(resolver, weight, &of.field)?;
             let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
             translator.found.levels.insert(of.name.clone(), level);
@@ -262,6 +264,8 @@ impl Translator<'_> {
             return self.tuples(of, tuples);
         }
         let is_text = kind.is_some_and(FieldType::is_set);
+        let missing = self.missing(of);
+        let has_texts = is_text || (kind.is_none() && matches!(missing, Some(Literal::Text(_))));
         let has_numbers = of.missing.is_none()
             && !matches!(
                 kind,
@@ -273,8 +277,8 @@ impl Translator<'_> {
             ..TermsAggregation::default()
         };
         let reading = match &of.kind {
-            AggregationKind::Terms { .. } if is_text => {
-                terms.missing = of.missing.as_ref().map(|missing| Key::Str(missing.text()));
+            AggregationKind::Terms { .. } if has_texts => {
+                terms.missing = missing.map(|missing| Key::Str(missing.text()));
                 None
             }
             AggregationKind::Terms { .. } | AggregationKind::Stats(_) => {
@@ -314,7 +318,7 @@ impl Translator<'_> {
         };
         let computed = self.computed(of, reading.clone().unwrap_or(Reading::Value))?;
         terms.field = match reading {
-            None => of.field.clone(),
+            None => computed.path,
             Some(_) => {
                 let name = format!("{}\0{}", of.field, self.sources.len());
                 self.sources.push((name.clone(), computed));
@@ -380,13 +384,12 @@ impl Translator<'_> {
     /// The column that an aggregation reads, if it is to be computed. Fails where it cannot read the field.
     fn computed(&mut self, of: &Aggregation, reading: Reading) -> Result<Computed> {
         let path = of.field.clone();
-        let Some(mapped) = self.mapping.field(&path) else {
-            return Ok(Computed { path, kind: None, reading, missing: None });
-        };
+        let Some(mapped) = self.mapping.field(&path) else { return self.unmapped(of, reading) };
         check(of, mapped)?;
         let shown = match mapped.kind {
             FieldType::Date => Some(Shown::Date(format_of(mapped))),
             FieldType::Boolean => Some(Shown::Boolean),
+            FieldType::Ip => Some(Shown::Address),
             kind if kind.is_float() => Some(Shown::Double),
             _ => None,
         };
@@ -404,6 +407,51 @@ impl Translator<'_> {
             }
         };
         Ok(Computed { path, kind: Some(mapped.kind), reading, missing })
+    }
+
+    /// What a document without a value counts as. None has a value of `_index`, and all are of the same.
+    fn missing(&self, of: &Aggregation) -> Option<Literal> {
+        match of.field == mapping::INDEX {
+            true => Some(Literal::Text(self.resolver.index.to_owned())),
+            false => of.missing.clone(),
+        }
+    }
+
+    /// The column of a field that the mapping does not have: each document is without a value.
+    fn unmapped(&self, of: &Aggregation, reading: Reading) -> Result<Computed> {
+        let field = &of.field;
+        let takes_texts = matches!(
+            of.kind,
+            AggregationKind::Terms { .. }
+                | AggregationKind::Cardinality { .. }
+                | AggregationKind::Stats(Statistic::ValueCount)
+        );
+        if mapping::is_metadata(field) && (field != mapping::INDEX || !takes_texts) {
+            let reason = format!(
+                "aggregations on the metadata field [{field}] are not supported by this engine, beside [terms], \
+                 [cardinality] and [value_count] of [_index]; index its value as a field of its own"
+            );
+            return Err(unfit(reason).into());
+        }
+        // No column has an empty path. One may have the field's: the latitudes of a point are no field.
+        let path = String::new();
+        let Some(missing) = self.missing(of) else {
+            return Ok(Computed { path, kind: None, reading, missing: None });
+        };
+        let (kind, bits) = match missing {
+            Literal::Integer(number) => (FieldType::Long, long_bits(number)),
+            Literal::Float(number) => (FieldType::Double, double_bits(number)),
+            Literal::Text(_) if takes_texts => (FieldType::Keyword, 0),
+            _ => {
+                let reason = format!(
+                    "[missing] [{}] of [{field}], which is not mapped, is not supported by this engine; map the field",
+                    missing.text()
+                );
+                return Err(unfit(reason).into());
+            }
+        };
+        let missing = Some((bits.into(), missing.text()));
+        Ok(Computed { path, kind: Some(kind), reading, missing })
     }
 }
 

@@ -16,6 +16,7 @@ use query::aggregation::{
 use query::date::DateContext;
 use query::histogram::{AutoHistogram, Histogram};
 use query::pipeline::Answer;
+use query::value::ip;
 use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
 use serde_json::Value;
 
@@ -509,22 +510,27 @@ impl<'a> Writer<'a> {
     /// Values of tuples as they are compared, also those that a request goes on behind.
     fn as_kept(&self, sources: &[Aggregation], values: &mut [Literal]) {
         for (source, value) in sources.iter().zip(values) {
-            let format = match &source.kind {
-                AggregationKind::Histogram(histogram) => histogram.format.clone(),
-                _ => None,
+            let shown = self.found.shown.get(&source.field);
+            // A key is read as it was written.
+            let (format, zone) = match &source.kind {
+                AggregationKind::Histogram(of) => (of.format.clone(), of.zone.clone()),
+                _ => (None, Zone::default()),
             };
             let format = format.or_else(|| self.format(source));
             let moment = |text: &str| {
-                let (format, zone) = (format.clone().unwrap_or_default(), Zone::default());
+                let format = format.clone().unwrap_or_default();
                 DateContext { format: &format, now_ms: 0, zone: &zone }.resolve(text, false)
             };
             let is_number = match &source.kind {
                 AggregationKind::Histogram(_) => true,
-                _ => matches!(self.found.shown.get(&source.field), Some(Shown::Double)),
+                _ => matches!(shown, Some(Shown::Double)),
             };
             *value = match value.clone() {
                 Literal::Text(text) if format.is_some() => {
                     moment(&text).map_or(Literal::Text(text), Literal::Integer)
+                }
+                Literal::Text(text) if matches!(shown, Some(Shown::Address)) => {
+                    ip(&text).map_or(Literal::Text(text), Literal::Address)
                 }
                 Literal::Boolean(yes) => Literal::Integer(yes.into()),
                 value => value,

@@ -4,7 +4,7 @@ use tantivy::collector::{Collector, TopDocs};
 use tantivy::query::{AllQuery, ConstScoreQuery, Weight};
 use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, SegmentReader, TERMINATED};
 
-use query::{ShardHit, ShardHits, TrackTotalHits};
+use query::{DEFAULT_TRACK_TOTAL_HITS, ShardHit, ShardHits, TrackTotalHits};
 
 use super::failed::Result;
 use super::{Execution, ViewSearch};
@@ -61,10 +61,12 @@ impl Execution<'_> {
     /// How many hits are still to be counted after `total`: one more than `track_total_hits`, which shows that there
     /// are more.
     fn left_to_count(&self, total: u64) -> u64 {
+        let left = |limit: u64| limit.saturating_add(1).saturating_sub(total);
         match self.request.track_total_hits {
             TrackTotalHits::No => 0,
             TrackTotalHits::All => u64::MAX,
-            TrackTotalHits::UpTo(limit) => limit.saturating_add(1).saturating_sub(total),
+            TrackTotalHits::UpTo(limit) => left(limit),
+            TrackTotalHits::Unset => left(DEFAULT_TRACK_TOTAL_HITS),
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) enum Shown {
     Date(DateFormat),
     /// As true and false, too.
     Boolean,
+    /// As an address.
+    Address,
 }
 
 /// Writes statistics of a field.
@@ -31,7 +33,7 @@ pub(super) fn write_statistics(
     let text = |value: f64| match shown? {
         Shown::Date(format) => Some(format.show(value as i64)),
         Shown::Boolean => Some((value != 0.0).to_string()),
-        Shown::Double => None,
+        Shown::Double | Shown::Address => None,
     };
     let mut number = |name: &str, value: Option<f64>| {
         to.member(name, &value);

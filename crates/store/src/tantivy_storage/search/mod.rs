@@ -141,6 +141,7 @@ impl Execution<'_> {
         let (now_ms, regexps) = (limits.now_ms, RefCell::default());
         let (default_fields, failure) = (limits.default_fields.as_slice(), failed.clone());
         let resolver = Resolver {
+            index: &limits.index,
             searcher,
             mapping,
             findings,

@@ -40,6 +40,8 @@ pub(super) type Resolved = Box<dyn Library>;
 
 /// Resolves queries against one view of a shard.
 pub(super) struct Resolver<'a> {
+    /// The name of the index.
+    pub(super) index: &'a str,
     pub(super) searcher: &'a Searcher,
     pub(super) mapping: &'a Mapping,
     pub(super) findings: &'a Arc<Findings>,
@@ -274,6 +276,16 @@ impl Resolver<'_> {
     }
 
     pub(super) fn exists(&self, path: &str) -> Result<Resolved> {
+        if matches!(path, ID | mapping::INDEX) {
+            return Ok(Box::new(AllQuery));
+        }
+        if mapping::is_metadata(path) {
+            let reason = format!(
+                "[exists] of the metadata field [{path}] is not supported by this engine; every document has [_id] \
+                 and [_index]"
+            );
+            return Err(unfit(reason).into());
+        }
         let below = format!("{path}.");
         let within = |name: &str| name == path || name.starts_with(&below);
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();

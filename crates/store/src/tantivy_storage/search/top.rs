@@ -11,7 +11,7 @@ use tantivy::{DocId, SegmentReader};
 
 use query::{
     FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortTarget,
-    SortValue, unfit,
+    SortValue, mapping, unfit,
 };
 
 use super::bounds::{Bounds, Findings};
@@ -247,6 +247,13 @@ fn key<'a>(
         Some(mapped) => {
             check_sortable(path, mapped)?;
             Column::open(segment, path, mapped.kind)?
+        }
+        None if mapping::is_metadata(path) => {
+            let reason = format!(
+                "hits cannot be sorted by the metadata field [{path}]; sort by [_doc], or by a keyword field with the \
+                 same value"
+            );
+            return Err(unfit(reason).into());
         }
         None if key.may_be_unmapped => Column::absent(FieldType::Keyword),
         None => {

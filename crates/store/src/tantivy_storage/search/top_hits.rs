@@ -11,7 +11,7 @@ use query::aggregation::{Aggregation, AggregationKind, Filters, RangeBucket};
 use query::{
     BoolQuery, DateFormat, FetchedHit, FieldQuery, FieldType, Literal, Mapping, Query, QueryKind,
     RangeEnd, RangeQuery, SearchRequest, ShardHit, ShardHits, ShownHit, TopHits, TrackTotalHits,
-    compare_hits, illegal,
+    compare_hits, illegal, mapping,
 };
 
 use super::failed::Result;
@@ -154,6 +154,8 @@ impl BestSearch<'_> {
         };
         let asked = match &of.kind {
             AggregationKind::Filters(filters) => return Ok(of_filters(filters, place)),
+            // All documents of a shard are of its index.
+            _ if of.field == mapping::INDEX => return Ok(Query::of(QueryKind::MatchAll)),
             AggregationKind::Terms { .. } => match (kind, key) {
                 (Some(FieldType::Date), key) => {
                     let moment = Some(key.number());

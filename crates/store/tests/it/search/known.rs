@@ -84,6 +84,35 @@ fn no_body_takes_more_than_its_bounds() {
 }
 
 #[test]
+fn nothing_matches_more_clauses_than_there_are() {
+    run("clauses", 1, async |env, dir, _| {
+        let properties = json!({"t": {"type": "text"}, "k": {"type": "keyword"}});
+        let documents = [json!({"t": "red sky", "k": 2.0}), json!({"t": "red", "k": 2})];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let words = |text: &str, needed: u64| json!({"match": {"t": {"query": text, "minimum_should_match": needed}}});
+        let (red, sky, sea) = (words("red", 9), words("sky", 1), words("sea", 1));
+        for (query, found) in [
+            (red.clone(), vec![0u64, 1]),
+            (words("red sky", 2), vec![0]),
+            (words("red sky", 3), vec![]),
+            (json!({"bool": {"should": [sky, sea], "minimum_should_match": "30%"}}), vec![0]),
+            (json!({"bool": {"should": [sea], "minimum_should_match": -3}}), vec![]),
+            (json!({"bool": {"should": [red, sky], "minimum_should_match": 3}}), vec![]),
+            (json!({"bool": {"must": red, "should": [], "minimum_should_match": 1}}), vec![]),
+            (json!({"bool": {"must_not": sky, "minimum_should_match": 1}}), vec![1]),
+            (json!({"bool": {"minimum_should_match": 1}}), vec![0, 1]),
+            // A keyword of a number is its text.
+            (json!({"term": {"k": 2.0}}), vec![0]),
+            (json!({"terms": {"k": [2]}}), vec![1]),
+        ] {
+            let mut ids = ids(&shard, json!({ "query": query })).await;
+            ids.sort_unstable();
+            assert_eq!(ids, found, "{query}");
+        }
+    });
+}
+
+#[test]
 fn functions_change_scores() {
     run("functions", 1, async |env, dir, _| {
         let properties =
@@ -292,8 +321,10 @@ fn hits_are_filtered_collapsed_and_shown() {
 #[test]
 fn buckets_of_dates_and_of_pages() {
     run("dates", 1, async |env, dir, _| {
-        let properties =
-            json!({"d": {"type": "date"}, "k": {"type": "keyword"}, "b": {"type": "boolean"}});
+        let properties = json!({
+            "d": {"type": "date"}, "k": {"type": "keyword"}, "b": {"type": "boolean"},
+            "i": {"type": "ip"},
+        });
         let documents = [
             ("2015-02-28T23:00:00Z", "a"),
             ("2015-03-01T04:30:00Z", "b"),
@@ -302,7 +333,10 @@ fn buckets_of_dates_and_of_pages() {
             ("2015-11-01T05:30:00Z", "a"),
             ("2015-11-01T06:30:00Z", "a"),
         ];
-        let documents = documents.map(|(d, k)| json!({"d": d, "k": k, "b": k == "a"}));
+        // As texts these addresses would be the other way round.
+        let address = |k: &str| if k == "a" { "10.0.0.10" } else { "10.0.0.9" };
+        let documents =
+            documents.map(|(d, k)| json!({"d": d, "k": k, "b": k == "a", "i": address(k)}));
         let shard = shard(&env, &dir, properties, &documents).await;
         let counts = |answer: &Value, name: &str| {
             let bucket = |bucket: &Value| {
@@ -343,9 +377,12 @@ fn buckets_of_dates_and_of_pages() {
         );
         assert_eq!(answer["r"]["buckets"][0]["to_as_string"], "2015-03-01", "{answer}");
 
-        let composite = |after: Option<Value>| {
-            let mut of = json!({"size": 2, "sources": [
-                {"day": {"date_histogram": {"field": "d", "calendar_interval": "month", "format": "yyyy-MM"}}},
+        let composite = |zone: &str, after: Option<Value>| {
+            let mut of = json!({"size": 3, "sources": [
+                {"day": {"date_histogram": {
+                    "field": "d", "calendar_interval": "month", "format": "yyyy-MM", "time_zone": zone,
+                }}},
+                {"i": {"terms": {"field": "i"}}},
                 {"k": {"terms": {"field": "k", "order": "desc"}}}, {"b": {"terms": {"field": "b"}}},
             ]});
             if let Some(after) = after {
@@ -353,25 +390,83 @@ fn buckets_of_dates_and_of_pages() {
             }
             json!({"c": {"composite": of}})
         };
-        let (mut after, mut pages) = (None, Vec::new());
-        loop {
-            let answer = aggregated(&shard, composite(after.clone())).await;
-            let buckets = answer["c"]["buckets"].as_array().unwrap().clone();
-            let Some(last) = buckets.last() else { break };
-            assert_eq!(answer["c"]["after_key"], last["key"]);
-            after = Some(last["key"].clone());
-            pages.extend(buckets);
+        for (zone, expected) in [
+            (
+                "UTC",
+                [("02", "b", 0), ("02", "a", 1), ("03", "b", 2), ("03", "a", 1), ("11", "a", 2)],
+            ),
+            (
+                york,
+                [("02", "b", 1), ("02", "a", 1), ("03", "b", 1), ("03", "a", 1), ("11", "a", 2)],
+            ),
+        ] {
+            let (mut after, mut pages) = (None, Vec::new());
+            for _ in 0..3 {
+                let answer = aggregated(&shard, composite(zone, after.clone())).await;
+                let buckets = answer["c"]["buckets"].as_array().unwrap().clone();
+                let Some(last) = buckets.last() else { break };
+                assert_eq!(answer["c"]["after_key"], last["key"]);
+                after = Some(last["key"].clone());
+                pages.extend(buckets);
+            }
+            let bucket = |(month, k, n): (&str, &str, u64)| {
+                let day = format!("2015-{month}");
+                let key = json!({"day": day, "i": address(k), "k": k, "b": k == "a"});
+                json!({"key": key, "doc_count": n})
+            };
+            let expected = expected.into_iter().filter(|(.., n)| *n > 0).map(bucket);
+            assert_eq!(pages, expected.collect::<Vec<_>>(), "{zone}");
         }
-        let bucket = |day: &str, k: &str, n: u64| json!({"key": {"day": day, "k": k, "b": k == "a"}, "doc_count": n});
-        assert_eq!(
-            pages,
-            [
-                bucket("2015-02", "a", 1),
-                bucket("2015-03", "b", 2),
-                bucket("2015-03", "a", 1),
-                bucket("2015-11", "a", 2),
-            ]
-        );
+    });
+}
+
+#[test]
+fn buckets_of_fields_that_no_document_has() {
+    run("unmapped", 1, async |env, dir, _| {
+        let documents = [json!({"n": 1}), json!({"n": 2}), json!({"n": 4})];
+        let shard = shard(&env, &dir, json!({"n": {"type": "long"}}), &documents).await;
+        let sum = json!({"s": {"sum": {"field": "n"}}});
+        let of = |missing: Value| json!({"field": "none", "missing": missing});
+        let index = json!({"field": "_index"});
+        let answer = aggregated(
+            &shard,
+            json!({
+                "text": {"terms": of(json!("__missing__")), "aggs": sum}, "number": {"terms": of(json!(7))},
+                "mean": {"avg": of(json!(1.5))}, "values": {"value_count": of(json!("x"))},
+                "distinct": {"cardinality": of(json!("x"))},
+                "width": {"histogram": {"field": "none", "missing": 25, "interval": 10}},
+                "index": {"terms": index, "aggs": {"s": sum["s"], "top": {"top_hits": {"size": 1, "sort": ["n"]}}}},
+                "indices": {"cardinality": index},
+                "pages": {"composite": {"sources": [{"i": {"terms": index}}]}},
+            }),
+        )
+        .await;
+        let first = |name: &str| answer[name]["buckets"][0].clone();
+        let all = json!({"key": "__missing__", "doc_count": 3, "s": {"value": 7.0}});
+        assert_eq!(first("text"), all);
+        assert_eq!(first("number"), json!({"key": 7, "doc_count": 3}));
+        assert_eq!(first("width"), json!({"key": 20.0, "doc_count": 3}));
+        assert_eq!(first("pages"), json!({"key": {"i": "a"}, "doc_count": 3}));
+        let values = ["mean", "values", "distinct", "indices"].map(|name| &answer[name]["value"]);
+        assert_eq!(values, [&json!(1.5), &json!(3), &json!(1), &json!(1)]);
+        let index = first("index");
+        assert_eq!((&index["key"], &index["doc_count"]), (&json!("a"), &json!(3)), "{index}");
+        assert_eq!(index["s"]["value"], 7.0);
+        assert_eq!(index["top"]["hits"]["hits"][0]["_id"], "0");
+        for field in ["_id", "_index"] {
+            let exists = json!({"exists": {"field": field}});
+            assert_eq!(ids(&shard, json!({"query": exists})).await.len(), 3, "{field}");
+        }
+        for (body, why) in [
+            (json!({"aggs": {"a": {"terms": {"field": "_id"}}}}), "metadata field [_id]"),
+            (json!({"aggs": {"a": {"max": {"field": "_index"}}}}), "metadata field [_index]"),
+            (json!({"sort": [{"_seq_no": {"unmapped_type": "long"}}]}), "sorted by the metadata"),
+            (json!({"query": {"exists": {"field": "_routing"}}}), "metadata field [_routing]"),
+            (json!({"aggs": {"a": {"avg": of(json!("x"))}}}), "[none], which is not mapped"),
+        ] {
+            let said = refused(&shard, body).await;
+            assert!(said.contains(why), "{said}");
+        }
     });
 }
 

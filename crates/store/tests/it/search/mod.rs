@@ -42,6 +42,7 @@ fn mapping() -> Mapping {
 
 fn limits() -> SearchLimits {
     SearchLimits {
+        index: "a".to_owned(),
         default_fields: vec![("*".to_owned(), 1.0)],
         now_ms: 0,
         max_buckets: DEFAULT_MAX_BUCKETS,

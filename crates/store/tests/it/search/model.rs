@@ -97,9 +97,9 @@ pub fn fits(query: &Value, document: &Value) -> bool {
                 .collect();
             let wanted = words(options["query"].as_str().unwrap());
             let there = wanted.iter().filter(|word| found.contains(*word)).count();
-            let needed =
-                options["minimum_should_match"].as_u64().unwrap_or(1).min(wanted.len() as u64);
-            if all { there == wanted.len() } else { there as u64 >= needed.max(1) && there > 0 }
+            // A single word is no list of clauses, of which more could be needed.
+            let given = options["minimum_should_match"].as_u64().filter(|_| wanted.len() > 1);
+            if all { there == wanted.len() } else { there as u64 >= given.unwrap_or(1).max(1) }
         }
         "match_phrase" => {
             let (path, text) = first();
@@ -157,11 +157,12 @@ pub fn fits(query: &Value, document: &Value) -> bool {
         }),
         "bool" => {
             let should = list("should");
-            let default = u64::from(
-                list("must").is_empty() && list("filter").is_empty() && !should.is_empty(),
-            );
-            let needed =
-                body["minimum_should_match"].as_u64().unwrap_or(default).min(should.len() as u64);
+            let is_alone = list("must").is_empty() && list("filter").is_empty();
+            let given = body["minimum_should_match"].as_u64().unwrap_or(0);
+            let needed = match is_alone && should.is_empty() {
+                true => 0,
+                false => given.max(u64::from(is_alone)),
+            };
             list("must").iter().chain(&list("filter")).all(|query| fits(query, document))
                 && !list("must_not").iter().any(|query| fits(query, document))
                 && should.iter().filter(|query| fits(query, document)).count() as u64 >= needed
