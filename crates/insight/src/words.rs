@@ -69,7 +69,7 @@ pub fn rate(bytes_per_s: f64) -> String {
     format!("{} MB/s", mb_per_s(bytes_per_s))
 }
 
-/// A chunk size: `64 KiB`, `1 MiB`, `1500 B`.
+/// A chunk size: `64 KiB`, `1 MiB`; `524 kB` where it is no round number.
 pub fn chunk(bytes: u64) -> String {
     let text = units::show_size_setting(bytes);
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -77,7 +77,7 @@ pub fn chunk(bytes: u64) -> String {
         "kb" => "KiB",
         "mb" => "MiB",
         "gb" => "GiB",
-        _ => "B",
+        _ => return units::show_bytes(bytes),
     };
     format!("{} {unit}", &text[..end])
 }
@@ -157,7 +157,7 @@ mod tests {
     fn sizes_and_round_trips() {
         assert_eq!(chunk(65_536), "64 KiB");
         assert_eq!(chunk(5 << 20), "5 MiB");
-        assert_eq!(chunk(1500), "1500 B");
+        assert_eq!(chunk(524_272), "524 kB");
         assert_eq!(rtt(100.0), "100 ms");
         assert_eq!(rtt(0.25), "0.25 ms");
     }

@@ -142,11 +142,21 @@ fn instead_of_unknown(error: &mut clap::Error) -> Option<String> {
     })
 }
 
-/// A whole number in place of a word.
+/// A whole number in place of a word, or the nearest that can be given.
 fn number_wanted(error: &clap::Error) -> Option<String> {
-    std::error::Error::source(error)?.downcast_ref::<std::num::ParseIntError>()?;
+    let why = std::error::Error::source(error)?;
     let option = told_of(error, ContextKind::InvalidArg)?;
-    Some(format!("a whole number is wanted: {} 3", option.split(' ').next()?))
+    let option = option.split(' ').next()?;
+    if why.is::<std::num::ParseIntError>() {
+        return Some(format!("a whole number is wanted: {option} 3"));
+    }
+    // As clap says it: 1000 is not in 1..=64.
+    let why = why.to_string();
+    let (given, range) = why.split_once(" is not in ")?;
+    let (least, most) = range.split_once("..=")?;
+    let is_below = given.parse::<i128>().ok()? < least.parse::<i128>().ok()?;
+    let nearest = if is_below { least } else { most };
+    Some(format!("numbers from {least} to {most} can be given: {option} {nearest}"))
 }
 
 /// The command that was meant.

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use insight::words;
 use lab::Watch;
 use record::Row;
 use record::text::{visible, visible_line};
-use record::units::{show_bytes, show_rate, show_seconds};
+use record::units::{show_bytes, show_seconds};
 
 use crate::terminal::{self, say};
 
@@ -146,10 +147,10 @@ impl Watch for Progress {
 
     fn row(&self, row: &Row) {
         // The figures of the table; a phase takes longer than what is measured in it.
-        let (took, rate) = (show_seconds(row.seconds), show_rate(row.bytes_per_s));
+        let (took, rate) = (show_seconds(row.seconds), words::rate(row.bytes_per_s));
         let held = row.held_by().map(|share| format!(", held by {}", share.limit.label()));
         let held = held.unwrap_or_default();
-        self.say(&format!("{:12} {took:>8} {rate:>10}{held}", row.variant));
+        self.say(&format!("{:12} {took:>8} {rate:>11}{held}", row.variant));
     }
 
     fn note(&self, text: &str) {
@@ -186,7 +187,7 @@ impl Phase {
         let seconds = in_virtual_time.unwrap_or_else(|| self.began.elapsed().as_secs_f64());
         let rate = done as f64 / seconds;
         let pace = match self.unit.as_str() {
-            "bytes" => show_rate(rate),
+            "bytes" => words::rate(rate),
             unit => format!("{rate:.0} {unit}/s"),
         };
         match in_virtual_time {
@@ -230,6 +231,7 @@ mod tests {
     fn rates_in_virtual_time_are_those_of_its_clock() {
         let recovers = phase("bytes", Some(100.0));
         assert_eq!(recovers.pace(850_000_000, Some(110.0)), "85.0 MB/s virtual");
+        assert_eq!(recovers.pace(3_860_000, Some(110.0)), "0.39 MB/s virtual");
         assert_eq!(phase("documents", None).pace(500, Some(10.0)), "50 documents/s virtual");
         // No time has passed yet, and in real time there is no such clock.
         for (began, now) in [(Some(100.0), Some(100.0)), (None, None)] {

@@ -11,8 +11,23 @@ use crate::terminal::say;
 /// Where runs are kept, below the current directory, unless told otherwise.
 pub(crate) const DEFAULT_DIR: &str = "runs";
 
+/// Refuses a file in place of the directory of runs, before anything begins.
+pub(crate) fn refuse_file(runs: &Path) -> anyhow::Result<()> {
+    if !runs.is_file() {
+        return Ok(());
+    }
+    let text =
+        format!("{} is a file; write --runs DIR, a directory to keep runs in", runs.display());
+    Err(Usage(text).into())
+}
+
 /// The directory of an earlier run: a path, an id below `runs`, or `last`.
 pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
+    find_or(runs, given, "")
+}
+
+/// The same. `otherwise` is what else may have been meant: it is said where no run has a name like it.
+pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Result<PathBuf> {
     let as_path = Path::new(given);
     if record::is_run(as_path) {
         return Ok(as_path.to_owned());
@@ -28,11 +43,7 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     let text = format!(
         "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{}",
         runs.display(),
-        if given.contains(['/', ' ']) || !given.contains(char::is_alphabetic) || !hint.is_empty() {
-            String::new()
-        } else {
-            format!("; a cluster is written http://{given}:9200")
-        }
+        if hint.is_empty() { otherwise } else { "" }
     );
     Err(Usage(text).into())
 }

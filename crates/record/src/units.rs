@@ -184,20 +184,40 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
+/// From here on a time is told in minutes.
+const MINUTES_FROM_S: f64 = 99.95;
+
 /// A time for people: `3:59:45`, `1:13`, `47.3 s`, `820 ms`.
 pub fn show_seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "-".to_owned();
     }
+    match seconds {
+        s if s >= MINUTES_FROM_S => clock(s),
+        s if s >= 9.995 => format!("{s:.1} s"),
+        s if s >= 0.9995 => format!("{s:.2} s"),
+        s => format!("{:.0} ms", s * 1000.0),
+    }
+}
+
+/// Two times for people, the first written as the second: `1:22 to 1:40`, `0.82 s to 1.20 s`.
+pub fn show_interval(soon: f64, late: f64) -> String {
+    let first = match late {
+        _ if !soon.is_finite() || !late.is_finite() => show_seconds(soon),
+        late if late >= MINUTES_FROM_S => clock(soon),
+        late if late >= 0.9995 && soon < 0.9995 => format!("{soon:.2} s"),
+        _ => show_seconds(soon),
+    };
+    format!("{first} to {}", show_seconds(late))
+}
+
+fn clock(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match seconds {
         s if s >= 3600.0 => {
             format!("{}:{:02}:{:02}", whole / 3600, whole % 3600 / 60, whole % 60)
         }
-        s if s >= 99.95 => format!("{}:{:02}", whole / 60, whole % 60),
-        s if s >= 9.995 => format!("{s:.1} s"),
-        s if s >= 0.9995 => format!("{s:.2} s"),
-        s => format!("{:.0} ms", s * 1000.0),
+        _ => format!("{}:{:02}", whole / 60, whole % 60),
     }
 }
 
@@ -243,5 +263,14 @@ mod tests {
         assert_eq!(show_seconds(14384.9), "3:59:45");
         assert_eq!(show_seconds(73.3), "73.3 s");
         assert_eq!(show_size_setting(5 << 20), "5mb");
+    }
+
+    #[test]
+    fn both_ends_of_an_interval_are_written_alike() {
+        assert_eq!(show_interval(81.7, 99.6), "81.7 s to 99.6 s");
+        assert_eq!(show_interval(81.7, 100.4), "1:22 to 1:40");
+        assert_eq!(show_interval(754.0, 3754.0), "12:34 to 1:02:34");
+        assert_eq!(show_interval(0.82, 1.2), "0.82 s to 1.20 s");
+        assert_eq!(show_interval(0.0, 0.5), "0 ms to 500 ms");
     }
 }

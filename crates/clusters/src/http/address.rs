@@ -36,7 +36,15 @@ impl Address {
                     "it is a bucket: narrows explain looks at it, and narrows dcp drain reads it",
                 );
             }
-            Some(_) => return refuse("only http:// and https:// are spoken"),
+            Some((_, rest)) => {
+                // Behind a user and password, which may hold anything.
+                let host = rest.rsplit('@').next().unwrap_or_default();
+                let host = host.split(['/', '?', '#', ':']).next().unwrap_or_default();
+                let host = if host.is_empty() || host.starts_with('[') { "HOST" } else { host };
+                return refuse(&format!(
+                    "only http:// and https:// are spoken; write http://{host}:9200"
+                ));
+            }
         };
         let (authority, path) = match rest.find(['/', '?', '#']) {
             Some(at) => rest.split_at(at),
@@ -60,7 +68,9 @@ impl Address {
             return refuse("it names no host; write http://host:9200 or https://host:9200");
         }
         if path.split('/').any(|part| part.starts_with('_')) {
-            return refuse("it is the address of an API; give scheme, host and port alone");
+            let before = path.split("/_").next().unwrap_or_default().trim_end_matches('/');
+            let whole = Address { tls, host: host.to_owned(), port, prefix: before.to_owned() };
+            return refuse(&format!("it is the address of an API; write {whole}"));
         }
         let is_plain = |c: char| c.is_ascii_graphic();
         if !path.chars().all(is_plain) {
@@ -159,5 +169,14 @@ mod tests {
             assert!(matches!(Address::parse(text), Err(Error::Address { .. })), "{text}");
         }
         assert!(Address::parse_all([" , "]).is_err());
+        for (text, line) in [
+            ("ftp://me:s3/cret@es:21", "write http://es:9200"),
+            ("ftp://", "write http://HOST:9200"),
+            ("http://es/_cat/health", "write http://es:9200"),
+            ("https://es:443/behind/_search", "write https://es:443/behind"),
+        ] {
+            let said = Address::parse(text).unwrap_err().to_string();
+            assert!(said.ends_with(line) && !said.contains("s3"), "{said}");
+        }
     }
 }

@@ -90,7 +90,10 @@ fn add_systems_own(roots: &mut RootCertStore) -> usize {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let shown = path.display();
-    let read = |error| Error::Tls(format!("{shown}: cannot read certificates: {error}"));
+    let read = |error| {
+        let hint = "give the file of the authority that signed the cluster's, as --ca http_ca.crt";
+        Error::Tls(format!("{shown}: cannot read certificates: {error}; {hint}"))
+    };
     let found: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .map_err(read)?
         .collect::<Result<_, _>>()

@@ -125,7 +125,7 @@ impl BusyDisk {
         if let Some(moved) = moved {
             let field = format!("fs.io_stats.total.{field}");
             let value = format!("{name}: {}", words::rate(moved));
-            evidence.push(Evidence::new(NODES_STATS, &field, value));
+            evidence.push(Evidence::new(NODES_STATS, field, value));
         }
         evidence
     }

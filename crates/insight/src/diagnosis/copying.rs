@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::observation::Recovery;
-use record::units::{parse_size, parse_throttle, show_seconds, show_size_setting};
+use record::units::{parse_size, parse_throttle, show_seconds};
 
 use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
@@ -309,7 +309,7 @@ impl<'s, 'a> Copying<'s, 'a> {
 
     pub(crate) fn in_flight(&self) -> Option<String> {
         let (chunk, count) = (self.chunk_bytes? as u64, self.chunk_count?);
-        Some(format!("{count:.0} chunks of {}", show_size_setting(chunk)))
+        Some(format!("{count:.0} chunks of {}", words::chunk(chunk)))
     }
 
     pub(crate) fn rate_evidence(&self) -> Evidence {

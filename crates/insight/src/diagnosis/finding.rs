@@ -1,5 +1,7 @@
 //! A finding: what holds, the evidence for it, what lifts it, and what that would bring.
 
+use std::borrow::Cow;
+
 use record::observation::{Scope, Setting};
 use serde::Serialize;
 
@@ -95,16 +97,20 @@ pub(crate) const LINES_SHOWN: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// The API that says it.
-    pub api: String,
+    pub api: Cow<'static, str>,
     /// The field.
-    pub field: String,
+    pub field: Cow<'static, str>,
     /// Its value, or how it changed.
     pub value: String,
 }
 
 impl Evidence {
-    pub(crate) fn new(api: &str, field: &str, value: impl Into<String>) -> Evidence {
-        Evidence { api: api.to_owned(), field: field.to_owned(), value: value.into() }
+    pub(crate) fn new(
+        api: impl Into<Cow<'static, str>>,
+        field: impl Into<Cow<'static, str>>,
+        value: impl Into<String>,
+    ) -> Evidence {
+        Evidence { api: api.into(), field: field.into(), value: value.into() }
     }
 
     /// What a setting is, and where it is set.
@@ -114,7 +120,7 @@ impl Evidence {
             Scope::Persistent => "persistent",
             Scope::Transient => "transient",
         };
-        Evidence::new(SETTINGS, name, format!("{} ({scope})", found.value))
+        Evidence::new(SETTINGS, name.to_owned(), format!("{} ({scope})", found.value))
     }
 }
 

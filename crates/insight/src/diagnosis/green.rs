@@ -1,9 +1,9 @@
 //! When a cluster will be green: an interval with what it rests on, or why nobody can tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap};
 
 use record::observation::Observation;
-use record::units::{show_bytes, show_seconds};
+use record::units::{show_bytes, show_interval, show_seconds};
 use serde::Serialize;
 
 use super::class::Class;
@@ -50,7 +50,7 @@ impl TimeToGreen {
         match self {
             TimeToGreen::Now => "now".to_owned(),
             TimeToGreen::Within { soon_s, late_s, .. } => {
-                format!("in {} to {}", show_seconds(*soon_s), show_seconds(*late_s))
+                format!("in {}", show_interval(*soon_s, *late_s))
             }
             TimeToGreen::Unknown { .. } => "unknown".to_owned(),
         }
@@ -137,12 +137,11 @@ fn by_count(series: &Series<'_>) -> Option<TimeToGreen> {
 fn needed<'p>(last: &Observation, paces: &'p [Pace]) -> Vec<&'p Pace> {
     let copies = |pace: &&Pace| !matches!(pace.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE");
     let active: Vec<&Pace> = paces.iter().filter(|pace| !pace.ended).filter(copies).collect();
-    let coming: Vec<_> = last.waiting.iter().filter(|copy| copy.state == "INITIALIZING").collect();
-    let is_missing = |pace: &&Pace| {
-        coming.iter().any(|copy| {
-            (&copy.index, copy.shard) == (&pace.index, pace.shard) && copy.node == pace.target
-        })
-    };
+    let coming = last.waiting.iter().filter(|copy| copy.state == "INITIALIZING");
+    let coming: BTreeSet<(u32, &str, Option<&str>)> =
+        coming.map(|copy| (copy.shard, copy.index.as_str(), copy.node.as_deref())).collect();
+    let is_missing =
+        |pace: &&Pace| coming.contains(&(pace.shard, pace.index.as_str(), pace.target.as_deref()));
     let missing: Vec<&Pace> = active.iter().copied().filter(|pace| is_missing(pace)).collect();
     // The list of copies is older than that of recoveries.
     if missing.is_empty() { active } else { missing }
@@ -239,7 +238,7 @@ fn queued(series: &Series<'_>, last: &Observation) -> Result<Queued, String> {
     if count == 0 {
         return Ok(Queued::default());
     }
-    let mut by_index: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut by_index: HashMap<&str, (u64, u64)> = HashMap::new();
     let mut any: Option<(u64, u64)> = None;
     let wider = |known: (u64, u64), bytes: u64| (known.0.min(bytes), known.1.max(bytes));
     for recovery in series.looks().iter().flat_map(|(_, look)| &look.recoveries) {

@@ -1,7 +1,7 @@
 //! A DCP connection that a producer sends on, for the judges of its causes.
 
 use record::bucket::{BucketNode, DcpConnection};
-use record::units::{show_bytes, show_seconds};
+use record::units::{show_bytes, show_interval, show_seconds};
 
 use super::finding::{Evidence, Finding, STATS_DCP};
 use super::pace::{interval, since_change};
@@ -171,9 +171,7 @@ impl<'a> Streaming<'a> {
         // What is read from disk comes in lumps: of those only the mean over all looks tells.
         let present = interval(left, since_change(&falls));
         let takes = match present.or_else(|| interval(left, &[mean(&falls)?])) {
-            Some((soon, late)) => {
-                format!("sent in {} to {}", show_seconds(soon), show_seconds(late))
-            }
+            Some((soon, late)) => format!("sent in {}", show_interval(soon, late)),
             None => "they do not become fewer".to_owned(),
         };
         format!("{then} items were left at first and {left} at last: {takes}")
@@ -202,7 +200,7 @@ impl<'a> Streaming<'a> {
 
     /// What every finding rests on: the rate, what is left, what the producer waits for, the window.
     pub fn evidence(&self) -> Vec<Evidence> {
-        let line = |field: &str, value: String| Evidence::new(STATS_DCP, field, value);
+        let line = |field: &str, value| Evidence::new(STATS_DCP, field.to_owned(), value);
         let last = self.producer.last().1;
         let mut lines = Vec::new();
         if let Some(rate) = self.bytes_per_s() {

@@ -294,7 +294,7 @@ pub(crate) fn explained(copies: &[&WaitingCopy], decider: Option<&str>) -> Vec<E
             let field = format!("node_allocation_decisions, {}", decision.node);
             let value =
                 format!("{} {}: {}", decision.decider, decision.decision, decision.explanation);
-            evidence.push(Evidence::new(EXPLAIN, &field, value));
+            evidence.push(Evidence::new(EXPLAIN, field, value));
         }
         if copy.decisions.is_empty()
             && let Some(words) = &copy.explanation

@@ -34,7 +34,7 @@ impl Source {
         }
         let names = Corpus::ALL.map(Corpus::name);
         let said = unknown("no corpus is called", name, "Corpora", &names);
-        Err(format!("{said}; or give a .json, .json.gz or .json.zst file"))
+        Err(format!("{said}; or give a .json, .ndjson, .jsonl, .bz2, .gz or .zst file"))
     }
 
     /// The mapping to create the index with. A file's fields are not known: they are kept in
@@ -63,6 +63,6 @@ mod tests {
 
     #[test]
     fn a_wrong_name_offers_the_nearest() {
-        insta::assert_snapshot!(Source::named("geopoints", None).unwrap_err(), @r#"no corpus is called "geopoints"; did you mean "geopoint"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .json.gz or .json.zst file"#);
+        insta::assert_snapshot!(Source::named("geopoints", None).unwrap_err(), @r#"no corpus is called "geopoints"; did you mean "geopoint"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .ndjson, .jsonl, .bz2, .gz or .zst file"#);
     }
 }

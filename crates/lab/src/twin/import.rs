@@ -48,6 +48,10 @@ pub struct Import {
     pub left_out: Vec<String>,
 }
 
+fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// A plan of what a cluster consists of.
 ///
 /// # Errors
@@ -64,10 +68,10 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     let indices = indices(seen, &names, &mut left_out);
     if nodes.len() < 2 || indices.is_empty() {
         let why = format!(
-            "{} has {} nodes that hold data and {} indices; a twin needs two nodes and an index",
+            "{} has {} and {}; a twin needs two nodes and an index",
             seen.cluster.name,
-            nodes.len(),
-            indices.len()
+            counted(nodes.len(), "node that holds data", "nodes that hold data"),
+            counted(indices.len(), "index", "indices")
         );
         return Err(Error::Usage { why });
     }

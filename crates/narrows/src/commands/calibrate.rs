@@ -71,7 +71,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         say!("this is a debug build: its figures say nothing of a release build");
     }
-    let written = |path: &Path| format!("write {}", path.display());
+    let written = |path: &Path| {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+        let hint =
+            dir.map_or_else(String::new, |dir| format!(" (first mkdir -p {})", dir.display()));
+        format!("write {}{hint}", path.display())
+    };
     // Before anything is measured: a file that cannot be written is found now.
     if let Some(path) = &args.write {
         let opened = OpenOptions::new().create(true).append(true).open(path);

@@ -37,7 +37,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         writeln!(
             out,
-            "\nAll else needs nothing more: --on virtual, published, show, report, plans."
+            "\nAll else needs nothing more: --on virtual, published, plans, runs, show, compare, report, \
+             completions."
         )?;
     }
     let lacking = groups[0].lacking();

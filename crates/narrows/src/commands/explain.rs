@@ -21,6 +21,8 @@ use crate::terminal::{self, say};
 const FORMAT: u32 = 1;
 const SPAN: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Endings of files that people give in place of a run, and no host has.
+const FILES: [&str; 8] = [".csv", ".gz", ".html", ".json", ".jsonl", ".ndjson", ".toml", ".txt"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -186,8 +188,17 @@ async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> 
     write(env, args, (&series, &diagnose(&series)), &title).await
 }
 
+/// How a cluster is written of which the host alone was given; nothing where it is no name of a host.
+fn as_cluster(name: &str) -> String {
+    let is_file = FILES.iter().any(|ending| name.ends_with(ending)) || Path::new(name).exists();
+    match is_file || name.contains(['/', ' ']) || !name.contains(char::is_alphabetic) {
+        true => String::new(),
+        false => format!("; a cluster is written http://{name}:9200"),
+    }
+}
+
 async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
-    let dir = runs::find(&args.runs, name)?;
+    let dir = runs::find_or(&args.runs, name, &as_cluster(name))?;
     let run = RunDir::open(&dir)?;
     let summary = Summary::of(&run);
     if let Some(diagnosis) = &summary.watched {

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clusters::ClusterIdentity;
 use clusters::wire::WireHost;
 use lab::Watch;
-use lab::load::{Arrival, Extent, Live, Load, Operation};
+use lab::load::{Arrival, Extent, Failure, Live, Load, Operation};
 use record::LoadFigures;
 use record::units::parse_duration;
 use world::Env;
@@ -186,7 +186,10 @@ fn check_answers(laps: &[LoadFigures]) -> anyhow::Result<()> {
         return Ok(());
     }
     let kinds = laps.iter().flat_map(|lap| &lap.errors);
-    let Some((kind, _)) = kinds.max_by_key(|(_, count)| **count) else { return Ok(()) };
+    // A request that was not sent in time tells nothing of answers: any other kind says more.
+    let unsent = Failure::NotSent.to_string();
+    let most = kinds.max_by_key(|(kind, count)| (**kind != unsent, **count));
+    let Some((kind, _)) = most else { return Ok(()) };
     let hint = match kind.as_str() {
         kind if kind.starts_with("404") => {
             "is there such an index or path? --index NAME searches one"

@@ -6,13 +6,15 @@ use std::slice;
 use std::time::Duration;
 
 use anyhow::Context;
+use clusters::ClusterIdentity;
+use clusters::live::LiveClient;
 use lab::plan::Plan;
 use lab::{Ended, Executed, LiveHosts, Options, Place};
 use record::units::{parse_duration, parse_rate};
 
 use super::show::{Form, write_table};
 use crate::exit::Usage;
-use crate::live::{ConnectArgs, checked_options};
+use crate::live::{ConnectArgs, checked_options, usage};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
@@ -86,6 +88,7 @@ fn parse_scale(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    runs::refuse_file(&args.runs)?;
     let kept = |url| checked_options(slice::from_ref(url), &args.connect, ANSWER_PATIENCE);
     let store = args.store.as_ref().map(kept).transpose()?;
     let executed = executed(args)?;
@@ -151,11 +154,28 @@ fn place(args: &Args) -> anyhow::Result<Place> {
         },
         On::Virtual => Place::VIRTUAL,
         On::OpenSearch => Place::OpenSearch(args.opensearch.nodes()?),
-        On::Url(hosts) => Place::Live(Box::new(LiveHosts {
-            follower: live(hosts)?,
-            leader,
-            allow_changes: args.allow_changes,
-            any_version: args.connect.any_version(),
-        })),
+        On::Url(hosts) => {
+            let live = LiveHosts {
+                follower: live(hosts)?,
+                leader,
+                allow_changes: args.allow_changes,
+                any_version: args.connect.any_version(),
+            };
+            if live.allow_changes {
+                reach(&live)?;
+            }
+            Place::Live(Box::new(live))
+        }
+    })
+}
+
+/// Finds out whether anybody answers, before a record is begun.
+fn reach(live: &LiveHosts) -> anyhow::Result<()> {
+    world::real_world::run(0, async |env| {
+        for hosts in live.leader.iter().chain([&live.follower]) {
+            let client = LiveClient::new(&env, hosts).map_err(|error| usage(&error))?;
+            ClusterIdentity::ask(&client).await.map_err(|error| usage(&error))?;
+        }
+        Ok(())
     })
 }

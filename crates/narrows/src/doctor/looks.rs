@@ -31,7 +31,7 @@ pub(super) fn first_run(runs: &Path) -> Group {
     let elsewhere = "set TMPDIR to a directory that can be written and has room";
     let other_runs = "name a directory that can be written and has room with --runs";
     Group {
-        title: "the first run: narrows run remote-recovery; also cluster, link, load, dcp serve",
+        title: "the first run: narrows run remote-recovery; also cluster, link, load, dcp serve, calibrate",
         findings: vec![
             cores_and_memory(),
             loopback(),
@@ -46,7 +46,7 @@ pub(super) fn first_run(runs: &Path) -> Group {
 pub(super) fn opensearch() -> Group {
     let only_three = "3.0.0 cannot be started, other releases can";
     Group {
-        title: "OpenSearch started here: run --on opensearch, diagnose --on opensearch",
+        title: "OpenSearch started here: run, diagnose, calibrate, published with --on opensearch",
         findings: vec![
             Finding::of(&JAVA, State::Lacks, ""),
             Finding::of(&JAVA_21, State::Less, only_three),
@@ -84,7 +84,7 @@ pub(super) fn tls() -> Group {
         n => Finding::here(what, format!("{n}, of this system")),
     };
     Group {
-        title: "live clusters: watch, explain, load, run --on https://...",
+        title: "live clusters: watch, explain, what-if, steer, restore, load, store, run --on https://..., dcp drain",
         findings: vec![finding],
     }
 }

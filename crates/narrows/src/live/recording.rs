@@ -10,6 +10,8 @@ use record::{
     Writer,
 };
 
+use crate::runs;
+
 const VARIANT: &str = "watch";
 const LAP: u32 = 1;
 
@@ -30,6 +32,7 @@ impl Recording {
         hosts: &str,
         first: &Observation,
     ) -> anyhow::Result<Self> {
+        runs::refuse_file(dir)?;
         let (run, path) = lab::fresh(dir, name);
         let nodes = first
             .nodes

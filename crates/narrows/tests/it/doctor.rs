@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::common::{BINARY, command, failed, json, path_with, said};
+use crate::common::{BINARY, command, failed, json, narrows, path_with, said};
+use crate::mentioned::commands;
 
 /// `narrows doctor` on a machine with these programs alone, and nothing in its cache.
 fn doctor(dir: &Path, programs: &[&str]) -> Command {
@@ -141,4 +142,16 @@ fn in_words_every_lack_has_a_line_that_mends_it() {
         lines.windows(2).filter(|pair| lacks(&pair[0]) && pair[1].contains("to mend it: "));
     assert!(lacking >= 10 && mended.count() == lacking, "{text}");
     assert!(text.contains("chromium") && text.contains("tshark"), "{text}");
+}
+
+#[test]
+fn every_command_is_named_with_what_it_needs() {
+    let text = said(&narrows(&["doctor"]));
+    let titles = text.lines().filter(|line| !line.starts_with(' '));
+    let mut named: Vec<&str> =
+        titles.flat_map(|line| line.split(|c: char| c != '-' && !c.is_alphabetic())).collect();
+    named.extend(["doctor", "help"]);
+    for command in commands() {
+        assert!(named.contains(&command.as_str()), "{command} is not in: {text}");
+    }
 }

@@ -256,6 +256,10 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
             ("## What you see", "## That it is better"),
             "{name}"
         );
+        assert!(text.contains("## What you see\n```text\n"), "{name} begins with no screen");
+        let (_, proof) = text.split_once("## That it is better\n").unwrap();
+        let is_proved = blocks(proof).iter().any(|block| !block.says.is_empty());
+        assert!(is_proved, "{name} ends without words that prove it");
     }
 }
 

@@ -37,6 +37,16 @@ fn nothing_is_written_unless_that_is_allowed() {
 }
 
 #[test]
+fn where_nobody_answers_no_record_is_begun() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut run = Command::new(BINARY);
+    run.args(["run", "replica-over-link", "--on", "http://127.0.0.1:1", "--allow-changes"]);
+    let output = run.arg("--runs").arg(runs.path()).output().unwrap();
+    failed(&output, 2, &["nobody listens there", "http://HOST:9200"]);
+    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+}
+
+#[test]
 fn a_run_leaves_settings_and_indices_as_they_were() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let mine = json!({ THROTTLE: "77mb" });

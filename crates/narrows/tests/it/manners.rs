@@ -68,6 +68,10 @@ fn a_load_of_nothing_but_errors_has_failed() {
     let url = cluster.url();
     let none = narrows(&["load", url, "--index", "nothing-here", "--iterations", "10"]);
     failed(&none, 1, &["nothing was answered well", "404", "--index NAME"]);
+    // What is not sent in time hides no answer, although there is more of it.
+    let rate = ["--rate", "200000", "--clients", "1", "--duration", "500ms"];
+    let most_unsent = [&["load", url, "--index", "nothing-here"][..], &rate].concat();
+    failed(&narrows(&most_unsent), 1, &["most of it \"404", "--index NAME"]);
     let good = narrows(&["load", url, "--operation", "/_cluster/health", "--iterations", "10"]);
     failed(&good, 0, &["health"]);
 }
@@ -84,4 +88,22 @@ fn a_load_keeps_its_time() {
     let unsent = lap["errors"]["not sent in time"].as_u64().unwrap();
     assert!(unsent > 0 && unsent < lap["requests"].as_u64().unwrap(), "{found}");
     assert!((lap["requests"].as_f64().unwrap() - 100_000.0).abs() < 2.0, "{found}");
+}
+
+/// Only `explain` takes a cluster in place of a run, and a file is none.
+#[test]
+fn a_cluster_is_proposed_where_one_can_be_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let tried: [(&[&str], bool); 5] = [
+        (&["explain", "nope"], true),
+        (&["explain", "nope.json"], false),
+        (&["show", "nope"], false),
+        (&["report", "nope"], false),
+        (&["compare", "nope", "nope2"], false),
+    ];
+    for (args, is_proposed) in tried {
+        let output = narrows_in(dir.path(), args).output().unwrap();
+        failed(&output, 2, &["no run is called \"nope"]);
+        assert_eq!(said(&output).contains("http://nope"), is_proposed, "{args:?}");
+    }
 }

@@ -86,7 +86,7 @@ fn words(command: &str) -> Vec<String> {
 }
 
 /// The names of the commands, as `narrows --help` lists them.
-fn commands() -> BTreeSet<String> {
+pub fn commands() -> BTreeSet<String> {
     let help = said(&narrows(&["--help"]));
     let list = help.split("Commands:\n").nth(1).expect("it lists commands");
     let list = list.split("\n\n").next().unwrap_or_default();

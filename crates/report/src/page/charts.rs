@@ -108,8 +108,7 @@ pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
     let several = curves.len() > 1;
     let one = |curve: &Curves, shade: &Shade| {
         let of = if several { format!("{}: ", curve.variant) } else { String::new() };
-        let (from, to) = (units::show_seconds(shade.from_s), units::show_seconds(shade.to_s));
-        format!("{of}{}, {from} to {to}", shade.what)
+        format!("{of}{}, {}", shade.what, units::show_interval(shade.from_s, shade.to_s))
     };
     let all: Vec<String> = curves
         .iter()

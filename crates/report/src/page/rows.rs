@@ -56,7 +56,7 @@ fn finished(figures: &Finished) -> Markup {
         td.n {
             (units::show_seconds(figures.seconds))
             @if let Some(laps) = figures.seconds_interval {
-                small { (units::show_seconds(laps.low)) " to " (units::show_seconds(laps.high)) }
+                small { (units::show_interval(laps.low, laps.high)) }
             }
         }
         td.n { (words::mb_per_s(figures.bytes_per_s)) }

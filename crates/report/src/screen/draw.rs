@@ -1,6 +1,7 @@
 //! A view as a screen.
 
 use insight::diagnosis::TimeToGreen;
+use insight::words;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -19,7 +20,9 @@ use crate::svg::spark::short;
 const SIDE_ROWS_MAX: usize = 6;
 /// Rows of what went wrong.
 const TROUBLE_ROWS_MAX: usize = 4;
-const BAR: usize = 12;
+const BAR: usize = 10;
+/// Columns of the share behind it, `< 0.1 %` at most.
+const SHARE: usize = 7;
 /// Below this width there is no room for names before the state of the cluster.
 const NARROW: u16 = 80;
 
@@ -190,7 +193,7 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     },
     RecoveryColumn {
         header: "",
-        width: Constraint::Length(BAR as u16 + 5),
+        width: Constraint::Length((BAR + SHARE) as u16),
         from_width: 60,
         is_number: false,
         is_bar: true,
@@ -341,5 +344,7 @@ fn lines(
 fn bar(done: Option<f64>) -> String {
     let Some(done) = done else { return String::new() };
     let full = (done * BAR as f64).round() as usize;
-    format!("{}{}{:>4.0}%", "█".repeat(full), "░".repeat(BAR - full), (done * 100.0).floor())
+    // Nothing is whole before its last byte.
+    let share = words::percent(if done < 1.0 { done.min(0.99) } else { done });
+    format!("{}{}{share:>SHARE$}", "█".repeat(full), "░".repeat(BAR - full))
 }

@@ -7,7 +7,7 @@ use insight::diagnosis::{
 };
 use insight::words;
 use record::observation::{Follower, WaitingCopy};
-use record::units::{show_bytes, show_seconds};
+use record::units::{show_bytes, show_interval, show_seconds};
 
 use super::nodes::Nodes;
 
@@ -226,7 +226,7 @@ pub(crate) fn recovery_cells(pace: &Pace) -> RecoveryCells {
         rate.map_or_else(|| "-".to_owned(), |rate| format!("{} ops/s", words::three_digits(rate)))
     };
     let eta = match pace.eta_s {
-        Some((soon, late)) => format!("{} to {}", show_seconds(soon), show_seconds(late)),
+        Some((soon, late)) => show_interval(soon, late),
         None if pace.ended => "over".to_owned(),
         None => "-".to_owned(),
     };

@@ -81,6 +81,7 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
         "logs  opensearch 2.19.1  health yellow",
         "Recoveries: 1 active",
         "paris > tokyo",
+        "███░░░░░░░   34 %",
         "What holds",
         "rate limit: the limiter of",
         "→ indices.recovery.max_bytes_per_sec = 40mb, try ",

@@ -52,7 +52,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         false => format!("read the reason, remove its cause, and start {} anew", now.index),
     };
     Ok(Finding {
-        evidence: vec![Evidence::new(&api.replace("{index}", &now.index), "status", status)],
+        evidence: vec![Evidence::new(api.replace("{index}", &now.index), "status", status)],
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH.value, format!("{name} {what}{why}"))
     })

@@ -270,7 +270,7 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
         subjects: vec![recovery.transfer.name()],
         evidence: vec![
             recovery.rate_evidence(),
-            Evidence::new(&api, "settings.max_restore_bytes_per_sec", value),
+            Evidence::new(api, "settings.max_restore_bytes_per_sec", value),
         ],
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
@@ -314,7 +314,7 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
                 "stats.processed.size_in_bytes / time_in_millis",
                 words::rate(one.bytes_per_s),
             ),
-            Evidence::new(&api, "settings.max_snapshot_bytes_per_sec", text),
+            Evidence::new(api, "settings.max_snapshot_bytes_per_sec", text),
         ],
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
@@ -410,7 +410,7 @@ fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>) -> String {
             "latency at {} ({} over {})",
             words::rate(ceiling),
             recovery.in_flight().unwrap_or_default(),
-            words::rtt(rtt_ms.unwrap_or_default())
+            words::rtt_tenths(rtt_ms.unwrap_or_default())
         ),
         (None, Some(rtt_ms)) if rtt_ms < NEAR_MS.value => {
             "disks, cores or the network: the nodes are near each other".to_owned()

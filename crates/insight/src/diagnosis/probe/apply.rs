@@ -39,7 +39,7 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
 }
 
 fn evidence(result: &ProbeResult) -> Evidence {
-    Evidence::new("probe", &result.probe.setting, result.sentence())
+    Evidence::new("probe", result.probe.setting.clone(), result.sentence())
 }
 
 fn confirm(finding: &mut Finding, result: &ProbeResult) {

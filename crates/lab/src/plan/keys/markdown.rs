@@ -34,8 +34,9 @@ pub fn markdown() -> String {
     write_section(&mut out, &PLAN, "###", &mut done);
     out.push_str(
         "\n## Steps\nA step is a name, or a table of one name with its options: `{ wait = { lasts = \"30s\" } }`. A plan has \
-         `start`,\nthen `index` or `fill`, then one step that is measured, then `verify`. A plan with `follow` or \
-         `auto_follow` is a list\nof what happens, one after another.\n",
+         `start`,\nthen `index` or `fill`, then one step that is measured, then `verify` where that step copies \
+         documents: all but `load`\nand `what_if`. A plan with `follow` or `auto_follow` is a list of what happens, \
+         one after another.\n",
     );
     for step in STEPS {
         let _ = write!(out, "\n### `{}`\n{}\n", step.title, wrapped(step.about));

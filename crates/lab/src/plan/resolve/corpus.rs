@@ -81,6 +81,9 @@ impl Plan {
     }
 }
 
+/// What to write who has no documents.
+const GENERATED: &str = "name = \"geopoint\" for documents that are generated";
+
 /// Whether documents can be read from a file: that is to be known before clusters are started for them.
 fn check_file(path: &Path) -> Result<(), String> {
     let first = FileDocuments::open(path).and_then(|mut file| file.read(&mut Vec::new()));
@@ -94,7 +97,13 @@ fn check_file(path: &Path) -> Result<(), String> {
             )),
             _ => Ok(()),
         },
-        Ok(false) => Err(format!("{} holds no document", path.display())),
+        Ok(false) => Err(format!(
+            "{} holds no document; give a file with one JSON object a line, or write {GENERATED}",
+            path.display()
+        )),
+        Err(error) if !path.exists() => {
+            Err(format!("{error}; give its path from the folder of the plan, or write {GENERATED}"))
+        }
         Err(error) => Err(error.to_string()),
     }
 }

@@ -88,11 +88,20 @@ impl Plan {
     fn index_name(&self, table: &IndexTable, is_first: bool) -> Result<String> {
         let name = table.name.get_ref();
         if name.is_empty() || !is_first {
-            let message = "each index has a name of its own; this one is empty or taken";
+            let other = if name.is_empty() { "logs".to_owned() } else { format!("{name}-2") };
+            let message = format!(
+                "each index has a name of its own; this one is empty or taken: write for example name = \"{other}\""
+            );
             return Err(self.error(table.name.span(), message));
         }
-        engine::state::check_index_name(name)
-            .map_err(|why| self.error(table.name.span(), why.to_string()))?;
+        engine::state::check_index_name(name).map_err(|why| {
+            let lower = name.to_lowercase();
+            let hint = match engine::state::check_index_name(&lower) {
+                Ok(()) => format!("; write name = \"{lower}\""),
+                Err(_) => String::new(),
+            };
+            self.error(table.name.span(), format!("{why}{hint}"))
+        })?;
         Ok(name.clone())
     }
 

@@ -32,7 +32,7 @@ impl Plan {
             _ => Step::BEFORE[1],
         };
         let fills_it = !measured.has_actions && measured.needs != Needs::Twin;
-        let needed = [(Step::BEFORE[0], true), (fills, fills_it)];
+        let needed = [(Step::BEFORE[0], true), (fills, fills_it), (Step::VERIFY, measured.copies)];
         let missing: Vec<&str> = needed
             .iter()
             .filter(|(name, needed)| *needed && !written.iter().any(|step| step.name == *name))

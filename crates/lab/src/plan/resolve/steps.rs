@@ -150,7 +150,11 @@ impl Plan {
                 if matches!(one.needs, Needs::TwoClusters | Needs::SecondSite)
                     && lacks_follower =>
             {
-                format!("the step \"{}\" needs a [follower] and a [link]", one.name)
+                format!(
+                    "the step \"{}\" needs a [follower] and a [link]; add {}",
+                    one.name,
+                    self.lacking_site()
+                )
             }
             all if writes && !all.iter().any(|one| one.writers != Writers::Never) => format!(
                 "the step \"index_in_background\" goes on while {} does; add one of them",
@@ -159,6 +163,14 @@ impl Plan {
             _ => return Ok(()),
         };
         Err(self.error(self.document.steps.span(), wrong))
+    }
+
+    /// The tables of the second cluster and of the way to it that the plan lacks, as they are written.
+    fn lacking_site(&self) -> String {
+        let follower = self.document.follower.is_none().then_some("[follower] with nodes = 3");
+        let link = self.document.link.is_none();
+        let link = link.then_some("[link] with rtt = \"100ms\" and rate = \"1gbit\"");
+        follower.into_iter().chain(link).collect::<Vec<_>>().join(", and ")
     }
 
     /// Whether all that the plan has goes with the step that variants are measured in, as its experiment says.

@@ -52,10 +52,16 @@ impl Plan {
     fn variant_name(&self, variant: &VariantTable, is_first: bool) -> Result<()> {
         let name = &variant.name;
         let message = match name.get_ref() {
-            text if text.is_empty() || !is_first => {
-                "each variant has a name of its own; this one is empty or taken"
+            text if has_hidden(text) => {
+                "a variant's name has only characters that can be seen".to_owned()
             }
-            text if has_hidden(text) => "a variant's name has only characters that can be seen",
+            text if text.is_empty() || !is_first => {
+                let other =
+                    if text.is_empty() { "first".to_owned() } else { format!("{text} again") };
+                format!(
+                    "each variant has a name of its own; this one is empty or taken: write for example name = \"{other}\""
+                )
+            }
             _ => return Ok(()),
         };
         Err(self.error(name.span(), message))

@@ -27,7 +27,7 @@ pub(super) struct OperationArgs {
     /// joined by commas. May be given several times.
     #[arg(long = "parameter", value_name = "NAME=VALUES", value_parser = parse_parameter)]
     parameters: Vec<(String, Draw)>,
-    /// Documents for `bulk`: geopoint, http_logs, pmc, nginx, or a .json, .json.gz or .json.zst file.
+    /// Documents for `bulk`: geopoint, http_logs, pmc, nginx, or a .json, .ndjson, .jsonl, .bz2, .gz or .zst file.
     #[arg(long, value_name = "NAME", default_value = "http_logs")]
     corpus: String,
     /// How many of them.

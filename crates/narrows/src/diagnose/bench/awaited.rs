@@ -10,7 +10,7 @@ use clusters::live::Depth;
 use insight::diagnosis::{TimeToGreen, diagnose, paces, time_to_green};
 use insight::stats::median;
 use insight::words;
-use record::units::show_seconds;
+use record::units::{show_interval, show_seconds};
 use serde_json::{Value, json};
 use world::{Env, Time};
 
@@ -65,9 +65,7 @@ impl Awaited {
         let each = self.said.iter().map(|said| {
             let came = show_seconds(said.came_s);
             match said.within_s {
-                Some((soon, late)) => {
-                    format!("{} to {}, came in {came}", show_seconds(soon), show_seconds(late))
-                }
+                Some((soon, late)) => format!("{}, came in {came}", show_interval(soon, late)),
                 None => format!("nothing, came in {came}"),
             }
         });

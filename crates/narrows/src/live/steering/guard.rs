@@ -51,7 +51,10 @@ impl GuardQuery {
     ) -> anyhow::Result<GuardQuery> {
         let path = format!("/{}", query.trim_start_matches('/'));
         client.ask("GET", &path, &body).await.map_err(|error| {
-            let text = format!("--guard {query}: the cluster does not answer it: {error}");
+            let text = format!(
+                "--guard {query}: the cluster does not answer it: {error}; give a search that it answers, as \
+                 --guard 'logs/_search?q=error'"
+            );
             anyhow!(Usage(text))
         })?;
         let taken = Rc::new(RefCell::new(Taken::default()));

@@ -322,6 +322,10 @@ fn steps_are_whole_and_in_order() {
         step("[\"recover\", \"verify\"]"),
         "my.toml:7:9: the step \"start\" is missing; write steps = [\"start\", \"index\", \"recover\", \"verify\"]"
     );
+    assert_eq!(
+        step("[\"start\", \"index\", \"recover\"]"),
+        "my.toml:7:9: the step \"verify\" is missing; write steps = [\"start\", \"index\", \"recover\", \"verify\"]"
+    );
     // A mistake elsewhere hides none of this.
     let text = TEXT.replacen("\"index\", \"recover\"", "\"recover\", \"index\"", 1);
     let both = resolve(&text.replacen("rtt = \"100ms\"", "rtt = 50", 1), 1.0, check).unwrap_err();
@@ -376,7 +380,7 @@ fn values_are_checked() {
       |                            ^^^^^^^^^^
     "#);
     insta::assert_snapshot!(said("name = \"geopoint\"", "name = \"http-logs\""), @r#"
-    my.toml:24:8: no corpus is called "http-logs"; did you mean "http_logs"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .json.gz or .json.zst file
+    my.toml:24:8: no corpus is called "http-logs"; did you mean "http_logs"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .ndjson, .jsonl, .bz2, .gz or .zst file
        |
     24 | name = "http-logs"
        |        ^^^^^^^^^^^
@@ -388,7 +392,7 @@ fn values_are_checked() {
       |        ^^^^^^
     "#);
     insta::assert_snapshot!(said("name = \"1 MB x 1\"", "name = \"64 KB x 1\""), @r#"
-    my.toml:50:8: each variant has a name of its own; this one is empty or taken
+    my.toml:50:8: each variant has a name of its own; this one is empty or taken: write for example name = "64 KB x 1 again"
        |
     50 | name = "64 KB x 1"
        |        ^^^^^^^^^^^
@@ -463,7 +467,10 @@ fn steps_with_options_are_checked() {
     assert_eq!(plan.background().unwrap().documents_per_s, 80_000);
     assert!(plan.spoils_indices());
     let no_link = message("[link]\nrtt = \"100ms\"\nrate = \"1gbit\"\n", "", "7:9");
-    assert_eq!(no_link, "the step \"recover\" needs a [follower] and a [link]");
+    assert_eq!(
+        no_link,
+        "the step \"recover\" needs a [follower] and a [link]; add [link] with rtt = \"100ms\" and rate = \"1gbit\""
+    );
 }
 
 #[test]
@@ -520,7 +527,10 @@ fn indices_share_the_corpus() {
     let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "38:8");
     assert_eq!(none, "of several indices each says its share of the corpus, 0 to 1");
     let taken = message("[settings]\n", &two.replace("other", "leader"), "38:8");
-    assert_eq!(taken, "each index has a name of its own; this one is empty or taken");
+    assert_eq!(
+        taken,
+        "each index has a name of its own; this one is empty or taken: write for example name = \"leader-2\""
+    );
 }
 
 #[test]
