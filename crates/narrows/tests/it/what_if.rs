@@ -307,7 +307,7 @@ fn what_is_not_there_is_refused_by_name() {
             "did you mean",
         ),
         (&["http://127.0.0.1:1", "--lose", "a", "--link", "fast"], "12.5MB/s"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--link", "400mb"], "400mbit or 400MB/s"),
+        (&["http://127.0.0.1:1", "--lose", "a", "--link", "400mb"], "\"400mb\" is not a rate"),
         (&["http://127.0.0.1:1", "--lose", "a", "--disk-read", "fast"], "400mb"),
         (&["http://127.0.0.1:1", "--lose", "a", "--replicas", "logs=2"], "cannot be used"),
     ] {
