@@ -328,6 +328,10 @@ const FAILED_ONCE: [(&str, &str); 27] = [
         "at-rest:43000791/0.2/4",
         "a replica was explained in place of its primary, whose copy was gone",
     ),
+    (
+        "wide:4095022529/1/1",
+        "a follower behind one that was made anew had not begun: the operator of these runs did not see that",
+    ),
 ];
 
 #[test]

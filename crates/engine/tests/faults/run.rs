@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::Node;
+use engine::state::ShardCopy;
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig, Task, virtual_world};
 
@@ -511,8 +512,16 @@ impl Stage {
             Some("index_not_found_exception") => side == Side::Last,
             _ => false,
         };
+        // The same of a copy that had not begun yet.
+        let is_of_another = |copy: &ShardCopy| {
+            let why = copy.last_failure.as_deref();
+            side == Side::Last && why.is_some_and(|why| why.contains("follow it anew"))
+        };
+        let state = node.state();
+        let mut copies = state.routing.get(index).into_iter().flat_map(|shards| shards.iter());
+        let cannot_begin = copies.any(|shard| shard.copies.iter().any(is_of_another));
         // It recovers by itself once; an operator begins anew.
-        if shards.iter().any(is_lost) {
+        if cannot_begin || shards.iter().any(is_lost) {
             direct(&node, "DELETE", &format!("/{index}"), Value::Null).await;
             // Where that takes longer, the next time goes on with it.
             let _ = self.env.timeout(Duration::from_secs(60), self.follow(side, 0)).await;
