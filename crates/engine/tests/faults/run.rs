@@ -481,6 +481,12 @@ impl Stage {
     async fn help(&self) {
         for site in &self.sites {
             (0..site.len()).for_each(|node| site.clone().bring_up(node));
+        }
+        // Before what is tried again forgets why it failed.
+        for side in self.followers() {
+            self.help_follower(side).await;
+        }
+        for site in &self.sites {
             if let Some(manager) = site.node(0) {
                 let path = "/_cluster/reroute?retry_failed=true";
                 direct(&manager, "POST", path, Value::Null).await;
@@ -488,9 +494,6 @@ impl Stage {
                     direct(&manager, "PUT", "/_cluster/settings", exclusion(None)).await;
                 }
             }
-        }
-        for side in self.followers() {
-            self.help_follower(side).await;
         }
     }
 
