@@ -228,11 +228,15 @@ impl DateFormat {
     }
 }
 
-/// Milliseconds of a number of units since 1970, whose fraction is cut off.
+/// Milliseconds of a number of units since 1970; what is less than one is cut off.
 fn epoch(text: &str, unit_ms: i64) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_fraction = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    whole.parse::<i64>().ok().filter(|_| is_fraction)?.checked_mul(unit_ms)
+    let ms = whole.parse::<i64>().ok().filter(|_| is_fraction)?.checked_mul(unit_ms)?;
+    let thousandths = fraction.bytes().chain(*b"000").take(3);
+    let thousandths = thousandths.fold(0, |ms, digit| ms * 10 + i64::from(digit - b'0'));
+    let below = thousandths * unit_ms / 1000;
+    ms.checked_add(if whole.starts_with('-') { -below } else { below })
 }
 
 enum Piece<'a> {
@@ -261,6 +265,12 @@ fn pieces(pattern: &str) -> Result<Vec<Piece<'_>>, String> {
             }
             found.push(Piece::Field(first, count));
             at += count;
+        } else if b"[]{}#".contains(&first) {
+            return Err(format!(
+                "date format [{pattern}] has [{}], which stands for no sign of its own and is not read here; optional \
+                 parts are written as several formats: yyyy-MM-dd||yyyy-MM",
+                char::from(first)
+            ));
         } else {
             let len = pattern[at..].chars().next().map_or(1, char::len_utf8);
             found.push(Piece::Text(&pattern[at..at + len]));

@@ -180,7 +180,11 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
     for meta in names.iter().filter_map(|name| state.indices.get(name)) {
         let merged = merge_mappings(&meta.mappings, &mappings);
         let merged = merged.map_err(|error| Failure::from(&error))?;
-        Mapping::parse(&merged)?;
+        // What an earlier build took, and this one refuses, stays.
+        match Mapping::parse(&meta.mappings) {
+            Ok(_) => Mapping::parse(&merged)?,
+            Err(_) => Mapping::stored(&merged)?,
+        };
     }
     for index in names {
         let mappings = mappings.clone();

@@ -136,8 +136,13 @@ impl Recovery {
         loop {
             let env = &self.service.core.env;
             match Shard::open(env, &self.dir(), mapping, options.clone()).await {
-                Err(store::Error::InUse { .. }) if self.now() < give_up => {}
-                opened => return opened,
+                Err(error @ store::Error::InUse { .. }) if self.now() < give_up => {
+                    *self.progress.failure.borrow_mut() = Some(error.to_string());
+                }
+                opened => {
+                    self.progress.failure.take();
+                    return opened;
+                }
             }
         }
     }
@@ -375,6 +380,8 @@ impl Recovery {
         opened: &SessionOpened,
         prefetched: PrefetchedChunks,
     ) -> Result<(), TransferError> {
+        // An earlier try may have opened it.
+        self.shard.drop_store();
         let commit = opened.commit.as_ref();
         let commit = commit.ok_or_else(|| CallError::Failed(unexpected()))?;
         let store = self.copy_files(source, commit, prefetched, &opened.history_uuid).await?;

@@ -91,7 +91,10 @@ fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext> {
     let routing = state.shard(&shard.index, shard.number);
     let copies = shard.copies.borrow();
     let in_sync = routing.iter().flat_map(|routing| &routing.in_sync);
-    let checkpoint = |id: &String| Some((id.clone(), copies.get(id)?.local_checkpoint));
+    let known = |id: &String| {
+        let copy = copies.get(id)?;
+        Some((id.clone(), (copy.local_checkpoint, copy.needs_from)))
+    };
     let leases = match core.env.is_planted(planted::HAND_OFF_WITHOUT_LEASES) {
         true => Leases::default(),
         false => shard.leases.borrow().clone(),
@@ -100,7 +103,7 @@ fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext> {
         primary_term: shard.term(),
         max_seq_no: store.max_seq_no(),
         global_checkpoint: store.global_checkpoint(),
-        checkpoints: in_sync.filter_map(checkpoint).collect(),
+        copies: in_sync.filter_map(known).collect(),
         leases,
         replaces_copies: shard.followed_copies.get() == FollowedCopies::Replaced,
         peer_leases: shard.peer_leases.borrow().clone(),
@@ -138,8 +141,12 @@ pub(crate) async fn take_over(
         store.advance_global_checkpoint(checkpoint);
     }
     write_leases(core, shard).await?;
-    let tracked = |local_checkpoint| Tracked { local_checkpoint, ..Tracked::default() };
-    let copies = context.checkpoints.into_iter().map(|(id, up_to)| (id, tracked(up_to)));
+    let tracked = |(local_checkpoint, needs_from)| Tracked {
+        local_checkpoint,
+        needs_from,
+        ..Tracked::default()
+    };
+    let copies = context.copies.into_iter().map(|(id, known)| (id, tracked(known)));
     shard.take_over(context.primary_term, copies.collect());
     Ok(())
 }

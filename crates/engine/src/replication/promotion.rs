@@ -45,7 +45,8 @@ async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(
         mark_copy_stale(core, shard, &id, "a new primary: the copy recovers from it").await?;
     }
     // Copies of this shard may lie about of which nobody knows any more which was the primary: the term says it.
-    shard.sign(&core.disk).await?;
+    // A later start or recovery signs again where that fails now: writes must not wait for it.
+    let _ = shard.sign(&core.disk).await;
     advance_global_checkpoint(core, shard);
     Ok(())
 }

@@ -48,8 +48,10 @@ fn merge_object(
             // only be repeated. The type was compared already: an object may say it later.
             if !fresh && key != "type" && FIXED.contains(&key.as_str()) {
                 let default = if key == "fielddata" { "false" } else { "default" };
-                let before = current.get(key).map_or(default.to_owned(), shown);
-                if before != shown(value) {
+                let before = current.get(key);
+                let is_same = before.is_some_and(|before| is_same_number(before, value));
+                let before = before.map_or(default.to_owned(), shown);
+                if !is_same && before != shown(value) {
                     return Err(conflict(path, key, &before, &shown(value)));
                 }
             }
@@ -121,6 +123,12 @@ fn conflict(path: &str, parameter: &str, before: &str, after: &str) -> StateErro
     StateError::Mapping(format!(
         "mapper [{path}] cannot be changed: [{parameter}] is [{before}] and would be [{after}]; {instead}"
     ))
+}
+
+/// Whether both are one number, as 100 and 100.0.
+fn is_same_number(one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse::<f64>().ok());
+    number(one).is_some_and(|one| Some(one) == number(other))
 }
 
 fn shown(value: &Value) -> String {
@@ -199,6 +207,7 @@ mod tests {
         let looser = json!({"properties": {
             "a": {"type": "long", "ignore_malformed": true},
             "t": {"type": "text", "fielddata": false},
+            "s": {"type": "scaled_float", "scaling_factor": "100.0"},
         }});
         assert!(merge(&current, &looser).is_ok());
         let object = json!({"properties": {"b": {"type": "object", "properties": {}}}});

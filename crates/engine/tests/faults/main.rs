@@ -254,7 +254,7 @@ fn replay(text: &str) {
 }
 
 /// Cases that failed once, and why.
-const FAILED_ONCE: [(&str, &str); 28] = [
+const FAILED_ONCE: [(&str, &str); 29] = [
     (
         "5/none/2",
         "stats kept the checkpoint of the last write where writes do not wait for the disk",
@@ -331,6 +331,10 @@ const FAILED_ONCE: [(&str, &str); 28] = [
     (
         "wide:4095022529/1/1",
         "a follower behind one that was made anew had not begun: the operator of these runs did not see that",
+    ),
+    (
+        "moving:1842001153/0.1.3.4.5.7.8.10/32",
+        "a follower's primary was handed over without a word of from where the next one would read",
     ),
 ];
 

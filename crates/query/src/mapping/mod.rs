@@ -354,6 +354,7 @@ mod tests {
             (json!({"type": "long", "index": "maybe"}), "true or false"),
             (json!({"type": "long", "store": true}), "\"store\": true is not offered"),
             (json!({"type": "date", "format": "EEE"}), "date format [EEE]"),
+            (json!({"type": "date", "format": "yyyy[-MM]"}), "optional parts"),
             (json!({"type": "text", "fields": {"x": {"type": "keywrd"}}}), "unknown type"),
             (json!({"type": "text", "fields": {"x": {"type": "text", "fields": {}}}}), "has no"),
             (json!({"type": "text", "fields": 7}), "an object of fields"),
