@@ -55,8 +55,8 @@ pub struct PrimaryContext {
     pub max_seq_no: Option<u64>,
     /// What every copy in sync has.
     pub global_checkpoint: Option<u64>,
-    /// Of the other copies in sync, by allocation id: the local checkpoint, and the operation that it would read from if
-    /// it became the primary of a follower.
+    /// Of the other copies in sync, by allocation id: the local checkpoint, and the operation that it would read from
+    /// if it became the primary of a follower.
     pub copies: BTreeMap<String, (Option<u64>, Option<u64>)>,
     /// The shard's retention leases.
     pub leases: Leases,
