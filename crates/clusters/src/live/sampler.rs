@@ -305,8 +305,7 @@ impl Sampler {
     async fn nodes(&mut self, depth: Depth) -> Result<Vec<Node>, Error> {
         loop {
             let mut metrics = self.metrics.join(",");
-            let deep = depth == Depth::Deep && self.identity.flavour != "narrows";
-            if deep {
+            if depth == Depth::Deep {
                 // Before `indices`, after which its own parts follow in the path.
                 metrics = format!("adaptive_selection,{metrics}");
             }

@@ -49,8 +49,10 @@ fn ceilings(recovery: &Copying<'_, '_>, lifted: Class, setting: Option<&str>) ->
         all.extend(limiter(recovery));
     }
     // Elsewhere chunks in flight are what holds, or nodes that do not run take of their time, too.
-    if lifted == Class::RateLimit {
-        all.extend(in_flight(recovery).into_iter().chain(path(recovery)));
+    match lifted {
+        Class::RateLimit if recovery.pauses_in_line() => all.extend(sender(recovery)),
+        Class::RateLimit => all.extend(in_flight(recovery).into_iter().chain(path(recovery))),
+        _ => {}
     }
     all
 }
@@ -93,6 +95,17 @@ pub(crate) fn limiter(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     let factor = limit / recovery.node_bytes_per_s;
     let text = format!("the limiter at {} a node ({name})", words::rate(limit));
     Some(Ceiling { factor, text })
+}
+
+/// A source that pauses in line sends all that comes in the rest of the time: without pauses, it carries so much more
+/// at most. Chunks behind one that pauses wait for nothing else, so that their time says nothing of the path.
+fn sender(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
+    let sends = recovery.sends().filter(|sends| (NEAR_PATH.value..1.0).contains(sends))?;
+    let text = format!(
+        "what chunks one after another carry, which are on their way {} of the time already",
+        words::percent(sends)
+    );
+    Some(Ceiling { factor: 1.0 / sends, text })
 }
 
 /// What chunks in flight carry without their pauses. Pauses are told of chunks that came, and time of those that wait,

@@ -204,6 +204,18 @@ impl<'s, 'a> Copying<'s, 'a> {
         Some(self.transfer.paused_ms()? as f64 / self.transfer.wall_ms())
     }
 
+    /// Whether its chunks pause one after another: the field's source sends them in one line, and pauses before each of
+    /// them. In our own engine, and where a follower asks for them, they pause side by side.
+    pub(crate) fn pauses_in_line(&self) -> bool {
+        self.series.flavour() != "narrows" && !self.transfer.last().is_from_remote()
+    }
+
+    /// Share of the time in which a source that pauses in line sends, and waits for answers; none where pauses are not
+    /// told.
+    pub(crate) fn sends(&self) -> Option<f64> {
+        Some((1.0 - self.paused()?).max(0.0))
+    }
+
     /// Whether the limiter of the node holds it, where the node moves so much of what that lets through, and chunks
     /// pause so much of the time, summed over those in flight.
     pub(crate) fn is_limited(&self, used: f64, paused: f64) -> bool {

@@ -105,7 +105,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         .little_bytes_per_s()
         .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s)
         .filter(|ceiling| ceiling.is_finite());
-    let to = raised(limit, ceiling, each_paused);
+    let raise_max = raise_max(recovery);
+    let to = raised(limit, ceiling, each_paused, raise_max);
     // Where the recoveries that are seen use less than the limit, others use the rest: these have the whole limit to
     // gain, and no more.
     let moved = used * limit;
@@ -139,7 +140,12 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
             words::percent(each_paused.min(1.0))
         ),
     };
-    let action = "raise the limit while searches and indexing have room";
+    let action = match raise_max > RAISE_MIN.value {
+        true => "raise the limit while searches and indexing have room",
+        false => {
+            "raise the limit step by step while searches and indexing have room: what holds next is not told before"
+        }
+    };
     Ok(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence,
@@ -389,12 +395,19 @@ fn rate_since(steps: &[Step], since_ms: f64) -> Option<f64> {
     (wall_ms > 0.0).then(|| bytes as f64 / (wall_ms / MS_PER_S))
 }
 
+/// Times the limit to try, at most. Where chunks pause one after another and nearly all of the time, nothing tells what
+/// holds next: who raises it by much promises what nobody has seen.
+fn raise_max(recovery: &Copying<'_, '_>) -> f64 {
+    let is_told = recovery.sends().is_some_and(|sends| sends >= NEAR_PATH.value);
+    if recovery.pauses_in_line() && !is_told { RAISE_MIN.value } else { RAISE_MAX.value }
+}
+
 /// The limit to try: up to where latency holds, or by what chunks would be faster without their pauses.
-fn raised(limit: f64, ceiling: Option<f64>, each_paused: f64) -> f64 {
-    let paused_max = 1.0 - 1.0 / RAISE_MAX.value;
+fn raised(limit: f64, ceiling: Option<f64>, each_paused: f64, raise_max: f64) -> f64 {
+    let paused_max = 1.0 - 1.0 / raise_max;
     let unpaused = (1.0 / (1.0 - each_paused.min(paused_max))).max(RAISE_MIN.value);
     let ceiling = ceiling.filter(|ceiling| *ceiling > limit * ROOM.value);
-    ceiling.unwrap_or(limit * unpaused).min(limit * RAISE_MAX.value)
+    ceiling.unwrap_or(limit * unpaused).min(limit * raise_max)
 }
 
 fn node_pauses(recovery: &Copying<'_, '_>) -> Option<Evidence> {

@@ -9,9 +9,19 @@ use crate::common::{node, rtt, settings};
 /// 20 chunks of 4 MiB a second, eight in flight: each takes 400 ms.
 const RATE: u64 = 80 << 20;
 
-/// A recovery at its limit of 80mb, near or far, each of whose chunks pauses for so long in all.
+/// A recovery of our engine at its limit of 80mb, near or far, each of whose chunks pauses for so long in all.
 fn throttled(paused_ms: u64, rtt_ms: f64, change: impl Fn(u64, &mut Observation)) -> Finding {
+    throttled_on("narrows", paused_ms, rtt_ms, change)
+}
+
+fn throttled_on(
+    flavour: &str,
+    paused_ms: u64,
+    rtt_ms: f64,
+    change: impl Fn(u64, &mut Observation),
+) -> Finding {
     let looks = looks_at(RATE, |look, s| {
+        look.cluster.flavour = flavour.into();
         look.settings = settings(&[
             ("indices.recovery.max_bytes_per_sec", "80mb"),
             ("indices.recovery.chunk_size", "4mb"),
@@ -85,6 +95,23 @@ fn a_path_that_chunks_take_two_thirds_of_their_turn_for_carries_half_as_much_aga
         all.extend(settings(&[("narrows.recovery.read_ahead", "24mb")]).unwrap());
     });
     promises(&finding, 8.0, "latency");
+}
+
+/// The field's source sends chunks one after another and pauses before each: 20 times 49 ms are nearly all of a second,
+/// and 20 times 30 ms leave 0.4 of it.
+#[test]
+fn where_chunks_pause_one_after_another_only_the_rest_of_the_time_tells_what_comes_next() {
+    for flavour in ["opensearch", "elasticsearch"] {
+        let finding = throttled_on(flavour, 49, 5.0, |_, _| ());
+        promises(&finding, 2.0, "latency at");
+        assert!(finding.lift.unwrap().action.contains("step by step"));
+        let finding = throttled_on(flavour, 30, 5.0, |_, _| ());
+        promises(
+            &finding,
+            2.5,
+            "what chunks one after another carry, which are on their way 40 % of the time",
+        );
+    }
 }
 
 #[test]

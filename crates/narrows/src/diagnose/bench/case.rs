@@ -307,6 +307,11 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
             conditions.set(LIMIT, "-1");
             conditions.link.rtt = rtt(60.0, 120.0, draw);
         }
+        Kind::One(Cause::Quota) if engine == Engine::OPENSEARCH => {
+            // The smallest part of a core with which it answers carries what the limit lets through.
+            conditions.set(LIMIT, "-1");
+            conditions.link.rtt = Duration::ZERO;
+        }
         Kind::One(Cause::RateLimit | Cause::Block | Cause::Quota) => {}
         Kind::One(_) | Kind::Two(..) => {
             conditions.set(CHUNKS, 4);

@@ -23,6 +23,10 @@ pub(super) enum Subject {
     Recovery,
     /// DCP connections of a bucket.
     Bucket,
+    /// An index that follows another cluster's.
+    Follower,
+    /// An index with copies on several nodes.
+    Searches,
 }
 
 /// A case to try.

@@ -8,8 +8,12 @@
 //! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
 //! | `draw` | random numbers of a case |
+//! | `followers` | cases of an index that follows another cluster's |
 //! | `kept` | outcomes that are kept while a bench goes on |
 //! | `label` | what is right of a recording |
+//! | `one_cause` | the trial of what is no recovery: a bucket, a follower, searches |
+//! | `searches` | cases of copies on several nodes, of which one answers late |
+//! | `simulated` | clusters in virtual time for followers and searches |
 //! | `stage` | two nodes under conditions |
 //! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
 //! | `place` | where stages are: in virtual time, or on nodes that run as processes |
@@ -22,10 +26,14 @@ mod case;
 mod cause;
 mod conditions;
 mod draw;
+mod followers;
 mod kept;
 mod label;
+mod one_cause;
 mod place;
 mod recordings;
+mod searches;
+mod simulated;
 mod stage;
 mod steered;
 mod trial;
@@ -58,12 +66,33 @@ use trial::{Outcome, Writes, trial};
 use crate::seeds::side_by_side;
 use crate::terminal::say;
 
-/// The cases of some seeds, those of buckets where they are asked for: whether disks can be made slow.
-fn jobs(seeds: &[u64], buckets: Option<bool>) -> Vec<Job> {
+/// What is tried beside recoveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    /// Buckets, whose disks are as they are.
+    Buckets,
+    /// Buckets, followers and searches, as virtual time has them.
+    All,
+}
+
+impl Beside {
+    /// What a seed draws beside a recovery.
+    fn drawn(self, seed: u64) -> Option<Subject> {
+        let is_all = self == Beside::All;
+        let subjects = [
+            (Subject::Bucket, self != Beside::Nothing && buckets::Case::of(seed, is_all).is_some()),
+            (Subject::Follower, is_all && followers::Case::of(seed).is_some()),
+            (Subject::Searches, is_all && searches::Case::of(seed).is_some()),
+        ];
+        subjects.into_iter().find_map(|(subject, is_drawn)| is_drawn.then_some(subject))
+    }
+}
+
+/// The cases of some seeds.
+fn jobs(seeds: &[u64], beside: Beside) -> Vec<Job> {
     let of = |seed: &u64| {
-        let has_bucket = buckets.is_some_and(|slow| buckets::Case::of(*seed, slow).is_some());
-        let bucket = has_bucket.then_some(Subject::Bucket);
-        let subjects = [Subject::Recovery].into_iter().chain(bucket);
+        let subjects = [Subject::Recovery].into_iter().chain(beside.drawn(*seed));
         subjects.map(|subject| Job { seed: *seed, subject }).collect::<Vec<_>>()
     };
     seeds.iter().flat_map(of).collect()
@@ -93,11 +122,14 @@ pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option
         let outcome = match job.subject {
             Subject::Recovery => at_once(trial(&Simulated, &Simulated.case(job.seed), writes)),
             Subject::Bucket => at_once(of_bucket(World::Virtual, job.seed)),
+            Subject::Follower => at_once(of_follower(job.seed)),
+            Subject::Searches => at_once(of_searches(job.seed)),
         };
         Ok(outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64())))
     };
-    // Recordings hold requests to clusters, and a bucket has none.
-    let jobs = jobs(asked.seeds, asked.recordings.is_none().then_some(true));
+    // Recordings are those of recoveries.
+    let beside = if asked.recordings.is_none() { Beside::All } else { Beside::Nothing };
+    let jobs = jobs(asked.seeds, beside);
     let mut sitting = Sitting::of(&asked, "virtual", jobs, |seed| Simulated.case(seed))?;
     let todo = sitting.todo();
     let mut failed = None;
@@ -120,7 +152,18 @@ fn writes<'a>(asked: &Asked<'a>, journals: &'a Path) -> Writes<'a> {
 /// The case of a bucket of a seed.
 async fn of_bucket(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
     let case = buckets::Case::of(seed, matches!(world, World::Virtual));
-    buckets::trial(world, &case.context("the seed draws a bucket")?).await
+    let case = case.context("the seed draws a bucket")?;
+    one_cause::trial(&buckets::InWorld { world, case }).await
+}
+
+/// The case of a follower of a seed.
+async fn of_follower(seed: u64) -> anyhow::Result<Outcome> {
+    one_cause::trial(&followers::Case::of(seed).context("the seed draws a follower")?).await
+}
+
+/// The case of searches of a seed.
+async fn of_searches(seed: u64) -> anyhow::Result<Outcome> {
+    one_cause::trial(&searches::Case::of(seed).context("the seed draws searches")?).await
 }
 
 /// What simulated worlds come to, which nobody waits for.
@@ -179,10 +222,11 @@ pub(crate) async fn on_processes<C: Clusters>(
     let Some(first) = all.first() else { anyhow::bail!("no nodes are asked for") };
     let name = first.name();
     // The bench is the bucket's node and its reader, as the embedded engine's processes are.
-    let buckets = (name == "embedded" && asked.recordings.is_none()).then_some(false);
+    let has_buckets = name == "embedded" && asked.recordings.is_none();
+    let beside = if has_buckets { Beside::Buckets } else { Beside::Nothing };
     let engine = place::engine(first);
     let case = move |seed| Case::on_processes(seed, engine);
-    let sitting = Sitting::of(&asked, name, jobs(asked.seeds, buckets), case)?;
+    let sitting = Sitting::of(&asked, name, jobs(asked.seeds, beside), case)?;
     let queue = RefCell::new(VecDeque::from(sitting.todo()));
     let (sitting, failed) = (RefCell::new(sitting), RefCell::new(None));
     if !queue.borrow().is_empty() {
@@ -201,6 +245,8 @@ pub(crate) async fn on_processes<C: Clusters>(
                 let outcome = match job.subject {
                     Subject::Recovery => trial(&place, &place.case(job.seed), writes).await?,
                     Subject::Bucket => of_bucket(World::Real(env), job.seed).await?,
+                    Subject::Follower => of_follower(job.seed).await?,
+                    Subject::Searches => of_searches(job.seed).await?,
                 };
                 sitting.borrow_mut().came(job, began.elapsed().as_secs_f64(), outcome)?;
                 match next() {
@@ -268,18 +314,33 @@ impl<'a> Sitting<'a> {
             Outcome::Admitted(scored) => scored.sentence.clone(),
             Outcome::Refused(why) => format!("no case: {why}"),
         };
-        let (name, severity) =
-            match (job.subject, buckets::Case::of(job.seed, self.target == "virtual")) {
-                (Subject::Bucket, Some(case)) => (case.name().to_owned(), case.severity),
-                _ => {
-                    let case = (self.case)(job.seed);
-                    (case.name(), case.severity)
-                }
-            };
+        let (name, severity) = self.about(job);
         let (done, count, seed) = (self.done, self.jobs.len(), job.seed);
         let took = show_seconds(seconds);
         say!("{done} of {count}, seed {seed}, {name}, severity {severity}, {took}: {came}");
         self.kept.keep(job, seconds, outcome)
+    }
+
+    /// What a case is about, and its severity.
+    fn about(&self, job: Job) -> (String, usize) {
+        let of_bucket = || buckets::Case::of(job.seed, self.target == "virtual");
+        let beside = match job.subject {
+            Subject::Recovery => None,
+            Subject::Bucket => of_bucket().map(|case| (case.name(), case.severity)),
+            Subject::Follower => {
+                followers::Case::of(job.seed).map(|case| (case.name(), case.severity))
+            }
+            Subject::Searches => {
+                searches::Case::of(job.seed).map(|case| (case.name(), case.severity))
+            }
+        };
+        beside.map_or_else(
+            || {
+                let case = (self.case)(job.seed);
+                (case.name(), case.severity)
+            },
+            |(name, severity)| (name.to_owned(), severity),
+        )
     }
 
     fn bench(self) -> Bench {
@@ -307,12 +368,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_drawn_beside_a_recovery_where_buckets_are_asked_for() {
+    fn a_bucket_a_follower_or_searches_are_drawn_beside_a_recovery_where_they_are_asked_for() {
         let seeds: Vec<u64> = (0..20).collect();
-        assert_eq!(jobs(&seeds, None).len(), 20);
-        let all = jobs(&seeds, Some(true));
-        assert_eq!(all.len(), 24);
-        let buckets = all.iter().filter(|job| job.subject == Subject::Bucket);
-        assert_eq!(buckets.map(|job| job.seed).collect::<Vec<_>>(), [8, 9, 18, 19]);
+        let drawn = |beside: Beside, subject: Subject| {
+            let all = jobs(&seeds, beside);
+            let of = all.iter().filter(|job| job.subject == subject);
+            of.map(|job| job.seed).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(Beside::All, Subject::Recovery), seeds);
+        assert_eq!(drawn(Beside::All, Subject::Bucket), [8, 9, 18, 19]);
+        assert_eq!(drawn(Beside::All, Subject::Follower), [4, 5, 14, 15]);
+        assert_eq!(drawn(Beside::All, Subject::Searches), [0, 1, 10, 11]);
+        assert_eq!(drawn(Beside::Buckets, Subject::Bucket), [8, 9, 18, 19]);
+        assert_eq!(jobs(&seeds, Beside::Buckets).len(), 24);
+        assert_eq!(jobs(&seeds, Beside::Nothing).len(), 20);
     }
 }

@@ -11,9 +11,9 @@ mod stage;
 use std::time::Duration;
 
 use dcp::look::Looker;
-use insight::diagnosis::score::Scored;
 
-use super::trial::{COSTS, INTERVAL, Judgement, LOOK_FOR, Outcome, classes};
+use super::one_cause::{Drawn, OneCause};
+use super::trial::{INTERVAL, Judgement, LOOK_FOR};
 use crate::live::look_for;
 pub(crate) use case::Case;
 use case::{Action, Conditions};
@@ -25,83 +25,61 @@ const BEGIN: Duration = Duration::from_millis(1500);
 /// How long a rate is measured from then on.
 const MEASURED: Duration = Duration::from_secs(3);
 
-/// Tries a case, as [`super::trial::trial`] does with recoveries.
-pub(super) async fn trial(world: World<'_>, case: &Case) -> anyhow::Result<Outcome> {
-    let mut injected = case.surroundings.clone();
-    if !case.lifted_by().is_empty() {
-        let base = rate(world, case, &case.surroundings).await?;
-        injected = case.injected(base);
-        if let Some(why) = refused(world, case, &injected, base).await? {
-            return Ok(Outcome::Refused(why.to_owned()));
-        }
-    }
-    let right = case.classes();
-    let act = async move |stage: &Stage| {
-        stage.env.sleep(BEGIN).await;
-        let mut looker = Looker::connect(&stage.env, &stage.options()).await?;
-        let history = look_for(&stage.env, &mut looker, LOOK_FOR, INTERVAL).await?;
-        Ok(Judgement::of(&history.series(), &right))
-    };
-    let Judgement { diagnosis, seconds, guesses } =
-        world.on_stage(case.seed, &injected, act).await?;
-    let target = match world {
-        World::Virtual => "virtual",
-        World::Real(_) => "embedded",
-    };
-    Ok(Outcome::Admitted(Box::new(Scored {
-        target: target.to_owned(),
-        name: case.name().to_owned(),
-        classes: case.classes(),
-        severity: case.severity as u32,
-        seed: case.seed,
-        verdicts: classes(&diagnosis),
-        probed: None,
-        sentence: diagnosis.headline,
-        promised: None,
-        got: None,
-        seconds,
-        guesses,
-    })))
+/// A case in a world.
+pub(super) struct InWorld<'a> {
+    pub(super) world: World<'a>,
+    pub(super) case: Case,
 }
 
-/// Why a case is none; nothing where it is one.
-async fn refused(
-    world: World<'_>,
-    case: &Case,
-    injected: &Conditions,
-    base: f64,
-) -> anyhow::Result<Option<&'static str>> {
-    if base <= 0.0 {
-        return Ok(Some("nothing moves before anything is injected"));
-    }
-    if rate(world, case, injected).await? > base * COSTS {
-        return Ok(Some("the injection costs less than a fifth"));
-    }
-    let own = case.lifted_by();
-    for action in Action::ALL {
-        let mut lifted = injected.clone();
-        case.act(&mut lifted, action);
-        let is_usual = own.first() == Some(&action);
-        // What changes nothing gives nothing back.
-        if (own.contains(&action) && !is_usual) || lifted == *injected {
-            continue;
-        }
-        match (is_usual, rate(world, case, &lifted).await? >= base * COSTS) {
-            (true, false) => return Ok(Some("lifting the cause does not give back four fifths")),
-            (false, true) => return Ok(Some("lifting something else gives it back, too")),
-            _ => {}
-        }
-    }
-    Ok(None)
-}
+impl OneCause for InWorld<'_> {
+    type Conditions = Conditions;
+    type Action = Action;
+    const ACTIONS: &'static [Action] = &Action::ALL;
 
-/// Bytes a second, once what fills at first is full.
-async fn rate(world: World<'_>, case: &Case, conditions: &Conditions) -> anyhow::Result<f64> {
-    let act = async move |stage: &Stage| {
-        stage.env.sleep(BEGIN).await;
-        let before = stage.came();
-        stage.env.sleep(MEASURED).await;
-        Ok((stage.came() - before) as f64 / MEASURED.as_secs_f64())
-    };
-    world.on_stage(case.seed, conditions, act).await
+    fn drawn(&self) -> Drawn {
+        let target = match self.world {
+            World::Virtual => "virtual",
+            World::Real(_) => "embedded",
+        };
+        let Case { seed, severity, .. } = self.case;
+        let (name, classes) = (self.case.name(), self.case.classes());
+        Drawn { target, seed, name, severity, classes }
+    }
+
+    fn surroundings(&self) -> &Conditions {
+        &self.case.surroundings
+    }
+
+    fn injected(&self, rate: f64) -> Conditions {
+        self.case.injected(rate)
+    }
+
+    fn lifted_by(&self) -> &'static [Action] {
+        self.case.lifted_by()
+    }
+
+    fn act(&self, conditions: &mut Conditions, action: Action) {
+        self.case.act(conditions, action);
+    }
+
+    async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
+        let act = async move |stage: &Stage| {
+            stage.env.sleep(BEGIN).await;
+            let before = stage.came();
+            stage.env.sleep(MEASURED).await;
+            Ok((stage.came() - before) as f64 / MEASURED.as_secs_f64())
+        };
+        self.world.on_stage(self.case.seed, conditions, act).await
+    }
+
+    async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
+        let right = self.case.classes();
+        let act = async move |stage: &Stage| {
+            stage.env.sleep(BEGIN).await;
+            let mut looker = Looker::connect(&stage.env, &stage.options()).await?;
+            let history = look_for(&stage.env, &mut looker, LOOK_FOR, INTERVAL).await?;
+            Ok(Judgement::of(&history.series(), &right))
+        };
+        self.world.on_stage(self.case.seed, conditions, act).await
+    }
 }

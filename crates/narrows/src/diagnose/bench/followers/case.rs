@@ -1,0 +1,284 @@
+//! A case of a follower: what is injected how strongly into which surroundings, all of it drawn from one number. Pure.
+
+use std::time::Duration;
+
+use insight::diagnosis::Class;
+use world::LinkConfig;
+use world::model::{Host, Tcp};
+
+use super::super::conditions::LEFT;
+use super::super::draw::Draw;
+
+/// Severities, from 1.
+const SEVERITIES: u64 = 3;
+/// Every so many seeds, and the one after each, draw a case of a follower, too.
+const EVERY: u64 = 5;
+/// Which of them, so that it is another one than that of a bucket.
+const TURN: u64 = 2;
+/// Reads under way where nobody says how many: `max_outstanding_read_requests`.
+const READS: u32 = 12;
+/// Operations of a request that a path or a host which is slow still carries within a look.
+const FEW_OPS: u32 = 128;
+
+/// What a case is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The follower has everything, and nothing is written.
+    Idle,
+    /// What is written is followed at once.
+    KeepsUp,
+    /// Much was written a moment ago, and the follower is about to have it.
+    CatchesUp,
+    /// Few reads are under way, over a long path.
+    FewReads,
+    /// A path that carries less than is written.
+    NarrowPath,
+    /// The follower's cores take longer for an operation than its leader's.
+    SlowCores,
+    /// The follower's disk writes less than comes.
+    SlowDisk,
+    /// Somebody paused it.
+    Paused,
+}
+
+/// Every kind. Three in nine are healthy.
+const DECK: [Kind; 9] = [
+    Kind::FewReads,
+    Kind::KeepsUp,
+    Kind::SlowCores,
+    Kind::NarrowPath,
+    Kind::Idle,
+    Kind::SlowDisk,
+    Kind::FewReads,
+    Kind::CatchesUp,
+    Kind::Paused,
+];
+
+/// Something that an operator can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Reads,
+    Path,
+    Cores,
+    Disks,
+    Resume,
+}
+
+impl Action {
+    pub(crate) const ALL: [Action; 5] =
+        [Action::Reads, Action::Path, Action::Cores, Action::Disks, Action::Resume];
+}
+
+/// Everything that a run is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conditions {
+    pub(crate) shards: u32,
+    pub(crate) document_bytes: usize,
+    /// What is written to the leader, a second.
+    pub(crate) writes_per_s: f64,
+    /// Documents that are written before anybody looks.
+    pub(crate) burst: u64,
+    /// The path between the clusters.
+    pub(crate) link: LinkConfig,
+    /// `max_outstanding_read_requests`.
+    pub(crate) reads: u32,
+    /// `max_read_request_operation_count` and `max_write_request_operation_count`.
+    pub(crate) ops: u32,
+    /// The follower's host.
+    pub(crate) far: Host,
+    pub(crate) is_paused: bool,
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) kind: Kind,
+    /// 1 to 3.
+    pub(crate) severity: usize,
+    /// Without anything injected.
+    pub(crate) surroundings: Conditions,
+}
+
+impl Case {
+    /// The case of a follower of a seed; none of most seeds. Neighbours, an even seed and the odd one after it, are of
+    /// the same kind and severity.
+    pub(crate) fn of(seed: u64) -> Option<Case> {
+        let turn = seed / 2;
+        if turn % EVERY != TURN {
+            return None;
+        }
+        let (turn, count) = (turn / EVERY, DECK.len() as u64);
+        let kind = DECK[(turn % count) as usize];
+        let severity = 1 + ((turn % count + turn / count) % SEVERITIES) as usize;
+        let mut draw = Draw::of(seed.rotate_left(32));
+        let surroundings = surroundings(kind, &mut draw);
+        Some(Case { seed, kind, severity, surroundings })
+    }
+
+    /// The classes that are right; none where nothing is to be found.
+    pub(crate) fn classes(&self) -> Vec<Class> {
+        match self.kind {
+            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => Vec::new(),
+            Kind::FewReads | Kind::NarrowPath => vec![Class::FollowerReader],
+            Kind::SlowCores | Kind::SlowDisk => vec![Class::FollowerWriter],
+            Kind::Paused => vec![Class::FollowerStopped],
+        }
+    }
+
+    /// What it is about, in words.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Idle => "healthy: a follower that has everything",
+            Kind::KeepsUp => "healthy: a follower that keeps up",
+            Kind::CatchesUp => "healthy: a follower that catches up",
+            Kind::FewReads => "a follower's few reads",
+            Kind::NarrowPath => "a follower's narrow path",
+            Kind::SlowCores => "a follower's slow cores",
+            Kind::SlowDisk => "a follower's slow disk",
+            Kind::Paused => "a follower that is paused",
+        }
+    }
+
+    /// The actions that lift what is injected; the first is the usual one.
+    pub(crate) fn lifted_by(&self) -> &'static [Action] {
+        match self.kind {
+            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => &[],
+            // A shorter path would do as well, and nobody can shorten it.
+            Kind::FewReads => &[Action::Reads, Action::Path],
+            Kind::NarrowPath => &[Action::Path],
+            Kind::SlowCores => &[Action::Cores],
+            Kind::SlowDisk => &[Action::Disks],
+            Kind::Paused => &[Action::Resume],
+        }
+    }
+
+    /// With everything injected, where the surroundings carry `rate` operations a second.
+    pub(crate) fn injected(&self, rate: f64) -> Conditions {
+        let left = rate * LEFT[self.severity.clamp(1, LEFT.len()) - 1];
+        let mut conditions = self.surroundings.clone();
+        let Conditions { document_bytes, shards, reads, ops, .. } = self.surroundings;
+        match self.kind {
+            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => {}
+            Kind::FewReads => {
+                let under_way = f64::from(reads * ops * shards);
+                conditions.link.rtt = Duration::from_secs_f64(under_way / left);
+            }
+            Kind::NarrowPath => {
+                conditions.link.rate_bytes_per_s = Some((left * document_bytes as f64) as u64);
+            }
+            Kind::SlowCores => {
+                let costs = &conditions.far.costs;
+                let bytes_s = document_bytes as f64 / costs.index_bytes_per_s as f64;
+                let now_s = costs.index_document.as_secs_f64() + bytes_s;
+                // Each shard is written by one core at a time.
+                let then_s = f64::from(shards) / left;
+                conditions.far.costs = costs.slowed(then_s / now_s);
+            }
+            Kind::SlowDisk => {
+                conditions.far.disk.write_bytes_per_s = (left * document_bytes as f64) as u64;
+            }
+            Kind::Paused => conditions.is_paused = true,
+        }
+        conditions
+    }
+
+    /// Does something about a cause, as far as it goes.
+    pub(crate) fn act(&self, conditions: &mut Conditions, action: Action) {
+        match action {
+            Action::Reads => conditions.reads = READS.max(conditions.reads * 8),
+            Action::Path => conditions.link = self.surroundings.link.clone(),
+            Action::Cores => conditions.far.costs = self.surroundings.far.costs.clone(),
+            Action::Disks => conditions.far.disk = self.surroundings.far.disk.clone(),
+            Action::Resume => conditions.is_paused = false,
+        }
+    }
+}
+
+fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
+    let far_ms = draw.between(0.2, 300.0);
+    let near_ms = draw.between(0.2, 3.0);
+    let rtt = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+    let mut conditions = Conditions {
+        shards: draw.one_of(&[1, 1, 2]),
+        document_bytes: draw.one_of(&[300, 1000, 2000]),
+        writes_per_s: draw.between(2000.0, 4000.0),
+        burst: 0,
+        link: LinkConfig {
+            rtt: rtt(far_ms),
+            rate_bytes_per_s: draw.one_of(&[None, Some(125_000_000)]),
+            queue_bytes: Some(draw.between(0.5e6, 4e6) as u64),
+            tcp: Some(Tcp::default()),
+            ..LinkConfig::default()
+        },
+        reads: READS,
+        ops: draw.one_of(&[FEW_OPS, 1024, 5120]),
+        far: Host { cores: draw.one_of(&[2, 4, 8]), ..Host::default() },
+        is_paused: false,
+    };
+    match kind {
+        Kind::Idle => conditions.writes_per_s = 0.0,
+        Kind::KeepsUp => {
+            // What is on its way is no lag.
+            conditions.writes_per_s = draw.between(500.0, 2000.0);
+            conditions.link.rtt = rtt(far_ms.min(100.0));
+        }
+        Kind::Paused => {}
+        Kind::CatchesUp => {
+            // A few seconds for all of it.
+            conditions.writes_per_s = draw.between(100.0, 500.0);
+            let per_s = draw.between(5000.0, 10_000.0);
+            (conditions.reads, conditions.ops, conditions.shards) = (2, FEW_OPS, 1);
+            conditions.link.rtt = rtt(f64::from(2 * FEW_OPS) / per_s * 1e3);
+            conditions.burst = (per_s * draw.between(5.0, 8.0)) as u64;
+        }
+        Kind::FewReads => {
+            conditions.reads = draw.one_of(&[1, 2, 4]);
+            let under_way = draw.between(24.0, 60.0) / f64::from(conditions.shards);
+            conditions.ops = (under_way / f64::from(conditions.reads)) as u32 + 1;
+            conditions.link.rtt = rtt(near_ms);
+        }
+        Kind::NarrowPath | Kind::SlowCores | Kind::SlowDisk => {
+            conditions.ops = FEW_OPS;
+            conditions.link.rtt = rtt(far_ms.min(60.0));
+        }
+    }
+    conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_seed_in_five_and_its_neighbour_draw_a_follower_of_every_kind_and_severity() {
+        let all: Vec<Case> = (0..270).filter_map(Case::of).collect();
+        assert_eq!(all.len(), 54);
+        let (one, other) = (&all[0], &all[1]);
+        assert_eq!(
+            (one.seed + 1, one.kind, one.severity),
+            (other.seed, other.kind, other.severity)
+        );
+        assert_ne!(one.surroundings, other.surroundings);
+        for kind in DECK {
+            let of_kind = all.iter().filter(|case| case.kind == kind);
+            let severities: Vec<usize> = of_kind.map(|case| case.severity).collect();
+            assert!((1..=3).all(|severity| severities.contains(&severity)), "{kind:?}");
+        }
+        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 18);
+    }
+
+    #[test]
+    fn what_is_injected_is_taken_back_by_its_own_action_alone() {
+        for case in (0..270).filter_map(Case::of) {
+            let injected = case.injected(case.surroundings.writes_per_s);
+            assert_eq!(injected == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
+            for action in Action::ALL {
+                let mut lifted = injected.clone();
+                case.act(&mut lifted, action);
+                let is_own = case.lifted_by().contains(&action) && action != Action::Reads;
+                assert_eq!(lifted == case.surroundings && lifted != injected, is_own, "{case:?}");
+            }
+        }
+    }
+}

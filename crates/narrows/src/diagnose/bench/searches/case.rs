@@ -1,0 +1,170 @@
+//! A case of searches: what is injected how strongly into which surroundings, all of it drawn from one number. Pure.
+
+use std::time::Duration;
+
+use insight::diagnosis::Class;
+
+use super::super::draw::Draw;
+
+/// Severities, from 1.
+const SEVERITIES: u64 = 3;
+/// Every so many seeds, and the one after each, draw a case of searches, too.
+const EVERY: u64 = 5;
+/// Which of them, so that it is another one than those of buckets and followers.
+const TURN: u64 = 0;
+/// How many times as long the slow node takes, by severity.
+const SLOWER: [f64; 3] = [4.0, 8.0, 20.0];
+
+/// What a case is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// All nodes are alike, and searches are spread without looking.
+    Alike,
+    /// One node answers late, and searches go around it.
+    Around,
+    /// One node answers late, and searches are spread without looking.
+    Unlooked,
+}
+
+/// Every kind. Half are healthy.
+const DECK: [Kind; 4] = [Kind::Unlooked, Kind::Alike, Kind::Unlooked, Kind::Around];
+
+/// Something that an operator can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// `cluster.routing.use_adaptive_replica_selection`.
+    Selection,
+    /// The slow node is mended.
+    Node,
+}
+
+impl Action {
+    pub(crate) const ALL: [Action; 2] = [Action::Selection, Action::Node];
+}
+
+/// Everything that a run is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conditions {
+    pub(crate) shards: u32,
+    pub(crate) cores: u32,
+    /// What a core is occupied with a search of one shard.
+    pub(crate) search: Duration,
+    /// Searches at once.
+    pub(crate) clients: u32,
+    /// Whether nodes look before they choose a copy.
+    pub(crate) is_adaptive: bool,
+    /// How many times as long one node takes for everything.
+    pub(crate) slower: f64,
+}
+
+impl Conditions {
+    /// Does something about a cause.
+    pub(crate) fn act(&mut self, action: Action) {
+        match action {
+            Action::Selection => self.is_adaptive = true,
+            Action::Node => self.slower = 1.0,
+        }
+    }
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) kind: Kind,
+    /// 1 to 3.
+    pub(crate) severity: usize,
+    /// Without anything injected.
+    pub(crate) surroundings: Conditions,
+}
+
+impl Case {
+    /// The case of searches of a seed; none of most seeds. Neighbours, an even seed and the odd one after it, are of
+    /// the same kind and severity.
+    pub(crate) fn of(seed: u64) -> Option<Case> {
+        let turn = seed / 2;
+        if turn % EVERY != TURN {
+            return None;
+        }
+        let (turn, count) = (turn / EVERY, DECK.len() as u64);
+        let kind = DECK[(turn % count) as usize];
+        let severity = 1 + ((turn % count + turn / count) % SEVERITIES) as usize;
+        let mut draw = Draw::of(seed.rotate_left(16));
+        let surroundings = Conditions {
+            shards: draw.one_of(&[2, 4]),
+            cores: draw.one_of(&[4, 8]),
+            search: Duration::from_secs_f64(draw.between(1.0, 8.0) / 1e3),
+            clients: draw.one_of(&[4, 8, 12]),
+            is_adaptive: kind != Kind::Alike,
+            slower: if kind == Kind::Alike { 1.0 } else { SLOWER[severity - 1] },
+        };
+        Some(Case { seed, kind, severity, surroundings })
+    }
+
+    /// The classes that are right; none where nothing is to be found. A slow node that searches go around holds none.
+    pub(crate) fn classes(&self) -> Vec<Class> {
+        match self.kind {
+            Kind::Alike | Kind::Around => Vec::new(),
+            Kind::Unlooked => vec![Class::ReplicaRouting],
+        }
+    }
+
+    /// What it is about, in words.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Alike => "healthy: searches of nodes that are alike",
+            Kind::Around => "healthy: searches that go around a slow node",
+            Kind::Unlooked => "searches that are spread without looking",
+        }
+    }
+
+    /// The actions that lift what is injected; the first is the usual one. A node that is mended needs no way around
+    /// it.
+    pub(crate) fn lifted_by(&self) -> &'static [Action] {
+        match self.kind {
+            Kind::Alike | Kind::Around => &[],
+            Kind::Unlooked => &[Action::Selection, Action::Node],
+        }
+    }
+
+    /// With everything injected.
+    pub(crate) fn injected(&self) -> Conditions {
+        let is_adaptive = self.surroundings.is_adaptive && self.kind != Kind::Unlooked;
+        Conditions { is_adaptive, ..self.surroundings.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_seed_in_five_and_its_neighbour_draw_searches_of_every_kind_and_severity() {
+        let all: Vec<Case> = (0..120).filter_map(Case::of).collect();
+        assert_eq!(all.len(), 24);
+        let (one, other) = (&all[0], &all[1]);
+        assert_eq!(
+            (one.seed + 1, one.kind, one.severity),
+            (other.seed, other.kind, other.severity)
+        );
+        assert_ne!(one.surroundings, other.surroundings);
+        for kind in DECK {
+            let of_kind = all.iter().filter(|case| case.kind == kind);
+            let severities: Vec<usize> = of_kind.map(|case| case.severity).collect();
+            assert!((1..=3).all(|severity| severities.contains(&severity)), "{kind:?}");
+        }
+        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 12);
+    }
+
+    #[test]
+    fn what_is_injected_is_taken_back_by_its_usual_action() {
+        for case in (0..120).filter_map(Case::of) {
+            let mut conditions = case.injected();
+            assert_eq!(conditions == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
+            if let [usual, ..] = case.lifted_by() {
+                conditions.act(*usual);
+                assert_eq!(conditions, case.surroundings, "{case:?}");
+            }
+        }
+    }
+}

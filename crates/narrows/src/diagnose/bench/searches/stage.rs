@@ -1,0 +1,113 @@
+//! A cluster under given conditions, and who searches it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clusters::{Clusters, SyntheticIndex, VirtualClusters};
+use insight::diagnosis::Class;
+use serde_json::json;
+use world::model::{CoreCosts, Host};
+use world::{Env, Task};
+
+use super::super::simulated::{ask, judged, on_clusters};
+use super::super::trial::Judgement;
+use super::case::Conditions;
+
+const CLUSTER: &str = "searched";
+const NODES: usize = 4;
+/// A copy on each node but one.
+const REPLICAS: usize = NODES - 2;
+const INDEX: &str = "data";
+const DOCUMENTS: u64 = 100_000;
+const DOCUMENT_BYTES: u64 = 1000;
+/// A search that takes longer is given up.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+
+/// A cluster that is searched.
+pub(super) struct Stage<'a> {
+    pub(super) env: Env,
+    clusters: &'a VirtualClusters,
+    answered: Rc<Cell<u64>>,
+    failed: Rc<RefCell<Option<String>>>,
+    /// Who searches ends with it.
+    _clients: Vec<Task<()>>,
+}
+
+/// Makes conditions, and acts.
+pub(super) async fn on_stage<T: 'static>(
+    seed: u64,
+    conditions: &Conditions,
+    act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
+) -> anyhow::Result<T> {
+    let conditions = conditions.clone();
+    let whole = async move |env: &Env, clusters: &VirtualClusters| {
+        act(&Stage::set(env, clusters, &conditions).await?).await
+    };
+    on_clusters(seed, &[(CLUSTER, NODES)], None, whole).await
+}
+
+impl<'a> Stage<'a> {
+    /// Every copy is there, and searches have begun.
+    async fn set(
+        env: &Env,
+        clusters: &'a VirtualClusters,
+        conditions: &Conditions,
+    ) -> anyhow::Result<Stage<'a>> {
+        let adaptive = "cluster.routing.use_adaptive_replica_selection";
+        let body = json!({ "persistent": { adaptive: conditions.is_adaptive } });
+        ask(clusters, CLUSTER, "PUT", "/_cluster/settings", body).await?;
+        let settings =
+            json!({ "number_of_shards": conditions.shards, "number_of_replicas": REPLICAS });
+        let path = format!("/{INDEX}?wait_for_active_shards=all");
+        ask(clusters, CLUSTER, "PUT", &path, json!({ "settings": settings })).await?;
+        let controls = clusters.virtual_controls().context("a virtual cluster has controls")?;
+        let index = SyntheticIndex {
+            name: INDEX.to_owned(),
+            documents: DOCUMENTS,
+            bytes: DOCUMENTS * DOCUMENT_BYTES,
+            segments: conditions.shards,
+            segment_ratio: 1.0,
+        };
+        controls.load_index(CLUSTER, &index).await?;
+        let costs = CoreCosts { search: conditions.search, ..CoreCosts::default() };
+        let host = Host { cores: conditions.cores, costs, ..Host::default() };
+        controls.set_hosts(CLUSTER, &host);
+        if let Some(late) = clusters.nodes(CLUSTER).last() {
+            let costs = host.costs.slowed(conditions.slower);
+            env.host(&late.name).set_host_model(Host { costs, ..host });
+        }
+        let (answered, failed) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(None)));
+        let client = |_| {
+            let asker = clusters.asker(CLUSTER, ANSWERED_WITHIN)?;
+            let (answered, failed) = (answered.clone(), failed.clone());
+            // Documents are only counted: what a search costs is the core's time for each.
+            let body = json!({ "size": 0, "query": { "match_all": {} } }).to_string();
+            Ok(env.spawn("searches", async move {
+                let path = format!("/{INDEX}/_search");
+                loop {
+                    match asker.ask("POST", &path, body.clone().into()).await {
+                        Ok(_) => answered.set(answered.get() + 1),
+                        Err(why) => return drop(failed.replace(Some(why.to_string()))),
+                    }
+                }
+            }))
+        };
+        let clients = (0..conditions.clients).map(client).collect::<anyhow::Result<_>>()?;
+        Ok(Stage { env: env.clone(), clusters, answered, failed, _clients: clients })
+    }
+
+    /// Searches that were answered; fails where one was not.
+    pub(super) fn answered(&self) -> anyhow::Result<u64> {
+        match &*self.failed.borrow() {
+            Some(why) => bail!("a search failed: {why}"),
+            None => Ok(self.answered.get()),
+        }
+    }
+
+    /// What looking at the cluster says, where these classes are right.
+    pub(super) async fn judged(&self, right: &[Class]) -> anyhow::Result<Judgement> {
+        judged(&self.env, self.clusters, CLUSTER, right).await
+    }
+}
