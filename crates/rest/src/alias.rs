@@ -93,8 +93,8 @@ pub(super) async fn change(call: Call) -> Result<Reply> {
     if actions.is_empty() {
         return Err(bad_request("no aliases action specified"));
     }
-    call.node.core().submit(Event::ChangeAliases { actions }).await?;
-    Ok(json!({ "acknowledged": true }).into())
+    let done = call.submit(vec![Event::ChangeAliases { actions }]).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<AliasAction>> {
@@ -182,8 +182,8 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let found = indices(&call.state(), call.indices(), &call.query)?;
     let alias = call.part("name").unwrap_or_default().to_owned();
     let actions = adding(&found, &[alias], &properties);
-    call.node.core().submit(Event::ChangeAliases { actions }).await?;
-    Ok(json!({ "acknowledged": true }).into())
+    let done = call.submit(vec![Event::ChangeAliases { actions }]).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 /// `DELETE /{index}/_alias/{name}`.
@@ -191,8 +191,8 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
     let found = indices(&state, call.indices(), &call.query)?;
     let actions = removing(&state, &found, call.part("name").unwrap_or_default(), true)?;
-    call.node.core().submit(Event::ChangeAliases { actions }).await?;
-    Ok(json!({ "acknowledged": true }).into())
+    let done = call.submit(vec![Event::ChangeAliases { actions }]).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 /// `GET /_alias`, `GET /{index}/_alias/{name}`. Without a name: every index, also those without an alias. A name that
@@ -236,7 +236,7 @@ static ALIASES: [Column; 6] = [
 /// `GET /_cat/aliases`.
 pub(super) async fn cat(call: Call) -> Result<Reply> {
     let state = call.state();
-    let all: Vec<String> = state.indices.keys().cloned().collect();
+    let all = indices(&state, None, &call.query)?;
     let mut rows: Vec<_> = fitting(&state, &all, call.part("name")).collect();
     rows.sort_by_key(|(index, alias, _)| (*alias, *index));
     let mut table = Table::new(&ALIASES);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use engine::Node;
-use engine::state::ClusterState;
+use engine::state::{ClusterState, Event};
 use engine::transport::Result;
 use serde_json::Value;
 
@@ -44,6 +45,22 @@ impl Call {
         self.node.core().state()
     }
 
+    /// Has the manager handle events, one after another. Whether that was done within the request's `timeout`: what
+    /// takes longer is done all the same, and is not acknowledged. Where the manager is lost, nobody knows whether it
+    /// is, and the request fails as it does without a `timeout`.
+    pub(super) async fn submit(&self, events: Vec<Event>) -> Result<bool> {
+        if self.query.get("timeout").is_none() {
+            return submit_all(&self.node, events).await.map(|()| true);
+        }
+        let limit = self.query.duration("timeout", Duration::ZERO)?;
+        let (core, node) = (self.node.core(), self.node.clone());
+        let work = async move { submit_all(&node, events).await };
+        match core.env.timeout(limit, core.run_to_end("changes the cluster", work)).await {
+            Ok(done) => done.map(|()| true),
+            Err(_) => self.node.manager_missing().map_or(Ok(false), Err),
+        }
+    }
+
     /// The body as JSON; null for none.
     pub(super) fn json(&self) -> Result<Value> {
         if self.body.is_empty() {
@@ -66,4 +83,11 @@ impl Call {
         }
         self.json()
     }
+}
+
+async fn submit_all(node: &Node, events: Vec<Event>) -> Result<()> {
+    for event in events {
+        node.core().submit(event).await?;
+    }
+    Ok(())
 }

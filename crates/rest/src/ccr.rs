@@ -233,7 +233,22 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
     Ok(json!({ "follower_indices": shown }).into())
 }
 
-/// A follower, and what its shards say that answer. A shard answers once its primary is started.
+/// `type` of the fatal exception of a shard that cannot begin to follow: the field's, of a copy whose recovery failed.
+pub(super) const CANNOT_BEGIN: &str = "recovery_failed_exception";
+
+/// The shards of a follower whose primaries were given up, each with the reason. All else of their statistics is empty:
+/// nothing follows there.
+fn cannot_begin(state: &ClusterState, index: &str) -> Vec<(u32, FollowStats)> {
+    let shards = state.routing.get(index).into_iter().flat_map(|shards| shards.iter());
+    let given_up = (0..).zip(shards).filter_map(|(number, shard)| {
+        let failure = Failure::new(500, CANNOT_BEGIN, shard.primary().given_up()?);
+        Some((number, FollowStats { fatal_exception: Some(failure), ..FollowStats::default() }))
+    });
+    given_up.collect()
+}
+
+/// A follower, and what its shards say that answer. A shard answers once its primary is started; one whose primary was
+/// given up stands with the others, and says why.
 pub(super) struct Followed {
     pub(super) index: String,
     pub(super) leader: FollowOrigin,
@@ -247,7 +262,8 @@ pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>> {
     let indices: Vec<String> = followers.iter().map(|(index, _)| index.clone()).collect();
     let mut places = primaries(&state, &indices);
     places.retain(|place| place.node.is_some());
-    let answers = on_shards(&call.node, places, &ShardAction::Following, PATIENCE).await;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let answers = on_shards(&call.node, places, &ShardAction::Following, limit).await;
     let mut answers = answers.into_iter().peekable();
     let with_stats = |(index, leader): (String, FollowOrigin)| {
         let mut shards = Vec::new();
@@ -256,6 +272,8 @@ pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>> {
             let Ok(ShardAnswer::Following(stats)) = answer else { continue };
             shards.push((place.shard, stats.map(|stats| *stats).unwrap_or_default()));
         }
+        shards.extend(cannot_begin(&state, &index));
+        shards.sort_by_key(|(shard, _)| *shard);
         Followed { index, leader, shards }
     };
     Ok(followers.into_iter().map(with_stats).collect())

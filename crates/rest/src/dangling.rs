@@ -87,14 +87,14 @@ pub(super) async fn import(call: Call) -> Result<Reply> {
         ))
     })?;
     let event = Event::ImportDangling { stored: Box::new(stored), copies };
-    call.node.core().submit(event).await?;
-    Ok(Reply::with(202, json!({ "acknowledged": true })))
+    let done = call.submit(vec![event]).await?;
+    Ok(Reply::with(202, json!({ "acknowledged": done })))
 }
 
 /// `DELETE /_dangling/{uuid}`.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
     let (uuid, found) = named(&call).await?;
     let index = found.stored.map(|stored| stored.index).unwrap_or_default();
-    call.node.core().submit(Event::DeleteDangling { index, uuid }).await?;
-    Ok(Reply::with(202, json!({ "acknowledged": true })))
+    let done = call.submit(vec![Event::DeleteDangling { index, uuid }]).await?;
+    Ok(Reply::with(202, json!({ "acknowledged": done })))
 }

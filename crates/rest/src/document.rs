@@ -18,6 +18,7 @@ use super::spread::{AskedCopy, ask, on_shards, primaries, started};
 use super::unchanged::Unchanged;
 use engine::Node;
 use engine::replication::write_documents;
+use engine::search::Preference;
 use engine::settings::Update;
 use engine::state::{Aliases, ClusterState, Event};
 use engine::transport::unexpected;
@@ -104,6 +105,16 @@ pub(super) fn check_read(query: &Query) -> Result<bool> {
     // Reads are always realtime, and always of the primary.
     if !query.flag("realtime", true)? {
         return Err(not_supported("[realtime] false", "search with [ids] for what is searchable"));
+    }
+    let preference = query.get("preference").unwrap_or_default();
+    // OpenSearch has these two, and they are what happens.
+    if !matches!(preference, "_primary" | "_primary_first") {
+        Preference::parse(preference)?;
+    }
+    if preference.starts_with("_only_") || preference.starts_with("_shards:") {
+        let what = format!("[preference] {preference} of a read by id");
+        let instead = "leave it out: the primary answers, which has every document";
+        return Err(not_supported(&what, instead));
     }
     query.flag("refresh", false)
 }
@@ -434,6 +445,12 @@ mod tests {
         assert!(said.contains("[routing]"), "{said}");
         assert!(refuse_unsupported(&query("refresh=true&timeout=1s")).is_ok());
         assert_eq!(check_read(&query("refresh&realtime=true")), Ok(true));
+        for fine in ["_local", "_primary", "_primary_first"] {
+            assert_eq!(check_read(&query(&format!("preference={fine}"))), Ok(false));
+        }
+        for bad in ["_only_local", "_only_nodes:n1", "_shards:1", "_replica"] {
+            assert_eq!(check_read(&query(&format!("preference={bad}"))).unwrap_err().status, 400);
+        }
         let said = check_read(&query("realtime=false")).unwrap_err().reason;
         assert!(said.contains("[realtime] false is not supported"), "{said}");
     }

@@ -11,8 +11,14 @@ use super::time_text::moment;
 use engine::state::{self, ClusterState, Explanation, NodeExplanation, PlacedExplanation, Reason};
 use engine::transport::Result;
 
+/// Parameters. They ask for details that the answer does not have.
+pub(super) const KNOWN: &[&str] = &["include_disk_info", "include_yes_decisions"];
+
 /// `GET /_cluster/allocation/explain`: of the copy in the body, or of any that is unassigned.
 pub(super) async fn explain(call: Call) -> Result<Reply> {
+    for name in KNOWN {
+        call.query.flag(name, false)?;
+    }
     let state = call.state();
     let now_ms = call.node.core().env.epoch_ms();
     let body = call.json()?;

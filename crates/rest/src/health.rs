@@ -8,7 +8,7 @@ use super::active::Active;
 use super::answer::Reply;
 use super::call::Call;
 use super::error::bad_request;
-use super::names::called;
+use super::names::indices;
 use super::parameters::Query;
 use engine::state::{self, ClusterState, Health, IndexShardRoutingTable, Status};
 use engine::transport::Result;
@@ -24,6 +24,9 @@ pub(super) const KNOWN: &[&str] = &[
     "wait_for_status",
 ];
 
+/// What `wait_for_events` may say: how urgent the events are that are waited for.
+const PRIORITIES: [&str; 6] = ["immediate", "urgent", "high", "normal", "low", "languid"];
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time; 503 where the manager does
@@ -36,9 +39,12 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
         return Err(bad_request(reason));
     }
     let wanted = Wanted::read(&call.query)?;
-    let expression = call.indices();
+    let scope = Scope::read(call.indices(), &call.query);
+    // What is wrong with the request is said at once.
+    scope.look(&call.state())?;
     let lost = || call.node.manager_missing();
-    let done = |state: &ClusterState| lost().is_some() || wanted.met(state, expression);
+    let met = |state: &ClusterState| scope.look(state).is_ok_and(|seen| wanted.met(&seen));
+    let done = |state: &ClusterState| lost().is_some() || met(state);
     let waits =
         KNOWN.iter().any(|name| name.starts_with("wait_for_") && call.query.get(name).is_some());
     let met = match waits {
@@ -49,13 +55,10 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
         return Err(failure);
     }
     let state = call.state();
-    let (names, found) = select(&state, expression);
-    let mut answer = health_json(&total(&state, &names));
+    let Seen { names, health, .. } = scope.look(&state)?;
+    let mut answer = health_json(&health);
     let now_ms = call.node.core().env.epoch_ms();
     answer["delayed_unassigned_shards"] = json!(state::delayed_copies(&state, now_ms));
-    if !found {
-        answer["status"] = json!(Status::Red);
-    }
     answer["timed_out"] = json!(!met);
     // The field has no place for them; who reads its own fields alone passes over this one.
     let dangling = state.dangling().len();
@@ -94,6 +97,13 @@ impl Wanted {
             }
         };
         let active = query.get("wait_for_active_shards");
+        // The manager handles its events one after another, whatever their priority: who waits for any waits for all.
+        let events = query.get("wait_for_events").map(str::to_ascii_lowercase);
+        if let Some(other) = events.filter(|name| !PRIORITIES.contains(&name.as_str())) {
+            let known = PRIORITIES.join(", ");
+            let reason = format!("unknown wait_for_events [{other}]; there are {known}");
+            return Err(bad_request(reason));
+        }
         Ok(Wanted {
             status,
             nodes: query.get("wait_for_nodes").map(Nodes::read).transpose()?,
@@ -104,14 +114,12 @@ impl Wanted {
     }
 
     /// As in the field, an index that is named must be there, whatever else is waited for.
-    fn met(&self, state: &ClusterState, expression: Option<&str>) -> bool {
-        let (names, found) = select(state, expression);
-        let health = total(state, &names);
+    fn met(&self, Seen { health, all_there, .. }: &Seen) -> bool {
         let enough = |active: Active| match active {
             Active::All => health.initializing_shards + health.unassigned_shards == 0,
             Active::Count(count) => health.active_shards as usize >= count,
         };
-        found
+        *all_there
             && self.status.is_none_or(|status| health.status <= status)
             && self.nodes.as_ref().is_none_or(|nodes| nodes.hold(health.number_of_nodes))
             && self.active.is_none_or(enough)
@@ -156,12 +164,46 @@ impl Nodes {
     }
 }
 
-/// The indices that an expression names, and whether all that it names are there.
-fn select(state: &ClusterState, expression: Option<&str>) -> (Vec<String>, bool) {
-    let expression = expression.unwrap_or("_all");
-    let is_there = |part: &str| part.contains('*') || called(state, part).next().is_some();
-    let names = called(state, expression).cloned().collect();
-    (names, expression.split(',').all(|part| part == "_all" || is_there(part)))
+/// Which indices a request is about.
+struct Scope<'a> {
+    expression: Option<&'a str>,
+    query: Query,
+}
+
+/// What there is of them at a moment.
+struct Seen {
+    names: Vec<String>,
+    health: Health,
+    /// Whether each index that is named without `*` is there.
+    all_there: bool,
+}
+
+impl<'a> Scope<'a> {
+    /// As in the field, an index that is missing is left out of the sums where the request does not say otherwise.
+    fn read(expression: Option<&'a str>, query: &Query) -> Scope<'a> {
+        let mut query = query.clone();
+        if query.get("ignore_unavailable").is_none() {
+            query.set("ignore_unavailable", "true");
+        }
+        Scope { expression, query }
+    }
+
+    /// As in the field, the health is red where an index that is named is missing, whatever the parameters say of that,
+    /// and where the parameters do not allow what is found. Fails only where a parameter cannot be read.
+    fn look(&self, state: &ClusterState) -> Result<Seen> {
+        let is_there = |text: &str| indices(state, Some(text), &Query::default()).is_ok();
+        let all_there = self.expression.is_none_or(is_there);
+        let (names, allowed) = match indices(state, self.expression, &self.query) {
+            Ok(names) => (names, true),
+            Err(failure) if failure.status == 404 => (Vec::new(), false),
+            Err(failure) => return Err(failure),
+        };
+        let mut health = total(state, &names);
+        if !(all_there && allowed) {
+            health.status = Status::Red;
+        }
+        Ok(Seen { names, health, all_there })
+    }
 }
 
 /// The health of some indices together.
@@ -267,7 +309,9 @@ mod tests {
     }
 
     fn met(query: &str, expression: Option<&str>) -> bool {
-        Wanted::read(&Query::parse(query).unwrap()).unwrap().met(&state(), expression)
+        let query = Query::parse(query).unwrap();
+        let seen = Scope::read(expression, &query).look(&state()).unwrap();
+        Wanted::read(&query).unwrap().met(&seen)
     }
 
     #[test]
@@ -289,12 +333,44 @@ mod tests {
             ("wait_for_nodes=<1", None, false),
             ("wait_for_active_shards=2", None, true),
             ("wait_for_active_shards=all", Some("a"), false),
+            ("wait_for_events=languid", None, true),
         ] {
             assert_eq!(met(query, expression), is_met, "{query} {expression:?}");
         }
-        for bad in ["wait_for_status=blue", "wait_for_nodes=ge3", "wait_for_active_shards=x"] {
+        for bad in [
+            "wait_for_status=blue",
+            "wait_for_nodes=ge3",
+            "wait_for_active_shards=x",
+            "wait_for_events=soon",
+        ] {
             assert!(Wanted::read(&Query::parse(bad).unwrap()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_indices_that_are_summed_up_are_those_that_the_parameters_allow() {
+        let (green, yellow, red) = (Status::Green, Status::Yellow, Status::Red);
+        for (query, expression, status, names, all_there) in [
+            ("", Some("a*"), yellow, vec!["a"], true),
+            ("", Some("*,-b"), yellow, vec!["a"], true),
+            ("expand_wildcards=closed", Some("a*"), green, vec![], true),
+            ("expand_wildcards=none", None, green, vec![], true),
+            ("expand_wildcards=none", Some("a"), yellow, vec!["a"], true),
+            ("expand_wildcards=none&allow_no_indices=false", Some("a*"), red, vec![], true),
+            ("", Some("zzz*"), green, vec![], true),
+            ("allow_no_indices=false", Some("zzz*"), red, vec![], true),
+            ("", Some("a,gone"), red, vec!["a"], false),
+            ("ignore_unavailable=true", Some("a,gone"), red, vec!["a"], false),
+            ("ignore_unavailable=false", Some("a,gone"), red, vec![], false),
+        ] {
+            let scope = Scope::read(expression, &Query::parse(query).unwrap());
+            let seen = scope.look(&state()).unwrap();
+            let found = (seen.health.status, seen.names, seen.all_there);
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            assert_eq!(found, (status, names, all_there), "{query} {expression:?}");
+        }
+        let wrong = Query::parse("expand_wildcards=opened").unwrap();
+        assert_eq!(Scope::read(None, &wrong).look(&state()).err().unwrap().status, 400);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
 use super::identity::release;
 use super::index_settings::settings_json;
-use super::names::indices;
+use super::names::{expanded, indices};
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
@@ -103,6 +103,18 @@ pub(super) fn refuse_types(call: &Call) -> Result<()> {
 
 /// `GET /{index}`.
 pub(super) async fn get(call: Call) -> Result<Reply> {
+    refuse_types(&call)?;
+    shown(&call)
+}
+
+/// `HEAD /{index}`: without mappings, so that whoever wants them with their type, as older clients of Java do, misses
+/// nothing.
+pub(super) async fn exists(call: Call) -> Result<Reply> {
+    call.query.flag("include_type_name", false)?;
+    shown(&call)
+}
+
+fn shown(call: &Call) -> Result<Reply> {
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let include_defaults = call.query.flag("include_defaults", false)?;
@@ -139,10 +151,10 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
              DELETE /_all/_alias/{alias}"
         )));
     }
-    for index in indices(&state, call.indices(), &call.query)? {
-        call.node.core().submit(Event::DeleteIndex { index }).await?;
-    }
-    Ok(json!({ "acknowledged": true }).into())
+    let names = indices(&state, call.indices(), &call.query)?;
+    let events = names.into_iter().map(|index| Event::DeleteIndex { index });
+    let done = call.submit(events.collect()).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 /// `GET /{index}/_mapping`.
@@ -159,6 +171,9 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply> {
 
 /// `GET /_data_stream/{name}`: there are none, which clients ask before they copy an index.
 pub(super) async fn get_data_streams(call: Call) -> Result<Reply> {
+    // Of none there is nothing more to show, whatever a pattern stands for.
+    expanded(&call.query)?;
+    call.query.flag("include_defaults", false)?;
     match call.part("name").filter(|name| !name.contains('*') && *name != "_all") {
         Some(name) => Err(Failure::no_such_index(name)),
         None => Ok(json!({ "data_streams": [] }).into()),
@@ -186,11 +201,9 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
             Err(_) => Mapping::stored(&merged)?,
         };
     }
-    for index in names {
-        let mappings = mappings.clone();
-        call.node.core().submit(Event::PutMapping { index, uuid: None, mappings }).await?;
-    }
-    Ok(json!({ "acknowledged": true }).into())
+    let put = |index| Event::PutMapping { index, uuid: None, mappings: mappings.clone() };
+    let done = call.submit(names.into_iter().map(put).collect()).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 #[cfg(test)]

@@ -52,8 +52,11 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
 /// `PUT /{index}/_settings`.
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let preserve = call.query.flag("preserve_existing", false)?;
+    // The answer has no settings that could be written flat.
+    call.query.flag("flat_settings", false)?;
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();
+    let mut events = Vec::new();
     for index in indices(&state, call.indices(), &call.query)? {
         let Some(meta) = state.indices.get(&index) else { continue };
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
@@ -62,9 +65,10 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
             .filter(|(name, _)| is_new(name))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
-        call.node.core().submit(Event::PutIndexSettings { index, settings }).await?;
+        events.push(Event::PutIndexSettings { index, settings });
     }
-    Ok(json!({ "acknowledged": true }).into())
+    let done = call.submit(events).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 #[cfg(test)]

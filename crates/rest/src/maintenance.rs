@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::answer::{Body, Reply};
 use super::call::Call;
-use super::error::{bad_request, not_supported};
+use super::error::{bad_request, invalid, not_supported};
 use super::names::indices;
 use super::search::count_by;
 use super::spread::{copies, on_shards, primaries, shards_json, started};
@@ -31,8 +31,10 @@ pub(super) async fn refresh(call: Call) -> Result<Reply> {
 /// `POST /{index}/_flush`.
 pub(super) async fn flush(call: Call) -> Result<Reply> {
     // A flush always waits for one that runs, and does nothing where nothing is new.
-    call.query.flag("force", false)?;
-    call.query.flag("wait_if_ongoing", true)?;
+    let force = call.query.flag("force", false)?;
+    if !call.query.flag("wait_if_ongoing", true)? && force {
+        return Err(invalid("wait_if_ongoing must be true for a force flush"));
+    }
     everywhere(&call, &[(ShardAction::Flush, SHORT)]).await
 }
 

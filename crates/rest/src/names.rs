@@ -50,7 +50,7 @@ pub(super) fn one_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'
 }
 
 /// `expand_wildcards`: whether patterns stand for indices that are open, and for those that are closed.
-fn expanded(query: &Query) -> Result<(bool, bool)> {
+pub(super) fn expanded(query: &Query) -> Result<(bool, bool)> {
     let Some(words) = query.get("expand_wildcards").filter(|words| !words.is_empty()) else {
         return Ok((true, false));
     };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use super::error::{bad_request, cause_json};
+use super::error::{bad_request, cause_json, not_supported};
 use super::identity::{host, manager, release};
 use super::names::matches;
 use super::spread::on_nodes;
@@ -15,12 +15,13 @@ use engine::Node;
 use engine::state::{self, ClusterState};
 use engine::transport::{Request, Result};
 
-/// Parameters of both.
-pub(super) const KNOWN: &[&str] = &[
+/// Parameters of `_nodes`.
+pub(super) const OF_INFO: &[&str] = &["flat_settings", "timeout"];
+/// Parameters of `_nodes/stats`.
+pub(super) const OF_STATS: &[&str] = &[
     "completion_fields",
     "fielddata_fields",
     "fields",
-    "flat_settings",
     "groups",
     "include_segment_file_sizes",
     "level",
@@ -111,13 +112,16 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
         metric = node.take();
     }
     let wanted = metrics("/_nodes", metric, &INFO)?;
+    let flat_settings = call.query.flag("flat_settings", false)?;
+    // Nobody is asked, so that nothing is waited for.
+    call.query.duration("timeout", PATIENCE)?;
     let names = select(&call.node, &state, node);
     let count = names.len();
     let nodes: Map<String, Value> = names
         .into_iter()
         .filter_map(|name| {
             let member = state.members.get(&name)?;
-            let object = info_json(&call.node, member, wanted.as_deref());
+            let object = info_json(&call.node, member, wanted.as_deref(), flat_settings);
             Some((name, object))
         })
         .collect();
@@ -129,7 +133,12 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
     .into())
 }
 
-fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Value {
+fn info_json(
+    node: &Node,
+    member: &state::Node,
+    wanted: Option<&[&str]>,
+    flat_settings: bool,
+) -> Value {
     let mut object = json!({
         "name": member.name,
         "transport_address": member.transport_address,
@@ -155,17 +164,38 @@ fn info_json(node: &Node, member: &state::Node, wanted: Option<&[&str]>) -> Valu
         object["os"] = json!({ "allocated_processors": host.cores });
     }
     if is_wanted("settings") {
-        let is_manager = member.name == manager(node);
-        object["settings"] = json!({
-            "node": { "name": member.name, "master": is_manager },
-            "cluster": { "name": node.core().config.cluster },
-        });
+        let (name, cluster) = (&member.name, &node.core().config.cluster);
+        let is_manager = name == manager(node);
+        object["settings"] = match flat_settings {
+            true => json!({
+                "node.name": name, "node.master": is_manager, "cluster.name": cluster,
+            }),
+            false => json!({
+                "node": { "name": name, "master": is_manager },
+                "cluster": { "name": cluster },
+            }),
+        };
     }
     object
 }
 
+/// Refuses what a node does not tell of its indices.
+fn check_level(text: Option<&str>) -> Result<()> {
+    match text {
+        None | Some("node") => Ok(()),
+        Some("indices" | "shards") => {
+            let instead = "GET /_stats?level=shards says of each copy on which node it is";
+            Err(not_supported("another level of _nodes/stats than [node]", instead))
+        }
+        Some(other) => Err(bad_request(format!(
+            "level parameter must be one of [indices] or [node] or [shards] but was [{other}]"
+        ))),
+    }
+}
+
 /// `GET /_nodes/stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {
+    check_level(call.query.get("level"))?;
     let state = call.state();
     let limit = call.query.duration("timeout", PATIENCE)?;
     let wanted = metrics("/_nodes/stats", call.part("metric"), &STATS)?;
@@ -220,6 +250,14 @@ fn stats_json(mut stats: Value, wanted: Option<&[&str]>, within: Option<&[&str]>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_level_but_that_of_nodes() {
+        assert_eq!((check_level(None), check_level(Some("node"))), (Ok(()), Ok(())));
+        let said = |level| check_level(Some(level)).unwrap_err().reason;
+        assert!(said("shards").contains("/_stats?level=shards"), "{}", said("shards"));
+        assert!(said("shard").ends_with("but was [shard]"), "{}", said("shard"));
+    }
 
     #[test]
     fn keeps_the_parts_that_are_asked_for() {

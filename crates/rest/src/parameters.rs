@@ -1,7 +1,11 @@
 //! The parameters of a request: `?pretty&timeout=30s`.
 
 use std::borrow::Cow;
+#[cfg(test)]
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+#[cfg(test)]
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -14,6 +18,12 @@ use engine::transport::Result;
 
 /// Parameters that every request may have: they say how the answer looks.
 const COMMON: &[&str] = &["error_trace", "filter_path", "format", "human", "pretty"];
+
+#[cfg(test)]
+thread_local! {
+    /// The names that were asked for, given or not: by these it is known which parameters a handler reads.
+    pub(super) static ASKED_FOR: RefCell<BTreeSet<String>> = RefCell::default();
+}
 
 /// Groups of parameters that a route knows.
 pub(super) type Known = &'static [&'static [&'static str]];
@@ -63,6 +73,8 @@ impl Query {
 
     /// The value of a parameter; none where it was not given.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
+        #[cfg(test)]
+        ASKED_FOR.with_borrow_mut(|names| names.insert(name.to_owned()));
         self.0.get(name).map(String::as_str)
     }
 

@@ -77,6 +77,8 @@ pub(super) async fn status(call: Call) -> Result<Reply> {
     let is_whole = state.routing.get(&index).is_some_and(|all| all.len() == shards.len());
     let fatal = shards.iter().find_map(|(_, stats)| stats.fatal_exception.as_ref());
     let (status, reason) = match fatal {
+        // As in the field a follower has failed that could not begin, and is paused where it cannot go on.
+        Some(fatal) if fatal.kind == ccr::CANNOT_BEGIN => ("FAILED", fatal.reason.clone()),
         Some(fatal) => ("PAUSED", fatal.reason.clone()),
         None if leader.following.paused => ("PAUSED", "User initiated".to_owned()),
         None if is_whole => ("SYNCING", "User initiated".to_owned()),

@@ -25,23 +25,18 @@ pub(super) async fn reroute(call: Call) -> Result<Reply> {
     let events: Vec<Event> =
         retries.then_some(Event::RetryFailed).into_iter().chain(commands).collect();
     let core = call.node.core();
-    let state = match is_dry {
+    let (done, state) = match is_dry {
         true => {
             let mut tried = ClusterState::clone(&call.state());
             for event in events {
                 state::apply(&mut tried, core.env.epoch_ms(), event)
                     .map_err(|e| Failure::from(&e))?;
             }
-            tried
+            (true, tried)
         }
-        false => {
-            for event in events {
-                core.submit(event).await?;
-            }
-            ClusterState::clone(&call.state())
-        }
+        false => (call.submit(events).await?, ClusterState::clone(&call.state())),
     };
-    Ok(json!({ "acknowledged": true, "state": state_json(&call, &state)? }).into())
+    Ok(json!({ "acknowledged": done, "state": state_json(&call, &state)? }).into())
 }
 
 /// The parts of the state that `metric` names: none by itself, but the routing of a dry run.

@@ -51,6 +51,7 @@ macro_rules! routes {
 }
 
 const GET: &[&str] = &["GET"];
+const HEAD: &[&str] = &["HEAD"];
 const READ: &[&str] = &["GET", "HEAD"];
 const PUT: &[&str] = &["PUT"];
 const POST: &[&str] = &["POST"];
@@ -58,11 +59,14 @@ const PUT_POST: &[&str] = &["PUT", "POST"];
 const GET_POST: &[&str] = &["GET", "POST"];
 const DELETE: &[&str] = &["DELETE"];
 
-/// Parameters of requests that the cluster's manager handles.
+/// Parameters of requests that the cluster's manager handles in the field.
+const MANAGER: &[&str] = &["cluster_manager_timeout", "master_timeout"];
+/// The same, and how long the request may take.
 const MANAGED: &[&str] = &["cluster_manager_timeout", "master_timeout", "timeout"];
 /// Parameters of requests that read the state.
 const LOCAL: &[&str] = &["cluster_manager_timeout", "local", "master_timeout"];
 const SETTINGS: &[&str] = &["flat_settings", "include_defaults"];
+const FLAT: &[&str] = &["flat_settings"];
 
 routes! {
     "info ping", READ, ["/"], [], cluster::info;
@@ -70,28 +74,28 @@ routes! {
     "cluster.health", GET, ["/_cluster/health", "/_cluster/health/{index}"],
         [health::KNOWN, MANAGED, LOCAL, EXPRESSION], health::health;
     "cluster.get_settings", GET, ["/_cluster/settings"], [SETTINGS, MANAGED, LOCAL], settings::get;
-    "cluster.put_settings", PUT, ["/_cluster/settings"], [SETTINGS, MANAGED], settings::put;
+    "cluster.put_settings", PUT, ["/_cluster/settings"], [FLAT, MANAGED], settings::put;
     "cluster.state", GET, ["/_cluster/state", "/_cluster/state/{metric}", "/_cluster/state/{metric}/{index}"],
-        [SETTINGS, MANAGED, LOCAL, EXPRESSION], cluster::state;
+        [FLAT, LOCAL, EXPRESSION], cluster::state;
     "cluster.reroute", POST, ["/_cluster/reroute"],
         [&["dry_run", "explain", "metric", "retry_failed"], MANAGED], reroute::reroute;
     "cluster.allocation_explain", GET_POST, ["/_cluster/allocation/explain"],
-        [&["include_disk_info", "include_yes_decisions"], LOCAL], explain::explain;
-    "dangling_indices.list_dangling_indices", GET, ["/_dangling"], [MANAGED], dangling::list;
+        [explain::KNOWN, LOCAL], explain::explain;
+    "dangling_indices.list_dangling_indices", GET, ["/_dangling"], [MANAGER], dangling::list;
     "dangling_indices.import_dangling_index", POST, ["/_dangling/{uuid}"],
         [dangling::KNOWN, MANAGED], dangling::import;
     "dangling_indices.delete_dangling_index", DELETE, ["/_dangling/{uuid}"],
         [dangling::KNOWN, MANAGED], dangling::delete;
     // Nodes.
-    "nodes.info", GET, ["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], [nodes::KNOWN], nodes::info;
+    "nodes.info", GET, ["/_nodes", "/_nodes/{node}", "/_nodes/{node}/{metric}"], [nodes::OF_INFO], nodes::info;
     "nodes.stats", GET,
         ["/_nodes/stats", "/_nodes/stats/{metric}", "/_nodes/stats/{metric}/{index_metric}",
          "/_nodes/{node}/stats", "/_nodes/{node}/stats/{metric}", "/_nodes/{node}/stats/{metric}/{index_metric}"],
-        [nodes::KNOWN], nodes::stats;
+        [nodes::OF_STATS], nodes::stats;
     // Indices.
     "indices.create", PUT, ["/{index}"], [ACTIVE, MANAGED, &["include_type_name"]], index::create;
-    "indices.get indices.exists", READ, ["/{index}"],
-        [SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], index::get;
+    "indices.get", GET, ["/{index}"], [SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], index::get;
+    "indices.exists", HEAD, ["/{index}"], [SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], index::exists;
     "indices.delete", DELETE, ["/{index}"], [MANAGED, EXPRESSION], index::delete;
     "indices.get_mapping", GET, ["/_mapping", "/{index}/_mapping", "/_mappings", "/{index}/_mappings"],
         [LOCAL, EXPRESSION, &["include_type_name"]], index::get_mapping;
@@ -101,7 +105,7 @@ routes! {
         ["/_settings", "/_settings/{name}", "/{index}/_settings", "/{index}/_settings/{name}"],
         [SETTINGS, LOCAL, EXPRESSION], index_settings::get;
     "indices.put_settings", PUT, ["/_settings", "/{index}/_settings"],
-        [SETTINGS, MANAGED, EXPRESSION, &["preserve_existing"]], index_settings::put;
+        [FLAT, MANAGED, EXPRESSION, &["preserve_existing"]], index_settings::put;
     "indices.update_aliases", POST, ["/_aliases"], [MANAGED, EXPRESSION], alias::change;
     "indices.get_alias indices.exists_alias", READ,
         ["/_alias", "/_alias/{name}", "/{index}/_alias", "/{index}/_alias/{name}"],
@@ -115,24 +119,24 @@ routes! {
     "indices.put_template", PUT_POST, ["/_template/{name}"],
         [MANAGED, templates::PUT], templates::put(TemplateKind::Legacy);
     "indices.get_template indices.exists_template", READ, ["/_template", "/_template/{name}"],
-        [LOCAL, SETTINGS, &["include_type_name"]], templates::get(TemplateKind::Legacy);
+        [LOCAL, FLAT, &["include_type_name"]], templates::get(TemplateKind::Legacy);
     "indices.delete_template", DELETE, ["/_template/{name}"],
         [MANAGED], templates::delete(TemplateKind::Legacy);
     "indices.put_index_template", PUT_POST, ["/_index_template/{name}"],
         [MANAGED, templates::PUT], templates::put(TemplateKind::Index);
     "indices.get_index_template indices.exists_index_template", READ, ["/_index_template", "/_index_template/{name}"],
-        [LOCAL, SETTINGS], templates::get(TemplateKind::Index);
+        [LOCAL, FLAT], templates::get(TemplateKind::Index);
     "indices.delete_index_template", DELETE, ["/_index_template/{name}"],
         [MANAGED], templates::delete(TemplateKind::Index);
     "cluster.put_component_template", PUT_POST, ["/_component_template/{name}"],
         [MANAGED, templates::PUT], templates::put(TemplateKind::Component);
     "cluster.get_component_template cluster.exists_component_template", READ,
         ["/_component_template", "/_component_template/{name}"],
-        [LOCAL, SETTINGS], templates::get(TemplateKind::Component);
+        [LOCAL, FLAT], templates::get(TemplateKind::Component);
     "cluster.delete_component_template", DELETE, ["/_component_template/{name}"],
         [MANAGED], templates::delete(TemplateKind::Component);
     "indices.get_data_stream", GET, ["/_data_stream", "/_data_stream/{name}"],
-        [MANAGED, &["expand_wildcards", "include_defaults"]], index::get_data_streams;
+        [MANAGER, &["expand_wildcards", "include_defaults"]], index::get_data_streams;
     "indices.refresh", GET_POST, ["/_refresh", "/{index}/_refresh"], [EXPRESSION], maintenance::refresh;
     "indices.flush", GET_POST, ["/_flush", "/{index}/_flush"],
         [EXPRESSION, &["force", "wait_if_ongoing"]], maintenance::flush;
@@ -178,19 +182,19 @@ routes! {
         [&["active_only", "detailed"], EXPRESSION], recovery::recovery;
     "cluster.remote_info", GET, ["/_remote/info"], [], remote::info;
     "ccr.follow", PUT, ["/{index}/_ccr/follow"], [ACTIVE, MANAGED], ccr::follow;
-    "ccr.pause_follow", POST, ["/{index}/_ccr/pause_follow"], [MANAGED], ccr::pause;
-    "ccr.resume_follow", POST, ["/{index}/_ccr/resume_follow"], [MANAGED], ccr::resume;
-    "ccr.unfollow", POST, ["/{index}/_ccr/unfollow"], [MANAGED], ccr::unfollow;
-    "ccr.forget_follower", POST, ["/{index}/_ccr/forget_follower"], [MANAGED], ccr::forget_follower;
-    "ccr.follow_info", GET, ["/_ccr/info", "/{index}/_ccr/info"], [MANAGED], ccr::info;
+    "ccr.pause_follow", POST, ["/{index}/_ccr/pause_follow"], [MANAGER], ccr::pause;
+    "ccr.resume_follow", POST, ["/{index}/_ccr/resume_follow"], [MANAGER], ccr::resume;
+    "ccr.unfollow", POST, ["/{index}/_ccr/unfollow"], [MANAGER], ccr::unfollow;
+    "ccr.forget_follower", POST, ["/{index}/_ccr/forget_follower"], [MANAGER], ccr::forget_follower;
+    "ccr.follow_info", GET, ["/_ccr/info", "/{index}/_ccr/info"], [MANAGER], ccr::info;
     "ccr.stats ccr.follow_stats", GET, ["/_ccr/stats", "/{index}/_ccr/stats"], [MANAGED], ccr::stats;
     "ccr.get_auto_follow_pattern", GET, ["/_ccr/auto_follow", "/_ccr/auto_follow/{name}"],
-        [MANAGED], auto_follow::get;
-    "ccr.put_auto_follow_pattern", PUT, ["/_ccr/auto_follow/{name}"], [MANAGED], auto_follow::put;
-    "ccr.delete_auto_follow_pattern", DELETE, ["/_ccr/auto_follow/{name}"], [MANAGED], auto_follow::delete;
-    "ccr.pause_auto_follow_pattern", POST, ["/_ccr/auto_follow/{name}/pause"], [MANAGED], auto_follow::pause;
+        [MANAGER], auto_follow::get;
+    "ccr.put_auto_follow_pattern", PUT, ["/_ccr/auto_follow/{name}"], [MANAGER], auto_follow::put;
+    "ccr.delete_auto_follow_pattern", DELETE, ["/_ccr/auto_follow/{name}"], [MANAGER], auto_follow::delete;
+    "ccr.pause_auto_follow_pattern", POST, ["/_ccr/auto_follow/{name}/pause"], [MANAGER], auto_follow::pause;
     "ccr.resume_auto_follow_pattern", POST, ["/_ccr/auto_follow/{name}/resume"],
-        [MANAGED], auto_follow::resume;
+        [MANAGER], auto_follow::resume;
     "replication.follower_stats", GET, ["/_plugins/_replication/follower_stats"],
         [], replication::follower_stats;
     "replication.start", PUT, ["/_plugins/_replication/{index}/_start"], [], replication::start;
@@ -205,7 +209,7 @@ routes! {
     // For people.
     "cat.help", GET, ["/_cat"], [], cat::list;
     "cat.aliases", GET, ["/_cat/aliases", "/_cat/aliases/{name}"],
-        [TABLE, LOCAL, &["expand_wildcards"]], alias::cat;
+        [TABLE, LOCAL, EXPRESSION], alias::cat;
     "cat.health", GET, ["/_cat/health"], [TABLE, LOCAL, &["ts"]], cat::health;
     "cat.nodes", GET, ["/_cat/nodes"], [TABLE, LOCAL, &["full_id"]], cat::nodes;
     "cat.recovery", GET, ["/_cat/recovery", "/_cat/recovery/{index}"],

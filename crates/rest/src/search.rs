@@ -260,7 +260,9 @@ fn written(
     let sources_bytes: usize = sources.map(|source| source.len()).sum();
     let mut text = Vec::with_capacity(512 + 256 * outcome.hits.len() + sources_bytes);
     let total = match (request.track_total_hits, shape.as_int) {
-        (TrackTotalHits::No, _) => None,
+        (TrackTotalHits::No, false) => None,
+        // A bare number is always there, as old clients rely on it: where nothing was counted it is the field's -1.
+        (TrackTotalHits::No, true) => Some(json!(-1)),
         (_, true) => Some(json!(outcome.total)),
         (_, false) => {
             let relation = if outcome.more { "gte" } else { "eq" };
@@ -524,6 +526,8 @@ mod tests {
         let as_int = "rest_total_hits_as_int=true";
         assert_eq!(counted(as_int, "{}"), Ok(TrackTotalHits::All));
         assert_eq!(counted(as_int, r#"{"track_total_hits":false}"#), Ok(TrackTotalHits::No));
+        assert_eq!(counted(as_int, r#"{"track_total_hits":-1}"#), Ok(TrackTotalHits::No));
+        assert_eq!(counted(as_int, r#"{"track_total_hits":2147483647}"#), Ok(TrackTotalHits::All));
         let said = counted(as_int, r#"{"track_total_hits":10000}"#).unwrap_err();
         let why = "cannot be used if the tracking of total hits is not accurate, got 10000";
         assert_eq!(said, format!("[rest_total_hits_as_int] {why}"));

@@ -1,5 +1,7 @@
 //! `_cluster/settings`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::answer::Reply;
@@ -16,6 +18,8 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
     let include_defaults = call.query.flag("include_defaults", false)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
+    // Every node has the state, so that nothing is waited for.
+    call.query.duration("timeout", Duration::ZERO)?;
     let mut answer =
         cluster_settings(&state.persistent, &state.transient, include_defaults, flat_settings);
     if include_defaults {
@@ -46,13 +50,13 @@ fn merge(into: &mut Value, from: Value) {
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let flat_settings = call.query.flag("flat_settings", false)?;
     let update = parse_cluster_update(&call.needed_json()?)?;
-    let echo = json!({
-        "acknowledged": true,
+    let mut echo = json!({
         "persistent": given(&update.persistent, flat_settings)?,
         "transient": given(&update.transient, flat_settings)?,
     });
     let (persistent, transient) = (update.persistent, update.transient);
-    call.node.core().submit(Event::PutClusterSettings { persistent, transient }).await?;
+    let done = call.submit(vec![Event::PutClusterSettings { persistent, transient }]).await?;
+    echo["acknowledged"] = json!(done);
     Ok(echo.into())
 }
 

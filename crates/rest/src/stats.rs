@@ -119,6 +119,10 @@ struct Answered {
 /// `GET /_stats`, `GET /{index}/_stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {
     let level = level(call.query.get("level"))?;
+    // Every index is open, and loaded.
+    for name in ["forbid_closed_indices", "include_unloaded_segments"] {
+        call.query.flag(name, false)?;
+    }
     let wanted = metrics(call.part("metric"))?;
     let wanted = wanted.as_deref();
     let state = call.state();

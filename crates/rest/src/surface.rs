@@ -27,7 +27,8 @@ impl Refused {
 #[cfg(test)]
 pub(super) const IGNORED: &[(&str, &str)] = &[
     (
-        "every node has the whole state and reads its own",
+        "every node has the whole state and reads its own; who changes it waits for the manager up to 30 s, as in the \
+         field where the request does not say how long",
         "cluster_manager_timeout local master_timeout",
     ),
     (
@@ -37,12 +38,34 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ),
     (
         "it adds parts that this engine does not keep",
-        "completion_fields fielddata_fields fields groups types",
+        "completion_fields fielddata_fields groups types",
     ),
-    ("it adds details, or explanations for people", "error_trace human include_segment_file_sizes"),
-    ("the answer has it in any case", "full_id include_disk_info include_yes_decisions"),
+    (
+        "it adds details, or explanations for people",
+        "error_trace human include_disk_info include_segment_file_sizes include_yes_decisions",
+    ),
+    ("the answer has it in any case", "full_id"),
     ("it changes how much is done at once, not what is done", "slices"),
     ("it is kept nowhere: nobody reads why a template was put", "cause"),
+    ("no index is closed, and each is loaded", "forbid_closed_indices include_unloaded_segments"),
+    ("a flush waits for one that runs, and writes where something is new", "force wait_if_ongoing"),
+    ("documents have one type, whatever it is called", "type"),
+];
+
+/// The same of parameters that have their effect elsewhere: the reason, the parameters, and the APIs.
+#[cfg(test)]
+pub(super) const IGNORED_OF: &[(&str, &str, &str)] = &[
+    ("it adds parts that this engine does not keep", "fields", "indices.stats nodes.stats"),
+    (
+        "the primary answers, which has every document; a preference for certain copies alone is refused",
+        "preference",
+        "get get_source mget",
+    ),
+    ("it is answered at once", "timeout", "cluster.get_settings nodes.info"),
+    ("the answer has no settings", "flat_settings", "indices.put_settings"),
+    ("there are no data streams", "expand_wildcards include_defaults", "indices.get_data_stream"),
+    ("files are listed in no table", "detailed", "cat.recovery"),
+    ("as in the field no column is written in such units", "size", "cat.thread_pool"),
 ];
 
 /// What is answered otherwise than in the field.
@@ -56,6 +79,20 @@ pub(super) const DIFFERENCES: &[(&str, &str)] = &[
     (
         "`_count` and `_cat/count` without a query",
         "they count every document that was written, also those that no search finds before the next refresh",
+    ),
+    (
+        "`timeout` of what changes the cluster",
+        "it counts from the request on, in the field from when all nodes are told: `acknowledged` is false where the \
+         manager has not come to it, which it does all the same",
+    ),
+    (
+        "fragments of `highlight` of the type `unified`",
+        "sentences and words end by the rules of Unicode (UAX 29), in OpenSearch by those of Java, which are older: \
+         fragments begin and end elsewhere behind abbreviations and signs",
+    ),
+    (
+        "a phrase within `function_score` in `highlight`",
+        "its words have tags where the phrase stands, in OpenSearch wherever one of them does",
     ),
 ];
 

@@ -6,15 +6,16 @@ use std::path::Path;
 
 use bytes::Bytes;
 use engine::{Node, NodeConfig};
-use query::refused::{AGGREGATIONS, PARAMETERS, QUERIES, TYPES, all};
+use query::refused::{AGGREGATIONS, HIGHLIGHT, PARAMETERS, QUERIES, TYPES, all};
 use query::{FieldType, Mapping, parse_search};
 use serde_json::{Value, json};
 use world::Env;
 
 use super::message::RestRequest;
+use super::parameters::ASKED_FOR;
 use super::router::handle;
 use super::routes::ROUTES;
-use super::surface::{DIFFERENCES, IGNORED, refused};
+use super::surface::{DIFFERENCES, IGNORED, IGNORED_OF, refused};
 
 /// Words of one kind: what there is, and what is refused with what to send instead.
 struct Words {
@@ -23,7 +24,7 @@ struct Words {
     refused: Vec<(&'static str, &'static str)>,
 }
 
-fn words() -> [Words; 4] {
+fn words() -> [Words; 5] {
     let refused = |words| all(words).collect();
     [
         Words { of: "Queries", offered: query::queries().collect(), refused: refused(QUERIES) },
@@ -41,6 +42,11 @@ fn words() -> [Words; 4] {
             of: "Parameters of fields",
             offered: FieldType::all_parameters(),
             refused: refused(PARAMETERS),
+        },
+        Words {
+            of: "Options of highlight",
+            offered: query::highlight_options().collect(),
+            refused: refused(HIGHLIGHT),
         },
     ]
 }
@@ -86,6 +92,9 @@ fn page() -> String {
     );
     for (why, names) in IGNORED {
         let _ = writeln!(page, "| {names} | {why} |");
+    }
+    for (why, names, apis) in IGNORED_OF {
+        let _ = writeln!(page, "| {names} of {} | {why} |", apis.replace(' ', ", "));
     }
     page.push_str(
         "\n## APIs that are refused\n\n| API | requests | instead |\n| --- | --- | --- |\n",
@@ -139,6 +148,11 @@ fn a_word_is_offered_or_refused_with_a_hint() {
     }
     for (name, instead) in all(AGGREGATIONS) {
         let body = format!("{{\"aggs\":{{\"a\":{{\"{name}\":{{}}}}}}}}");
+        let said = parse_search(body.as_bytes()).unwrap_err();
+        assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
+    }
+    for (name, instead) in all(HIGHLIGHT) {
+        let body = json!({ "highlight": { "fields": { "a": { name: 1 } } } }).to_string();
         let said = parse_search(body.as_bytes()).unwrap_err();
         assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
     }
@@ -201,7 +215,11 @@ fn example(names: &str) -> (&'static str, u16) {
     let name = names.split(' ').next().unwrap_or_default();
     match name {
         "index" | "create" => (r#"{"n":1}"#, 201),
-        "bulk" => ("{\"index\":{\"_index\":\"logs\"}}\n{\"n\":1}\n", 200),
+        "bulk" => (
+            "{\"index\":{\"_index\":\"logs\"}}\n{\"n\":1}\n\
+             {\"update\":{\"_index\":\"logs\",\"_id\":\"1\"}}\n{\"doc\":{\"n\":2}}\n",
+            200,
+        ),
         "msearch" => ("{\"index\":\"logs\"}\n{}\n", 200),
         // The virtual world keeps no documents, only their number.
         "search" => (r#"{"size":0}"#, 200),
@@ -229,13 +247,31 @@ fn example(names: &str) -> (&'static str, u16) {
     }
 }
 
-/// Each API that works is answered, once for each of its requests.
+/// Routes that read some parameters only in requests that are not made here: nothing dangles, and documents that exist
+/// only as a number are no example.
+const READ_LATER: [&str; 3] = [
+    "dangling_indices.delete_dangling_index",
+    "dangling_indices.import_dangling_index",
+    "narrows.run",
+];
+
+/// Whether the page says of a parameter of these APIs that it is ignored.
+fn is_ignored(apis: &str, name: &str) -> bool {
+    let among = |words: &str, word: &str| words.split(' ').any(|one| one == word);
+    let of_these = |of: &str| apis.split(' ').any(|api| among(of, api));
+    IGNORED.iter().any(|(_, names)| among(names, name))
+        || IGNORED_OF.iter().any(|(_, names, of)| among(names, name) && of_these(of))
+}
+
+/// Each API that works is answered, once for each of its requests; and each of its parameters is read, or the page says
+/// that it is ignored.
 #[test]
 fn what_is_offered_is_answered() {
     world::virtual_world::run(7, |env| async move {
         let node = start(&env).await;
         let mut wrong = Vec::new();
         for route in ROUTES {
+            let mut read = BTreeSet::new();
             for (method, path) in
                 route.paths.iter().flat_map(|p| route.methods.iter().map(move |m| (*m, *p)))
             {
@@ -264,11 +300,19 @@ fn what_is_offered_is_answered() {
                 let opens = matches!(route.names, "create_pit" | "open_point_in_time");
                 let more = if opens { "?keep_alive=1m" } else { "" };
                 let path = concrete(path) + more;
+                ASKED_FOR.take();
                 let (status, said) = ask(&node, method, &path, body).await;
+                read.extend(ASKED_FOR.take());
                 let fits = status == expected || known(route.names, status);
                 if !fits {
                     wrong.push(format!("{method} {path}: {status}, not {expected}: {said}"));
                 }
+            }
+            let parameters = route.known.iter().copied().flatten().copied();
+            let is_missed = |name: &&str| !read.contains(*name) && !is_ignored(route.names, name);
+            if !READ_LATER.contains(&route.names) {
+                let missed = parameters.filter(is_missed);
+                wrong.extend(missed.map(|name| format!("{}: [{name}] is not read", route.names)));
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

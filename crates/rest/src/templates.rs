@@ -110,27 +110,14 @@ pub(super) async fn put(call: Call, kind: TemplateKind) -> Result<Reply> {
         }
         template.order = Some(order);
     }
-    change(
-        &call,
-        kind,
-        name(&call).to_owned(),
-        TemplateChange::Put { template: Box::new(template), create },
-    )
-    .await?;
-    Ok(json!({ "acknowledged": true }).into())
+    let change = TemplateChange::Put { template: Box::new(template), create };
+    let event = Event::ChangeTemplate { kind, name: name(&call).to_owned(), change };
+    let done = call.submit(vec![event]).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 fn name(call: &Call) -> &str {
     call.part("name").unwrap_or_default()
-}
-
-async fn change(
-    call: &Call,
-    kind: TemplateKind,
-    name: String,
-    change: TemplateChange,
-) -> Result<()> {
-    call.node.core().submit(Event::ChangeTemplate { kind, name, change }).await
 }
 
 /// `DELETE /_template/{name}` and the like: those of a pattern, of which there may be none.
@@ -144,10 +131,9 @@ pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply> {
             fit.map(|(name, _)| name.to_owned()).collect()
         }
     };
-    for name in names {
-        change(&call, kind, name, TemplateChange::Delete).await?;
-    }
-    Ok(json!({ "acknowledged": true }).into())
+    let delete = |name| Event::ChangeTemplate { kind, name, change: TemplateChange::Delete };
+    let done = call.submit(names.into_iter().map(delete).collect()).await?;
+    Ok(json!({ "acknowledged": done }).into())
 }
 
 /// `GET /_template/{name}` and the like; `HEAD` asks only whether there are any.

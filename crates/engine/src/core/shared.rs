@@ -108,7 +108,7 @@ impl Core {
 
     /// Runs `work` to its end while the node lives, even if its caller goes away. A request is dropped when its
     /// connection closes; work that must not stop half way runs in a task of its own.
-    pub(crate) async fn run_to_end<T: 'static>(
+    pub async fn run_to_end<T: 'static>(
         &self,
         name: &'static str,
         work: impl Future<Output = Result<T>> + 'static,

@@ -296,6 +296,8 @@ fn a_copy_that_fails_five_times_stays_away_until_asked() {
         lab.fail(&place, &format!("disk full {attempt}"));
         assert_eq!(lab.shard("a", 0).primary().failures, attempt);
         assert_eq!(lab.fail(&place, "again"), [], "a failure is counted once");
+        let given_up = lab.shard("a", 0).primary().given_up();
+        assert_eq!(given_up, (attempt == 5).then_some("disk full 5"));
     }
     assert_eq!(lab.initializing().len(), 0);
     let explanation = &super::super::explain(&lab.state, lab.now_ms)[0];
@@ -336,6 +338,7 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
     let words =
         super::super::explain(&lab.state, lab.now_ms)[0].reason.as_ref().unwrap().words.clone();
     assert!(words.contains("tried again every cluster.info.update.interval"), "{words}");
+    assert_eq!(lab.shard("a", 0).primary().given_up(), None);
     for _ in 0..3 {
         assert_eq!(lab.initializing().len(), 0);
         assert_eq!(lab.apply(Event::LookForRoom).unwrap()[0], Change::RetriesReset);

@@ -204,6 +204,12 @@ impl ShardCopy {
         self.disk_was_full && self.failures >= MAX_RETRIES
     }
 
+    /// Why it was given up; none where it is tried again by itself, as one is that waits for room.
+    pub fn given_up(&self) -> Option<&str> {
+        let is_given_up = self.failures >= MAX_RETRIES && !self.disk_was_full;
+        self.last_failure.as_deref().filter(|_| is_given_up)
+    }
+
     /// Whether it is on a node.
     pub fn is_assigned(&self) -> bool {
         self.node.is_some()

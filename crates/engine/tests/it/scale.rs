@@ -103,6 +103,10 @@ fn without_its_manager_a_cluster_says_so() {
             (status, &answer["error"]["type"]),
             (503, &json!("master_not_discovered_exception"))
         );
+        // Nobody knows what comes of it: that is more than that it takes longer.
+        let body = json!({"persistent": {"transport.compress": true}});
+        let (status, _) = ask(&other, "PUT", "/_cluster/settings?timeout=0s", body).await;
+        assert_eq!(status, 503);
 
         cluster.start_node(0).await;
         let health = health(&cluster, "wait_for_status=green&wait_for_nodes=4").await;

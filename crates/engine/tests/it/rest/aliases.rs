@@ -36,6 +36,9 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     assert_eq!(c.must("GET", "/a-2", Value::Null).await["a-2"]["aliases"], json!({"all": {}}));
     let rows = c.must("GET", "/_cat/aliases?format=json&s=index", Value::Null).await;
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
+    let path = "/_cat/aliases?format=json&expand_wildcards=";
+    assert_eq!(c.must("GET", &format!("{path}closed"), Value::Null).await, json!([]));
+    assert_eq!(c.ask("GET", &format!("{path}opened"), Value::Null).await.0, 400);
     assert_eq!(c.ask("HEAD", "/_alias/nix", Value::Null).await.0, 404);
     let (status, some) = c.ask("GET", "/_alias/all,gone", Value::Null).await;
     let expected = json!({"error": "alias [gone] missing", "status": 404, "a-1": one, "a-2": one});

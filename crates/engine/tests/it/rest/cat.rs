@@ -64,6 +64,18 @@ green  a 1 1 10
         "index docs.count\na             10\n"
     );
     assert_eq!(text("/_cat/indices?health=yellow&h=index").await, "b\n");
+    assert_eq!(text("/_cat/indices/a?expand_wildcards=none&h=index").await, "a\n");
+    assert_eq!(text("/_cat/indices/*?expand_wildcards=closed&h=index").await, "");
+    for (path, status) in [
+        ("/_cat/indices/a,gone", 404),
+        ("/_cat/indices/a,gone?ignore_unavailable=true", 200),
+        ("/_cat/indices/zzz*?allow_no_indices=false", 404),
+        // As in the field these have no such parameter.
+        ("/_cat/count/a*?expand_wildcards=none", 400),
+        ("/_cat/shards/a*?expand_wildcards=none", 400),
+    ] {
+        assert_eq!(c.ask("GET", path, Value::Null).await.0, status, "{path}");
+    }
     let shards = text("/_cat/shards/b?h=index,shard,prirep,state,docs,unassigned.reason").await;
     assert_eq!(
         shards.lines().last().unwrap().trim_end(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::lines;
-use crate::common::{Cluster, ask, raw};
+use crate::common::{Cluster, ask, eventually, raw};
 
 testbed::both_worlds!(
     says_who_it_is,
@@ -107,6 +107,18 @@ async fn waits_for_health(env: Env) {
     let health = c.must("GET", path, Value::Null).await;
     assert_eq!((&health["status"], &health["unassigned_shards"]), (&json!("yellow"), &json!(2)));
     assert_eq!(health["indices"]["a"]["shards"]["1"]["active_shards"], 2);
+    for (query, status, shards) in [
+        ("expand_wildcards=open", "yellow", 4),
+        ("expand_wildcards=closed", "green", 0),
+        ("expand_wildcards=closed&allow_no_indices=false", "red", 0),
+    ] {
+        let path = format!("/_cluster/health/a*?{query}");
+        let health = c.must("GET", &path, Value::Null).await;
+        assert_eq!(health["status"], status, "{query}");
+        assert_eq!(health["active_shards"], shards, "{query}");
+    }
+    let wrong = "/_cluster/health?expand_wildcards=opened";
+    assert_eq!(c.ask("GET", wrong, Value::Null).await.0, 400);
     // Two nodes cannot hold three copies.
     let path = "/_cluster/health?wait_for_status=green&timeout=50ms";
     let (status, health) = c.ask("GET", path, Value::Null).await;
@@ -147,6 +159,20 @@ async fn keeps_cluster_settings(env: Env) {
     c.must("PUT", "/_cluster/settings", reset).await;
     let seen = c.must("GET", "/_cluster/settings", Value::Null).await;
     assert_eq!(seen, json!({"persistent": {}, "transient": {}}));
+    // What takes longer than the request allows is done all the same, and is not acknowledged.
+    let body = json!({"persistent": {"transport.compress": true}});
+    let late = c.must("PUT", "/_cluster/settings?timeout=0s", body).await;
+    if env.is_virtual() {
+        assert_eq!(late["acknowledged"], false);
+    }
+    eventually(&env, "the setting is there", async || {
+        let seen = c.must("GET", "/_cluster/settings?flat_settings", Value::Null).await;
+        seen["persistent"]["transport.compress"] == "true"
+    })
+    .await;
+    let reset = json!({"persistent": {"transport.compress": null}});
+    let in_time = c.must("PUT", "/_cluster/settings?timeout=30s", reset).await;
+    assert_eq!(in_time["acknowledged"], true);
     let wrong = json!({"persistent": {"ccr.indices.recovery.chunk_sise": "1mb"}});
     let (status, answer) = c.ask("PUT", "/_cluster/settings", wrong).await;
     assert_eq!(status, 400);
@@ -168,6 +194,9 @@ async fn tells_about_nodes(env: Env) {
     assert_eq!(local["nodes"]["c-0"].get("indices"), None);
     assert!(local["nodes"]["c-0"]["process"].is_object());
     assert_eq!(c.ask("GET", "/_nodes/stats/proces", Value::Null).await.0, 400);
+    assert_eq!(c.ask("GET", "/_nodes/stats?level=shards", Value::Null).await.0, 400);
+    let flat = c.must("GET", "/_nodes/c-0/settings?flat_settings", Value::Null).await;
+    assert_eq!(flat["nodes"]["c-0"]["settings"]["cluster.name"], "c");
     let http = c.must("GET", "/_nodes/c-1/http", Value::Null).await;
     let address = &http["nodes"]["c-1"]["http"]["publish_address"];
     assert_eq!(address, &json!(c.node(1).http_address()));
@@ -195,6 +224,8 @@ async fn explains_what_is_unassigned(env: Env) {
     assert_eq!(answer["unassigned_info"]["reason"], "INDEX_CREATED");
     let decider = &answer["node_allocation_decisions"][0]["deciders"][0]["decider"];
     assert_eq!(decider, "same_shard");
+    let path = "/_cluster/allocation/explain?include_yes_decisions=true&include_disk_info=true";
+    assert_eq!(c.must("GET", path, Value::Null).await, answer);
     let body = json!({"index": "a", "shard": 0, "primary": true});
     let answer = c.must("GET", "/_cluster/allocation/explain", body).await;
     assert_eq!(

@@ -57,6 +57,8 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     let fixed = json!({"index.number_of_shards": 3});
     assert_eq!(c.ask("PUT", "/a/_settings", fixed.clone()).await.0, 400);
     c.must("PUT", "/a/_settings?preserve_existing", fixed).await;
+    assert_eq!(c.ask("GET", "/a?include_type_name=true", Value::Null).await.0, 400);
+    assert_eq!(c.ask("HEAD", "/a?include_type_name=true", Value::Null).await.0, 200);
 
     c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 0}})).await;
     c.must("DELETE", "/a,b*", Value::Null).await;
@@ -88,6 +90,7 @@ async fn reads_and_writes_documents(env: Env) {
         ("POST", "/_bulk?require_data_stream=true", "[require_data_stream]"),
         ("GET", "/a/_doc/x%2F1?realtime=false", "[realtime] false"),
         ("GET", "/a/_mget?realtime=false", "[realtime] false"),
+        ("GET", "/a/_doc/x%2F1?preference=_only_local", "[preference] _only_local"),
     ] {
         let (status, said) = c.ask(method, path, json!({"ids": ["x/1"]})).await;
         assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
@@ -296,6 +299,8 @@ async fn acts_on_every_copy(env: Env) {
         assert_eq!((status, &counted["count"]), (200, &json!(1)), "{counted}");
     }
     assert_eq!(c.ask("POST", "/a/_forcemerge?max_num_segments=0", Value::Null).await.0, 400);
+    let path = "/a/_flush?force=true&wait_if_ongoing=false";
+    assert_eq!(c.ask("POST", path, Value::Null).await.0, 400);
 
     let primaries = c.must("GET", "/a/_narrows/digest", Value::Null).await;
     let all = c.must("GET", "/a/_narrows/digest?replicas=true", Value::Null).await;

@@ -58,6 +58,7 @@ async fn stats_are_sums_over_copies(env: Env) {
     for (path, status) in [
         ("/_stats/dcos", 400),
         ("/_stats?level=shard", 400),
+        ("/_stats?forbid_closed_indices=maybe", 400),
         // What is counted by fields or groups would be more; nothing is.
         ("/_stats?groups=a&fields=*", 200),
         ("/gone/_stats", 404),
