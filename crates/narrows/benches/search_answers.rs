@@ -1,10 +1,10 @@
 //! The embedded engine and OpenSearch, asked the same: the bodies of `search_answers/requests.txt`, each sent to both,
 //! which have the same documents in one shard.
 //!
-//! Hits with their scores, order and values, counts, and aggregations are to be equal. Hits that score the same come
-//! in the order of their documents in the shard: no refresh by time cuts these into several segments, which a merge
-//! would put into the order of their sizes. A request that both refuse is equal; those that one of them refuses are
-//! counted apart. It fails where an answer is another one.
+//! Hits with their scores, order, values and fragments, counts, and aggregations are to be equal. Hits that score the
+//! same come in the order of their documents in the shard: no refresh by time cuts these into several segments, which a
+//! merge would put into the order of their sizes. A request that both refuse is equal; those that one of them refuses
+//! are counted apart. It fails where an answer is another one.
 //! Needs Java and mvn, or `NARROWS_OPENSEARCH_HOME`. `NARROWS_BENCH_ONLY` is a part of the names of groups to ask.
 
 mod common;
@@ -70,6 +70,27 @@ const PROSE: [&str; 12] = [
     "Archaeology\u{2019}s happiness: ponies, cafés and naïvely hopping hopefuls",
 ];
 
+/// For fragments: where sentences end and where they seem to, sentences longer than a fragment, signs of HTML, and
+/// characters of two units of UTF-16.
+const STORIES: [&str; 10] = [
+    "The quick fox ran. It was late! Nobody saw that the fox, which had never been seen by day, went to the old mill \
+     behind the river where the lazy dog slept. Fox and dog. The end",
+    "Mr. Fox lives at 3.14 Mill Road, e.g. near the river. \"Is it far?\" asked the dog. No. It is not far, said the \
+     fox; follow me (it is this way). They went...",
+    "One fox. - two foxes; three dogs. The U.S.-based fox ran to the mill. Then what? Then nothing.",
+    "<b>Fox</b> & \"dogs\": 5$ / day, it's so. <i>The mill</i> is closed.\nThe river\tis not.",
+    "na\u{ef}ve caf\u{e9} \u{1f98a} fox. \u{c9}clair of the mill \u{2013} \u{201c}the dog\u{2019}s\u{201d} own. \
+     \u{1f98a}\u{1f98a} The fox again, and the fox again, and again the fox until nobody counts the fox any more, \
+     neither the dog nor the old miller who has seen a fox or two in his long life by the slow brown river",
+    "fox",
+    "The dog slept.   The dog slept.  The dog slept all day long, and all night long, and in the morning the dog woke \
+     up and ran to the mill, where the fox was not. The fox had gone. A dog is not a fox. No dog ever was one.",
+    "quick quick fox quick fox dog fox quick, brown fox: quick brown fox and quick-brown fox",
+    "  A story without what is looked for. It has sentences, which are short. It ends.  ",
+    "mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill mill \
+     mill mill mill mill mill mill mill mill fox mill mill mill mill mill mill mill mill mill mill mill mill mill",
+];
+
 /// A document of its number alone. Some lack a field, and some have several values, or null.
 fn document(i: usize) -> Value {
     let pick = |of: usize, salt: usize| (i * 7919 + salt * 104_729 + i * i * 31) % of;
@@ -99,6 +120,7 @@ fn document(i: usize) -> Value {
         "a_number": pick(6, 23),
         "deep": { "one": { "name": one(&["inner", "outer"], 24) } },
         "prose": (i % 7 != 5).then_some(PROSE[i % PROSE.len()]),
+        "story": (i % 9 != 4).then_some(STORIES[i % STORIES.len()]),
     });
     let names = ["tag", "count", "flag", "price", "day", "code", "body", "place", "span", "title"];
     let name = names[i % names.len()];
@@ -111,6 +133,7 @@ fn document(i: usize) -> Value {
         document["tag"] = json!(["red", "violet", "red"]);
         document["big"] = json!([i as i64 * 10 - 300, 40]);
         document["prose"] = json!(["fox dog", "fox in dog"]);
+        document["story"] = json!([STORIES[i % 5], "", STORIES[5 + i % 5], STORIES[(i + 1) % 10]]);
         document["place"] = json!([[i % 50, i % 30], [20, 30]]);
     }
     document
@@ -177,8 +200,10 @@ fn essence((status, answer): &(u16, Value)) -> Value {
         return json!({ "status": status });
     }
     let hits = answer["hits"]["hits"].as_array().into_iter().flatten();
-    let hits: Vec<Value> =
-        hits.map(|hit| json!([hit["_score"], hit["_id"], hit["sort"], hit["fields"]])).collect();
+    let shown = |hit: &Value| {
+        json!([hit["_score"], hit["_id"], hit["sort"], hit["fields"], hit["highlight"]])
+    };
+    let hits: Vec<Value> = hits.map(shown).collect();
     let found = &answer["hits"];
     let (total, best) = (&found["total"], &found["max_score"]);
     json!({ "total": total, "max_score": best, "hits": hits, "aggregations": answer["aggregations"] })

@@ -4,6 +4,7 @@ pub mod aggregation;
 pub mod date;
 mod error;
 pub mod geo;
+mod highlight;
 pub mod histogram;
 mod hits;
 pub mod json;
@@ -22,11 +23,12 @@ pub mod zone;
 
 pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
+pub use highlight::{Highlight, HighlightField, Highlighter};
 pub use hits::{ColumnField, SortKey, SortMissing, SortTarget, SortValue, TopHits};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{
-    QueryString, aggregations, parse_count, parse_search, parse_sort, parse_track_total_hits,
-    queries,
+    QueryString, aggregations, highlight_options, parse_count, parse_search, parse_sort,
+    parse_track_total_hits, queries,
 };
 pub use query::{
     BoolQuery, FieldQuery, FieldsQuery, FunctionScore, Fuzziness, MinimumShouldMatch, Query,
@@ -34,7 +36,7 @@ pub use query::{
 };
 pub use request::{
     AskedPointInTime, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost,
-    NO_TIMEOUT_MS, SearchLimits, SearchRequest, TrackTotalHits,
+    FetchRequest, NO_TIMEOUT_MS, SearchLimits, SearchRequest, TrackTotalHits,
 };
 pub use result::{FetchedHit, ShardHit, ShardHits, ShownHit, compare_hits, keep_first_of_group};
 pub use source::SourceFilter;

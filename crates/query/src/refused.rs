@@ -103,6 +103,22 @@ pub const PARAMETERS: Words = &[
     ("map it as long or double", "time_series_dimension time_series_metric"),
 ];
 
+/// Options of `highlight`.
+pub const HIGHLIGHT: Words = &[
+    ("send [pre_tags] and [post_tags]", "tags_schema"),
+    (
+        "leave it out: [unified] ends fragments with sentences, [plain] behind [fragment_size] characters",
+        "boundary_chars boundary_max_scan boundary_scanner boundary_scanner_locale fragmenter",
+    ),
+    (
+        "leave it out: it is for the type [fvh], which is not there either",
+        "fragment_offset highlight_filter phrase_limit",
+    ),
+    ("name each of the fields, or send [require_field_match] with false", "matched_fields"),
+    ("leave it out: texts are looked at as a whole", "max_analyzer_offset"),
+    ("leave it out: there are no highlighters of plugins", "options"),
+];
+
 /// What to send instead of a word; none where it is no word of the field.
 pub fn instead_of(words: Words, word: &str) -> Option<&'static str> {
     all(words).find(|(name, _)| *name == word).map(|(_, instead)| instead)

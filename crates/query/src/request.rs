@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::aggregation::Aggregation;
+use super::highlight::Highlight;
 use super::hits::{ColumnField, SortKey, SortTarget, SortValue};
 use super::{Query, SourceFilter};
 
@@ -98,6 +99,8 @@ pub struct SearchRequest {
     pub min_score: Option<f32>,
     /// What hits show of their documents.
     pub source: SourceFilter,
+    /// `highlight`: what hits show of their texts.
+    pub highlight: Highlight,
     /// Whether hits show their version.
     pub version: bool,
     /// Whether hits show their place in the history.
@@ -111,6 +114,15 @@ pub struct SearchRequest {
     /// `pit`: what is searched is what was there then. The copies that are asked know it by their views.
     #[serde(skip)]
     pub point_in_time: Option<AskedPointInTime>,
+}
+
+/// What is read of hits, once they are found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FetchRequest {
+    /// What they show of their documents.
+    pub source: SourceFilter,
+    /// What they show of their texts; its query is there where a field has none of its own.
+    pub highlight: Highlight,
 }
 
 /// A point in time, as a body names it.
@@ -138,6 +150,7 @@ impl Default for SearchRequest {
             track_scores: false,
             min_score: None,
             source: SourceFilter::default(),
+            highlight: Highlight::default(),
             version: false,
             seq_no_primary_term: false,
             timeout_ms: None,
@@ -164,6 +177,15 @@ impl SearchRequest {
         let hits = self.from + self.size > 0;
         self.min_score.is_some()
             || (hits && (self.sort.is_empty() || by_score || self.track_scores))
+    }
+
+    /// What is read of its hits.
+    pub fn fetch(&self) -> FetchRequest {
+        let Highlight { fields, query } = &self.highlight;
+        let (source, fields) = (self.source.clone(), fields.clone());
+        let goes_by_it = fields.iter().any(|field| field.query.is_none());
+        let query = goes_by_it.then(|| query.as_ref().unwrap_or(&self.query).clone());
+        FetchRequest { source, highlight: Highlight { fields, query } }
     }
 
     /// Whether it can be answered by sizes alone.

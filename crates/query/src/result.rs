@@ -55,6 +55,8 @@ pub struct FetchedHit {
     pub seq_no: u64,
     /// `_source`, filtered; none where it is not asked for.
     pub source: Option<Bytes>,
+    /// Fragments of its texts, by field, of the fields that have any.
+    pub highlight: BTreeMap<String, Vec<String>>,
 }
 
 /// A hit as an answer shows it.
@@ -100,6 +102,10 @@ impl ShownHit<'_> {
             let fields = found.fields.iter().map(|(name, of)| (name.clone(), values(of)));
             let fields: Map<String, Value> = fields.collect();
             text.extend_from_slice(format!(",\"fields\":{}", json!(fields)).as_bytes());
+        }
+        if !document.highlight.is_empty() {
+            let highlight = json!(document.highlight);
+            text.extend_from_slice(format!(",\"highlight\":{highlight}").as_bytes());
         }
         if self.sort {
             let json = |value: &SortValue| value.as_ref().map_or(Value::Null, Literal::json);

@@ -130,8 +130,8 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
             Box::pin(replication::hand_off(core, (index_uuid, shard), &allocation_id)).await?
         }
         Request::Search(ask) => Box::pin(search::query(search, *ask)).await?,
-        Request::Fetch { context, hits, source } => {
-            Box::pin(search::fetch(search, context, hits, &source)).await?
+        Request::Fetch { context, hits, request } => {
+            Box::pin(search::fetch(search, context, hits, &request)).await?
         }
         Request::Probe => search::probe(search),
         Request::FreeContext(context) => Response::Freed(search.contexts.free(context).into()),

@@ -330,6 +330,7 @@ async fn fetch_best(
         free(service, &answers, &places);
     }
     let mut fetches = Vec::new();
+    let fetch = Arc::new(request.fetch());
     for (answer, places) in &places {
         let answered = &mut answers[*answer];
         if let Some(fetched) = answered.searched.fetched.take() {
@@ -342,11 +343,11 @@ async fn fetch_best(
             .map(|hit| (hit.segment, hit.doc))
             .collect();
         let (service2, name) = (service.clone(), answered.node.clone());
-        let (context, source) = (answered.searched.context, request.source.clone());
+        let (context, request) = (answered.searched.context, fetch.clone());
         let task = service.core.env.spawn("fetches hits", async move {
             let address = service2.core.address_of(&name).ok_or_else(|| left(&name))?;
             let context = context.ok_or_else(unexpected)?;
-            let ask = Request::Fetch { context, hits, source };
+            let ask = Request::Fetch { context, hits, request };
             match service2.core.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {
                 Response::Fetched(found) => Ok(found),
                 _ => Err(unexpected()),

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use policy::selection::NodeFeedback;
-use query::{SearchLimits, SourceFilter};
+use query::{FetchRequest, FetchedHit, SearchLimits};
+use store::{SearchView, Shard};
 
 use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
@@ -32,7 +33,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     }?;
     let (arrived, company) = (service.core.env.now(), service.pool.in_flight());
     service.follow_cores(&service.core.env);
-    // Before it takes a slot: where a merge goes on, a new mapping waits for that, and other indices must not.
+    // Before it takes a slot: where a flush goes on, a new mapping waits for that, and other indices must not.
     follow_mapping(&service.core, &shard, &store).await?;
     let slot = service.pool.enter().await?;
     let now = service.core.env.now();
@@ -75,7 +76,10 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
         let wanted: Vec<(u32, u32)> = wanted.take(ask.request.size).collect();
         fetched = Some(match wanted.is_empty() {
             true => Vec::new(),
-            false => store.fetch(&view, wanted, &ask.request.source).await?,
+            false => {
+                let request = Arc::new(ask.request.fetch());
+                shown(service, &ask.index, &store, (&view, wanted), &request).await?
+            }
         });
     } else if !hits.hits.is_empty() && context.is_none() {
         context = Some(service.contexts.hold(service.core.env.now(), shard.key(), view)?);
@@ -103,6 +107,28 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     Ok(Response::Searched(Box::new(answer)))
 }
 
+/// Reads the documents of hits, and makes fragments of their texts where these are asked for.
+async fn shown(
+    service: &SearchService,
+    index: &str,
+    store: &Shard,
+    (view, hits): (&SearchView, Vec<(u32, u32)>),
+    request: &Arc<FetchRequest>,
+) -> Result<Vec<FetchedHit>> {
+    if request.highlight.fields.is_empty() {
+        return Ok(store.fetch(view, hits, &request.source).await?);
+    }
+    // Neither buckets nor moments belong to words.
+    let limits = SearchLimits {
+        index: index.to_owned(),
+        now_ms: 0,
+        max_buckets: 0,
+        default_fields: default_fields(service, index),
+        stop: Arc::default(),
+    };
+    Ok(store.fetch_highlighted(view, hits, request, &limits).await?)
+}
+
 /// The fields of an index that queries ask which name none.
 fn default_fields(service: &SearchService, index: &str) -> Vec<(String, f32)> {
     let state = service.core.state();
@@ -120,21 +146,31 @@ pub(crate) async fn fetch(
     service: &Rc<SearchService>,
     context: u64,
     hits: Vec<(u32, u32)>,
-    source: &SourceFilter,
+    request: &Arc<FetchRequest>,
 ) -> Result<Response> {
     let (key, view) = service.contexts.take(context)?;
     let shard = service.core.shards.borrow().get(&key).cloned();
     let gone = || Failure::unavailable(&key.0, key.1, "has left this node between query and fetch");
-    let store = match shard {
-        Some(shard) => shard.store()?,
-        None => service.closing.borrow().get(&key).cloned().ok_or_else(gone)?,
+    let (index, store) = match shard {
+        Some(shard) => (shard.index.clone(), shard.store()?),
+        None => {
+            let store = service.closing.borrow().get(&key).cloned().ok_or_else(gone)?;
+            (name_of(service, &key.0), store)
+        }
     };
     let slot = service.pool.enter().await?;
-    let found = store.fetch(&view, hits, source).await?;
+    let found = shown(service, &index, &store, (&view, hits), request).await?;
     drop(slot);
     let fetches = &service.counters.fetches;
     fetches.set(fetches.get() + 1);
     Ok(Response::Fetched(found))
+}
+
+/// The name of an index; its UUID once it is deleted.
+fn name_of(service: &SearchService, uuid: &str) -> String {
+    let state = service.core.state();
+    let named = state.indices.iter().find(|(_, meta)| meta.uuid == uuid);
+    named.map_or(uuid, |(name, _)| name.as_str()).to_owned()
 }
 
 /// How long a copy that has left this node is kept for fetches. It cannot be opened here again meanwhile.

@@ -80,6 +80,8 @@ pub struct LeaseRequest {
     pub id: String,
     /// Operations from here on are to be kept; none lets them go.
     pub from: Option<u64>,
+    /// Whether a copy of the follower may need earlier ones: a lease that keeps them stays where it is.
+    pub at_least: bool,
 }
 
 /// What a follower must know of a leader's index before it can follow it.

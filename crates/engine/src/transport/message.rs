@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use query::{FetchedHit, SourceFilter};
+use query::{FetchRequest, FetchedHit};
 use serde::{Deserialize, Serialize};
 use store::{Operation, ShardStats, WriteOutcome, WriteRequest};
 
@@ -320,7 +320,7 @@ pub enum Request {
         /// Segment and document of each.
         hits: Vec<(u32, u32)>,
         /// What of them is wanted.
-        source: SourceFilter,
+        request: Arc<FetchRequest>,
     },
     /// Nothing more is fetched from this view; answers whether it was held.
     FreeContext(u64),

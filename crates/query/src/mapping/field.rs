@@ -352,6 +352,11 @@ impl Field {
         self.is_multi
     }
 
+    /// What stands for null, as a text.
+    pub fn null_text(&self) -> Option<String> {
+        self.null_value.as_ref().map(ToString::to_string)
+    }
+
     /// What it makes of a number: of `scaled_float` the nearest step.
     pub fn stepped(&self, number: f64) -> f64 {
         self.by_steps(number, |steps| (steps + 0.5).floor())

@@ -3,6 +3,7 @@
 mod aggregation;
 mod clauses;
 mod function_score;
+mod highlight;
 mod hits;
 mod pipeline;
 mod query;
@@ -11,6 +12,7 @@ mod simple_query_string;
 mod sort;
 
 pub use aggregation::aggregations;
+pub use highlight::highlight_options;
 pub use query::queries;
 pub use query_string::QueryString;
 
@@ -24,9 +26,9 @@ use super::request::{
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from min_score pit post_filter query \
-                     search_after seq_no_primary_term size sort stored_fields timeout track_scores track_total_hits \
-                     version explain profile";
+const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from highlight min_score pit post_filter \
+                     query search_after seq_no_primary_term size sort stored_fields timeout track_scores \
+                     track_total_hits version explain profile";
 
 /// Reads the body of `_search`; an empty one asks for everything.
 ///
@@ -46,6 +48,7 @@ fn search(node: &Node) -> Result<SearchRequest> {
             "query" => request.query = query::query(value)?,
             "post_filter" => request.post_filter = Some(query::query(value)?),
             "docvalue_fields" => request.column_fields = hits::column_fields(value)?,
+            "highlight" => request.highlight = highlight::highlight(value)?,
             "collapse" => {
                 let options = value.options(name, "field", 0)?;
                 request.collapse = Some(options.need("field")?.text("field")?);
@@ -109,8 +112,10 @@ pub fn parse_track_total_hits(text: &str) -> Option<TrackTotalHits> {
     Some(match text {
         "" | "true" => TrackTotalHits::All,
         "false" => TrackTotalHits::No,
+        // As in the field -1 is none, and the largest number that it can read is all.
         number => match number.parse::<i64>().ok()? {
-            -1 => TrackTotalHits::All,
+            -1 => TrackTotalHits::No,
+            count if count == i64::from(i32::MAX) => TrackTotalHits::All,
             count => TrackTotalHits::UpTo(u64::try_from(count).ok()?),
         },
     })
@@ -237,7 +242,7 @@ mod tests {
             (r#"{"qurey":{}}"#, "did you mean \"query\""),
             (r#"{"size":-1}"#, "cannot be negative"),
             (r#"{"size":1.5}"#, "whole number"),
-            (r#"{"highlight":{}}"#, "[highlight]"),
+            (r#"{"highlight":{"field":{}}}"#, "did you mean \"fields\""),
             (r#"{"track_total_hits":"maybe"}"#, "track_total_hits"),
             (r#"{"sort":[{"a":"up"}]}"#, "[up]"),
             (r#"{"search_after":[1]}"#, "sort"),

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::{Digest, Error, ListedDocument, Operation, Result, SearchView};
-use query::{FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
+use query::{FetchRequest, FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
 
 use super::Shard;
 use crate::requests::{GetResult, ShardStats, ShardWork, Timed};
@@ -85,12 +85,25 @@ impl Shard {
         source: &SourceFilter,
     ) -> Result<Vec<FetchedHit>> {
         let began = self.inner.env.now();
-        let mut found = self.inner.storage.fetch(view, hits, source.enabled).await?;
-        for hit in &mut found {
-            hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
-        }
+        let found = self.inner.storage.fetch(view, hits, source.enabled).await?;
         self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
-        Ok(found)
+        Ok(filtered(found, source))
+    }
+
+    /// The same, with fragments of their texts.
+    pub async fn fetch_highlighted(
+        &self,
+        view: &SearchView,
+        hits: Vec<(u32, u32)>,
+        request: &Arc<FetchRequest>,
+        limits: &SearchLimits,
+    ) -> Result<Vec<FetchedHit>> {
+        let began = self.inner.env.now();
+        let storage = &self.inner.storage;
+        let found = storage.fetch(view, hits, true).await?;
+        let found = storage.highlight(view, found, (request, limits)).await?;
+        self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
+        Ok(filtered(found, &request.source))
     }
 
     /// Whether something was applied that searches do not see yet.
@@ -173,6 +186,14 @@ impl Shard {
             leases: seq_nos.retention.leases().clone(),
         }
     }
+}
+
+/// Hits with what they show of their sources.
+fn filtered(mut hits: Vec<FetchedHit>, source: &SourceFilter) -> Vec<FetchedHit> {
+    for hit in &mut hits {
+        hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
+    }
+    hits
 }
 
 impl Shard {

@@ -190,6 +190,16 @@ pub(crate) fn next_seq_no(disk: &VirtualDisk, dir: &Path) -> u64 {
     committed.max(logged).map_or(0, |max| max + 1)
 }
 
+/// Whether there is a commit or a log.
+pub(crate) fn holds_operations(disk: &VirtualDisk, dir: &Path) -> bool {
+    if !disk.contains(&disk_path(dir)) {
+        return false;
+    }
+    let disk = open_disk(disk, dir);
+    let disk = disk.borrow();
+    disk.stored.is_some() || !disk.log.is_empty()
+}
+
 /// Damages the operation log of a copy on a virtual disk that nobody has open: the next open says so. False where there
 /// is none, and in the real world, where it does nothing. For faults in experiments.
 pub fn damage_log(env: &Env, dir: &Path) -> bool {

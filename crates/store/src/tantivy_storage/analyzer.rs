@@ -27,7 +27,7 @@ const AHEAD_BYTES: usize = 64;
 /// Where the words of a text without stop words begin. The library puts one place between the values of a field; with
 /// these it is as far as Lucene's `position_increment_gap` of 100, so that a phrase with stop words in it, which leaves
 /// places empty, does not reach from one value into the next.
-const FIRST_OF_ENGLISH: usize = 99;
+pub(crate) const FIRST_OF_ENGLISH: usize = 99;
 
 /// Makes the analyzers known to an index, by the names that schemas know them by: for words that are searched, and for
 /// those of columns (`fielddata`).
@@ -43,11 +43,18 @@ pub(crate) fn register(index: &Index) {
 
 /// Calls with each word of a text, and its position.
 pub(crate) fn each_word(analyzer: Analyzer, text: &str, mut call: impl FnMut(usize, &str)) {
+    each_token(analyzer, text, |token| call(token.position, &token.text));
+}
+
+/// Calls with each word of a text, its position, and where it stands.
+pub(crate) fn each_token(analyzer: Analyzer, text: &str, mut call: impl FnMut(&Token)) {
     match tokenizer(analyzer) {
-        None => call(0, text),
-        Some(mut tokenizer) => {
-            tokenizer.token_stream(text).process(&mut |token| call(token.position, &token.text))
+        None => {
+            let (offset_from, offset_to) = (0, text.len());
+            let (position, text) = (0, text.to_owned());
+            call(&Token { offset_from, offset_to, position, text, position_length: 1 });
         }
+        Some(mut tokenizer) => tokenizer.token_stream(text).process(&mut call),
     }
 }
 

@@ -83,6 +83,8 @@ impl DocumentCache {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use bytes::Bytes;
     use tantivy::schema::{STORED, STRING, Schema};
     use tantivy::{Index, doc};
@@ -91,7 +93,8 @@ mod tests {
 
     fn document(n: u32, bytes: usize) -> FetchedHit {
         let source = Some(Bytes::from(vec![b'x'; bytes]));
-        FetchedHit { id: n.to_string(), version: 1, seq_no: u64::from(n), source }
+        let (id, highlight) = (n.to_string(), BTreeMap::new());
+        FetchedHit { id, version: 1, seq_no: u64::from(n), source, highlight }
     }
 
     #[test]

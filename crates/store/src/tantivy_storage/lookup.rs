@@ -9,7 +9,7 @@ use tantivy::{
     DocId, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term,
 };
 
-use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
 use super::schema::{SEQ_NO, VERSION};
 use super::shared::Shared;
@@ -106,11 +106,26 @@ impl Shared {
         limits: &SearchLimits,
     ) -> Result<ShardHits> {
         let execution = Execution { request, mapping, findings: &self.findings, limits };
-        execution.run(searcher).map_err(|failed| match failed {
+        execution.run(searcher).map_err(|failed| self.search_failed(failed))
+    }
+
+    fn search_failed(&self, failed: Failed) -> Error {
+        match failed {
             Failed::Search(error) => Error::Search(error),
             // A view that cannot be read says nothing about the writer: the copy goes on.
             Failed::Index(error) => crate::error::index("search", &self.dir)(error),
-        })
+        }
+    }
+
+    /// Adds fragments to hits, which come with their whole sources.
+    pub(super) fn highlight(
+        &self,
+        seen: (&Searcher, &Mapping),
+        asked: (&FetchRequest, &SearchLimits),
+        hits: &mut [FetchedHit],
+    ) -> Result<()> {
+        let done = search::highlight(seen, &self.findings, asked, hits);
+        done.map_err(|failed| self.search_failed(failed))
     }
 
     /// Reads the documents of hits.

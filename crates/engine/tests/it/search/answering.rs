@@ -75,8 +75,14 @@ async fn counts_over_shards(env: Env) {
     assert_eq!(capped["hits"]["total"], json!({"value": 100, "relation": "gte"}));
     let none = c.must("GET", "/a/_search?size=0&track_total_hits=false", Value::Null).await;
     assert_eq!(none["hits"].get("total"), None);
-    let bare = c.must("GET", &format!("{ALL}&rest_total_hits_as_int"), Value::Null).await;
+    let as_int = "/a/_search?size=0&rest_total_hits_as_int&track_total_hits";
+    let bare = c.must("GET", &format!("{as_int}=true"), Value::Null).await;
     assert_eq!(bare["hits"]["total"], 300);
+    let uncounted = c.must("GET", &format!("{as_int}=false"), Value::Null).await;
+    assert_eq!(uncounted["hits"]["total"], -1);
+    let (status, refused) = c.ask("GET", &format!("{as_int}=100"), Value::Null).await;
+    assert_eq!(status, 400);
+    assert_eq!(refused["error"]["type"], "illegal_argument_exception");
     let empty = c.must("GET", "/nothing*/_search", Value::Null).await;
     assert_eq!(
         (&empty["_shards"]["total"], &empty["hits"]["total"]["value"]),

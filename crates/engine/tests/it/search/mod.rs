@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `answering` | who answers: copies, failures, limits, answers that are kept |
 //! | `found` | what is found: query, then fetch |
+//! | `highlights` | fragments of texts |
 //! | `queries` | several fields, patterns, `?q=` |
 //! | `scrolls` | page by page |
 //! | `points_in_time` | at one moment |
 
 mod answering;
 mod found;
+mod highlights;
 mod points_in_time;
 mod queries;
 mod scrolls;

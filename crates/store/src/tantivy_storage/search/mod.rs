@@ -18,6 +18,7 @@
 //! | `metrics.rs`, `pipelines.rs` | numbers, and what is computed of the buckets that are written |
 //! | `top_hits.rs` | the best documents of each bucket |
 //! | `shown.rs` | what hits show of their columns |
+//! | `highlight/` | what they show of their texts |
 //! | `failed.rs` | why a search failed |
 
 mod aggregate;
@@ -31,6 +32,7 @@ mod computed;
 mod failed;
 mod functions;
 mod fuzzy;
+mod highlight;
 mod metrics;
 mod pattern;
 mod pipelines;
@@ -46,10 +48,9 @@ mod top_hits;
 mod value;
 mod wildcard;
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tantivy::query::{EnableScoring, Query as Library, Weight};
@@ -67,6 +68,7 @@ pub(crate) use self::bounds::Findings;
 use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
 use self::failed::Result;
+pub(crate) use self::highlight::highlight;
 use self::resolve::Resolver;
 use self::shown::show_columns;
 use self::top::{Top, shows_scores};
@@ -137,21 +139,9 @@ impl Execution<'_> {
 
     fn find(&self, searcher: &Searcher) -> Result<ShardHits> {
         let Execution { request, mapping, findings, limits } = *self;
-        let failed = Arc::new(OnceLock::new());
-        let (now_ms, regexps) = (limits.now_ms, RefCell::default());
-        let (default_fields, failure) = (limits.default_fields.as_slice(), failed.clone());
-        let resolver = Resolver {
-            index: &limits.index,
-            searcher,
-            mapping,
-            findings,
-            now_ms,
-            default_fields,
-            regexps,
-            spent: Cell::default(),
-            failed: failure,
-        };
+        let resolver = Resolver::new((searcher, mapping), findings, limits);
         let query = resolver.resolve(&request.query)?;
+        highlight::check(&resolver, &request.highlight)?;
         let plain = request.aggregations.is_empty()
             && request.min_score.is_none()
             && request.collapse.is_none()
@@ -161,7 +151,7 @@ impl Execution<'_> {
         let best = if plain { self.best(&search)? } else { None };
         let mut hits = best.map_or_else(|| self.every(&search, &resolver), Ok)?;
         hits.timed_out = self.is_over();
-        match failed.get() {
+        match resolver.failed.get() {
             Some(error) => Err(error.clone().into()),
             None => Ok(hits),
         }
@@ -400,6 +390,7 @@ pub(crate) fn fetch(
             version: versions.first(*doc).unwrap_or(0),
             seq_no: seq_nos.first(*doc).unwrap_or(0),
             source: stored.source,
+            highlight: BTreeMap::new(),
         });
     }
     Ok(found)

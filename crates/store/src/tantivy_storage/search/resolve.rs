@@ -19,7 +19,7 @@ use tantivy_fst::Regex;
 
 use query::{
     BoolQuery, FieldQuery, FieldType, FieldsQuery, FunctionScore, Mapping, Query, QueryKind,
-    SearchError, illegal, mapping, unfit,
+    SearchError, SearchLimits, illegal, mapping, unfit,
 };
 
 use record::names::matches;
@@ -93,6 +93,27 @@ impl SegmentDocPredicate for Excluded {
     }
 }
 
+impl<'a> Resolver<'a> {
+    /// Nothing was made yet.
+    pub(super) fn new(
+        (searcher, mapping): (&'a Searcher, &'a Mapping),
+        findings: &'a Arc<Findings>,
+        limits: &'a SearchLimits,
+    ) -> Self {
+        Resolver {
+            index: &limits.index,
+            searcher,
+            mapping,
+            findings,
+            now_ms: limits.now_ms,
+            default_fields: &limits.default_fields,
+            regexps: RefCell::default(),
+            spent: Cell::default(),
+            failed: Arc::default(),
+        }
+    }
+}
+
 impl Resolver<'_> {
     /// Counts what is about to be made. Fails where the search would take too much with it.
     pub(super) fn spend(&self, bytes: usize) -> Result<()> {
@@ -153,28 +174,13 @@ impl Resolver<'_> {
 
     /// The same of each of several fields; none where it has no words to any of them, and is to be left out then.
     fn fields(&self, asked: &FieldsQuery) -> Result<Option<Resolved>> {
-        let default_is_all = self.default_fields.iter().any(|(pattern, _)| pattern == "*");
-        let is_default = asked.fields.is_empty();
-        let fields = if is_default { self.default_fields } else { asked.fields.as_slice() };
-        if is_default
-            && default_is_all
+        if asked.fields.is_empty()
+            && self.default_is_all()
             && matches!(&asked.query, FieldQuery::Wildcard { pattern, .. } if pattern == "*")
         {
             return Ok(Some(constant(Box::new(AllQuery), 1.0)));
         }
-        let lenient = asked.lenient.unwrap_or(default_is_all);
-        let mut boosts: BTreeMap<&str, f32> = BTreeMap::new();
-        for (pattern, boost) in fields {
-            let mut add = |path| *boosts.entry(path).or_insert(1.0) *= boost;
-            if !pattern.contains('*') {
-                add(pattern);
-                continue;
-            }
-            let fields = self.mapping.fields().iter();
-            let fields =
-                fields.filter(|(_, field)| field.indexed && field.kind != FieldType::GeoPoint);
-            fields.filter(|(path, _)| matches(pattern, path)).for_each(|(path, _)| add(path));
-        }
+        let (boosts, lenient) = self.asked_fields(asked);
         if asked.drops
             && !boosts.is_empty()
             && boosts.keys().all(|path| self.has_no_word(path, asked))
@@ -196,6 +202,33 @@ impl Resolver<'_> {
             }
             false => best_of(found, asked.tie_breaker),
         }))
+    }
+
+    fn default_is_all(&self) -> bool {
+        self.default_fields.iter().any(|(pattern, _)| pattern == "*")
+    }
+
+    /// The fields that are asked, each with what its score is multiplied by; and whether what does not fit the type of
+    /// one matches nothing in it.
+    pub(super) fn asked_fields<'b>(
+        &'b self,
+        asked: &'b FieldsQuery,
+    ) -> (BTreeMap<&'b str, f32>, bool) {
+        let is_default = asked.fields.is_empty();
+        let fields = if is_default { self.default_fields } else { asked.fields.as_slice() };
+        let mut boosts: BTreeMap<&str, f32> = BTreeMap::new();
+        for (pattern, boost) in fields {
+            let mut add = |path| *boosts.entry(path).or_insert(1.0) *= boost;
+            if !pattern.contains('*') {
+                add(pattern);
+                continue;
+            }
+            let fields = self.mapping.fields().iter();
+            let fields =
+                fields.filter(|(_, field)| field.indexed && field.kind != FieldType::GeoPoint);
+            fields.filter(|(path, _)| matches(pattern, path)).for_each(|(path, _)| add(path));
+        }
+        (boosts, asked.lenient.unwrap_or_else(|| self.default_is_all()))
     }
 
     fn has_no_word(&self, path: &str, asked: &FieldsQuery) -> bool {
@@ -268,7 +301,7 @@ impl Resolver<'_> {
     }
 
     /// The field of a path; none where the mapping or this copy has none.
-    fn indexed<'b>(&'b self, path: &'b str) -> Option<IndexedField<'b>> {
+    pub(super) fn indexed<'b>(&'b self, path: &'b str) -> Option<IndexedField<'b>> {
         let mapped = self.mapping.field(path)?;
         let name = first_column(path, mapped.kind);
         let field = self.searcher.schema().get_field(&name).ok()?;

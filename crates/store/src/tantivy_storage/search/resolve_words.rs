@@ -1,5 +1,6 @@
 //! Queries about the words of a field: those of a text, and keywords, which are words of their own.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -80,10 +81,11 @@ impl Resolver<'_> {
         if clauses.len() < 2 {
             return Ok(clauses.pop().map_or_else(nothing, |(_, word)| word));
         }
-        let needed = match minimum {
-            Some(minimum) if !all => minimum.of(clauses.len()).unwrap_or(1).max(1),
-            _ => usize::from(!all),
-        };
+        // As in the field the minimum is one of the words that may be missing. With [and] there are none of these: one
+        // that comes to 1 or more asks for more than there are, and nothing matches.
+        let optional = if all { 0 } else { clauses.len() };
+        let needed = minimum.and_then(|minimum| minimum.of(optional)).unwrap_or(0);
+        let needed = needed.max(usize::from(!all));
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
     }
 
@@ -103,11 +105,7 @@ impl Resolver<'_> {
         text: &str,
         of: &Fuzziness,
     ) -> Result<Resolved> {
-        if text.len() > FUZZY_BYTES_MAX {
-            let reason = format!("a fuzzy word has at most {FUZZY_BYTES_MAX} bytes; send [term]");
-            return Err(illegal(reason).into());
-        }
-        self.spend(text.len() * BYTES_OF_FUZZY_BYTE)?;
+        self.spend_fuzzy(text)?;
         let words = near_words(self.searcher, indexed.field, text, of)?;
         self.spend(words.len() * CLAUSE_BYTES)?;
         let words: Vec<(usize, String, Term)> = words
@@ -134,6 +132,15 @@ impl Resolver<'_> {
             Ok((Occur::Should, boosted(query, nearness)))
         });
         Ok(Box::new(BooleanQuery::new(clauses.collect::<Result<_>>()?)))
+    }
+
+    /// Counts what finds the words near one.
+    pub(super) fn spend_fuzzy(&self, text: &str) -> Result<()> {
+        if text.len() > FUZZY_BYTES_MAX {
+            let reason = format!("a fuzzy word has at most {FUZZY_BYTES_MAX} bytes; send [term]");
+            return Err(illegal(reason).into());
+        }
+        self.spend(text.len() * BYTES_OF_FUZZY_BYTE)
     }
 
     pub(super) fn match_phrase(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
@@ -169,9 +176,8 @@ impl Resolver<'_> {
         if analyzed && pattern == "*" {
             return self.exists(indexed.path);
         }
-        // The words of a text are in lower case.
-        let lower = (analyzed && indexed.mapped.kind.has_words()).then(|| pattern.to_lowercase());
-        let pattern = lower.as_deref().unwrap_or(pattern);
+        let letters = in_its_letters(indexed, pattern, analyzed);
+        let pattern: &str = &letters;
         match pattern.strip_suffix('*').filter(|start| !start.contains(['*', '?', '\\'])) {
             Some(start) => self.prefix(indexed, start),
             None => {
@@ -183,6 +189,11 @@ impl Resolver<'_> {
 
     pub(super) fn regexp(&self, indexed: &IndexedField, pattern: &str) -> Result<Resolved> {
         self.only_texts(indexed, "regexp")?;
+        Ok(Box::new(RegexQuery::from_regex(self.compiled(pattern)?, indexed.field)))
+    }
+
+    /// A regular expression, which is compiled once.
+    pub(super) fn compiled(&self, pattern: &str) -> Result<Arc<Regex>> {
         if pattern.chars().count() > MAX_SIGNS {
             let reason = format!(
                 "[regexp] has more than {MAX_SIGNS} signs (index.max_regex_length); send [wildcard] or [terms]"
@@ -190,23 +201,22 @@ impl Resolver<'_> {
             return Err(illegal(reason).into());
         }
         let mut regexps = self.regexps.borrow_mut();
-        let regex = match regexps.get(pattern) {
-            Some(regex) => regex.clone(),
+        match regexps.get(pattern) {
+            Some(regex) => Ok(regex.clone()),
             None if regexps.len() == MAX_REGEXPS => {
                 let reason = format!(
                     "the search has more than {MAX_REGEXPS} regular expressions; join them by [|], or send [wildcard] or [terms]"
                 );
-                return Err(illegal(reason).into());
+                Err(illegal(reason).into())
             }
             None => {
                 let regex = Regex::new(&pattern::of_regexp(pattern)?);
                 let refused = |error| unfit(format!("[regexp] cannot be read: {error}"));
                 let regex = Arc::new(regex.map_err(refused)?);
                 regexps.insert(pattern.to_owned(), regex.clone());
-                regex
+                Ok(regex)
             }
-        };
-        Ok(Box::new(RegexQuery::from_regex(regex, indexed.field)))
+        }
     }
 
     pub(super) fn prefix(&self, indexed: &IndexedField, value: &str) -> Result<Resolved> {
@@ -220,6 +230,18 @@ impl Resolver<'_> {
             None => Bound::Unbounded,
         };
         Ok(Box::new(InvertedIndexRangeQuery::new(Bound::Included(term(value)), upper)))
+    }
+}
+
+/// A pattern in the letters of a field's words: those of a text are in lower case.
+pub(super) fn in_its_letters<'p>(
+    indexed: &IndexedField,
+    pattern: &'p str,
+    analyzed: bool,
+) -> Cow<'p, str> {
+    match analyzed && indexed.mapped.kind.has_words() {
+        true => pattern.to_lowercase().into(),
+        false => pattern.into(),
     }
 }
 

@@ -18,15 +18,47 @@ const LONG: usize = 64;
 
 /// Terms that match a pattern: `*` is any text, `?` any character, and a backslash takes the sign behind it as it is.
 pub(super) fn of(pattern: &str, field: Field) -> Result<Box<dyn Library>> {
-    if pattern.chars().count() > MAX_SIGNS {
-        return Err(illegal(format!("[wildcard] has more than {MAX_SIGNS} signs")).into());
-    }
+    check(pattern)?;
     // The place at the end has a bit, too.
     Ok(if is_short(pattern) {
         Box::new(Wildcard::<SHORT>::of(pattern, field))
     } else {
         Box::new(Wildcard::<LONG>::of(pattern, field))
     })
+}
+
+/// Says of a word whether it fits.
+pub(super) type Fits = Box<dyn Fn(&str) -> bool>;
+
+/// Whether a term matches a pattern.
+pub(super) fn fits(pattern: &str) -> Result<Fits> {
+    check(pattern)?;
+    Ok(if is_short(pattern) {
+        let matcher = Matcher::<SHORT>::of(pattern);
+        Box::new(move |term: &str| accepts(&matcher, term))
+    } else {
+        let matcher = Matcher::<LONG>::of(pattern);
+        Box::new(move |term: &str| accepts(&matcher, term))
+    })
+}
+
+/// Whether an automaton accepts a term.
+pub(super) fn accepts(automaton: &impl Automaton, term: &str) -> bool {
+    let mut state = automaton.start();
+    for byte in term.bytes() {
+        if !automaton.can_match(&state) {
+            return false;
+        }
+        state = automaton.accept(&state, byte);
+    }
+    automaton.is_match(&state)
+}
+
+fn check(pattern: &str) -> Result<()> {
+    if pattern.chars().count() > MAX_SIGNS {
+        return Err(illegal(format!("[wildcard] has more than {MAX_SIGNS} signs")).into());
+    }
+    Ok(())
 }
 
 fn is_short(pattern: &str) -> bool {
@@ -152,9 +184,7 @@ mod tests {
     use super::*;
 
     fn is_match<const WORDS: usize>(pattern: &str, term: &str) -> bool {
-        let matcher = Matcher::<WORDS>::of(pattern);
-        let step = |state, byte| matcher.accept(&state, byte);
-        matcher.is_match(&term.bytes().fold(matcher.start(), step))
+        accepts(&Matcher::<WORDS>::of(pattern), term)
     }
 
     /// As it is meant: the first sign of the pattern, then the rest.

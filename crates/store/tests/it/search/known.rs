@@ -91,10 +91,25 @@ fn nothing_matches_more_clauses_than_there_are() {
         let shard = shard(&env, &dir, properties, &documents).await;
         let words = |text: &str, needed: u64| json!({"match": {"t": {"query": text, "minimum_should_match": needed}}});
         let (red, sky, sea) = (words("red", 9), words("sky", 1), words("sea", 1));
+        // With [and] no word may be missing, so that the minimum is one of none.
+        let every = |text: &str, needed: Value| {
+            json!({"match": {"t": {
+                "query": text, "operator": "and", "minimum_should_match": needed,
+            }}})
+        };
         for (query, found) in [
             (red.clone(), vec![0u64, 1]),
             (words("red sky", 2), vec![0]),
             (words("red sky", 3), vec![]),
+            (every("red sky", json!(1)), vec![]),
+            (every("red sky", json!("75%")), vec![0]),
+            (every("red sky", json!(-1)), vec![0]),
+            (every("red", json!(2)), vec![0, 1]),
+            (
+                json!({"multi_match": {"query": "red sky", "fields": ["t"], "operator": "and",
+                    "minimum_should_match": 2}}),
+                vec![],
+            ),
             (json!({"bool": {"should": [sky, sea], "minimum_should_match": "30%"}}), vec![0]),
             (json!({"bool": {"should": [sea], "minimum_should_match": -3}}), vec![]),
             (json!({"bool": {"should": [red, sky], "minimum_should_match": 3}}), vec![]),
