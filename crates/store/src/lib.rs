@@ -46,7 +46,8 @@ pub use requests::{
 };
 pub use segments::Segments;
 pub use shard::{
-    ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything, next_seq_no,
+    ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything, holds_operations,
+    next_seq_no,
 };
 pub use snapshot::Snapshot;
 pub use synthetic::{damage_log, set_disk_free_bytes};

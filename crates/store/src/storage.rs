@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use world::Env;
 
-use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, SearchView};
@@ -63,6 +63,13 @@ pub(crate) async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
     match env.virtual_disk() {
         Some(disk) => Ok(synthetic::next_seq_no(&disk, dir)),
         None => tantivy_storage::next_seq_no(env, dir).await,
+    }
+}
+
+pub(crate) async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
+    match env.virtual_disk() {
+        Some(disk) => Ok(synthetic::holds_operations(&disk, dir)),
+        None => tantivy_storage::holds_operations(env, dir).await,
     }
 }
 
@@ -185,12 +192,25 @@ impl ShardStorage {
         either!(self, storage => storage.fetch(view, hits, wants_source).await)
     }
 
+    /// Adds fragments to hits, which come with their whole sources. Sizes have none.
+    pub(crate) async fn highlight(
+        &self,
+        view: &SearchView,
+        hits: Vec<FetchedHit>,
+        asked: (&Arc<FetchRequest>, &SearchLimits),
+    ) -> Result<Vec<FetchedHit>> {
+        match self {
+            ShardStorage::Tantivy(storage) => storage.highlight(view, hits, asked).await,
+            ShardStorage::Synthetic(_) => Ok(hits),
+        }
+    }
+
     /// Makes what was indexed searchable.
     pub(crate) async fn refresh(&self) -> Result<()> {
         either!(self, storage => storage.refresh().await)
     }
 
-    /// Indexes by another mapping from now on, while nothing is written, merged or committed.
+    /// Indexes by another mapping from now on, while nothing is written or committed. Merges begin anew.
     pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         either!(self, storage => storage.set_mapping(mapping).await)
     }

@@ -14,7 +14,7 @@ use world::{Task, Time};
 
 use super::metadata_sync::{MetadataSync, covers};
 use super::service::{FollowService, REMOTE_TIMEOUT};
-use super::source::{Source, keep_lease};
+use super::source::{Needed, Source, keep_lease};
 use crate::planted;
 use crate::remote::claims;
 use crate::replication::{self, advance_global_checkpoint, lease_of};
@@ -146,18 +146,20 @@ impl Follower {
         }
     }
 
-    /// The lowest operation that the leader must keep, for this copy or one that takes its place.
-    fn needed_from(&self) -> u64 {
+    /// What the leader must keep, for this copy or one that takes its place.
+    fn needed(&self) -> Needed {
         self.note_checkpoint();
-        match self.service.core.env.is_planted(planted::LEASE_LEAVES_READS) {
+        let (core, state) = (&self.service.core, self.service.core.state());
+        let from = match core.env.is_planted(planted::LEASE_LEAVES_READS) {
             true => {
                 self.policy.borrow().follower_global_checkpoint().map_or(0, |seq_no| seq_no + 1)
             }
             false => {
                 let needed = self.policy.borrow().needed_from();
-                self.shard.replicas_need_from().map_or(needed, |from| needed.min(from))
+                self.shard.replicas_need_from(&state).map_or(needed, |from| needed.min(from))
             }
-        }
+        };
+        Needed { from, at_least: self.shard.has_untold_replicas(&state) }
     }
 
     /// Tells the policy the global checkpoint. With `index.translog.durability: async` it also advances between writes.
@@ -187,7 +189,7 @@ impl Follower {
         };
         let limit = poll_timeout + REMOTE_TIMEOUT;
         let request = Request::ReadChanges(Box::new(question.clone()));
-        let answer = self.source.ask(service, self.needed_from(), request, limit).await;
+        let answer = self.source.ask(service, self.needed(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(Trouble::Fatal(unexpected()));
         };
@@ -262,9 +264,8 @@ fn trouble(component: Component, kind: ErrorKind, failure: Failure) -> Trouble {
 
 /// Follows until the task is ended, or until it cannot any more.
 pub(super) async fn run(service: Rc<FollowService>, follower: Rc<Follower>) {
-    let needed = follower.clone();
-    let renewing =
-        keep_lease(service.clone(), follower.source.clone(), move || needed.needed_from());
+    let needs = follower.clone();
+    let renewing = keep_lease(service.clone(), follower.source.clone(), move || needs.needed());
     let renewing = service.core.env.spawn("renews a lease", renewing);
     let failure = keep_up(&service, &follower).await;
     drop(renewing);

@@ -11,7 +11,7 @@ use store::Shard;
 
 use crate::core::Core;
 use crate::planted;
-use crate::replication::{add_lease, advance_global_checkpoint, remove_lease};
+use crate::replication::{add_lease, advance_global_checkpoint, begin_lease, remove_lease};
 use crate::shard::LocalShard;
 use crate::transport::{
     Changes, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Response, Result,
@@ -94,7 +94,10 @@ pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response
     if from < oldest {
         return Err(gone(&store, store::Error::OperationsGone { from, oldest }));
     }
-    add_lease(core, &shard, &store, &ask.id, from).await?;
+    match ask.at_least {
+        true => begin_lease(core, &shard, &store, &ask.id, from).await?,
+        false => add_lease(core, &shard, &store, &ask.id, from).await?,
+    }
     let state = core.state();
     let meta = state.indices.get(&shard.index);
     let period = meta.map_or(Duration::ZERO, |meta| meta.typed_settings().retention_lease_period());

@@ -11,6 +11,15 @@ use crate::transport::{
 };
 use policy::retention::Renewal;
 
+/// What the leader must keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Needed {
+    /// Operations from here on.
+    pub(crate) from: u64,
+    /// Whether that may not be all: the lease does not move forward then.
+    pub(crate) at_least: bool,
+}
+
 /// A leader's shard.
 pub(crate) struct Source {
     alias: String,
@@ -45,11 +54,11 @@ impl Source {
     pub(crate) async fn ask(
         &self,
         service: &Rc<FollowService>,
-        from: u64,
+        needed: Needed,
         request: Request,
         limit: Duration,
     ) -> Result<Response, CallError> {
-        let address = self.locate(service, from).await?;
+        let address = self.locate(service, needed).await?;
         let connections = service.core.settings().transport_recovery_connections().max(1);
         let connection = self.next_connection.get();
         self.next_connection.set(connection.wrapping_add(1));
@@ -61,7 +70,11 @@ impl Source {
         answer
     }
 
-    async fn locate(&self, service: &Rc<FollowService>, from: u64) -> Result<String, CallError> {
+    async fn locate(
+        &self,
+        service: &Rc<FollowService>,
+        needed: Needed,
+    ) -> Result<String, CallError> {
         let known = || self.address.borrow().clone();
         if let Some(address) = known() {
             return Ok(address);
@@ -69,19 +82,24 @@ impl Source {
         let _one = self.locating.lock().await;
         match known() {
             Some(address) => Ok(address),
-            None => self.renew(service, Some(from)).await,
+            None => self.renew(service, Some(needed)).await,
         }
     }
 
-    /// Renews the lease, which keeps operations from `from` on, or drops it. Answers where the primary is: it is the
-    /// only one that says yes.
+    /// Renews the lease, which keeps what is needed, or drops it. Answers where the primary is: it is the only one that
+    /// says yes.
     pub(crate) async fn renew(
         &self,
         service: &Rc<FollowService>,
-        from: Option<u64>,
+        needed: Option<Needed>,
     ) -> Result<String, CallError> {
         let seeds = remote::seeds(&service.core, &self.alias).map_err(CallError::Failed)?;
-        let ask = LeaseRequest { leader: self.shard.clone(), id: self.lease.clone(), from };
+        let ask = LeaseRequest {
+            leader: self.shard.clone(),
+            id: self.lease.clone(),
+            from: needed.map(|needed| needed.from),
+            at_least: needed.is_some_and(|needed| needed.at_least),
+        };
         let calls = seeds
             .into_iter()
             .map(|seed| {
@@ -94,7 +112,7 @@ impl Source {
             })
             .collect();
         let (address, response) = remote::first_of(&service.core.env, calls).await?;
-        match (from, response) {
+        match (needed, response) {
             (Some(_), Response::Leased { period }) => self.lease_period.set(Some(period)),
             (None, Response::Done) => {}
             _ => return Err(CallError::Failed(unexpected())),
@@ -108,16 +126,17 @@ impl Source {
 pub(crate) async fn keep_lease(
     service: Rc<FollowService>,
     source: Rc<Source>,
-    from: impl Fn() -> u64 + 'static,
+    needed: impl Fn() -> Needed + 'static,
 ) {
     let mut renewal = Renewal::default();
     loop {
         service.core.env.sleep(renewal.wait()).await;
-        let from = from();
-        if renewal.is_due(service.core.env.now(), from) {
+        let needed = needed();
+        if renewal.is_due(service.core.env.now(), needed.from) {
             // If this fails for good, the next read fails, too, and says why.
-            let renewed = source.renew(&service, Some(from)).await;
-            renewal.done(service.core.env.now(), from, renewed.ok().and(source.lease_period.get()));
+            let renewed = source.renew(&service, Some(needed)).await;
+            let period = renewed.ok().and(source.lease_period.get());
+            renewal.done(service.core.env.now(), needed.from, period);
         }
     }
 }

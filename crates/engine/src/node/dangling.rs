@@ -1,7 +1,10 @@
 //! The indices on this node's disk that the cluster state does not know.
 
+use std::collections::BTreeSet;
+
 use super::parts::Node;
 use crate::core::{Core, all_of, warn};
+use crate::shard::ShardKey;
 use crate::state::{DanglingCopy, DanglingIndex};
 
 /// Says which indices on this node's disk are dangling.
@@ -18,6 +21,46 @@ pub(super) async fn say(core: &Core) {
         );
         warn(&core.env, core.name(), &words);
     }
+}
+
+/// Deletes directories without metadata of indices that nobody knows, where nothing that was acknowledged can be: of
+/// copies whose files had only begun to come. Others are kept, and it is said that they are.
+pub(super) async fn sweep(node: &Node) {
+    let core = node.core();
+    for key in nobody_knows(node) {
+        let (uuid, shard) = (&key.0, key.1);
+        if core.disk.read_metadata(uuid, shard).await.is_some() {
+            continue;
+        }
+        let dir = core.disk.copy_dir(uuid, shard);
+        let may_be_needed = store::holds_operations(&core.env, &dir).await.unwrap_or(true);
+        if !node.parts.closed_copies.borrow().contains(&key) {
+            // The index was imported meanwhile, and has a copy here.
+            continue;
+        }
+        if !may_be_needed && core.disk.remove_copy(uuid, shard).await.is_ok() {
+            node.parts.closed_copies.borrow_mut().remove(&key);
+            core.disk.remove_empty_index(uuid).await;
+            continue;
+        }
+        let words = format!(
+            "{} has no metadata, so that nobody knows which copy it is, and the cluster state does not know its index. \
+             It is kept and not used; delete it where it is not needed",
+            dir.display()
+        );
+        warn(&core.env, core.name(), &words);
+    }
+}
+
+/// What is here of indices that are neither in the cluster state nor were deleted.
+fn nobody_knows(node: &Node) -> Vec<ShardKey> {
+    let (core, state) = (node.core(), node.state());
+    let known: BTreeSet<&String> = state.indices.values().map(|meta| &meta.uuid).collect();
+    let mut here: Vec<ShardKey> = node.parts.closed_copies.borrow().iter().cloned().collect();
+    here.retain(|(uuid, _)| !known.contains(uuid));
+    let deleted = state.obsolete(core.name(), state.indices.keys(), &here);
+    here.retain(|key| !deleted.contains(key));
+    here
 }
 
 impl Node {

@@ -7,6 +7,7 @@ use policy::failures::{Action, Component, action};
 use super::parts::{ManagerSeen, Node};
 use crate::core::{MANAGER_TIMEOUT, warn};
 use crate::error::Error;
+use crate::shard::FoundOnDisk;
 use crate::state::{self, Event};
 use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
 
@@ -37,10 +38,11 @@ pub(super) async fn join(node: &Node) -> Result<(), Error> {
 
 async fn try_join(node: &Node) -> Result<()> {
     let core = node.core();
-    let (found, unreadable) = core.disk.found_copies().await;
+    let FoundOnDisk { copies: found, unsigned, unreadable } = core.disk.found_copies().await;
     unreadable.iter().for_each(|words| warn(&core.env, core.name(), words));
     let keys = found.iter().map(|copy| (copy.index_uuid.clone(), copy.shard));
-    node.parts.closed_copies.replace(keys.collect());
+    // Those without metadata are deleted as any copy that nobody needs: once their shard is complete elsewhere.
+    node.parts.closed_copies.replace(keys.chain(unsigned).collect());
     let state = match (&node.parts.manager, &core.config.manager) {
         (Some(manager), _) => {
             let me = state::Node {

@@ -36,7 +36,7 @@ pub(super) struct Parts {
     pub(super) following: Rc<FollowService>,
     pub(super) follow_tasks: FollowTasks,
     pub(super) auto_following: Rc<AutoFollowing>,
-    /// Copies on the disk that are not open: they may be deleted once nobody needs them.
+    /// Copies on the disk that are not open, also what was left of some: they may be deleted once nobody needs them.
     pub(super) closed_copies: RefCell<BTreeSet<ShardKey>>,
     pub(super) stored_indices: Rc<StoredIndices>,
     pub(super) stopping: Cell<bool>,

@@ -73,6 +73,7 @@ impl Node {
         }
         membership::join(&node).await?;
         dangling::say(&core).await;
+        dangling::sweep(&node).await;
         core.keep("stays a member", membership::stay(node.clone()));
         Ok(node)
     }

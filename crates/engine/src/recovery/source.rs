@@ -327,7 +327,14 @@ pub(crate) fn finalize(
         copy.pending_in_sync = true;
     }
     advance_global_checkpoint(&service.core, &session.shard);
-    Ok(Response::SeqNo(store.global_checkpoint()))
+    let told = store.global_checkpoint();
+    if let SessionKind::Peer { allocation_id, .. } = &session.kind
+        && let Some(copy) = session.shard.copies.borrow_mut().get_mut(allocation_id)
+    {
+        let needs_from = told.map_or(0, |checkpoint| checkpoint + 1);
+        copy.needs_from = copy.needs_from.max(Some(needs_from));
+    }
+    Ok(Response::SeqNo(told))
 }
 
 pub(crate) fn close_session(service: &Rc<RecoveryService>, session: u64) {

@@ -36,7 +36,8 @@ pub(crate) async fn add_lease(
         .await
 }
 
-/// Adds the lease of a copy that begins at `from`, durably and on every copy; a session retains those operations.
+/// Adds a lease on the operations from `from` on, durably and on every copy; one that keeps earlier ones stays. Whoever
+/// calls this retains those operations.
 pub(crate) async fn begin_lease(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,

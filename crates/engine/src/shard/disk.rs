@@ -57,6 +57,18 @@ pub(crate) struct StoredState {
     pub(crate) damage: Vec<String>,
 }
 
+/// What is on the disk of a node that starts.
+#[derive(Default)]
+pub(crate) struct FoundOnDisk {
+    /// The copies whose metadata is there.
+    pub(crate) copies: Vec<FoundCopy>,
+    /// Directories of copies without metadata, by UUID of the index and shard: copies that were never complete, or are
+    /// half deleted.
+    pub(crate) unsigned: Vec<(String, u32)>,
+    /// In words, which metadata cannot be read.
+    pub(crate) unreadable: Vec<String>,
+}
+
 /// How often a directory is tried that is in use: a node that was stopped may still be writing.
 const LOCK_TRIES: u32 = 20;
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
@@ -309,7 +321,8 @@ impl NodeDisk {
                 let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
                 if left.all(|entry| entry.file_name() == INDEX) {
                     // What stays of it is litter, and no copy.
-                    let _ = fs::remove_file(&path).and_then(|()| fs::remove_dir(&dir));
+                    let removed = missing_is_fine(fs::remove_file(&path));
+                    let _ = removed.and_then(|()| fs::remove_dir(&dir));
                 }
             })
             .await;
@@ -346,31 +359,36 @@ impl NodeDisk {
         Ok(())
     }
 
-    /// The copies whose metadata is there; and in words, what of the others cannot be read.
-    pub(crate) async fn found_copies(&self) -> (Vec<FoundCopy>, Vec<String>) {
-        let (mut found, mut unreadable) = (Vec::new(), Vec::new());
-        for (index_uuid, shard) in self.all_metadata().await {
+    /// The copies that are here, and what may be of others.
+    pub(crate) async fn found_copies(&self) -> FoundOnDisk {
+        let paths = self.paths().await;
+        let signed = copies_of(&paths, ".copy.json");
+        let mut unsigned = copies_of(&paths, "");
+        unsigned.retain(|copy| signed.binary_search(copy).is_err());
+        let mut found = FoundOnDisk { unsigned, ..FoundOnDisk::default() };
+        for (index_uuid, shard) in signed {
             match self.read_metadata(&index_uuid, shard).await {
                 Some(CopyMetadata { allocation_id, .. }) => {
-                    found.push(FoundCopy { index_uuid, shard, allocation_id });
+                    found.copies.push(FoundCopy { index_uuid, shard, allocation_id });
                 }
-                None => unreadable.push(format!(
+                None => found.unreadable.push(format!(
                     "{} cannot be read, so that nobody knows which copy lies beside it; it is kept and not used",
                     self.metadata_path(&index_uuid, shard).display()
                 )),
             }
         }
-        (found, unreadable)
+        found
     }
 
     /// Whether there is metadata of copies here.
     pub(crate) async fn holds_copies(&self) -> bool {
-        !self.all_metadata().await.is_empty()
+        !copies_of(&self.paths().await, ".copy.json").is_empty()
     }
 
-    async fn all_metadata(&self) -> Vec<(String, u32)> {
+    /// What lies beside the copies, and their directories.
+    async fn paths(&self) -> Vec<PathBuf> {
         let indices = self.root.join("indices");
-        let paths: Vec<PathBuf> = match self.env.virtual_disk() {
+        match self.env.virtual_disk() {
             Some(disk) => {
                 let under = disk.paths_under(&format!("{}/", indices.to_string_lossy()));
                 under.into_iter().map(PathBuf::from).collect()
@@ -379,18 +397,22 @@ impl NodeDisk {
                 let work = Work::DiskRead { bytes: 4096 };
                 self.env.work(work, move || list_two_levels(&indices)).await
             }
-        };
-        let mut notes: Vec<(String, u32)> =
-            paths.iter().filter_map(|p| copy_of_metadata(p)).collect();
-        notes.sort();
-        notes
+        }
     }
 }
 
-fn copy_of_metadata(path: &Path) -> Option<(String, u32)> {
-    let shard = path.file_name()?.to_str()?.strip_suffix(".copy.json")?.parse().ok()?;
-    let uuid = path.parent()?.file_name()?.to_str()?;
-    Some((uuid.to_owned(), shard))
+/// The copies of which there is a path that ends so: UUID of the index and number of the shard, sorted.
+fn copies_of(paths: &[PathBuf], suffix: &str) -> Vec<(String, u32)> {
+    let copy = |path: &PathBuf| {
+        let number = path.file_name()?.to_str()?.strip_suffix(suffix)?;
+        let shard: u32 = number.parse().ok()?;
+        let uuid = path.parent()?.file_name()?.to_str()?;
+        // A name such as [007] is not one of ours.
+        (shard.to_string() == number).then(|| (uuid.to_owned(), shard))
+    };
+    let mut copies: Vec<(String, u32)> = paths.iter().filter_map(copy).collect();
+    copies.sort();
+    copies
 }
 
 fn list_two_levels(dir: &Path) -> Vec<PathBuf> {
@@ -474,8 +496,10 @@ mod tests {
                 .unwrap();
         }
         disk.remove_copy("uuid", 1).await.unwrap();
-        let left: Vec<u32> = disk.found_copies().await.0.iter().map(|copy| copy.shard).collect();
+        let found = disk.found_copies().await;
+        let left: Vec<u32> = found.copies.iter().map(|copy| copy.shard).collect();
         assert_eq!(left, [10, 19]);
+        assert!(found.unsigned.is_empty(), "{:?}", found.unsigned);
         assert!(store::committed(&env, &disk.copy_dir("uuid", 1)).await.unwrap().is_none());
         for shard in left {
             let dir = disk.copy_dir("uuid", shard);

@@ -260,9 +260,27 @@ impl LocalShard {
     }
 
     /// The lowest operation that one of its replicas would read from if it became the primary of a follower: a copy
-    /// hears of the global checkpoint with the next operations only.
-    pub(crate) fn replicas_need_from(&self) -> Option<u64> {
-        self.copies.borrow().values().filter_map(|copy| copy.needs_from).min()
+    /// hears of the global checkpoint with the next operations only. What is known of copies that have left stays, and
+    /// does not count.
+    pub(crate) fn replicas_need_from(&self, state: &ClusterState) -> Option<u64> {
+        let routing = state.shard(&self.index, self.number)?;
+        let is_there = |id: &String| {
+            let mut assigned = routing.assigned();
+            routing.in_sync.contains(id) || assigned.any(|copy| copy.allocation_id == *id)
+        };
+        let copies = self.copies.borrow();
+        let there = copies.iter().filter(|(id, _)| is_there(id));
+        there.filter_map(|(_, copy)| copy.needs_from).min()
+    }
+
+    /// Whether it is unknown from where one of the replicas in sync would read: a primary that was promoted has told
+    /// them nothing yet, and from the one before each may have heard of another global checkpoint.
+    pub(crate) fn has_untold_replicas(&self, state: &ClusterState) -> bool {
+        let Some(routing) = state.shard(&self.index, self.number) else { return false };
+        let copies = self.copies.borrow();
+        let is_told = |id: &String| copies.get(id).is_some_and(|copy| copy.needs_from.is_some());
+        let others = routing.assigned().filter(|copy| copy.allocation_id != self.allocation_id);
+        others.filter(|copy| copy.in_sync).any(|copy| !is_told(&copy.allocation_id))
     }
 
     pub(crate) fn set_store(&self, store: Shard) {

@@ -8,7 +8,7 @@ mod progress;
 mod stats_json;
 mod turns;
 
-pub(crate) use disk::{CopyMetadata, NodeDisk, StoredState};
+pub(crate) use disk::{CopyMetadata, FoundOnDisk, NodeDisk, StoredState};
 pub(crate) use hand_off::Blocked;
 pub use local::LocalShard;
 pub(crate) use local::{FollowedCopies, ShardKey, Tracked, store_durability};

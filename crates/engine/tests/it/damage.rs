@@ -12,6 +12,7 @@ use crate::common::{Cluster, eventually, raw};
 
 testbed::both_worlds!(
     an_index_deleted_while_a_node_was_away_goes_from_its_disk,
+    what_has_no_metadata_goes_once_nobody_needs_it,
     health_is_green_when_everything_is_found,
 );
 
@@ -128,6 +129,25 @@ fn a_damaged_state_is_read_from_its_twin_and_two_are_refused() {
         let error = rest::start(&env, c.config(0)).await.err().unwrap().to_string();
         assert!(error.contains("state.json") && error.contains("damaged"), "{error}");
         assert!(c.data_dir(0).join("indices").read_dir().unwrap().next().is_some());
+    });
+}
+
+/// One of its two files had been replaced when the other could not be: a start must not find what was refused.
+#[test]
+fn a_state_that_was_stored_by_half_is_taken_back() {
+    real_world::run(7, |env| async move {
+        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
+        let second = c.data_dir(0).join("state.second.json");
+        fs::remove_file(&second).unwrap();
+        // No file takes the place of a directory.
+        fs::create_dir(&second).unwrap();
+        let (status, said) = c.ask("PUT", "/refused", Value::Null).await;
+        assert!(status >= 500 && said.to_string().contains("nothing was changed"), "{said}");
+        restart(&mut c, 1, |_| fs::remove_dir(&second).unwrap()).await;
+        c.green("a").await;
+        assert_eq!(count(&c, "refused").await.0, 404);
+        assert_eq!(count(&c, "a").await, (200, json!(20)));
+        c.stop().await;
     });
 }
 
@@ -252,6 +272,36 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
     .await;
     let listed = c.must("GET", "/_dangling", Value::Null).await;
     assert_eq!(listed["dangling_indices"], json!([]));
+    c.stop().await;
+}
+
+/// A kill leaves directories without metadata: of a copy that was being made or deleted, or whose first files had come.
+async fn what_has_no_metadata_goes_once_nobody_needs_it(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 4, ("a", 1, 1), 50).await;
+    let state = c.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    let free = (1..4).find(|number| shard.on_node(&format!("c-{number}")).is_none()).unwrap();
+    let uuids = [state.indices["a"].uuid.as_str(), "received", "unknown"];
+    let [known, received, unknown] = uuids.map(|uuid| c.node(free).copy_dir(uuid, 0));
+    c.stop_node(free).await;
+    let host = env.host(&format!("c-{free}"));
+    for dir in [&known, &unknown] {
+        let (mapping, options) = (query::Mapping::default(), store::Options::default());
+        let copy = store::Shard::create(&host, dir, &mapping, options).await.unwrap();
+        copy.close().await.unwrap();
+    }
+    let commit = store::committed(&host, &known).await.unwrap().unwrap();
+    drop(store::Incoming::begin(&host, &received, commit).await.unwrap());
+    c.start_node(free).await;
+    for dir in [known, received] {
+        eventually(&env, "what nobody needs is deleted", async || {
+            !store::holds_anything(&host, &dir).await.unwrap()
+        })
+        .await;
+    }
+    // It may be all that there is of its index.
+    assert!(store::holds_operations(&host, &unknown).await.unwrap());
+    assert_eq!(count(&c, "a").await, (200, json!(50)));
     c.stop().await;
 }
 

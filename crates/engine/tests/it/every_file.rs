@@ -96,8 +96,9 @@ async fn lease(env: &Env, c: &Cluster) {
         };
         let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
         let leader = LeaderShard { index, index_uuid, shard, history_uuid };
-        let (id, from) = ("follower".to_owned(), Some(0));
-        ask(Request::Lease(Box::new(LeaseRequest { leader, id, from }))).await;
+        let id = "follower".to_owned();
+        let lease = LeaseRequest { leader, id, from: Some(0), at_least: false };
+        ask(Request::Lease(Box::new(lease))).await;
     }
     pool.close();
 }

@@ -1,9 +1,10 @@
 //! What a leader keeps for its followers, and what goes wrong between them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::pair::{Pair, pair};
+use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
 use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, SessionKind,
@@ -20,6 +21,7 @@ testbed::both_worlds!(
     another_history_is_refused,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
+    a_follower_that_cannot_begin_says_why,
     a_session_is_of_the_index_that_is_followed,
     what_cannot_be_followed_is_named,
     a_chain_two_followers_and_oneself,
@@ -152,6 +154,99 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
         assert!(shard["narrows"]["recovered_from_remote_again"].is_null(), "{shard}");
     }
     pair.stop().await;
+}
+
+/// The primary of a follower is lost when one of its replicas has heard of a later global checkpoint than the other.
+/// That one becomes the primary and is lost before it has told the other anything, which still finds what it reads.
+#[test]
+fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
+    world::virtual_world::run(7, |env| async move {
+        let mut pair = pair_of(&env, (1, 4), (4, 50_000_000), (0, 0)).await;
+        let apart = json!({ "persistent": {
+            "cluster.routing.allocation.exclude._name": "follower-0",
+        } });
+        pair.follower.must("PUT", "/_cluster/settings", apart).await;
+        pair.leader.create("x", 1, 0).await;
+        let body = json!({
+            "remote_cluster": "leader", "leader_index": "x",
+            "settings": { "index.number_of_replicas": 2 },
+        });
+        pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=all", body).await;
+        pair.follower.green("b").await;
+        for from in [0, 50] {
+            pair.leader.index("x", from, from + 50).await;
+            env.sleep(Duration::from_secs(1)).await;
+        }
+        let state = pair.follower.any().state();
+        let shard = state.shard("b", 0).unwrap();
+        let mut replicas: Vec<_> = shard.replicas().collect();
+        replicas.sort_by_key(|copy| copy.node.clone());
+        let told = Request::Replicate {
+            index_uuid: state.indices["b"].uuid.clone(),
+            shard: 0,
+            allocation_id: replicas[0].allocation_id.clone(),
+            primary_term: shard.primary_term,
+            ops: Arc::default(),
+            global_checkpoint: Some(99),
+            mapping_version: 0,
+        };
+        let in_turn = [shard.primary(), replicas[0], replicas[1]];
+        let [first, second, third] = in_turn.map(|copy| copy.node.clone().unwrap());
+        let pool = Pool::new(env.clone());
+        let address = pair.follower.nodes[&second].transport_address().to_owned();
+        pool.call(&address, Class::Control, told, Duration::from_secs(5)).await.unwrap();
+        pool.close();
+        let is_primary = |pair: &Pair, node: &str| {
+            let state = pair.follower.any().state();
+            let primary = state.shard("b", 0).unwrap().primary();
+            primary.is_started() && primary.is_on(node)
+        };
+        let number = |node: &str| node.rsplit('-').next().unwrap().parse().unwrap();
+        pair.follower.kill_node(number(&first)).await;
+        eventually(&env, "the second is the primary", async || is_primary(&pair, &second)).await;
+        // Until it has renewed the lease, and asked for more.
+        env.sleep(Duration::from_secs(5)).await;
+        pair.leader.must("POST", "/x/_flush", Value::Null).await;
+        pair.follower.kill_node(number(&second)).await;
+        eventually(&env, "the third is the primary", async || is_primary(&pair, &third)).await;
+        pair.leader.index("x", 100, 150).await;
+        eventually(&env, "it has everything", async || {
+            let (_, count) = pair.follower.ask("GET", "/b/_count", Value::Null).await;
+            count["count"] == 150
+        })
+        .await;
+        let shards = stats(&pair, "b").await;
+        assert!(shards[0]["narrows"]["recovered_from_remote_again"].is_null(), "{}", shards[0]);
+        pair.stop().await;
+    });
+}
+
+/// What a replica would have needed that is no more keeps nothing.
+#[test]
+fn a_replica_that_has_left_needs_nothing() {
+    world::virtual_world::run(7, |env| async move {
+        let pair = pair_of(&env, (1, 3), (4, 50_000_000), (0, 0)).await;
+        pair.leader.create("x", 1, 0).await;
+        let body = json!({
+            "remote_cluster": "leader", "leader_index": "x",
+            "settings": { "index.number_of_replicas": 1 },
+        });
+        pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=all", body).await;
+        pair.follower.green("b").await;
+        for from in [0, 50] {
+            pair.leader.index("x", from, from + 50).await;
+            env.sleep(Duration::from_secs(1)).await;
+        }
+        let none = json!({ "index.number_of_replicas": 0 });
+        pair.follower.must("PUT", "/b/_settings", none).await;
+        for from in [100, 150] {
+            pair.leader.index("x", from, from + 50).await;
+            env.sleep(Duration::from_secs(60)).await;
+        }
+        let leases = pair.leader.any().retention_leases("x").unwrap();
+        assert!(!leases.is_empty() && leases.iter().all(|(_, from)| *from >= 150), "{leases:?}");
+        pair.stop().await;
+    });
 }
 
 /// Every shard says that it recovered from remote again, and why, and goes on.
@@ -292,7 +387,8 @@ async fn renewals_at_once_all_succeed(env: Env) {
         let renewals: Vec<_> = (0..30)
             .map(|number| {
                 let (leader, id) = (leader.clone(), format!("follower {}", number % 3));
-                let renew = Request::Lease(Box::new(LeaseRequest { leader, id, from: Some(0) }));
+                let ask = LeaseRequest { leader, id, from: Some(0), at_least: false };
+                let renew = Request::Lease(Box::new(ask));
                 let (pool, address) = (pool.clone(), address.clone());
                 env.spawn("renews", async move {
                     pool.call(&address, Class::Control, renew, Duration::from_secs(20)).await
@@ -324,6 +420,37 @@ async fn a_leader_made_anew_is_named(env: Env) {
     .await;
     let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
     assert_eq!(count["count"], 100, "what it had stays");
+    pair.stop().await;
+}
+
+/// The leader's index is made anew before the follower's copies are placed: they have nothing to recover from.
+async fn a_follower_that_cannot_begin_says_why(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    let allocation = async |enable: Value| {
+        let body = json!({ "persistent": { "cluster.routing.allocation.enable": enable } });
+        pair.follower.must("PUT", "/_cluster/settings", body).await;
+    };
+    allocation(json!("none")).await;
+    pair.follow("b").await;
+    assert_eq!(stats(&pair, "b").await, Vec::<Value>::new(), "they wait, and nothing is wrong yet");
+    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.create("a", 2, 0).await;
+    allocation(Value::Null).await;
+    eventually(&env, "both primaries are given up", async || stats(&pair, "b").await.len() == 2)
+        .await;
+    for (number, shard) in stats(&pair, "b").await.iter().enumerate() {
+        assert_eq!((&shard["shard_id"], &shard["leader_index"]), (&json!(number), &json!("a")));
+        assert_eq!(shard["fatal_exception"]["type"], "recovery_failed_exception");
+        let why = shard["fatal_exception"]["reason"].as_str().unwrap();
+        assert!(why.contains("follow it anew"), "{why}");
+    }
+    let plugin = async |path: &str| {
+        pair.follower.must("GET", &format!("/_plugins/_replication/{path}"), Value::Null).await
+    };
+    let status = plugin("b/_status").await;
+    assert_eq!(status["status"], "FAILED");
+    assert!(status["reason"].as_str().unwrap().contains("follow it anew"), "{status}");
+    assert_eq!(plugin("follower_stats").await["num_failed_indices"], 1);
     pair.stop().await;
 }
 

@@ -242,3 +242,27 @@ async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
     cluster.green("small").await;
     cluster.stop().await;
 }
+
+/// Work of its life before, as a long merge, may hold a copy for minutes. It is waited for, and that is said.
+#[test]
+fn a_copy_that_its_last_life_holds_is_waited_for() {
+    world::virtual_world::run(7, |env| async move {
+        let mut cluster = Cluster::holding(&env, "c", 1, ("a", 1, 0), 100).await;
+        let uuid = cluster.any().state().indices["a"].uuid.clone();
+        let dir = cluster.any().copy_dir(&uuid, 0);
+        cluster.kill_node(0).await;
+        let (host, mapping) = (env.host("c-0"), query::Mapping::default());
+        let held = store::Shard::open(&host, &dir, &mapping, store::Options::default()).await;
+        let held = held.unwrap();
+        cluster.start_node(0).await;
+        // Longer than all tries together of a copy that fails.
+        env.sleep(Duration::from_secs(120)).await;
+        let recovery = cluster.must("GET", "/a/_recovery", Value::Null).await;
+        let why = &recovery["a"]["shards"][0]["narrows"]["failure"];
+        assert!(why.to_string().contains("is open elsewhere"), "{recovery}");
+        drop(held);
+        cluster.green("a").await;
+        assert_eq!(cluster.digests("a").await[0].1, 100);
+        cluster.stop().await;
+    });
+}

@@ -48,8 +48,8 @@ impl Shard {
     }
 
     /// Indexes by another mapping from now on. As in Elasticsearch, new fields are indexed in documents that are
-    /// written later, and stay in `_source` alone in older ones. Costs a refresh and waits for merges, unless the
-    /// mapping is the same.
+    /// written later, and stay in `_source` alone in older ones. Costs a refresh, and merges that go on begin anew,
+    /// unless the mapping is the same.
     pub async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let inner = &self.inner;
         if *inner.mapping.borrow() == *mapping {
@@ -59,8 +59,6 @@ impl Shard {
         let mapping = mapping.clone();
         let change = async move {
             let inner = &this.inner;
-            // A merge takes minutes. Flushes and recoveries go on until it has ended.
-            let _merges = inner.merges.lock().await;
             let _flushes = inner.flushes.lock().await;
             let _writes = inner.writes.lock().await;
             // Another caller may have done it meanwhile.
@@ -86,14 +84,22 @@ impl Shard {
         self.to_its_end("flush", flush).await
     }
 
-    /// Merges segments until there are at most `max_num_segments` (at least one). The next flush commits it.
+    /// Merges segments until there are at most `max_num_segments` (at least one). The next flush commits it. A mapping
+    /// that comes meanwhile has it begin anew.
     pub async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         let this = self.clone();
         let merge = async move {
-            let _merges = this.inner.merges.lock().await;
+            let inner = &this.inner;
+            let _merges = inner.merges.lock().await;
             this.refresh().await?;
-            this.inner.storage.force_merge(max_num_segments.max(1)).await?;
-            this.inner.seq_nos.borrow_mut().uncommitted = true;
+            inner.storage.force_merge(max_num_segments.max(1)).await?;
+            // In the virtual world it is searchable at once.
+            if let ShardStorage::Tantivy(storage) = &inner.storage {
+                // A mapping that comes takes the writer away, and must not do so in the midst of this.
+                let _writes = inner.writes.lock().await;
+                storage.refresh().await?;
+            }
+            inner.seq_nos.borrow_mut().uncommitted = true;
             Ok(())
         };
         self.to_its_end("merge segments", merge).await

@@ -54,7 +54,7 @@ pub(crate) struct Inner {
     writes: tokio::sync::Mutex<()>,
     /// Held while a commit is made or pinned.
     flushes: tokio::sync::Mutex<()>,
-    /// Held while segments are merged on request, and before `flushes` where a merge must not go on.
+    /// Held while segments are merged on request: two of those would get in each other's way.
     merges: tokio::sync::Mutex<()>,
     log: GroupCommit,
     work: WorkDone,
@@ -162,6 +162,12 @@ pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
 /// One more than the highest sequence number that is durable in `dir`, without opening the copy.
 pub async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
     storage::next_seq_no(env, dir).await
+}
+
+/// Whether `dir` may hold what was acknowledged: a part of a commit or of an operation log. Files that were being
+/// received are neither.
+pub async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
+    storage::holds_operations(env, dir).await
 }
 
 /// Whether `dir` holds anything of a copy: a commit, or files that were being received.

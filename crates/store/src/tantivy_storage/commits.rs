@@ -183,7 +183,8 @@ pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> 
     let extended = schema::extended(&before, &missing, norms);
     meta["schema"] = serde_json::to_value(extended).map_err(damaged)?;
     let bytes = serde_json::to_vec(&meta).map_err(damaged)?;
-    fs::write(&path, &bytes).map_err(io("write", &path))
+    // Whoever asks for a merge may be reading it.
+    files::write_atomically(&path, &bytes)
 }
 
 /// Links the files of the refreshed index as commit `generation`, which nothing points to yet.

@@ -6,7 +6,7 @@
 //! | `shared.rs` | what those closures share between threads |
 //! | `documents.rs` | parsing and indexing |
 //! | `queue.rs` | how much waits to be indexed |
-//! | `merges.rs` | how many merges go on |
+//! | `merges.rs`, `work_directory.rs` | how many merges go on; how they are ended |
 //! | `lookup.rs` | looking up, getting, counting, digesting |
 //! | `search/` | searching |
 //! | `analyzer.rs`, `english.rs` | words of texts; their stems |
@@ -45,6 +45,7 @@ mod search;
 mod shared;
 pub use self::search::Aggregated;
 mod stored;
+mod work_directory;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ use std::sync::Arc;
 
 use world::{Codec, Env, Work};
 
-use query::{FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
 use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
@@ -115,6 +116,14 @@ pub(crate) async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
         Ok(committed.map_or(0, |max| max + 1).max(logged))
     })
     .await
+}
+
+/// Whether a directory has a part of a commit or of an operation log.
+pub(crate) async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
+    let dir = dir.to_owned();
+    let is_part = |name: &String| name.starts_with("commit-") || name.starts_with("oplog");
+    env.work(Work::DiskRead { bytes: 4096 }, move || Ok(files::names(&dir)?.iter().any(is_part)))
+        .await
 }
 
 /// Whether a directory has anything in it.
@@ -254,13 +263,16 @@ impl TantivyStorage {
         parsed: Parsed,
     ) -> Result<()> {
         let (ops, changes) = (ops.clone(), changes.to_vec());
-        let bytes = source_bytes(&ops);
-        // Who finds no room waits for it, and never in the event loop.
-        let work = match self.shared.is_busy() {
-            true => Work::DiskWrite { bytes },
-            false => Work::Index { documents: changes.len() as u64, bytes },
-        };
+        let work = self.index_work(changes.len() as u64, source_bytes(&ops));
         self.work(work, move |shared| shared.index(&ops, &changes, parsed)).await
+    }
+
+    fn index_work(&self, documents: u64, bytes: u64) -> Work {
+        // Who finds no room waits for it, and never in the event loop.
+        match self.shared.is_busy() {
+            true => Work::DiskWrite { bytes },
+            false => Work::Index { documents, bytes },
+        }
     }
 
     pub(crate) async fn sync(&self) -> Result<()> {
@@ -353,6 +365,28 @@ impl TantivyStorage {
         Ok(found.into_iter().flatten().collect())
     }
 
+    /// Adds fragments to hits, which come with their whole sources.
+    pub(crate) async fn highlight(
+        &self,
+        view: &SearchView,
+        mut hits: Vec<FetchedHit>,
+        (request, limits): (&Arc<FetchRequest>, &SearchLimits),
+    ) -> Result<Vec<FetchedHit>> {
+        let Seen::Documents(searcher, mapping) = view.0.clone() else { return Ok(hits) };
+        let bytes = hits.iter().filter_map(|hit| hit.source.as_ref()).map(|source| source.len());
+        let bytes = bytes.sum::<usize>() as u64;
+        let work = match PATTERN_DOCUMENTS * request.highlight.compiled() as u64 {
+            0 => Work::Parse { bytes },
+            documents => Work::Search { documents, bytes },
+        };
+        let (request, limits) = (request.clone(), limits.clone());
+        let highlight = move |shared: &Shared| -> Result<Vec<FetchedHit>> {
+            shared.highlight((&searcher, &mapping), (&request, &limits), &mut hits)?;
+            Ok(hits)
+        };
+        self.work(work, highlight).await
+    }
+
     pub(crate) async fn refresh(&self) -> Result<()> {
         self.work(Work::DiskSync, Shared::refresh).await
     }
@@ -387,6 +421,7 @@ impl TantivyStorage {
         self.work(Work::Hash { bytes }, Shared::list).await
     }
 
+    /// What was merged is searchable after the next refresh.
     pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
         loop {
             let bytes = self.counts().store_bytes;
@@ -394,7 +429,7 @@ impl TantivyStorage {
                 .work(Work::Copy { bytes }, move |shared| shared.merge_towards(max_num_segments))
                 .await?;
             match step {
-                shared::Merge::Done => return self.refresh().await,
+                shared::Merge::Done => return Ok(()),
                 shared::Merge::Again => {}
                 shared::Merge::Busy => self.env.sleep(std::time::Duration::from_millis(20)).await,
             }
@@ -472,4 +507,25 @@ async fn check_file(env: &Env, dir: &Path, file: &FileMeta, verify: bool) -> Res
         Ok(())
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Few bytes are indexed in the event loop, where nobody may wait.
+    #[test]
+    fn documents_that_may_have_to_wait_do_so_on_another_thread() {
+        let dir = tempfile::tempdir().unwrap();
+        world::real_world::run(7, |env| async move {
+            let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+            create(&env, &copy, &mapping, "history").await.unwrap();
+            let (storage, _) = TantivyStorage::open(&env, &copy, &mapping, false).await.unwrap();
+            assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
+            let room = storage.shared.handles().queue.take(40 << 20);
+            assert_eq!(storage.index_work(1, 10), Work::DiskWrite { bytes: 10 });
+            drop(room);
+            assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
+        });
+    }
 }

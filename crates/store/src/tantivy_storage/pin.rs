@@ -70,3 +70,22 @@ impl Drop for FilePin {
         let _ = files::remove_dir(&self.dir);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_that_fails_leaves_no_links() {
+        let copy = tempfile::tempdir().unwrap();
+        let meta = |name: &str| FileMeta { name: name.into(), len: 1, xxh3: 0 };
+        let listed = [meta("there"), meta("gone")];
+        let commit = Commit { generation: 1, files: listed.into(), ..Commit::default() };
+        let dir = commits::dir(copy.path(), 1);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("there"), "x").unwrap();
+        assert!(FilePin::take(copy.path(), &commit, "session").is_err());
+        let snapshots = copy.path().join(commits::SNAPSHOTS);
+        assert!(files::names(&snapshots).unwrap().is_empty());
+    }
+}

@@ -18,6 +18,7 @@ use super::log_opening::{self, Expected, OpenedLog};
 use super::merges::Merges;
 use super::queue::{Queue, Queued};
 use super::schema::{self, Fields};
+use super::work_directory::WorkDirectory;
 use crate::commit::{Commit, StoredCommit};
 use crate::contents::{Counts, Found};
 use crate::error::FirstFailure;
@@ -32,6 +33,7 @@ const WRITER_BYTES: usize = 64 << 20;
 pub(super) struct Handles {
     pub(super) fields: Fields,
     pub(super) mapping: Arc<Mapping>,
+    directory: WorkDirectory,
     index: Index,
     /// None once newer handles have taken over.
     writer: Mutex<Option<IndexWriter<Queued>>>,
@@ -58,7 +60,7 @@ pub(super) struct Shared {
 pub(super) enum Merge {
     Done,
     Again,
-    /// The segments are being merged already.
+    /// The segments are being merged already, or a mapping is being taken over: it is tried again.
     Busy,
 }
 
@@ -104,7 +106,8 @@ impl Handles {
     fn open(dir: &Path, work_dir: &Path, mapping: &Mapping) -> Result<Self> {
         let refused = |what: &'static str| crate::error::index(what, dir);
         commits::extend_schema(dir, work_dir, mapping)?;
-        let index = Index::open_in_dir(work_dir).map_err(refused("open the index"))?;
+        let directory = WorkDirectory::open(work_dir).map_err(refused("open the index"))?;
+        let index = Index::open(directory.clone()).map_err(refused("open the index"))?;
         analyzer::register(&index);
         let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
             what: "open the index",
@@ -119,7 +122,7 @@ impl Handles {
         let writer = Mutex::new(Some(writer));
         let mapping = Arc::new(mapping.clone());
         let queue = Arc::default();
-        Ok(Handles { fields, mapping, index, writer, queue, reader, merges })
+        Ok(Handles { fields, mapping, directory, index, writer, queue, reader, merges })
     }
 
     /// What the last refresh made searchable.
@@ -203,21 +206,26 @@ impl Shared {
     }
 
     /// Takes over another mapping: documents that are indexed from now on have its fields. Older segments stay as they
-    /// are, and none of their documents has the new fields. Nothing may be written, merged or committed meanwhile.
+    /// are, and none of their documents has the new fields. Nothing may be written or committed meanwhile. Merges end
+    /// without having merged: they may take minutes, and whoever writes or searches waits for the mapping.
     pub(super) fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
         let old = self.handles();
         // Documents that were parsed for the old schema go into a segment of their own.
         self.refresh()?;
+        let merging = old.merges.going_on(&old.index) > 0;
+        // From here on nobody but merges would write.
+        old.directory.refuse_writes();
         let writer = lock(&old.writer).take();
         if let Some(writer) = writer {
-            let merged = writer.wait_merging_threads();
-            merged.map_err(|e| self.index_error("close the writer", e))?;
+            let ended = writer.wait_merging_threads();
+            ended.map_err(|e| self.index_error("close the writer", e))?;
         }
         let opened = Handles::open(&self.dir, &commits::work_dir(&self.dir), mapping);
         let opened = opened.map_err(|error| self.fail(error))?;
         debug_assert!(opened.covers(mapping));
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened);
-        self.count()
+        // What was being merged is looked at anew with a commit, and with nothing else.
+        if merging { self.refresh() } else { self.count() }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -292,6 +300,10 @@ impl Shared {
     pub(super) fn refresh(&self) -> Result<()> {
         let handles = self.handles();
         let committed = handles.write(IndexWriter::commit);
+        if committed.is_err() && handles.directory.refuses_writes() {
+            // Nobody waits for this one any more: a mapping is taken over, whose handles show all that was written.
+            return Ok(());
+        }
         committed.map_err(|e| self.index_error("refresh the index", e))?;
         handles.merges.forget_ended(&handles.index);
         // The future of an earlier refresh may have been dropped, with the node that asked for it, while its thread
@@ -328,6 +340,8 @@ impl Shared {
             Ok(_) => Ok(Merge::Again),
             // Some of them are being merged already, or were just now.
             Err(TantivyError::InvalidArgument(_)) => Ok(Merge::Busy),
+            // A mapping came, whose handles are there soon.
+            Err(_) if handles.directory.refuses_writes() => Ok(Merge::Busy),
             // The segments stay as they were, and so does the copy.
             Err(error) => Err(crate::error::index("merge segments", &self.dir)(error)),
         }
@@ -414,5 +428,27 @@ mod tests {
             ids.iter().map(|id| &**id).collect::<Vec<_>>(),
             ["0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "x", "y", "z"]
         );
+    }
+
+    #[test]
+    fn a_merge_that_is_ended_for_a_mapping_begins_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+        commits::create(&copy, &mapping, "history").unwrap();
+        let (lock, stored) = commits::prepare(&copy).unwrap();
+        let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
+        let mut seq_no = 0;
+        for id in ["a", "b", "c"] {
+            index(&shared, &mut seq_no, &[(id, false)]);
+        }
+        // As in the midst of taking over a mapping.
+        shared.handles().directory.refuse_writes();
+        assert!(matches!(shared.merge_towards(1).unwrap(), Merge::Busy));
+        let wider = serde_json::json!({"properties": {"n": {"type": "long"}}});
+        shared.set_mapping(&Mapping::parse(&wider).unwrap()).unwrap();
+        assert_eq!(shared.counts().segments, 3);
+        while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
+        shared.refresh().unwrap();
+        assert_eq!((shared.counts().segments, shared.list().unwrap().len()), (1, 3));
     }
 }

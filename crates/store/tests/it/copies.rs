@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::common::*;
 use bytes::Bytes;
+use query::Mapping;
+use serde_json::json;
 use store::{
     Error, OpKind, Operation, Options, Rejection, Shard, WriteOutcome, WriteRequest, committed,
     destroy,
@@ -19,6 +22,7 @@ crate::in_both_worlds! {
     a_flush_of_nothing_makes_no_commit => flush_of_nothing;
     waiters_share_syncs => shared_syncs;
     merging_keeps_documents_and_drops_the_deleted => merging;
+    a_mapping_waits_for_no_merge => mapping_beside_a_merge;
     a_damaged_file_is_named_at_open => damaged_at_open;
     a_copy_is_open_once => open_once;
     creating_and_destroying => lifecycle;
@@ -266,6 +270,54 @@ async fn open_many_segments(shard: &store::Shard) -> u64 {
     }
     shard.force_merge(20).await.unwrap();
     shard.stats().segments
+}
+
+/// Documents with so many words that merging them takes a while.
+fn wordy(numbers: &mut Numbers, count: u64) -> Vec<WriteRequest> {
+    let document = |_| {
+        let words: Vec<String> = (0..400).map(|_| numbers.noise(4)).collect();
+        let source = Bytes::from(json!({ "text": words.join(" ") }).to_string());
+        let id = Arc::from(numbers.noise(20));
+        WriteRequest::Index { id, source, auto_id: true, create: false }
+    };
+    (0..count).map(document).collect()
+}
+
+/// Whoever writes a document with a new field waits for its mapping. The merge begins anew.
+async fn mapping_beside_a_merge(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let mut numbers = Numbers(5);
+    let mut mapping = json!({"properties": {
+        "location": {"type": "geo_point"}, "n": {"type": "long"}, "text": {"type": "text"},
+    }});
+    // A merge may end before the mapping comes: then there is more to merge the next time.
+    for round in 1..=5 {
+        for _ in 0..3 {
+            write(&shard, wordy(&mut numbers, 400 * round)).await;
+            shard.refresh().await.unwrap();
+        }
+        let merged = shard.clone();
+        let merge = env.spawn("merges", async move { merged.force_merge(1).await });
+        while shard.stats().merging == 0 && !merge.is_finished() {
+            env.sleep(Duration::from_micros(100)).await;
+        }
+        mapping["properties"][format!("added{round}")] = json!({"type": "long"});
+        let wider = Mapping::parse(&mapping).unwrap();
+        shard.set_mapping(&wider).await.unwrap();
+        let waited = merge.is_finished();
+        merge.await.unwrap().unwrap();
+        assert_eq!(shard.stats().segments, 1);
+        let digest = shard.digest().await.unwrap();
+        assert_eq!(digest.documents, 600 * round * (round + 1));
+        if !waited {
+            shard.flush().await.unwrap();
+            drop(shard);
+            let shard = Shard::open(&env, &dir, &wider, Options::default()).await.unwrap();
+            assert_eq!(shard.digest().await.unwrap(), digest);
+            return;
+        }
+    }
+    panic!("the mapping waited for every merge");
 }
 
 async fn damaged_at_open(env: Env, dir: PathBuf) {
