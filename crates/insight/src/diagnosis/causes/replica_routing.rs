@@ -13,10 +13,13 @@ use crate::words;
 
 /// A node ranks this much worse than the median of the others.
 const RANK: Threshold = at("adaptive_selection rank over the median", 4.0);
+/// Ranks are cubes of queues: of nodes that are alike one ranks a hundred times the others for a moment. So its answers
+/// must come late, too.
+const LATE: Threshold = at("avg_response_time over the median", 3.0);
 /// Fewer nodes than this have no median worth comparing with.
 const RANKED: Threshold = at("nodes that are ranked, at least", 3.0);
-/// The strength rises with the rank: at so many times the rank above it is full, and it is never more than the second.
-const RANK_FULL: Threshold = at("times that rank beyond it, for a strength of 1 more", 10.0);
+/// The strength rises with the time: at so many times the one above it is full, and it is never more than the second.
+const LATE_FULL: Threshold = at("times that time beyond it, for a strength of 1 more", 10.0);
 const STRENGTH_MAX: Threshold = at("strength, at most", 0.9);
 
 const SETTING: &str = "cluster.routing.use_adaptive_replica_selection";
@@ -25,9 +28,9 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::ReplicaRouting,
         label: "replica routing",
-        signature: "one node ranks far worse than the others, and searches are spread without looking",
-        reads: "_nodes/stats adaptive_selection.*.rank; cluster.routing.use_adaptive_replica_selection",
-        thresholds: &[RANK, RANKED, VERDICT, RANK_FULL, STRENGTH_MAX],
+        signature: "one node ranks and answers far worse than the others, and searches are spread without looking",
+        reads: "_nodes/stats adaptive_selection.*.{rank,avg_response_time_ns}; cluster.routing.use_adaptive_replica_selection",
+        thresholds: &[RANK, LATE, RANKED, VERDICT, LATE_FULL, STRENGTH_MAX],
         lift: SETTING,
         default: "true",
         probe: "preference A/B",
@@ -99,14 +102,16 @@ struct Worst<'a> {
     id: &'a str,
     rank: f64,
     median: f64,
+    /// How many times as late as the median its answers are.
+    late: f64,
     selection: Selection,
 }
 
 impl Worst<'_> {
     fn sentence(&self, name: &str) -> String {
         format!(
-            "{name} answers searches far later than the others ({} times the median rank)",
-            words::three_digits(self.rank / self.median)
+            "{name} answers searches far later than the others ({} times their median time)",
+            words::three_digits(self.late)
         )
     }
 
@@ -124,8 +129,8 @@ impl Worst<'_> {
     }
 
     fn strength(&self) -> f64 {
-        let beyond = self.rank / self.median / RANK.value - 1.0;
-        (VERDICT.value + beyond / RANK_FULL.value).min(STRENGTH_MAX.value)
+        let beyond = self.late / LATE.value - 1.0;
+        (VERDICT.value + beyond / LATE_FULL.value).min(STRENGTH_MAX.value)
     }
 }
 
@@ -135,9 +140,13 @@ fn worst(node: &Node) -> Option<Worst<'_>> {
         .iter()
         .filter_map(|(id, selection)| Some((id.as_str(), selection.rank?, *selection)))
         .collect();
-    let values: Vec<f64> = ranks.iter().map(|(_, rank, _)| *rank).collect();
-    let median = median(&values).filter(|median| *median > 0.0)?;
+    let middle = |values: Vec<f64>| median(&values).filter(|median| *median > 0.0);
+    let response = |selection: &Selection| selection.response_ns.map(|ns| ns as f64);
+    let count = ranks.len() as f64;
+    let usual = middle(ranks.iter().map(|(_, rank, _)| *rank).collect())?;
+    let usual_ns = middle(ranks.iter().filter_map(|(_, _, one)| response(one)).collect())?;
     let (id, rank, selection) = ranks.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let is_far = values.len() as f64 >= RANKED.value && rank >= median * RANK.value;
-    is_far.then_some(Worst { seen_by: &node.name, id, rank, median, selection })
+    let late = response(&selection)? / usual_ns;
+    let is_far = count >= RANKED.value && rank >= usual * RANK.value && late >= LATE.value;
+    is_far.then_some(Worst { seen_by: &node.name, id, rank, median: usual, late, selection })
 }

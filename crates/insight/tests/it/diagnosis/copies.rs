@@ -324,19 +324,26 @@ fn proxies_and_routing_are_seen() {
     let proxied =
         looks(|s| Observation { recoveries: vec![], remotes: vec![remote.clone()], ..case(s, 0) });
     assert_eq!(only(&proxied).class, Class::Proxy);
-    let routed = |value: &'static str| {
+    let routed_at = |value: &'static str, late_ms: u64| {
         looks(move |s| {
             let mut look = Observation { recoveries: vec![], ..case(s, 0) };
-            let rank = |rank| Selection { rank: Some(rank), ..Selection::default() };
-            look.nodes[0].adaptive_selection = [("id-a", 1.0), ("id-b", 40.0), ("id-c", 1.2)]
-                .map(|(id, r)| (id.to_owned(), rank(r)))
-                .into();
+            let known = |(id, rank, ms): (&str, f64, u64)| {
+                let response_ns = Some(ms * 1_000_000);
+                let seen = Selection { rank: Some(rank), response_ns, ..Selection::default() };
+                (id.to_owned(), seen)
+            };
+            let seen = [("id-a", 1.0, 10), ("id-b", 40.0, late_ms), ("id-c", 1.2, 12)];
+            look.nodes[0].adaptive_selection = seen.map(known).into();
             look.settings = settings(&[("cluster.routing.use_adaptive_replica_selection", value)]);
             look
         })
     };
+    let routed = |value| routed_at(value, 60);
     let finding = only(&routed("false"));
     assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
+    assert!(finding.sentence.contains("5.00 times their median time"), "{}", finding.sentence);
+    // A rank is the cube of a queue, and differs for a moment where nodes are alike.
+    assert!(judge(&routed_at("false", 25)).findings.is_empty());
     let around = judge(&routed("true"));
     assert!(around.findings.is_empty());
     assert!(around.healthy[0].starts_with("b answers searches far later"), "{:?}", around.healthy);
