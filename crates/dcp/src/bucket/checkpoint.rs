@@ -73,6 +73,11 @@ impl Checkpoint {
         self.places.back().map(|place| place.seqno)
     }
 
+    /// Places count, too: a few documents that are written again and again leave many.
+    fn is_full(&self, limits: CheckpointLimits) -> bool {
+        self.places.len() >= limits.max_items || self.bytes >= limits.max_bytes
+    }
+
     fn forget(&mut self, seqno: u64) -> u64 {
         let Ok(at) = self.places.binary_search_by_key(&seqno, |place| place.seqno) else {
             return 0;
@@ -174,8 +179,7 @@ impl Checkpoints {
     pub(super) fn push(&mut self, item: Rc<Item>) {
         let limits = self.limits;
         let open = self.open();
-        let full = open.items >= limits.max_items || open.bytes >= limits.max_bytes;
-        if full && open.bounds.is_none() {
+        if open.is_full(limits) && open.bounds.is_none() {
             self.begin(None);
         }
         let open = self.open();
@@ -207,7 +211,7 @@ impl Checkpoints {
         let limits = self.limits;
         let newest_read = self.cursors.values().copied().max().unwrap_or(0);
         let open = self.open();
-        let full = open.items >= limits.max_items || open.bytes >= limits.max_bytes;
+        let full = open.is_full(limits);
         match &mut open.bounds {
             Some(before) if !before.disk && !full && newest_read < before.start => {
                 before.end = before.end.max(bounds.end);
@@ -256,7 +260,9 @@ impl Checkpoints {
         let end = checkpoint.last().unwrap_or(*at);
         let start = match checkpoint.bounds {
             Some(bounds) if from == 0 => bounds.start.min(*at + 1),
-            _ => items.first().map_or(end, |item| item.by_seqno),
+            // Not the first item: whoever has that and stands at the start of a snapshot counts as whole there, and
+            // lacks what was replaced before it.
+            _ => *at + 1,
         };
         let begins = from == 0;
         *at = end;
@@ -388,12 +394,22 @@ mod tests {
         for (seqno, key) in [1, 2, 1, 3, 2].into_iter().enumerate() {
             all.push(item(&used, key, seqno as u64 + 1));
         }
-        assert_eq!(seqnos(all.take(early)), (vec![3, 4, 5], 3, 5));
+        assert_eq!(seqnos(all.take(early)), (vec![3, 4, 5], 1, 5));
         assert!(matches!(all.take(early), Take::Nothing));
         all.push(item(&used, 1, 6));
         assert_eq!(seqnos(all.take(early)), (vec![6], 6, 6));
-        assert_eq!(seqnos(all.take(PERSISTENCE)), (vec![4, 5, 6], 4, 6));
+        assert_eq!(seqnos(all.take(PERSISTENCE)), (vec![4, 5, 6], 1, 6));
         assert_eq!(all.items(), 3);
+    }
+
+    #[test]
+    fn a_document_that_is_written_again_and_again_fills_a_checkpoint() {
+        let used = Rc::default();
+        let mut all = Checkpoints::new(0, limits(4));
+        (1..=10).for_each(|seqno| all.push(item(&used, 1, seqno)));
+        assert_eq!((all.len(), all.items()), (3, 3));
+        let mut next = || seqnos(all.take(PERSISTENCE));
+        assert_eq!([next(), next(), next()], [(vec![4], 1, 4), (vec![8], 5, 8), (vec![10], 9, 10)]);
     }
 
     #[test]

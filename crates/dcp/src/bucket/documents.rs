@@ -1,6 +1,7 @@
 //! Reads and writes of clients.
 
 use bytes::Bytes;
+use store::Location;
 
 use super::item::{Item, ItemData, ItemKind};
 use super::record::DiskRecord;
@@ -64,42 +65,47 @@ impl Bucket {
     /// # Errors
     /// [`Status::NotMyVbucket`], [`Status::NotFound`], or [`Status::TemporaryFailure`] if the disk cannot be read.
     pub async fn get(&self, vb: u16, key: &[u8]) -> Result<Document, Status> {
-        let document = |item: &Item| Document {
-            value: item.value.clone(),
-            flags: item.flags,
-            cas: item.cas,
-            datatype: item.datatype,
+        let mut failed_at = None;
+        let records = loop {
+            let location = match self.look_up(vb, key)? {
+                Ok(document) => return Ok(document),
+                Err(location) => location,
+            };
+            match self.0.log.read(vec![location]).await {
+                Ok(records) => break records,
+                // A compaction may have moved it meanwhile, and removed the file.
+                Err(_) if failed_at != Some(location) => failed_at = Some(location),
+                Err(_) => return Err(Status::TemporaryFailure),
+            }
         };
-        let location = self.active(vb, |vbucket| {
+        let Some(DiskRecord::Item { item, .. }) = records.into_iter().next() else {
+            return Err(Status::Internal);
+        };
+        self.count(|stats| stats.fetched += 1);
+        let item = Item::new(item, &self.0.used);
+        self.with(vb, |vbucket| vbucket.table.fetched(item.clone()));
+        Ok(document(&item))
+    }
+
+    /// A document, or where it is on disk if its value is not in memory.
+    fn look_up(&self, vb: u16, key: &[u8]) -> Result<Result<Document, Location>, Status> {
+        let found = self.active(vb, |vbucket| {
             let slot = vbucket.table.get(key).filter(|slot| !slot.item.is_deleted());
             let slot = slot.ok_or(Status::NotFound)?;
             if is_expired(&slot.item, self.now_s()) {
-                return Ok(Err(None));
+                return Ok(None);
             }
             if slot.resident {
-                return Ok(Ok(document(&slot.item)));
+                return Ok(Some(Ok(document(&slot.item))));
             }
             let entry = vbucket.index.get(slot.on_disk).ok_or(Status::Internal)?;
-            Ok(Err(Some(entry.location)))
+            Ok(Some(Err(entry.location)))
         })?;
-        let location = match location {
-            Ok(document) => return Ok(document),
-            Err(None) => {
-                self.expire(vb, key)?;
-                return Err(Status::NotFound);
-            }
-            Err(Some(location)) => location,
-        };
-        let records = self.0.log.read(vec![location]).await;
-        match records.map_err(|_| Status::TemporaryFailure)?.pop() {
-            Some(DiskRecord::Item(_, data)) => {
-                self.count(|stats| stats.fetched += 1);
-                let item = Item::new(data, &self.0.used);
-                self.with(vb, |vbucket| vbucket.table.fetched(item.clone()));
-                Ok(document(&item))
-            }
-            _ => Err(Status::Internal),
+        if found.is_none() {
+            // It has expired, also where that cannot be written now.
+            let _ = self.expire(vb, key);
         }
+        found.ok_or(Status::NotFound)
     }
 
     /// Runs `look` on a vbucket that clients may use.
@@ -219,9 +225,6 @@ impl Bucket {
     }
 
     fn check_memory(&self, adds_bytes: u64) -> Result<(), Status> {
-        if self.failure().is_some() {
-            return Err(Status::TemporaryFailure);
-        }
         match self.0.settings.memory.client_write(self.used_bytes(), adds_bytes) {
             ClientWrite::Take => return Ok(()),
             ClientWrite::TryAgain => self.count(|stats| stats.tmp_failures += 1),
@@ -237,6 +240,10 @@ impl Bucket {
 
     /// Gives a version its sequence number and its CAS, and stores it.
     fn append(&self, vb: u16, mut data: ItemData) -> Result<Written, Status> {
+        // It might never be on disk.
+        if self.failure().is_some() {
+            return Err(Status::TemporaryFailure);
+        }
         // A CAS is a time in nanoseconds whose lowest 16 bits count what happens at the same time.
         let now_cas = (self.0.env.epoch_ms() * 1_000_000) & !0xffff;
         let used = self.0.used.clone();
@@ -253,6 +260,15 @@ impl Bucket {
         self.mark_dirty(vb);
         self.free_memory_if_over();
         Ok(written)
+    }
+}
+
+fn document(item: &ItemData) -> Document {
+    Document {
+        value: item.value.clone(),
+        flags: item.flags,
+        cas: item.cas,
+        datatype: item.datatype,
     }
 }
 

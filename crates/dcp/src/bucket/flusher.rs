@@ -3,15 +3,15 @@
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use policy::failures::{Action, Component, ErrorKind, action};
+use policy::failures::{Action, Component, action};
 use store::Location;
 use tokio::sync::Notify;
 
 use super::checkpoint::{PERSISTENCE, Take};
-use super::item::Item;
 use super::record::DiskRecord;
+use super::round::{Portion, Round};
 use super::{Bucket, Inner};
-use crate::{Result, planted};
+use crate::{Error, Result, planted};
 
 /// Bytes that one round writes, about.
 const ROUND_BYTES: u64 = 8 << 20;
@@ -21,14 +21,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const NEEDED_SHARE: f64 = 0.5;
 /// Smaller logs are not compacted.
 const COMPACT_FROM_BYTES: u64 = 128 << 20;
-
-/// What one round writes of a vbucket.
-struct Portion {
-    vb: u16,
-    items: Vec<Rc<Item>>,
-    /// Its persisted sequence number afterwards.
-    end: u64,
-}
 
 /// Flushes until the bucket is dropped; this does not keep it open while it waits.
 pub(super) async fn run(inner: Weak<Inner>, flush: Rc<Notify>) {
@@ -47,6 +39,13 @@ pub(super) async fn run(inner: Weak<Inner>, flush: Rc<Notify>) {
                 drop(bucket);
                 flush.notified().await;
             }
+            Err(Error::Store(failed))
+                if action(Component::Flusher, failed.kind()) == Action::TryAgain =>
+            {
+                let env = bucket.env().clone();
+                drop(bucket);
+                env.sleep(RETRY).await;
+            }
             Err(_) => return,
         }
     }
@@ -60,97 +59,85 @@ impl Bucket {
     }
 
     async fn flush_locked(&self) -> Result<bool> {
-        let (portions, records) = self.collect();
-        if records.is_empty() {
+        let unwritten = self.0.unwritten.borrow().clone();
+        let round = unwritten.unwrap_or_else(|| Rc::new(self.collect()));
+        if round.is_empty() {
             return Ok(false);
         }
-        let locations = self.write_records(records).await?;
-        self.written(portions, locations);
+        // The cursors have passed it: a round that fails is the next one again.
+        *self.0.unwritten.borrow_mut() = Some(round.clone());
+        let written = self.append_synced(round.records()).await;
+        *self.0.failed.borrow_mut() = written.as_ref().err().map(ToString::to_string);
+        let locations = written.inspect_err(|_| self.0.persisted.notify_waiters())?;
+        *self.0.unwritten.borrow_mut() = None;
+        self.written(&round, locations);
         Ok(true)
     }
 
-    /// Writes everything that is in memory. The caller holds the lock of the log.
-    pub(super) async fn flush_all_locked(&self) -> Result<()> {
-        while self.flush_locked().await? {}
-        Ok(())
+    /// Writes a round if something of a vbucket is in memory alone; answers whether there was. The caller holds the
+    /// lock of the log.
+    pub(super) async fn flush_vbucket_locked(&self, vb: u16) -> Result<bool> {
+        let waits = self.0.unwritten.borrow().is_some();
+        let left = self.with(vb, |vbucket| vbucket.persisted_seqno < vbucket.high_seqno);
+        Ok((waits || left == Some(true)) && self.flush_locked().await?)
     }
 
-    /// Appends and syncs. A failed write is tried again with the same records, because the cursors have passed them.
-    async fn write_records(&self, records: Vec<DiskRecord>) -> Result<Vec<Location>> {
-        loop {
-            let (kind, failed) = match self.0.log.append(records.clone()).await {
-                Ok(locations) if self.0.env.is_planted(planted::LOG_NOT_SYNCED) => {
-                    return Ok(locations);
-                }
-                Ok(locations) => match self.0.log.sync().await {
-                    Ok(()) => return Ok(locations),
-                    // Whatever the reason, nobody knows what is durable.
-                    Err(error) => (ErrorKind::CopyFailed, error),
-                },
-                Err(error) => (error.kind(), error),
-            };
-            *self.0.failed.borrow_mut() = Some(failed.to_string());
-            self.0.persisted.notify_waiters();
-            if action(Component::Flusher, kind) != Action::TryAgain {
-                return Err(failed.into());
-            }
-            self.0.env.sleep(RETRY).await;
-            *self.0.failed.borrow_mut() = None;
+    /// Appends and syncs. Where a sync fails, nobody knows what is durable: the log accepts nothing more.
+    async fn append_synced(&self, records: Vec<DiskRecord>) -> store::Result<Vec<Location>> {
+        let locations = self.0.log.append(records).await?;
+        if !self.0.env.is_planted(planted::LOG_NOT_SYNCED) {
+            self.0.log.sync().await?;
         }
+        Ok(locations)
     }
 
-    /// The records of the next round: whole checkpoints of each vbucket, and its state if that has changed.
-    fn collect(&self) -> (Vec<Portion>, Vec<DiskRecord>) {
-        let (mut portions, mut records, mut bytes) = (Vec::new(), Vec::new(), 0);
+    /// The next round: whole checkpoints of each vbucket, and its state if that has changed.
+    fn collect(&self) -> Round {
+        let (mut portions, mut states, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut dirty = self.0.dirty.borrow_mut();
         while bytes < ROUND_BYTES
             && let Some(vb) = dirty.pop_first()
         {
-            let portion = self.with(vb, |vbucket| {
+            let taken = self.with(vb, |vbucket| {
                 let Take::Some(taken) = vbucket.checkpoints.take(PERSISTENCE) else {
-                    return (Vec::new(), 0, vbucket.state_dirty);
+                    return (None, vbucket.state_dirty);
                 };
                 let end = taken.items.last().map_or(taken.end, |item| item.by_seqno);
                 vbucket.written_snapshot =
                     taken.bounds.map_or((end, end), |bounds| (bounds.start, bounds.end));
-                // The bounds of a snapshot reach the disk before a version from its middle does.
+                let is_whole = taken.bounds.is_none_or(|bounds| bounds.end == end);
                 let state = vbucket.state_dirty || taken.bounds.is_some();
-                (taken.items, end, state)
+                (Some(Portion { vb, items: taken.items, end, is_whole }), state)
             });
-            let Some((items, end, state)) = portion else { continue };
+            let Some((portion, state)) = taken else { continue };
             if state {
                 let record = self.with(vb, |vbucket| {
                     vbucket.state_dirty = false;
                     DiskRecord::State(vb, vbucket.record())
                 });
-                records.extend(record);
+                states.extend(record);
             }
             if self.with(vb, |vbucket| vbucket.checkpoints.has_more(PERSISTENCE)) == Some(true) {
                 dirty.insert(vb);
             }
-            bytes += items.iter().map(|item| item.bytes()).sum::<u64>();
-            if !items.is_empty() {
-                portions.push(Portion { vb, items, end });
+            if let Some(portion) = portion.filter(|portion| !portion.items.is_empty()) {
+                bytes += portion.items.iter().map(|item| item.bytes()).sum::<u64>();
+                portions.push(portion);
             }
         }
-        for portion in &portions {
-            let each = |item: &Rc<Item>| DiskRecord::Item(portion.vb, (**item).clone());
-            records.extend(portion.items.iter().map(each));
-        }
-        (portions, records)
+        Round { states, portions }
     }
 
     /// Records that a round is on disk.
-    fn written(&self, portions: Vec<Portion>, locations: Vec<Location>) {
-        let items: usize = portions.iter().map(|portion| portion.items.len()).sum();
+    fn written(&self, round: &Round, locations: Vec<Location>) {
+        let items: usize = round.portions.iter().map(|portion| portion.items.len()).sum();
         // States come first; no index looks them up.
         let mut locations = locations.into_iter();
         let mut files = self.0.files.borrow_mut();
-        let states = locations.len() - items;
-        for location in locations.by_ref().take(states) {
+        for location in locations.by_ref().take(round.states.len()) {
             files.add(location);
         }
-        for portion in portions {
+        for portion in &round.portions {
             self.with(portion.vb, |vbucket| {
                 for item in &portion.items {
                     let Some(location) = locations.next() else { return };
@@ -160,6 +147,9 @@ impl Bucket {
                     let free =
                         before.and_then(|seqno| vbucket.index.supersede(seqno, item.by_seqno));
                     free.into_iter().for_each(|location| files.release(location));
+                }
+                if portion.is_whole {
+                    vbucket.index.mark_whole(portion.end);
                 }
                 vbucket.persisted_seqno = vbucket.persisted_seqno.max(portion.end);
                 vbucket.wake();
@@ -205,12 +195,59 @@ impl Bucket {
             let mut files = self.0.files.borrow_mut();
             for ((vb, entry), location) in part.iter().zip(locations) {
                 files.add_needed(location);
+                files.release(entry.location);
                 self.with(*vb, |vbucket| vbucket.index.put(entry.seqno, location));
             }
         }
         self.0.log.append(states).await?;
         self.0.log.sync().await?;
+        // A backfill that began meanwhile may still read at the places before: the file goes in a later round.
+        if self.0.backfills.get() > 0 {
+            return Ok(());
+        }
         self.0.files.borrow_mut().remove(oldest);
         Ok(self.0.log.remove(oldest).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bytes::Bytes;
+
+    use super::super::{BucketSettings, Condition};
+    use super::*;
+    use crate::codec::Write;
+
+    #[test]
+    fn a_file_stays_while_a_backfill_may_read_it() {
+        world::virtual_world::run(7, async |env| {
+            let settings = BucketSettings::new("example", 1, 512 << 20);
+            let bucket = Bucket::open(&env, settings, Path::new("/data")).await.unwrap();
+            let before = bucket.begin_backfill();
+            let value = Bytes::from(vec![3; 1 << 20]);
+            for n in 0..150 {
+                let key = if n == 0 { "early".to_owned() } else { format!("key{}", n % 10) };
+                let write = Write { flags: 0, expiry: 0, key: key.into(), value: value.clone() };
+                let seqno = bucket.write(0, write, 0, 0, Condition::Always).unwrap().seqno;
+                bucket.wait_persisted(0, seqno, Duration::from_secs(60)).await.unwrap();
+            }
+            drop(before);
+            let mut model = env.virtual_host_model().unwrap();
+            model.disk.sync = Duration::from_millis(20);
+            env.set_host_model(model);
+            let oldest = || bucket.0.files.borrow().oldest();
+            let file = oldest();
+            let cleaned = bucket.clone();
+            let cleaning = env.spawn("compacts", async move { cleaned.compact().await });
+            env.sleep(Duration::from_millis(5)).await;
+            let meanwhile = bucket.begin_backfill();
+            cleaning.await.unwrap().unwrap();
+            assert_eq!(oldest(), file);
+            drop(meanwhile);
+            bucket.compact().await.unwrap();
+            assert!(oldest() > file, "what it held has moved");
+        });
     }
 }

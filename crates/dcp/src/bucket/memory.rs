@@ -13,8 +13,7 @@ impl Bucket {
     pub(super) fn free_memory_if_over(&self) {
         let memory = &self.0.settings.memory;
         if memory.to_eject(self.used_bytes()).is_some()
-            || memory.to_recover(self.used_bytes()).is_some()
-                && memory.to_recover(self.checkpoint_bytes()).is_some()
+            || memory.to_recover(self.checkpoint_bytes()).is_some()
         {
             self.free_memory();
         }

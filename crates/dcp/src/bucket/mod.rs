@@ -9,8 +9,8 @@
 //! | `mod.rs` | [`Bucket`]: states, and what is known of vbuckets |
 //! | `memory.rs` | keeping within memory |
 //! | `documents.rs` | clients' reads and writes |
-//! | `streams.rs` | what producers and consumers of streams need; rollback |
-//! | `flusher.rs` | writing to disk, compacting log files |
+//! | `streams.rs`, `rollback.rs` | what producers and consumers of streams need |
+//! | `round.rs`, `flusher.rs` | writing to disk, compacting log files |
 //! | `replay.rs`, `open.rs` | reading the log when the bucket is opened; opening and closing |
 //!
 //! The one rule: a sequence number that was reported as persisted survives a `kill -9`.
@@ -24,6 +24,8 @@ mod memory;
 mod open;
 mod record;
 mod replay;
+mod rollback;
+mod round;
 mod seqno_index;
 mod settings;
 mod streams;
@@ -49,6 +51,7 @@ pub use streams::{BackfillGuard, BackfillPart, StreamOpen};
 use crate::codec::{FailoverEntry, Status, VbucketState};
 use files::LogFiles;
 use record::DiskRecord;
+use round::Round;
 use vbucket::Vbucket;
 
 /// The largest value of a document.
@@ -102,8 +105,12 @@ struct Inner {
     vbuckets: RefCell<Vec<Option<Vbucket>>>,
     /// Bytes of memory used by items.
     used: Rc<Cell<u64>>,
+    /// Bytes of all checkpoints.
+    checkpoint_bytes: Cell<u64>,
     /// Vbuckets with something to write.
     dirty: RefCell<BTreeSet<u16>>,
+    /// The round that is being written, or waits for the disk to take it.
+    unwritten: RefCell<Option<Rc<Round>>>,
     flush: Rc<Notify>,
     persisted: Notify,
     /// Held while the log is written.
@@ -118,7 +125,7 @@ struct Inner {
     /// Memory use from which on the search for values to eject is worth it: below, none were found lately.
     eject_from_bytes: Cell<u64>,
     stats: Cell<BucketStats>,
-    /// Why nothing is written to disk any more.
+    /// Why the disk did not take the last round.
     failed: RefCell<Option<String>>,
     flusher: RefCell<Option<Task<()>>>,
 }
@@ -150,10 +157,9 @@ impl Bucket {
         self.0.used.get()
     }
 
-    /// Bytes that checkpoints hold, shared with documents or not.
+    /// Bytes that checkpoints hold, shared with documents or not, and those of the places in them.
     pub fn checkpoint_bytes(&self) -> u64 {
-        let vbuckets = self.0.vbuckets.borrow();
-        vbuckets.iter().flatten().map(|vbucket| vbucket.checkpoints.bytes()).sum()
+        self.0.checkpoint_bytes.get()
     }
 
     /// Why nothing is written to disk any more; none while all is well.
@@ -164,7 +170,12 @@ impl Bucket {
     /// Runs `look` on a vbucket; none if it is not here.
     fn with<T>(&self, vb: u16, look: impl FnOnce(&mut Vbucket) -> T) -> Option<T> {
         let mut vbuckets = self.0.vbuckets.borrow_mut();
-        vbuckets.get_mut(usize::from(vb)).and_then(Option::as_mut).map(look)
+        let vbucket = vbuckets.get_mut(usize::from(vb)).and_then(Option::as_mut)?;
+        let before = vbucket.checkpoints.bytes();
+        let looked = look(vbucket);
+        let bytes = &self.0.checkpoint_bytes;
+        bytes.set(bytes.get() + vbucket.checkpoints.bytes() - before);
+        Some(looked)
     }
 
     /// A vbucket has something to write.
@@ -195,12 +206,16 @@ impl Bucket {
     /// Changes the state of a vbucket; one that is not here is made.
     ///
     /// # Errors
-    /// [`Status::Range`] if the bucket has no such vbucket.
+    /// [`Status::Range`] if the bucket has no such vbucket. [`Status::TemporaryFailure`] if it is to become active
+    /// while a rollback of it is written.
     pub fn set_state(&self, vb: u16, state: VbucketState) -> std::result::Result<(), Status> {
         let (uuid, limits) = (self.fresh_uuid(), self.0.settings.checkpoints);
         let mut vbuckets = self.0.vbuckets.borrow_mut();
         let slot = vbuckets.get_mut(usize::from(vb)).ok_or(Status::Range)?;
         match slot {
+            Some(vbucket) if vbucket.rolls_back && state == VbucketState::Active => {
+                return Err(Status::TemporaryFailure);
+            }
             Some(vbucket) => vbucket.set_state(state, uuid),
             None => *slot = Some(Vbucket::new(state, uuid, limits)),
         }

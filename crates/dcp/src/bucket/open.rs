@@ -19,7 +19,7 @@ impl Bucket {
     /// earlier one is as it was left, with a new history if it was not closed.
     ///
     /// # Errors
-    /// If the settings are not right or the log cannot be read.
+    /// If the settings are not right, or the log cannot be read or written.
     pub async fn open(env: &Env, settings: BucketSettings, dir: &Path) -> Result<Bucket> {
         settings.check()?;
         let mut replay = Replay::default();
@@ -38,7 +38,9 @@ impl Bucket {
             log,
             vbuckets: RefCell::new(vbuckets),
             used,
+            checkpoint_bytes: Cell::default(),
             dirty: RefCell::new(dirty),
+            unwritten: RefCell::default(),
             flush: Rc::default(),
             persisted: Notify::new(),
             log_lock: tokio::sync::Mutex::new(()),
@@ -65,7 +67,7 @@ impl Bucket {
     /// Writes what is in memory and closes the bucket, so that its histories continue when it is opened again.
     ///
     /// # Errors
-    /// If the disk fails.
+    /// If the disk fails or is full: what was not written is lost.
     pub async fn close(self) -> Result<()> {
         let task = self.0.flusher.borrow_mut().take();
         // A running flush ends first.

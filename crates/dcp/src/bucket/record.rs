@@ -16,6 +16,8 @@ const STATE: u8 = 4;
 const ROLLBACK: u8 = 5;
 const CLOSED: u8 = 6;
 const ROLLBACK_FLOOR: u8 = 7;
+/// Added to the kind of an item whose `is_whole` is true. Earlier builds did not know it.
+const WHOLE: u8 = 0x10;
 /// kind, vbucket, by_seqno, rev_seqno, cas, flags, time, datatype, length of the key.
 const ITEM_BYTES: usize = 1 + 2 + 8 + 8 + 8 + 4 + 4 + 1 + 2;
 /// kind, vbucket, state, snapshot's start and end, entries of the failover table.
@@ -34,7 +36,12 @@ pub(super) struct StateRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DiskRecord {
     /// A version of a document. One that a compaction moved is in the log twice.
-    Item(u16, ItemData),
+    Item {
+        vb: u16,
+        item: ItemData,
+        /// Whether the log holds all of the vbucket as it was at this version.
+        is_whole: bool,
+    },
     /// The vbucket is in this state.
     State(u16, StateRecord),
     /// The vbucket was rolled back to this sequence number.
@@ -48,7 +55,7 @@ pub(super) enum DiskRecord {
 impl Record for DiskRecord {
     fn payload_bytes(&self) -> usize {
         match self {
-            DiskRecord::Item(_, item) => ITEM_BYTES + item.key.len() + item.value.len(),
+            DiskRecord::Item { item, .. } => ITEM_BYTES + item.key.len() + item.value.len(),
             DiskRecord::State(_, state) => STATE_BYTES + 16 * state.failover.len(),
             DiskRecord::Rollback(..) | DiskRecord::RollbackFloor(..) => 11,
             DiskRecord::Closed => 1,
@@ -57,12 +64,13 @@ impl Record for DiskRecord {
 
     fn encode(&self, buffer: &mut Vec<u8>) {
         match self {
-            DiskRecord::Item(vb, item) => {
-                buffer.push(match item.kind {
+            DiskRecord::Item { vb, item, is_whole } => {
+                let kind = match item.kind {
                     ItemKind::Mutation => MUTATION,
                     ItemKind::Deletion => DELETION,
                     ItemKind::Expiration => EXPIRATION,
-                });
+                };
+                buffer.push(if *is_whole { kind | WHOLE } else { kind });
                 buffer.extend_from_slice(&vb.to_le_bytes());
                 for number in [item.by_seqno, item.rev_seqno, item.cas] {
                     buffer.extend_from_slice(&number.to_le_bytes());
@@ -99,7 +107,6 @@ impl Record for DiskRecord {
     fn decode(payload: &[u8]) -> Option<Self> {
         let (kind, rest) = payload.split_first()?;
         match *kind {
-            MUTATION | DELETION | EXPIRATION => decode_item(*kind, rest),
             STATE => decode_state(rest),
             ROLLBACK | ROLLBACK_FLOOR => {
                 let (vb, rest) = take::<2>(rest)?;
@@ -112,12 +119,13 @@ impl Record for DiskRecord {
                 rest.is_empty().then_some(record)
             }
             CLOSED => rest.is_empty().then_some(DiskRecord::Closed),
-            _ => None,
+            kind => decode_item(kind, rest),
         }
     }
 
     fn plausible(payload: &[u8]) -> bool {
-        payload.first().is_some_and(|kind| (MUTATION..=ROLLBACK_FLOOR).contains(kind))
+        let known = MUTATION..=ROLLBACK_FLOOR;
+        payload.first().is_some_and(|kind| known.contains(&(*kind & !WHOLE)))
     }
 }
 
@@ -126,6 +134,13 @@ fn take<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
 }
 
 fn decode_item(kind: u8, rest: &[u8]) -> Option<DiskRecord> {
+    let is_whole = kind & WHOLE != 0;
+    let kind = match kind & !WHOLE {
+        MUTATION => ItemKind::Mutation,
+        DELETION => ItemKind::Deletion,
+        EXPIRATION => ItemKind::Expiration,
+        _ => return None,
+    };
     let (vb, rest) = take::<2>(rest)?;
     let (by_seqno, rest) = take::<8>(rest)?;
     let (rev_seqno, rest) = take::<8>(rest)?;
@@ -139,11 +154,6 @@ fn decode_item(kind: u8, rest: &[u8]) -> Option<DiskRecord> {
     let mut whole = Bytes::copy_from_slice(rest);
     let key_bytes = whole.split_to(key.len());
     debug_assert_eq!(whole.len(), value.len());
-    let kind = match kind {
-        MUTATION => ItemKind::Mutation,
-        DELETION => ItemKind::Deletion,
-        _ => ItemKind::Expiration,
-    };
     let item = ItemData {
         kind,
         key: key_bytes,
@@ -155,7 +165,7 @@ fn decode_item(kind: u8, rest: &[u8]) -> Option<DiskRecord> {
         time_s: u32::from_le_bytes(time_s),
         datatype,
     };
-    Some(DiskRecord::Item(u16::from_le_bytes(vb), item))
+    Some(DiskRecord::Item { vb: u16::from_le_bytes(vb), item, is_whole })
 }
 
 fn decode_state(rest: &[u8]) -> Option<DiskRecord> {
@@ -209,7 +219,8 @@ mod tests {
             ],
         };
         let records = [
-            DiskRecord::Item(1023, item),
+            DiskRecord::Item { vb: 1023, item: item.clone(), is_whole: false },
+            DiskRecord::Item { vb: 1023, item, is_whole: true },
             DiskRecord::State(5, state),
             DiskRecord::Rollback(7, 99),
             DiskRecord::RollbackFloor(7, 99),
@@ -225,5 +236,19 @@ mod tests {
             }
             assert_eq!(DiskRecord::decode(&buffer), Some(record));
         }
+    }
+
+    #[test]
+    fn an_item_of_an_earlier_build_ends_nothing_whole() {
+        let mut payload = vec![DELETION, 7, 0];
+        [5u64, 1, 9].iter().for_each(|number| payload.extend(number.to_le_bytes()));
+        payload.extend([0; 9]);
+        payload.extend([1, 0, b'k']);
+        let Some(DiskRecord::Item { vb, item, is_whole }) = DiskRecord::decode(&payload) else {
+            panic!("a deletion")
+        };
+        assert_eq!((vb, item.by_seqno, item.kind), (7, 5, ItemKind::Deletion));
+        assert_eq!((&item.key[..], is_whole), (&b"k"[..], false));
+        assert_eq!(DiskRecord::decode(&[STATE | WHOLE, 0, 0]), None);
     }
 }

@@ -15,11 +15,20 @@ use crate::codec::VbucketState;
 use crate::policy::{FailoverTable, SnapshotCursor};
 use crate::{Error, Result};
 
+/// A version without its value.
+struct Version {
+    item: ItemData,
+    is_whole: bool,
+    location: Location,
+}
+
 /// One vbucket as the log has it.
 #[derive(Default)]
 struct History {
-    versions: BTreeMap<u64, (ItemData, Location)>,
+    versions: BTreeMap<u64, Version>,
     state: Option<StateRecord>,
+    /// Whether a state follows its last version.
+    ends_with_state: bool,
     rollback_floor_seqno: u64,
 }
 
@@ -38,23 +47,26 @@ impl Replay {
         self.anything = true;
         self.closed = matches!(record, DiskRecord::Closed);
         match record {
-            DiskRecord::Item(vb, item) => {
+            DiskRecord::Item { vb, item, is_whole } => {
                 let history = self.histories.entry(vb).or_default();
+                history.ends_with_state = false;
                 self.files.add_needed(location);
                 let seqno = item.by_seqno;
-                let before = history.versions.insert(seqno, (item.without_value(), location));
+                let version = Version { item: item.without_value(), is_whole, location };
+                let before = history.versions.insert(seqno, version);
                 // A version that is there twice was moved by a compaction.
-                before.into_iter().for_each(|(_, location)| self.files.release(location));
+                before.into_iter().for_each(|version| self.files.release(version.location));
                 return;
             }
             DiskRecord::State(vb, state) => {
-                self.histories.entry(vb).or_default().state = Some(state);
+                let history = self.histories.entry(vb).or_default();
+                (history.state, history.ends_with_state) = (Some(state), true);
             }
             DiskRecord::Rollback(vb, seqno) => {
                 let history = self.histories.entry(vb).or_default();
                 let gone = history.versions.split_off(&(seqno + 1));
-                for (_, location) in gone.into_values() {
-                    self.files.release(location);
+                for version in gone.into_values() {
+                    self.files.release(version.location);
                 }
                 if seqno == 0 {
                     history.rollback_floor_seqno = 0;
@@ -112,17 +124,22 @@ fn restore(
 ) -> Vbucket {
     let state = history.state.as_ref().map_or(VbucketState::Dead, |state| state.state);
     let mut vbucket = Vbucket::new(state, fresh.unwrap_or(1), settings.checkpoints);
-    for (seqno, (data, location)) in history.versions {
+    for (seqno, Version { item, is_whole, location }) in history.versions {
         vbucket.index.put(seqno, location);
-        vbucket.max_cas = vbucket.max_cas.max(data.cas);
+        if is_whole {
+            vbucket.index.mark_whole(seqno);
+        }
+        vbucket.max_cas = vbucket.max_cas.max(item.cas);
         vbucket.high_seqno = seqno;
-        let before = vbucket.table.get(&data.key).map(|slot| slot.on_disk);
+        let before = vbucket.table.get(&item.key).map(|slot| slot.on_disk);
         if let Some(location) = before.and_then(|before| vbucket.index.supersede(before, seqno)) {
             files.release(location);
         }
-        vbucket.table.restore(Item::new(data, used), seqno);
+        vbucket.table.restore(Item::new(item, used), seqno);
     }
     let high = vbucket.high_seqno;
+    // What follows is a part of a snapshot, or of a round that was torn.
+    vbucket.whole_seqno = vbucket.index.last_whole(high);
     vbucket.persisted_seqno = high;
     vbucket.index.raise_rollback_floor(history.rollback_floor_seqno);
     vbucket.checkpoints.reset(high);
@@ -132,17 +149,23 @@ fn restore(
         if let Some(table) = FailoverTable::adopt(stored.failover) {
             vbucket.failover = table;
         }
-        if (stored.snap_start..stored.snap_end).contains(&high) {
-            vbucket.snapshot = SnapshotCursor::new(high, stored.snap_start, stored.snap_end);
-            vbucket.written_snapshot = (stored.snap_start, stored.snap_end);
+        let (whole, snap_end) = (vbucket.whole_seqno, stored.snap_end);
+        if state != VbucketState::Active && whole < high && high < snap_end {
+            // The bounds are on disk before the items: those of a torn round may be the bounds of a later snapshot.
+            let begun = stored.snap_start < high;
+            let snap_start = if begun { stored.snap_start } else { whole };
+            vbucket.snapshot = SnapshotCursor::new(high, snap_start, snap_end);
+            vbucket.written_snapshot = (snap_start, snap_end);
         }
     }
     // Versions that were acknowledged and not yet on disk are lost here, and others may have them: a new history
-    // begins.
+    // begins, after what is surely whole. Earlier builds did not mark that: where there is no mark and the bucket was
+    // opened since, so that no round of the vbucket is torn, its history goes on to its end.
     if let Some(uuid) = fresh
         && state == VbucketState::Active
     {
-        vbucket.failover.begin(uuid, high);
+        let unmarked = vbucket.whole_seqno == 0 && history.ends_with_state;
+        vbucket.failover.begin(uuid, if unmarked { high } else { vbucket.whole_seqno });
     }
     vbucket.state_dirty = true;
     vbucket

@@ -2,6 +2,10 @@
 //!
 //! A version that was superseded stays until its file is compacted, so that a backfill has a consistent view at its
 //! end: it reads the versions that were not superseded up to there.
+//!
+//! Not every sequence number has such a view. A version that was replaced before the flusher took it never reaches the
+//! disk, and a part of a snapshot lacks what the rest of the snapshot replaces. So a rollback leads only to versions up
+//! to which the disk is known to be whole.
 
 use store::Location;
 
@@ -11,6 +15,8 @@ pub(super) struct Entry {
     pub seqno: u64,
     /// The version that superseded it; 0 for none.
     pub superseded_by: u64,
+    /// Whether the view up to this version is the vbucket as it was then.
+    pub is_whole: bool,
     pub location: Location,
 }
 
@@ -29,7 +35,7 @@ impl SeqnoIndex {
 
     /// A version is on disk, or has moved; returns where it was before.
     pub fn put(&mut self, seqno: u64, location: Location) -> Option<Location> {
-        let entry = Entry { seqno, superseded_by: 0, location };
+        let entry = Entry { seqno, superseded_by: 0, is_whole: false, location };
         match self.position(seqno) {
             Ok(at) => Some(std::mem::replace(&mut self.entries[at].location, location)),
             Err(at) => {
@@ -41,6 +47,28 @@ impl SeqnoIndex {
 
     pub fn get(&self, seqno: u64) -> Option<Entry> {
         self.position(seqno).ok().map(|at| self.entries[at])
+    }
+
+    /// The view up to this version is whole.
+    pub fn mark_whole(&mut self, seqno: u64) {
+        if let Ok(at) = self.position(seqno) {
+            self.entries[at].is_whole = true;
+        }
+    }
+
+    /// The last version up to `seqno` whose view is whole; 0 for none.
+    pub fn last_whole(&self, seqno: u64) -> u64 {
+        let end = self.entries.partition_point(|entry| entry.seqno <= seqno);
+        let last = self.entries[..end].iter().rev().find(|entry| entry.is_whole);
+        last.map_or(0, |entry| entry.seqno)
+    }
+
+    /// The first version from `seqno` on whose view is whole, and still there; none if there is none yet.
+    pub fn first_whole(&self, seqno: u64) -> Option<u64> {
+        let from = seqno.max(self.rollback_floor_seqno);
+        let begin = self.entries.partition_point(|entry| entry.seqno < from);
+        let first = self.entries[begin..].iter().find(|entry| entry.is_whole);
+        first.map(|entry| entry.seqno)
     }
 
     /// A newer version of the document is on disk. Returns where the superseded version lies, so that its space can be
@@ -61,26 +89,30 @@ impl SeqnoIndex {
         entries.filter(in_view).take(max).copied().collect()
     }
 
-    /// Whether the vbucket can be rolled back to `seqno`.
-    pub fn can_roll_back(&self, seqno: u64) -> bool {
-        seqno >= self.rollback_floor_seqno
+    /// Where a rollback to `seqno` leads: to the last whole view up to there, or to 0.
+    pub fn rollback_point(&self, seqno: u64) -> u64 {
+        let point = self.last_whole(seqno);
+        if point >= self.rollback_floor_seqno { point } else { 0 }
     }
 
-    /// Forgets the versions after `seqno`; returns them, and those that have become the newest of their document again.
-    pub fn truncate(&mut self, seqno: u64) -> (Vec<Entry>, Vec<Entry>) {
+    /// The versions after `seqno`, and those before it that a rollback makes the newest of their document again.
+    pub fn beyond(&self, seqno: u64) -> (Vec<Entry>, Vec<Entry>) {
         let at = self.entries.partition_point(|entry| entry.seqno <= seqno);
-        let gone = self.entries.split_off(at);
-        let mut back = Vec::new();
-        for entry in &mut self.entries {
-            if entry.superseded_by > seqno {
-                entry.superseded_by = 0;
-                back.push(*entry);
-            }
+        let (kept, gone) = self.entries.split_at(at);
+        let back = kept.iter().filter(|entry| entry.superseded_by > seqno);
+        (gone.to_vec(), back.copied().collect())
+    }
+
+    /// Forgets the versions after `seqno`.
+    pub fn truncate(&mut self, seqno: u64) {
+        let at = self.entries.partition_point(|entry| entry.seqno <= seqno);
+        self.entries.truncate(at);
+        for entry in self.entries.iter_mut().filter(|entry| entry.superseded_by > seqno) {
+            entry.superseded_by = 0;
         }
         if seqno == 0 {
             self.rollback_floor_seqno = 0;
         }
-        (gone, back)
     }
 
     /// Forgets the superseded versions in the file `generation`, and returns the others in it.

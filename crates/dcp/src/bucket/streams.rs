@@ -9,7 +9,7 @@ use super::Bucket;
 use super::checkpoint::{CursorId, Take};
 use super::item::{Item, ItemData};
 use super::record::DiskRecord;
-use super::seqno_index::Entry;
+use super::vbucket::Vbucket;
 use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
 use crate::{Error, Result, planted};
@@ -102,6 +102,20 @@ impl Bucket {
         BackfillGuard(count)
     }
 
+    /// Up to where a backfill reads for a stream up to `end`, and where the snapshot ends that this is in: up to the
+    /// first whole view from `end` on, or all that is on disk. None if the vbucket is not here.
+    pub fn backfill_end(&self, vb: u16, end: u64) -> Option<(u64, u64)> {
+        self.with(vb, |vbucket| {
+            let persisted = vbucket.persisted_seqno;
+            match vbucket.index.first_whole(end.min(persisted)) {
+                Some(whole) => (whole, whole),
+                None if vbucket.state == VbucketState::Active => (persisted, persisted),
+                // The rest of its producer's snapshot has not come yet.
+                None => (persisted, persisted.max(vbucket.written_snapshot.1)),
+            }
+        })
+    }
+
     /// Reads from disk after `from`, from the view at `to`.
     ///
     /// # Errors
@@ -125,7 +139,7 @@ impl Bucket {
         let places = view.iter().map(|entry| entry.location).collect();
         let records = self.0.log.read(places).await?;
         let items = records.into_iter().filter_map(|record| match record {
-            DiskRecord::Item(_, item) => Some(item),
+            DiskRecord::Item { item, .. } => Some(item),
             _ => None,
         });
         Ok(BackfillPart { items: items.collect(), read_to })
@@ -142,7 +156,7 @@ impl Bucket {
     /// If it does not fit, or the vbucket is not here or takes no streams.
     pub fn begin_snapshot(&self, vb: u16, marker: Marker) -> Result<()> {
         let done = self.with(vb, |vbucket| {
-            takes_streams(vb, vbucket.state)?;
+            takes_streams(vb, vbucket)?;
             vbucket.marker(marker).map_err(|source| Error::Stream { vbucket: vb, source })
         });
         done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
@@ -163,7 +177,7 @@ impl Bucket {
     pub fn apply_all(&self, vb: u16, versions: Vec<ItemData>) -> Result<()> {
         let used = &self.0.used;
         let done = self.with(vb, |vbucket| {
-            takes_streams(vb, vbucket.state)?;
+            takes_streams(vb, vbucket)?;
             let mut took = Ok(());
             for mut data in versions {
                 let fits = vbucket.snapshot.item(data.by_seqno);
@@ -188,73 +202,25 @@ impl Bucket {
         Ok(())
     }
 
-    /// Adopts the producer's failover log; false if it is malformed, or the vbucket is not here.
-    pub fn adopt_failover(&self, vb: u16, entries: Vec<FailoverEntry>) -> bool {
-        let Some(table) = FailoverTable::adopt(entries) else { return false };
-        let done = self.with(vb, |vbucket| {
-            vbucket.failover = table;
-            vbucket.state_dirty = true;
-        });
-        self.mark_dirty(vb);
-        done.is_some()
-    }
-
-    /// Rolls a replica back to `seqno`; to 0 if versions that were the newest then have been removed from disk. Answers
-    /// the sequence number that was reached.
+    /// Adopts the failover log of the producer of a stream that was requested from `start` on; false if malformed.
     ///
     /// # Errors
-    /// If the disk fails.
-    pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
-        let _lock = self.0.log_lock.lock().await;
-        self.flush_all_locked().await?;
-        let reached = self.with(vb, |vbucket| {
-            let seqno = seqno.min(vbucket.high_seqno);
-            let to = if vbucket.index.can_roll_back(seqno) { seqno } else { 0 };
-            let (gone, back) = vbucket.index.truncate(to);
-            (to, gone, back)
-        });
-        let (to, gone, back) = reached.ok_or(Error::NotHere { vbucket: vb })?;
-        self.0.log.append(vec![DiskRecord::Rollback(vb, to)]).await?;
-        self.0.log.sync().await?;
-        let read = async |entries: &[Entry]| -> Result<Vec<ItemData>> {
-            let mut items = Vec::new();
-            for part in entries.chunks(BACKFILL_ITEMS) {
-                let places = part.iter().map(|entry| entry.location).collect();
-                for record in self.0.log.read(places).await? {
-                    if let DiskRecord::Item(_, item) = record {
-                        items.push(item);
-                    }
-                }
+    /// If the vbucket is not here or takes no streams: one that became active meanwhile has a history of its own. Also
+    /// if it is elsewhere meanwhile: the stream would leave a gap.
+    pub fn adopt_failover(&self, vb: u16, start: u64, entries: Vec<FailoverEntry>) -> Result<bool> {
+        let Some(table) = FailoverTable::adopt(entries) else { return Ok(false) };
+        let done = self.with(vb, |vbucket| -> Result<()> {
+            takes_streams(vb, vbucket)?;
+            if vbucket.snapshot.last() != start {
+                return Err(Error::Refused { vbucket: vb, status: Status::Range });
             }
-            Ok(items)
-        };
-        let gone_items = read(&gone).await?;
-        let back = read(&back).await?.into_iter().map(|item| {
-            let seqno = item.by_seqno;
-            (Item::new(item.without_value(), &self.0.used), seqno)
+            vbucket.failover = table;
+            vbucket.state_dirty = true;
+            Ok(())
         });
-        let back: Vec<_> = back.collect();
-        {
-            let mut files = self.0.files.borrow_mut();
-            for entry in gone.iter().filter(|entry| entry.superseded_by == 0) {
-                files.release(entry.location);
-            }
-            for (_, seqno) in &back {
-                let location = self.with(vb, |v| v.index.get(*seqno).map(|e| e.location)).flatten();
-                location.into_iter().for_each(|location| files.need(location));
-            }
-        }
-        self.count(|stats| {
-            stats.rollbacks += 1;
-            stats.rolled_back_items += gone.len() as u64;
-        });
-        if self.0.env.is_planted(planted::ROLLED_BACK_DOCUMENTS_STAY) {
-            self.with(vb, |vbucket| vbucket.roll_back(to, &[], Vec::new()));
-        } else {
-            self.with(vb, |vbucket| vbucket.roll_back(to, &gone_items, back));
-        }
+        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
         self.mark_dirty(vb);
-        Ok(to)
+        Ok(true)
     }
 
     /// Whether streams have to wait because memory is short.
@@ -263,11 +229,14 @@ impl Bucket {
     }
 }
 
-fn takes_streams(vb: u16, state: VbucketState) -> Result<()> {
-    match state {
-        VbucketState::Replica | VbucketState::Pending => Ok(()),
-        VbucketState::Active | VbucketState::Dead => {
-            Err(Error::Refused { vbucket: vb, status: Status::NotMyVbucket })
+/// Whether items of a stream may change a vbucket.
+pub(super) fn takes_streams(vb: u16, vbucket: &Vbucket) -> Result<()> {
+    let status = match vbucket.state {
+        VbucketState::Active | VbucketState::Dead => Status::NotMyVbucket,
+        VbucketState::Replica | VbucketState::Pending if vbucket.rolls_back => {
+            Status::TemporaryFailure
         }
-    }
+        VbucketState::Replica | VbucketState::Pending => return Ok(()),
+    };
+    Err(Error::Refused { vbucket: vb, status })
 }

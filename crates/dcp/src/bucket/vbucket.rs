@@ -22,6 +22,8 @@ pub(super) struct Vbucket {
     pub index: SeqnoIndex,
     /// The position in its producer's stream; always whole in an active vbucket.
     pub snapshot: SnapshotCursor,
+    /// Where the view was consistent last, while the snapshot is not whole.
+    pub whole_seqno: u64,
     pub high_seqno: u64,
     pub persisted_seqno: u64,
     pub purge_seqno: u64,
@@ -32,6 +34,8 @@ pub(super) struct Vbucket {
     pub state_dirty: bool,
     /// Whether writes are refused because a takeover cannot keep up.
     pub backed_up: bool,
+    /// Whether a rollback is being written: until it is done, no stream begins and the vbucket does not become active.
+    pub rolls_back: bool,
     /// Number of rollbacks: a stream that began before one of them ends.
     pub epoch: u64,
     /// Streams that wait for items.
@@ -47,6 +51,7 @@ impl Vbucket {
             checkpoints: Checkpoints::new(0, limits),
             index: SeqnoIndex::default(),
             snapshot: SnapshotCursor::new(0, 0, 0),
+            whole_seqno: 0,
             high_seqno: 0,
             persisted_seqno: 0,
             purge_seqno: 0,
@@ -54,6 +59,7 @@ impl Vbucket {
             written_snapshot: (0, 0),
             state_dirty: true,
             backed_up: false,
+            rolls_back: false,
             epoch: 0,
             listeners: Vec::new(),
         }
@@ -90,7 +96,11 @@ impl Vbucket {
 
     /// The producer sent a snapshot marker.
     pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
+        let before = self.snapshot;
         self.snapshot.marker(marker)?;
+        if before.is_whole() {
+            self.whole_seqno = before.last();
+        }
         let bounds = Bounds {
             start: marker.start,
             end: marker.end,
@@ -127,7 +137,11 @@ impl Vbucket {
             return;
         }
         if state == VbucketState::Active {
-            self.failover.begin(fresh_uuid, self.high_seqno);
+            // A part of a snapshot lacks versions that others have and that the rest of it would have replaced. Whoever
+            // has them must not go on from the middle of it.
+            let is_whole = self.snapshot.is_whole();
+            let begins_after = if is_whole { self.high_seqno } else { self.whole_seqno };
+            self.failover.begin(fresh_uuid, begins_after);
             self.checkpoints.begin(None);
         }
         if self.state == VbucketState::Active {
@@ -149,6 +163,7 @@ impl Vbucket {
         for (item, on_disk) in back {
             self.table.restore(item, on_disk);
         }
+        self.index.truncate(seqno);
         self.checkpoints.reset(seqno);
         self.failover.roll_back(seqno);
         self.high_seqno = seqno;
@@ -156,6 +171,7 @@ impl Vbucket {
         self.written_snapshot = (seqno, seqno);
         self.snapshot = SnapshotCursor::new(seqno, seqno, seqno);
         self.state_dirty = true;
+        self.rolls_back = false;
         self.epoch += 1;
         self.wake();
     }

@@ -20,7 +20,7 @@ pub const OPEN_DELETE_TIMES: u32 = 0x20;
 pub const STREAM_TAKEOVER: u32 = 1;
 /// Flag of a stream: only what is on disk.
 pub const STREAM_DISK_ONLY: u32 = 2;
-/// Flag of a stream: it ends at the vbucket's highest sequence number of now.
+/// Flag of a stream: it ends with the snapshot that the vbucket's highest sequence number of now is in.
 pub const STREAM_TO_LATEST: u32 = 4;
 /// Flag of a stream: only if the vbucket is active.
 pub const STREAM_ACTIVE_ONLY: u32 = 0x10;

@@ -1,8 +1,6 @@
 //! A consumer that drives its own connection to a producer.
 
-use std::time::Duration;
-
-use world::{Env, Time};
+use world::Env;
 
 use super::{Consumer, Event};
 use crate::client::Client;
@@ -13,21 +11,12 @@ use crate::{Error, Result};
 /// The most packets that are handled together.
 const BATCH_PACKETS: usize = 1024;
 
-/// A rate limit: packets that arrive too early are followed by a wait.
-#[derive(Clone, Copy, Debug)]
-struct Cap {
-    rate_bytes_per_s: f64,
-    /// When the bytes received so far would have arrived at the rate.
-    due: Time,
-}
-
 /// A connection for streams.
 pub struct Follower {
     env: Env,
     consumer: Consumer,
     incoming: Incoming,
     out: Outgoing,
-    cap: Option<Cap>,
 }
 
 impl Follower {
@@ -60,12 +49,19 @@ impl Follower {
         }
         let wire = client.into_wire();
         let (incoming, out) = (wire.incoming, wire.outgoing);
-        Ok(Follower { env: env.clone(), consumer, incoming, out, cap: None })
+        Ok(Follower { env: env.clone(), consumer, incoming, out })
     }
 
-    /// Limits the rate from now on.
+    /// Limits the rate from now on; up to a window comes earlier.
     pub fn cap(&mut self, rate_bytes_per_s: f64) {
-        self.cap = Some(Cap { rate_bytes_per_s, due: self.env.now() });
+        self.consumer.cap(rate_bytes_per_s);
+    }
+
+    /// Waits until what has come would have come at the rate; not at all without one.
+    pub async fn wait_for_rate(&self) {
+        if let Some(due) = self.consumer.cap_due() {
+            self.env.sleep_until(due).await;
+        }
     }
 
     /// The consumer.
@@ -114,10 +110,16 @@ impl Follower {
         self.out.flush().await?;
         let first = {
             let (env, incoming) = (&self.env, &mut self.incoming);
+            let time = async {
+                match until {
+                    Some(until) => env.sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
                 packet = incoming.next() => Some(packet?),
-                () = env.sleep_until(until) => None,
+                () = time => None,
             }
         };
         match first {
@@ -132,20 +134,11 @@ impl Follower {
     }
 
     async fn take(&mut self, first: Packet) -> Result<()> {
-        let mut bytes = first.wire_bytes();
         let mut packets = vec![first];
         while packets.len() < BATCH_PACKETS
             && let Some(packet) = self.incoming.buffered()?
         {
-            bytes += packet.wire_bytes();
             packets.push(packet);
-        }
-        if let Some(cap) = &mut self.cap {
-            // Idle time gives no credit.
-            let takes = Duration::from_secs_f64(bytes as f64 / cap.rate_bytes_per_s);
-            cap.due = cap.due.max(self.env.now()) + takes;
-            let due = cap.due;
-            self.env.sleep_until(due).await;
         }
         self.consumer.take(packets, &mut self.out).await
     }

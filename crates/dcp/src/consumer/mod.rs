@@ -21,7 +21,7 @@ use world::{Env, Time, Work};
 
 use crate::bucket::{Bucket, ItemData};
 use crate::codec::{Answer, Body, EndReason, Kind, Opcode, Packet, Request, Response, Status};
-use crate::policy::{AckPolicy, ConsumerLiveness, Liveness, ReplicationPressure};
+use crate::policy::{AckPolicy, ConsumerLiveness, Liveness, RateCap, ReplicationPressure};
 use crate::wire::Outgoing;
 use crate::{Error, Result};
 
@@ -31,6 +31,8 @@ use stream::{Stream, item_of};
 
 /// How often a consumer checks whether its bucket has memory again.
 const MEMORY_CHECK_EVERY: Duration = Duration::from_millis(10);
+/// A consumer that keeps to a rate acknowledges no more often.
+const ACK_EVERY: Duration = Duration::from_millis(1);
 /// The interval of NOOPs that a consumer asks for.
 pub const NOOP_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -131,8 +133,9 @@ pub struct Consumer {
     next_opaque: u32,
     /// Messages that arrived while memory was short.
     buffered: VecDeque<Request>,
-    /// Bytes that were applied while memory was short.
+    /// Bytes that were applied while memory was short, or that came earlier than the rate has it.
     withheld_bytes: usize,
+    cap: Option<RateCap>,
     /// Applied items whose core time has not been charged yet.
     unpaid_items: u64,
     /// Since when it waits for memory.
@@ -155,6 +158,7 @@ impl Consumer {
             next_opaque: 0,
             buffered: VecDeque::new(),
             withheld_bytes: 0,
+            cap: None,
             unpaid_items: 0,
             stopped: None,
             events: VecDeque::new(),
@@ -165,6 +169,16 @@ impl Consumer {
     /// What it received.
     pub fn stats(&self) -> ConsumerStats {
         ConsumerStats { buffered_items: self.buffered.len() as u64, ..self.stats }
+    }
+
+    /// Limits the rate from now on. What comes is taken at once, NOOPs too, and acknowledged late.
+    pub fn cap(&mut self, rate_bytes_per_s: f64) {
+        self.cap = Some(RateCap::new(self.env.now(), rate_bytes_per_s));
+    }
+
+    /// When what has come would have come at the rate; none without a rate.
+    pub fn cap_due(&self) -> Option<Time> {
+        self.cap.map(|cap| cap.due())
     }
 
     /// Vbuckets with a stream.
@@ -215,7 +229,7 @@ impl Consumer {
         let mut batch: (u16, Vec<ItemData>) = (0, Vec::new());
         for packet in packets {
             if packet.kind == Kind::Response {
-                self.apply(&mut batch)?;
+                self.apply(&mut batch, out)?;
                 let response = Response::parse(packet).map_err(|e| protocol(out, e))?;
                 self.answered(response, out).await?;
                 continue;
@@ -229,7 +243,7 @@ impl Consumer {
             }
             self.process(request, &mut batch, out)?;
         }
-        self.apply(&mut batch)?;
+        self.apply(&mut batch, out)?;
         self.pay().await;
         self.acknowledge(out)
     }
@@ -259,11 +273,12 @@ impl Consumer {
                 count.bytes += bytes as u64;
             });
         }
+        if let Some(cap) = &mut self.cap {
+            cap.received(self.env.now(), bytes);
+        }
         match self.throttled() {
-            Some(ReplicationPressure::WithholdAck | ReplicationPressure::Buffer) => {
-                self.withheld_bytes += bytes;
-            }
-            None => self.acks.processed(bytes),
+            None if self.cap.is_none() => self.acks.processed(bytes),
+            _ => self.withheld_bytes += bytes,
         }
     }
 
@@ -313,6 +328,11 @@ impl Consumer {
             return out
                 .put(Response::new(Opcode::Noop, opaque, Status::Success, Answer::Empty).packet());
         }
+        let is_item =
+            matches!(request.body, Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_));
+        if !is_item {
+            self.apply(batch, out)?;
+        }
         // Messages of a closed stream that were still on their way are dropped.
         if !self.is_current(&request) {
             return match request.body {
@@ -326,28 +346,23 @@ impl Consumer {
                 _ => Ok(()),
             };
         }
-        match request.body {
-            Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_) => {
-                let item = item_of(request);
-                let whole = self.arrived(vb, item.by_seqno)?;
-                if batch.0 != vb {
-                    self.apply(batch)?;
-                    batch.0 = vb;
-                }
-                batch.1.push(item);
-                if whole || self.kind == ConsumerKind::Mainstream {
-                    self.apply(batch)?;
-                }
-                if whole {
-                    self.answer_marker(vb, out)?;
-                }
-                Ok(())
-            }
-            other => {
-                self.apply(batch)?;
-                self.process_other(vb, opaque, other, out)
-            }
+        if !is_item {
+            return self.process_other(vb, opaque, request.body, out);
         }
+        let item = item_of(request);
+        let whole = self.arrived(vb, item.by_seqno)?;
+        if batch.0 != vb {
+            self.apply(batch, out)?;
+            batch.0 = vb;
+        }
+        batch.1.push(item);
+        if whole || self.kind == ConsumerKind::Mainstream {
+            self.apply(batch, out)?;
+        }
+        if whole {
+            self.answer_marker(vb, out)?;
+        }
+        Ok(())
     }
 
     fn process_other(
@@ -363,12 +378,13 @@ impl Consumer {
                     let fits = stream.marker(marker);
                     fits.map_err(|source| Error::Stream { vbucket: vb, source })?;
                 }
-                match &self.sink {
-                    Sink::Bucket(bucket) => bucket.begin_snapshot(vb, marker)?,
+                let began = match &self.sink {
+                    Sink::Bucket(bucket) => bucket.begin_snapshot(vb, marker),
                     Sink::Count(counts) => counts
                         .change(vb, |count| count.at.marker(marker))
-                        .map_err(|source| Error::Stream { vbucket: vb, source })?,
-                }
+                        .map_err(|source| Error::Stream { vbucket: vb, source }),
+                };
+                self.leave_if_refused(vb, began, out)?;
                 self.answer_marker(vb, out)
             }
             Body::SetVbucketState { state } => {
@@ -406,31 +422,46 @@ impl Consumer {
         }
     }
 
-    /// Answers a marker that asked for an answer, once its snapshot is whole.
+    /// Answers markers that asked for an answer, once a snapshot is whole.
     fn answer_marker(&mut self, vb: u16, out: &mut Outgoing) -> Result<()> {
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
-        if !stream.owes_answer() {
-            return Ok(());
+        for _ in 0..stream.owed_answers() {
+            let (opcode, opaque) = (Opcode::SnapshotMarker, stream.opaque());
+            out.put(Response::new(opcode, opaque, Status::Success, Answer::Empty).packet())?;
         }
-        let opcode = Opcode::SnapshotMarker;
-        out.put(Response::new(opcode, stream.opaque(), Status::Success, Answer::Empty).packet())
+        Ok(())
     }
 
-    fn apply(&mut self, batch: &mut (u16, Vec<ItemData>)) -> Result<()> {
-        let items = std::mem::take(&mut batch.1);
+    fn apply(&mut self, batch: &mut (u16, Vec<ItemData>), out: &mut Outgoing) -> Result<()> {
+        let (vb, items) = (batch.0, std::mem::take(&mut batch.1));
         match &self.sink {
             Sink::Bucket(bucket) if !items.is_empty() => {
                 self.unpaid_items += items.len() as u64;
-                bucket.apply_all(batch.0, items)
+                let applied = bucket.apply_all(vb, items);
+                self.leave_if_refused(vb, applied, out)
             }
             _ => Ok(()),
         }
     }
 
+    /// A vbucket that has become active or dead, or is rolled back, takes no stream any more. Its own ends; the
+    /// connection goes on with the others.
+    fn leave_if_refused(&mut self, vb: u16, done: Result<()>, out: &mut Outgoing) -> Result<()> {
+        if !matches!(done, Err(Error::Refused { .. })) {
+            return done;
+        }
+        let Some(request) = self.close_stream(vb) else { return Ok(()) };
+        self.events.push_back(Event::Ended { vb, reason: EndReason::State });
+        out.put(request.packet())
+    }
+
     /// Acknowledges bytes if that is due.
     fn acknowledge(&mut self, out: &mut Outgoing) -> Result<()> {
         if self.withheld_bytes > 0 && self.throttled().is_none() {
-            self.acks.processed(std::mem::take(&mut self.withheld_bytes));
+            let early = self.cap.map_or(0, |cap| cap.early_bytes(self.env.now()));
+            let early = early.min(self.withheld_bytes);
+            self.acks.processed(self.withheld_bytes - early);
+            self.withheld_bytes = early;
         }
         while let Some(bytes) = self.acks.due(self.env.now()) {
             self.stats.acknowledged_bytes += u64::from(bytes);
@@ -440,18 +471,18 @@ impl Consumer {
         Ok(())
     }
 
-    /// Does what is due: buffered messages, acknowledgements. Returns when to come back.
+    /// Does what is due: buffered messages, acknowledgements. Returns when to come back; none if nothing is waited for.
     ///
     /// # Errors
     /// If the producer is gone.
-    pub async fn run_due(&mut self, out: &mut Outgoing) -> Result<Time> {
+    pub async fn run_due(&mut self, out: &mut Outgoing) -> Result<Option<Time>> {
         let mut batch = (0, Vec::new());
         while let Sink::Bucket(bucket) = &self.sink
             && !bucket.throttles_replication()
             && let Some(request) = self.buffered.pop_front()
         {
             self.process(request, &mut batch, out)?;
-            self.apply(&mut batch)?;
+            self.apply(&mut batch, out)?;
         }
         if let Sink::Bucket(bucket) = &self.sink
             && bucket.throttles_replication()
@@ -461,16 +492,17 @@ impl Consumer {
         self.pay().await;
         self.acknowledge(out)?;
         let now = self.env.now();
-        let mut next = self.acks.due_at().max(now + MEMORY_CHECK_EVERY);
+        let mut next = self.acks.due_at().map(|at| at.max(now + MEMORY_CHECK_EVERY));
         if self.withheld_bytes > 0 || !self.buffered.is_empty() {
-            next = now + MEMORY_CHECK_EVERY;
+            let step = self.cap.map(|cap| cap.takes(self.acks.step_bytes().into()).max(ACK_EVERY));
+            next = Some(now + step.unwrap_or(MEMORY_CHECK_EVERY));
         }
         match self.liveness.as_ref().map(|liveness| liveness.check(now)) {
             Some(Liveness::Gone) => Err(Error::Silent {
                 address: out.address().to_owned(),
                 silent_s: 2 * NOOP_INTERVAL.as_secs(),
             }),
-            Some(Liveness::Wait(until)) => Ok(next.min(until)),
+            Some(Liveness::Wait(until)) => Ok(Some(next.map_or(until, |next| next.min(until)))),
             _ => Ok(next),
         }
     }

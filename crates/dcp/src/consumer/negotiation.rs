@@ -1,5 +1,7 @@
 //! Requests for streams, and the producer's answers.
 
+use policy::failures::{Action, Component, action};
+
 use super::stream::Stream;
 use super::{Consumer, Event, Sink};
 use crate::codec::{
@@ -102,33 +104,55 @@ impl Consumer {
     }
 
     fn opened(&mut self, vb: u16, log: Vec<FailoverEntry>, out: &mut Outgoing) -> Result<()> {
+        let Some(stream) = self.streams.get(&vb) else { return Ok(()) };
+        let (asked, opaque, rollbacks) = (stream.asked(), stream.opaque(), stream.rollbacks());
         let taken = match &self.sink {
-            Sink::Bucket(bucket) => bucket.adopt_failover(vb, log),
+            Sink::Bucket(bucket) => bucket.adopt_failover(vb, stream.last(), log),
             Sink::Count(counts) => {
                 counts.change(vb, |count| count.failover = log);
-                true
+                Ok(true)
             }
         };
-        if !taken {
-            return Err(Error::Unexpected {
+        match taken {
+            Ok(true) => {
+                self.events.push_back(Event::Opened { vb, rollbacks });
+                self.tell(asked, Status::Success, opaque, out)
+            }
+            Ok(false) => Err(Error::Unexpected {
                 address: out.address().to_owned(),
                 what: "STREAM_REQ",
                 found: "a failover log that is none".to_owned(),
-            });
+            }),
+            // The vbucket changed while the producer was asked: it alone has no stream.
+            Err(Error::Refused { status, .. }) => {
+                if let Some(request) = self.close_stream(vb) {
+                    out.put(request.packet())?;
+                }
+                self.refused(vb, asked, status, out)
+            }
+            Err(error) => Err(error),
         }
-        let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
-        let (asked, opaque, rollbacks) = (stream.asked(), stream.opaque(), stream.rollbacks());
-        self.events.push_back(Event::Opened { vb, rollbacks });
-        self.tell(asked, Status::Success, opaque, out)
     }
 
     async fn roll_back(&mut self, vb: u16, to: u64, out: &mut Outgoing) -> Result<()> {
         self.stats.rollbacks += 1;
+        let mut refusal = Status::Rollback;
         let at = match &self.sink {
-            Sink::Bucket(bucket) => {
-                bucket.roll_back(vb, to).await?;
-                bucket.resume(vb)
-            }
+            Sink::Bucket(bucket) => match bucket.roll_back(vb, to).await {
+                // The vbucket changed while the producer was asked: it alone has no stream.
+                Err(Error::Refused { .. }) => None,
+                // Nothing has changed, and it can be asked for again.
+                Err(Error::Store(failed))
+                    if action(Component::Flusher, failed.kind()) == Action::TryAgain =>
+                {
+                    refusal = Status::TemporaryFailure;
+                    None
+                }
+                rolled_back => {
+                    rolled_back?;
+                    bucket.resume(vb)
+                }
+            },
             Sink::Count(counts) => {
                 let failover = counts.of(vb).failover;
                 counts.begin_at(vb, to, failover);
@@ -146,10 +170,20 @@ impl Consumer {
             }
             _ => {
                 let asked = self.streams.remove(&vb).and_then(|stream| stream.asked());
-                self.events
-                    .push_back(Event::Refused { vb, status: Status::Rollback.name().to_owned() });
-                self.tell(asked, Status::Rollback, 0, out)
+                self.refused(vb, asked, refusal, out)
             }
         }
+    }
+
+    /// There is no stream: the caller and the ADD_STREAM that wanted it are told.
+    fn refused(
+        &mut self,
+        vb: u16,
+        asked: Option<u32>,
+        status: Status,
+        out: &mut Outgoing,
+    ) -> Result<()> {
+        self.events.push_back(Event::Refused { vb, status: status.name().to_owned() });
+        self.tell(asked, status, 0, out)
     }
 }

@@ -14,15 +14,15 @@ pub(super) struct Stream {
     flags: u32,
     asked: Option<u32>,
     at: SnapshotCursor,
-    /// The marker asked for an answer.
-    owes: bool,
+    /// Markers that asked for an answer and have none yet.
+    owes: u32,
     rollbacks: u32,
 }
 
 impl Stream {
     pub fn new(flags: u32, asked: Option<u32>) -> Stream {
         let at = SnapshotCursor::new(0, 0, 0);
-        Stream { opaque: 0, flags, asked, at, owes: false, rollbacks: 0 }
+        Stream { opaque: 0, flags, asked, at, owes: 0, rollbacks: 0 }
     }
 
     /// Requested, from this position.
@@ -33,6 +33,11 @@ impl Stream {
 
     pub fn opaque(&self) -> u32 {
         self.opaque
+    }
+
+    /// The last sequence number that came, or after which it was requested.
+    pub fn last(&self) -> u64 {
+        self.at.last()
     }
 
     pub fn flags(&self) -> u32 {
@@ -56,7 +61,7 @@ impl Stream {
 
     pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
         self.at.marker(marker)?;
-        self.owes |= marker.flags & SNAPSHOT_ACK != 0;
+        self.owes += u32::from(marker.flags & SNAPSHOT_ACK != 0);
         Ok(())
     }
 
@@ -66,9 +71,10 @@ impl Stream {
         Ok(self.at.is_whole())
     }
 
-    /// Whether an answer to a marker is due; it counts as given.
-    pub fn owes_answer(&mut self) -> bool {
-        self.at.is_whole() && std::mem::take(&mut self.owes)
+    /// How many answers to markers are due; they count as given. A producer counts its markers, also those that came
+    /// before the snapshot in front of them was whole.
+    pub fn owed_answers(&mut self) -> u32 {
+        if self.at.is_whole() { std::mem::take(&mut self.owes) } else { 0 }
     }
 }
 
@@ -110,5 +116,24 @@ pub(super) fn item_of(request: Request) -> ItemData {
             deleted(ItemKind::Expiration, e.key, e.value, e.by_seqno, e.rev_seqno, e.delete_time)
         }
         other => unreachable!("{:?} holds no version", other.opcode()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_marker_that_asked_is_answered() {
+        let mut stream = Stream::new(0, None);
+        stream.begin(7, StreamStart { start: 900, uuid: 1, snap_start: 1, snap_end: 1000 });
+        let marker = |start, end| Marker { start, end, flags: SNAPSHOT_ACK };
+        stream.marker(marker(1, 1000)).unwrap();
+        assert!(!stream.item(950).unwrap());
+        // The rest of the snapshot is a part of the next: nothing is whole before its end.
+        stream.marker(marker(951, 1100)).unwrap();
+        assert_eq!(stream.owed_answers(), 0);
+        assert!(stream.item(1100).unwrap());
+        assert_eq!((stream.owed_answers(), stream.owed_answers()), (2, 0));
     }
 }

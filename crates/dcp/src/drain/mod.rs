@@ -16,6 +16,10 @@ use crate::{Error, Result};
 
 pub use report::{ConnectionReport, DrainReport, VbucketReport};
 
+/// A rate is kept by acknowledging late, so that up to a window comes at once: no more than the rate allows in this
+/// time.
+const EARLY_S: f64 = 5.0;
+
 /// How to drain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainSettings {
@@ -23,7 +27,7 @@ pub struct DrainSettings {
     pub window_bytes: u32,
     /// Connections to each node.
     pub connections: u16,
-    /// The most that all connections together receive.
+    /// The most that all connections together receive; no more than it allows in five seconds comes earlier.
     pub rate_bytes_per_s: Option<f64>,
     /// The vbuckets to read; none for all that are active.
     pub vbuckets: Option<Vec<u16>>,
@@ -97,7 +101,10 @@ impl Drain {
         for (place, (at, vbuckets)) in plan.into_iter().enumerate() {
             let name = format!("{}-{}", settings.name, place + 1);
             let counts = Counts::default();
-            let mut follower = open(env, &at, &name, &counts, &vbuckets, settings).await?;
+            let early_bytes = share.map_or(u32::MAX, |share| (share * EARLY_S) as u32);
+            let window_bytes = settings.window_bytes.min(early_bytes);
+            let limited = DrainSettings { window_bytes, ..settings.clone() };
+            let mut follower = open(env, &at, &name, &counts, &vbuckets, &limited).await?;
             if let Some(share) = share {
                 follower.cap(share);
             }
@@ -226,6 +233,9 @@ async fn drain(
         };
         // The drain may have been dropped.
         let _ = told.send(ConnectionEvent::Ended(ended.0, ended.1));
+    }
+    if failure.is_none() {
+        follower.wait_for_rate().await;
     }
     let _ = told.send(ConnectionEvent::Done(place, env.now(), failure));
 }

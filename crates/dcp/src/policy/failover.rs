@@ -63,9 +63,10 @@ impl FailoverTable {
         self.entries.iter().copied().collect()
     }
 
-    /// A new history begins after `high`. Histories that began after it are dropped.
+    /// A new history begins after `high`. Of histories that began after it, only what is before it is shared: whoever
+    /// has one of them can roll back to `high`. (`kv_engine` forgets them, so that it rolls back to 0.)
     pub fn begin(&mut self, uuid: u64, high: u64) {
-        self.roll_back(high);
+        self.entries.iter_mut().for_each(|entry| entry.seqno = entry.seqno.min(high));
         self.entries.push_front(FailoverEntry { uuid, seqno: high });
         self.entries.truncate(MAX_ENTRIES);
     }
@@ -150,6 +151,23 @@ mod tests {
         assert_eq!(table.decide(at(150, 20, 150, 900), 300, 0), Go);
         // All of it has come: where it began does not matter.
         assert_eq!(table.decide(at(250, 20, 120, 250), 300, 0), Rollback(200));
+    }
+
+    #[test]
+    fn a_history_that_begins_earlier_keeps_the_names_of_the_others() {
+        use StartDecision::{Go, Rollback};
+        let mut table = table();
+        table.begin(40, 150);
+        let entries = table.entries().into_iter().map(|entry| (entry.uuid, entry.seqno));
+        let entries: Vec<_> = entries.collect();
+        assert_eq!(entries, [(40, 150), (30, 150), (20, 100), (10, 0)]);
+        assert_eq!(FailoverTable::adopt(table.entries()), Some(table.clone()));
+        for uuid in [20, 30] {
+            assert_eq!(table.decide(at(220, uuid, 220, 220), 160, 0), Rollback(150));
+            assert_eq!(table.decide(at(160, uuid, 120, 170), 160, 0), Rollback(120));
+            assert_eq!(table.decide(at(140, uuid, 140, 140), 160, 0), Go);
+        }
+        assert_eq!(table.decide(at(160, 40, 160, 160), 160, 0), Go);
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl AckPolicy {
         if self.window_bytes == 0 || self.pending_bytes == 0 {
             return None;
         }
-        let enough = self.pending_bytes >= u64::from((self.window_bytes / ACK_PARTS).max(1));
+        let enough = self.pending_bytes >= u64::from(self.step_bytes());
         if !enough && now - self.last < ACK_AFTER {
             return None;
         }
@@ -121,14 +121,54 @@ impl AckPolicy {
         Some(bytes)
     }
 
-    /// When to call [`AckPolicy::due`] even if nothing more was processed.
-    pub fn due_at(&self) -> Time {
-        self.last + ACK_AFTER
+    /// When to call [`AckPolicy::due`] even if nothing more was processed; none while there is nothing to acknowledge.
+    pub fn due_at(&self) -> Option<Time> {
+        (self.window_bytes > 0 && self.pending_bytes > 0).then(|| self.last + ACK_AFTER)
+    }
+
+    /// So many processed bytes are acknowledged at once.
+    pub fn step_bytes(&self) -> u32 {
+        (self.window_bytes / ACK_PARTS).max(1)
     }
 
     /// Bytes processed and not yet acknowledged.
     pub fn pending_bytes(&self) -> u64 {
         self.pending_bytes
+    }
+}
+
+/// A rate that a consumer keeps to by acknowledging late. What comes too early is bounded by its window.
+#[derive(Clone, Copy, Debug)]
+pub struct RateCap {
+    rate_bytes_per_s: f64,
+    /// When the bytes received so far would have come at the rate.
+    due: Time,
+}
+
+impl RateCap {
+    /// A rate that is kept from now on.
+    pub fn new(now: Time, rate_bytes_per_s: f64) -> RateCap {
+        RateCap { rate_bytes_per_s, due: now }
+    }
+
+    /// Bytes came, header included. Idle time gives no credit.
+    pub fn received(&mut self, now: Time, bytes: usize) {
+        self.due = self.due.max(now) + self.takes(bytes as f64);
+    }
+
+    /// How long so many bytes take at the rate.
+    pub fn takes(&self, bytes: f64) -> Duration {
+        Duration::from_secs_f64(bytes / self.rate_bytes_per_s)
+    }
+
+    /// Bytes that came too early: they are not acknowledged yet.
+    pub fn early_bytes(&self, now: Time) -> usize {
+        ((self.due - now).as_secs_f64() * self.rate_bytes_per_s).ceil() as usize
+    }
+
+    /// When the bytes received so far would have come at the rate.
+    pub fn due(&self) -> Time {
+        self.due
     }
 }
 
@@ -191,9 +231,32 @@ mod tests {
         assert_eq!(acks.due(at(4)), Some(200));
         acks.processed(10);
         assert_eq!(acks.due(at(8)), None);
-        assert_eq!(acks.due_at(), at(9));
+        assert_eq!(acks.due_at(), Some(at(9)));
         assert_eq!(acks.due(at(9)), Some(10));
         assert_eq!(acks.due(at(100)), None);
+    }
+
+    #[test]
+    fn who_has_nothing_to_acknowledge_waits_for_nothing() {
+        let mut acks = AckPolicy::new(at(0), 1000);
+        assert_eq!(acks.due_at(), None);
+        acks.processed(1);
+        assert_eq!(acks.due_at(), Some(at(5)));
+        let mut without_window = AckPolicy::new(at(0), 0);
+        without_window.processed(1);
+        assert_eq!(without_window.due_at(), None);
+    }
+
+    #[test]
+    fn what_comes_above_the_rate_is_early() {
+        let mut cap = RateCap::new(at(0), 100.0);
+        cap.received(at(0), 300);
+        assert_eq!((cap.early_bytes(at(0)), cap.early_bytes(at(2))), (300, 100));
+        cap.received(at(2), 100);
+        assert_eq!((cap.due(), cap.early_bytes(at(3)), cap.early_bytes(at(9))), (at(4), 100, 0));
+        // After a pause it begins anew.
+        cap.received(at(9), 100);
+        assert_eq!(cap.due(), at(10));
     }
 
     /// Whatever the sizes, a producer and a consumer that follow the rules never stop each other for good, and

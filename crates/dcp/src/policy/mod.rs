@@ -9,7 +9,7 @@ mod snapshot;
 mod takeover;
 
 pub use failover::{FailoverTable, MAX_ENTRIES, StartDecision, StreamStart};
-pub use flow_control::{AckPolicy, OverAcknowledged, Window, consumer_window_bytes};
+pub use flow_control::{AckPolicy, OverAcknowledged, RateCap, Window, consumer_window_bytes};
 pub use liveness::{ConsumerLiveness, Liveness, ProducerLiveness};
 pub use memory::{
     ClientWrite, MemorySettings, ReplicationPressure, memory_of_2020, memory_of_today,

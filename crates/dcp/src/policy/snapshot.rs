@@ -53,7 +53,9 @@ impl SnapshotCursor {
         {
             return Err(OutOfOrder::Backwards { start, end, last: self.last });
         }
-        (self.snap_start, self.snap_end) = (start, end);
+        // What is left of a snapshot that is not whole is a part of the next.
+        let begins = if self.is_whole() { start } else { start.min(self.snap_start) };
+        (self.snap_start, self.snap_end) = (begins, end);
         self.marker = Some(marker);
         Ok(())
     }
@@ -147,6 +149,21 @@ mod tests {
         again.item(10).unwrap();
         let resume = again.resume(7);
         assert_eq!(resume, StreamStart { start: 10, uuid: 7, snap_start: 10, snap_end: 10 });
+    }
+
+    #[test]
+    fn a_snapshot_that_follows_a_part_of_one_begins_with_it() {
+        let mut cursor = SnapshotCursor::new(0, 0, 0);
+        cursor.marker(marker(1, 1000)).unwrap();
+        cursor.item(960).unwrap();
+        cursor.marker(marker(961, 1100)).unwrap();
+        let resume = StreamStart { start: 960, uuid: 7, snap_start: 1, snap_end: 1100 };
+        assert_eq!(cursor.resume(7), resume);
+        assert!(cursor.item(1101).is_err());
+        cursor.item(1100).unwrap();
+        cursor.marker(marker(1101, 1200)).unwrap();
+        let resume = StreamStart { start: 1100, uuid: 7, snap_start: 1100, snap_end: 1100 };
+        assert_eq!(cursor.resume(7), resume);
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Drop for Held {
 
 /// What a backfill delivers.
 pub(super) enum Progress {
-    /// The backfill reads the view at this sequence number.
+    /// The snapshot that the backfill reads from ends at this sequence number.
     Begins(u64),
     /// Versions, and the room that they take.
     Part(BackfillPart, Held),
@@ -73,10 +73,10 @@ pub(super) struct Span {
     pub vb: u16,
     /// Only versions after this one.
     pub from: u64,
-    /// At least up to this one.
+    /// Not before this one is on disk.
     pub floor: u64,
-    /// No further than this; none for all that is on disk.
-    pub to: Option<u64>,
+    /// Up to the first whole view from this one on, or up to all that is on disk.
+    pub end: u64,
 }
 
 /// A running backfill.
@@ -122,12 +122,12 @@ async fn read(
     notify: &Notify,
     _guard: BackfillGuard,
 ) -> Result<()> {
-    let Span { vb, mut from, floor, to } = span;
+    let Span { vb, mut from, floor, end } = span;
     // Versions that were expelled from memory may still be on their way to disk.
     let waited = bucket.wait_persisted(vb, floor, PERSIST_PATIENCE).await;
     waited.map_err(|status| Error::Refused { vbucket: vb, status })?;
-    let to = to.or(bucket.persisted_seqno(vb)).unwrap_or(floor);
-    if progress.send(Progress::Begins(to)).await.is_err() {
+    let (to, snap_end) = bucket.backfill_end(vb, end).unwrap_or((floor, floor));
+    if progress.send(Progress::Begins(snap_end)).await.is_err() {
         return Ok(());
     }
     notify.notify_one();

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use world::Env;
+use world::{Env, Time};
 
 use crate::bucket::Bucket;
 use crate::codec::{
@@ -28,6 +28,11 @@ pub(crate) use stream::StreamReport;
 const ROUND_BYTES: usize = 256 << 10;
 /// Bytes that a stream sends before the next stream has its turn.
 const TURN_BYTES: usize = 64 << 10;
+/// Backfills of a consumer whose window is full end after so long without an acknowledgement.
+const SLOW_AFTER: Duration = Duration::from_secs(600);
+/// What a STREAM_REQ may ask for.
+const STREAM_FLAGS: u32 =
+    STREAM_TAKEOVER | STREAM_DISK_ONLY | STREAM_TO_LATEST | STREAM_ACTIVE_ONLY;
 /// The default of `set_noop_interval`.
 const NOOP_INTERVAL: Duration = Duration::from_secs(180);
 
@@ -51,6 +56,8 @@ pub(crate) struct Producer {
     env: Env,
     context: Context,
     window: Window,
+    /// Since when its window is full and the consumer has acknowledged nothing.
+    full_since: Option<Time>,
     noops: Option<ProducerLiveness>,
     noop_interval: Duration,
     streams: BTreeMap<u16, Stream>,
@@ -78,6 +85,7 @@ impl Producer {
             env: env.clone(),
             context,
             window: Window::default(),
+            full_since: None,
             noops: None,
             noop_interval: NOOP_INTERVAL,
             streams: BTreeMap::new(),
@@ -171,6 +179,9 @@ impl Producer {
         mut request: StreamRequest,
     ) -> std::result::Result<Answer, (Status, Answer)> {
         let refuse = |status| Err((status, Answer::Empty));
+        if request.flags & !STREAM_FLAGS != 0 {
+            return refuse(Status::Invalid);
+        }
         let bucket = &self.context.bucket;
         let here = (bucket.state(vb), bucket.failover_log(vb), bucket.high_seqno(vb));
         let (Some(state), Some(log), Some(high)) = here else {
@@ -233,8 +244,30 @@ impl Producer {
     /// The consumer processed bytes.
     pub fn acknowledged(&mut self, bytes: u32) -> Result<()> {
         self.window.acknowledged(bytes)?;
+        self.full_since = None;
         self.stats.acknowledged_bytes += u64::from(bytes);
         Ok(())
+    }
+
+    /// Ends backfills whose consumer has acknowledged nothing for too long: no file is compacted while they last. Their
+    /// streams can be asked for again. Answers when to look again; none while the window is open or none reads.
+    pub fn end_slow_backfills(&mut self) -> Option<Time> {
+        if self.window.is_open() {
+            self.full_since = None;
+            return None;
+        }
+        let now = self.env.now();
+        let due = *self.full_since.get_or_insert(now) + SLOW_AFTER;
+        let reading = self.streams.iter_mut().filter(|(_, stream)| stream.is_backfilling());
+        let mut reading = reading.peekable();
+        if now < due {
+            return reading.peek().map(|_| due);
+        }
+        for (vb, stream) in reading {
+            stream.end(EndReason::Slow);
+            self.moved.insert(*vb, Some(stream.report()));
+        }
+        None
     }
 
     /// The consumer answered a message.

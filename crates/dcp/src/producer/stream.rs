@@ -67,6 +67,8 @@ pub(super) struct Stream {
     request: StreamRequest,
     cursor: CursorId,
     epoch: u64,
+    /// The vbucket's newest history when it was opened.
+    uuid: u64,
     /// The last sequence number that was taken from the bucket.
     read_to: u64,
     /// The end of the last snapshot marker that was sent.
@@ -82,8 +84,20 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A granted stream; `request.end` is the last sequence number to send. None if the vbucket is gone.
-    pub fn open(context: &Context, vb: u16, opaque: u32, request: StreamRequest) -> Option<Stream> {
+    /// A granted stream, which ends with the snapshot that `request.end` is in. None if the vbucket is gone.
+    pub fn open(
+        context: &Context,
+        vb: u16,
+        opaque: u32,
+        mut request: StreamRequest,
+    ) -> Option<Stream> {
+        if request.start == request.snap_start {
+            // Nothing of the snapshot has come: where it would end does not matter.
+            request.snap_end = request.start;
+        } else if request.start < request.end {
+            request.end = request.end.max(request.snap_end);
+        }
+        let uuid = context.bucket.resume(vb)?.uuid;
         let open = context.bucket.open_stream(vb, request.start, &context.notify)?;
         let mut stream = Stream {
             vb,
@@ -91,6 +105,7 @@ impl Stream {
             request,
             cursor: open.cursor,
             epoch: open.epoch,
+            uuid,
             read_to: request.start,
             promised: request.start,
             first_snapshot: true,
@@ -110,6 +125,11 @@ impl Stream {
         self.opaque
     }
 
+    /// Whether it reads from disk.
+    pub fn is_backfilling(&self) -> bool {
+        self.backfill.is_some()
+    }
+
     /// Whether everything was sent, STREAM_END included.
     pub fn is_over(&self) -> bool {
         self.over && self.ready.is_empty()
@@ -121,7 +141,7 @@ impl Stream {
             read_to: self.read_to,
             end: self.request.end,
             ready: self.ready.len() as u64,
-            backfilling: self.backfill.is_some(),
+            backfilling: self.is_backfilling(),
         }
     }
 
@@ -136,6 +156,7 @@ impl Stream {
     /// Ends the stream without sending more items.
     pub fn end(&mut self, reason: EndReason) {
         self.ready.clear();
+        self.held = None;
         self.backfill = None;
         self.ready.push_back(Ready::End(reason));
         self.over = true;
@@ -177,16 +198,15 @@ impl Stream {
             None => return,
         };
         if floor > self.read_to {
-            let to = disk_only.then_some(floor);
-            let span = Span { vb: self.vb, from: self.read_to, floor, to };
+            let span = Span { vb: self.vb, from: self.read_to, floor, end: self.request.end };
             let (room, notify) = (context.room.clone(), context.notify.clone());
             self.backfill = Some(Backfill::start(&context.bucket, span, room, notify));
         }
     }
 
-    /// Begins a snapshot, unless the last marker covers it.
-    fn snapshot(&mut self, start: u64, end: u64, flags: u32) {
-        let (mut start, mut end) = (start, end.min(self.request.end));
+    /// Begins a snapshot, unless the last marker covers it. It is sent whole, also beyond the end that was asked for: a
+    /// part of it lacks what its rest replaces.
+    fn snapshot(&mut self, mut start: u64, mut end: u64, flags: u32) {
         if std::mem::take(&mut self.first_snapshot) {
             // A consumer that has a part of a snapshot is consistent only at that snapshot's end.
             start = start.min(self.request.snap_start);
@@ -195,6 +215,7 @@ impl Stream {
             return;
         }
         self.promised = end;
+        self.request.end = self.request.end.max(end);
         let ack = match &mut self.takeover {
             Some(takeover) => {
                 takeover.marker_sent();
@@ -223,6 +244,11 @@ impl Stream {
         }
         if bucket.epoch(self.vb) != Some(self.epoch) {
             self.end(EndReason::Rollback);
+            return true;
+        }
+        // A replica that has become active goes on with a history of its own.
+        if bucket.resume(self.vb).map(|at| at.uuid) != Some(self.uuid) {
+            self.end(EndReason::State);
             return true;
         }
         if self.read_to >= self.request.end {
@@ -258,15 +284,13 @@ impl Stream {
         let Some(backfill) = &mut self.backfill else { return false };
         match backfill.next() {
             Some(None) => return false,
-            Some(Some(Progress::Begins(to))) => {
-                self.snapshot(self.read_to, to, SNAPSHOT_DISK | SNAPSHOT_CHECKPOINT);
+            Some(Some(Progress::Begins(end))) => {
+                self.snapshot(self.read_to, end, SNAPSHOT_DISK | SNAPSHOT_CHECKPOINT);
             }
             Some(Some(Progress::Part(part, held))) => {
                 self.read_to = part.read_to;
                 self.held = Some(held);
-                let end = self.request.end;
-                let items = part.items.into_iter().filter(|item| item.by_seqno <= end);
-                self.ready.extend(items.map(Ready::FromDisk));
+                self.ready.extend(part.items.into_iter().map(Ready::FromDisk));
             }
             Some(Some(Progress::Failed)) => self.end(EndReason::BackfillFailed),
             None => {
@@ -284,13 +308,11 @@ impl Stream {
         let from_disk = taken.bounds.is_some_and(|bounds| bounds.disk);
         let kind = if from_disk { SNAPSHOT_DISK } else { SNAPSHOT_MEMORY };
         let checkpoint = if taken.begins { SNAPSHOT_CHECKPOINT } else { 0 };
-        let end = self.request.end;
-        if taken.items.first().is_some_and(|item| item.by_seqno <= end) {
+        if !taken.items.is_empty() {
             self.snapshot(taken.start, snap_end, kind | checkpoint);
         }
         self.read_to = self.read_to.max(last);
-        let items = taken.items.into_iter().filter(|item| item.by_seqno <= end);
-        self.ready.extend(items.map(Ready::FromMemory));
+        self.ready.extend(taken.items.into_iter().map(Ready::FromMemory));
     }
 
     /// The vbucket has nothing new: the next step of a takeover.

@@ -43,6 +43,8 @@ pub struct BridgeStats {
 #[derive(Default)]
 struct Seen {
     stats: Cell<BridgeStats>,
+    /// Items from the producer.
+    items: Cell<u64>,
     /// Streams that ended, and why.
     ended: RefCell<BTreeMap<u16, EndReason>>,
     /// Answers to the manager's requests.
@@ -94,6 +96,11 @@ impl Bridge {
         self.seen.stats.get()
     }
 
+    /// Items that were passed on.
+    pub fn items(&self) -> u64 {
+        self.seen.items.get()
+    }
+
     /// Asks the consumer, and waits for its answer.
     pub async fn ask(&mut self, vb: u16, body: Body) -> Result<()> {
         self.next_opaque += 1;
@@ -114,10 +121,16 @@ impl Bridge {
         self.until(|seen| seen.ended.borrow_mut().remove(&vb)).await
     }
 
-    /// Waits until one of its connections fails.
+    /// Waits until one of its connections fails or one of its streams ends.
     pub async fn failure(&self) -> Error {
-        let failed = self.until(|_| None::<()>).await;
-        failed.expect_err("nothing else ends the wait")
+        match self.until(|seen| seen.ended.borrow_mut().pop_first()).await {
+            Err(failure) => failure,
+            Ok((vb, reason)) => Error::Unexpected {
+                address: "the producer".to_owned(),
+                what: "a stream",
+                found: format!("the end of that of vbucket {vb}: {}", reason.name()),
+            },
+        }
     }
 
     async fn until<T>(&self, look: impl Fn(&Seen) -> Option<T>) -> Result<T> {
@@ -216,6 +229,10 @@ fn note(packet: &Packet, seen: &Seen) {
     stats.packets += 1;
     stats.bytes += packet.wire_bytes() as u64;
     seen.stats.set(stats);
+    let items = [Opcode::Mutation, Opcode::Deletion, Opcode::Expiration].map(Opcode::number);
+    if packet.kind == Kind::Request && items.contains(&packet.opcode) {
+        seen.items.set(seen.items.get() + 1);
+    }
     if packet.kind == Kind::Request && packet.opcode == Opcode::StreamEnd.number() {
         let vb = packet.vbucket_or_status;
         if let Ok(Request { body: Body::StreamEnd { reason }, .. }) = Request::parse(packet.clone())
@@ -243,6 +260,11 @@ async fn pass_answers(mut from: Incoming, mut to: Outgoing, seen: Rc<Seen>) {
                 seen.answers.borrow_mut().insert(packet.opaque, status);
                 seen.changed.notify_waiters();
                 continue;
+            }
+            if packet.kind == Kind::Request && packet.opcode == Opcode::CloseStream.number() {
+                // The manager wanted it so, or the consumer's vbucket takes no stream any more.
+                seen.ended.borrow_mut().insert(packet.vbucket_or_status, EndReason::Closed);
+                seen.changed.notify_waiters();
             }
             to.put(packet)?;
             to.flush().await?;

@@ -23,6 +23,12 @@ use bridge::Bridge;
 const FEW_ITEMS: u64 = 1000;
 /// How often the manager asks how many are left.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// A destination that takes longer to answer TMPFAIL waited for its disk.
+const WAITED: Duration = Duration::from_secs(5);
+/// One that does not wait, as a fast consumer, is asked again at once for so long, and then every [`LOOK_EVERY`].
+const ASKED_AT_ONCE: Duration = Duration::from_secs(1);
+/// After so long without an item its disk has failed, and the move with it.
+const REFUSED_FOR: Duration = Duration::from_secs(120);
 
 /// What to move, and how.
 #[derive(Clone)]
@@ -49,7 +55,7 @@ impl Replication {
         self.0.stats()
     }
 
-    /// Waits until it breaks off.
+    /// Waits until it breaks off, or the stream of one of the vbuckets ends.
     pub async fn failure(&self) -> Error {
         self.0.failure().await
     }
@@ -71,11 +77,7 @@ impl Rebalance {
         takeover.ask(vb, Body::AddStream { flags: STREAM_TAKEOVER }).await?;
         let reason = takeover.ended(vb).await?;
         if reason != EndReason::Ok {
-            return Err(Error::Unexpected {
-                address: self.source.address.clone(),
-                what: "a takeover",
-                found: format!("its end: {}", reason.name()),
-            });
+            return Err(self.ended_early("a takeover", reason));
         }
         let more = takeover.stats();
         passed.packets += more.packets;
@@ -97,10 +99,23 @@ impl Rebalance {
         let name = format!("{}:replication:{vb}", self.name);
         let mut replication = self.bridge(env, &name).await?;
         replication.ask(vb, Body::AddStream { flags: 0 }).await?;
-        self.until_few_are_left(env, &mut at_source, &name, vb).await?;
-        let high = seqno(&mut at_source, vb).await?;
-        self.until_persisted(&mut at_destination, vb, high).await?;
+        let persisted = async {
+            self.until_few_are_left(env, &mut at_source, &name, vb).await?;
+            let high = seqno(&mut at_source, vb).await?;
+            self.until_persisted(env, &mut at_destination, vb, high, &replication).await
+        };
+        tokio::select! {
+            biased;
+            done = persisted => done?,
+            // What is asked for never comes then, and neither server says so.
+            ended = replication.ended(vb) => return Err(self.ended_early("a stream", ended?)),
+        }
         Ok(Replication(replication))
+    }
+
+    fn ended_early(&self, what: &'static str, reason: EndReason) -> Error {
+        let found = format!("its end: {}", reason.name());
+        Error::Unexpected { address: self.source.address.clone(), what, found }
     }
 
     /// Streams replicas of vbuckets over one connection, for as long as the answer is kept.
@@ -143,12 +158,34 @@ impl Rebalance {
     }
 
     /// A server that needs long answers TMPFAIL, and is asked again.
-    async fn until_persisted(&self, destination: &mut Client, vb: u16, seqno: u64) -> Result<()> {
+    async fn until_persisted(
+        &self,
+        env: &Env,
+        destination: &mut Client,
+        vb: u16,
+        seqno: u64,
+        replication: &Bridge,
+    ) -> Result<()> {
+        // Since when it answers without waiting.
+        let mut since = env.now();
+        // The items that were passed on, and when there were more last.
+        let mut passed = (replication.items(), since);
         loop {
+            let asked = env.now();
             let answered = destination.ask(vb, Body::SeqnoPersistence { seqno }).await?;
+            let now = env.now();
+            if now.since(asked) > WAITED {
+                since = now;
+            }
+            if replication.items() > passed.0 {
+                passed = (replication.items(), now);
+            }
             match answered.status {
                 Ok(Status::Success) => return Ok(()),
-                Ok(Status::TemporaryFailure) => {}
+                Ok(Status::TemporaryFailure) if now.since(since) < ASKED_AT_ONCE => {}
+                Ok(Status::TemporaryFailure) if now.since(since.max(passed.1)) < REFUSED_FOR => {
+                    env.sleep(LOOK_EVERY).await;
+                }
                 _ => {
                     return Err(Error::Status {
                         address: self.destination.address.clone(),

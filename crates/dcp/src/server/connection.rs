@@ -87,6 +87,7 @@ impl Connection {
         let mut more = false;
         loop {
             let until = self.timers().await?;
+            self.update_report();
             self.flush().await?;
             let woken = match more {
                 true => match incoming.buffered() {
@@ -114,7 +115,6 @@ impl Connection {
                 Dcp::Producer(producer) => producer.pump(&mut self.out)?,
                 _ => false,
             };
-            self.update_report();
         }
     }
 
@@ -173,11 +173,14 @@ impl Connection {
     async fn timers(&mut self) -> Result<Option<Time>> {
         match &mut self.dcp {
             Dcp::None => Ok(None),
-            Dcp::Consumer(consumer) => consumer.run_due(&mut self.out).await.map(Some),
+            Dcp::Consumer(consumer) => consumer.run_due(&mut self.out).await,
             Dcp::Producer(producer) => loop {
+                let slow = producer.end_slow_backfills();
                 match producer.check_liveness() {
-                    None => return Ok(None),
-                    Some(Liveness::Wait(until)) => return Ok(Some(until)),
+                    None => return Ok(slow),
+                    Some(Liveness::Wait(until)) => {
+                        return Ok(Some(slow.map_or(until, |slow| slow.min(until))));
+                    }
                     Some(Liveness::SendNoop) => {
                         let noop = producer.noop();
                         self.out.put(noop.packet())?;

@@ -10,7 +10,8 @@ use super::{cluster_config, stats};
 use crate::Result;
 use crate::bucket::{Bucket, Condition, Written};
 use crate::codec::{
-    Answer, Body, Kind, OPEN_PRODUCER, Opcode, Packet, Request, Response, Status, VbucketState,
+    Answer, Body, Kind, OPEN_DELETE_TIMES, OPEN_NO_VALUE, OPEN_PRODUCER, OPEN_XATTRS, Opcode,
+    Packet, Request, Response, Status, VbucketState,
 };
 use crate::consumer::{Consumer, Sink};
 use crate::policy::consumer_window_bytes;
@@ -20,6 +21,8 @@ use crate::producer::Producer;
 const PERSISTENCE_PATIENCE: Duration = Duration::from_secs(30);
 /// The longest name of a connection.
 const MAX_NAME_BYTES: usize = 200;
+/// What OPEN may ask for. Extended attributes change nothing: no value has any here.
+const OPEN_FLAGS: u32 = OPEN_PRODUCER | OPEN_XATTRS | OPEN_NO_VALUE | OPEN_DELETE_TIMES;
 
 /// CAS, datatype and content of an answer, or why the request is refused.
 type Answered = std::result::Result<(u64, u8, Answer), Status>;
@@ -238,7 +241,7 @@ impl Connection {
         name: &Bytes,
     ) -> std::result::Result<Vec<Request>, Status> {
         let text = std::str::from_utf8(name).map_err(|_| Status::Invalid)?;
-        if text.len() > MAX_NAME_BYTES {
+        if text.len() > MAX_NAME_BYTES || flags & !OPEN_FLAGS != 0 {
             return Err(Status::Invalid);
         }
         let of = bucket.settings().name.clone();

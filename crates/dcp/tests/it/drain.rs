@@ -72,6 +72,27 @@ async fn a_rate_is_not_passed(env: Env) {
     assert!(mb_per_s <= 1.0, "{mb_per_s} MB/s");
 }
 
+/// What comes in the time of two NOOPs is less than what a producer sends at once.
+#[test]
+fn a_slow_drain_is_not_taken_for_gone() {
+    world::virtual_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(4, 16 << 20)).await;
+        bench.fill(0..500, 1000).await;
+        let rate = 5000.0;
+        let settings = DrainSettings {
+            rate_bytes_per_s: Some(rate),
+            window_bytes: 1 << 20,
+            ..drain_settings()
+        };
+        let mut drain = Drain::start(&env, &bench.options(), &settings).await.unwrap();
+        drain.finish().await.unwrap();
+        let report = drain.report();
+        assert_eq!((report.items(), report.broken().count()), (500, 0));
+        let least_s = report.bytes() as f64 / rate;
+        assert!((least_s..1.2 * least_s).contains(&report.seconds), "{} s", report.seconds);
+    });
+}
+
 async fn what_is_written_from_now_on_is_followed(env: Env) {
     let bench = Bench::start(&env, settings(4, 16 << 20)).await;
     bench.fill(0..100, 100).await;

@@ -10,5 +10,6 @@ mod look;
 mod memory;
 mod rebalance;
 mod server;
+mod streams;
 mod wrong_packets;
 mod wrong_servers;

@@ -1,10 +1,14 @@
 //! Vbuckets move between servers while clients write, through both kinds of proxies, in both worlds.
 
+use std::future::pending;
 use std::time::Duration;
 
-use crate::common::{Bench, settings};
+use crate::common::{Bench, set, settings};
+use bytes::Bytes;
+use dcp::Error;
 use dcp::bucket::BucketSettings;
-use dcp::codec::{Status, VbucketState};
+use dcp::client::ClientOptions;
+use dcp::codec::{Body, Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
 use world::Env;
@@ -15,6 +19,7 @@ testbed::both_worlds!(
     a_destination_that_keeps_its_history_does_not_roll_back,
     a_vbucket_that_is_not_there_does_not_move,
     a_server_that_goes_ends_the_move,
+    a_connection_that_breaks_ends_the_move,
 );
 
 fn rebalance(from: &Bench, to: &Bench, path: Path) -> Rebalance {
@@ -146,4 +151,77 @@ async fn a_server_that_goes_ends_the_move(env: Env) {
         () = going => {}
     }
     assert!(source.client().await.stats("").await.is_ok(), "the source lives");
+}
+
+async fn a_connection_that_breaks_ends_the_move(env: Env) {
+    let source = Bench::start(&env, settings(4, 64 << 20)).await;
+    source.fill(0..8000, 500).await;
+    // The keys alone are too many for it: the move waits for ever.
+    let to = Bench::start(&env, settings(4, 64 << 10)).await;
+    to.bucket.set_state(0, VbucketState::Dead).unwrap();
+    let patient =
+        |bench: &Bench| ClientOptions { timeout: Duration::from_secs(60), ..bench.options() };
+    let rebalance = Rebalance {
+        source: patient(&source),
+        destination: patient(&to),
+        ..rebalance(&source, &to, Path::Plain)
+    };
+    let breaking = async {
+        while to.bucket.high_seqno(0) == Some(0) {
+            env.sleep(Duration::from_millis(1)).await;
+        }
+        let name = "test:replication:0".into();
+        let open = Body::Open { flags: 0, name, value: Bytes::new() };
+        to.client().await.require(0, open).await.unwrap();
+        pending::<()>().await;
+    };
+    let building = env.timeout(Duration::from_secs(20), rebalance.build_replica(&env, 0));
+    let built = tokio::select! {
+        biased;
+        built = building => built.expect("it goes on waiting"),
+        () = breaking => unreachable!("it is pending"),
+    };
+    let error = built.err().expect("there is no room for it");
+    assert!(matches!(error, Error::Closed { .. } | Error::Io { .. }), "{error}");
+}
+
+/// Why a replica is not built, where something happens after a while.
+async fn failed_build(env: &Env, rebalance: &Rebalance, vb: u16, happens: impl Fn()) -> String {
+    let meanwhile = async {
+        env.sleep(Duration::from_millis(100)).await;
+        happens();
+        pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        built = rebalance.build_replica(env, vb) => built.err().expect("it was built").to_string(),
+        () = meanwhile => unreachable!("it is pending"),
+    }
+}
+
+#[test]
+fn a_replica_that_will_never_be_persisted_is_given_up() {
+    world::virtual_world::run(7, async |env| {
+        let source = Bench::start(&env, settings(4, 64 << 20)).await;
+        source.fill(0..400, 200).await;
+        for (vb, high) in source.bucket.seqnos(None) {
+            source.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
+        }
+        let to = destination(&env, ConsumerKind::Mainstream).await;
+        let rebalance = rebalance(&source, &to, Path::Plain);
+        assert!(store::set_disk_free_bytes(&env, Some(0)));
+        let full = failed_build(&env, &rebalance, 0, || ()).await;
+        assert!(full.contains("SEQNO_PERSISTENCE of vbucket 0: ETMPFAIL"), "{full}");
+        // The next item finds that the destination takes none any more.
+        let promotes = || {
+            to.bucket.set_state(1, VbucketState::Active).unwrap();
+            set(&source.bucket, 1, "late", "x").unwrap();
+        };
+        let promoted = failed_build(&env, &rebalance, 1, promotes).await;
+        assert!(promoted.contains("the stream was closed"), "{promoted}");
+        let ends = || source.bucket.set_state(2, VbucketState::Dead).unwrap();
+        let ended = failed_build(&env, &rebalance, 2, ends).await;
+        assert!(ended.contains("moved or changed its state"), "{ended}");
+        store::set_disk_free_bytes(&env, None);
+    });
 }

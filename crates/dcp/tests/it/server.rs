@@ -121,7 +121,7 @@ async fn statistics_and_configuration(env: Env) {
 }
 
 /// A replica of the bench's bucket in a bucket of its own.
-async fn replica(env: &Env, bench: &Bench, kind: ConsumerKind) -> (Bucket, Follower) {
+pub async fn replica(env: &Env, bench: &Bench, kind: ConsumerKind) -> (Bucket, Follower) {
     let bucket = bench.another("replica", settings(4, 64 << 20)).await;
     for vb in bucket.vbuckets() {
         bucket.set_state(vb, VbucketState::Replica).unwrap();
@@ -192,7 +192,7 @@ async fn writes_go_on_while_it_streams(env: Env) {
 }
 
 /// A raw connection that was opened for streams.
-async fn open_raw(bench: &Bench, name: &'static str, window: u32) -> Wire {
+pub async fn open_raw(bench: &Bench, name: &'static str, window: u32) -> Wire {
     let mut client = bench.client().await;
     let open = Body::Open { flags: OPEN_PRODUCER, name: name.into(), value: Bytes::new() };
     client.require(0, open).await.unwrap();
@@ -202,17 +202,17 @@ async fn open_raw(bench: &Bench, name: &'static str, window: u32) -> Wire {
     client.into_wire()
 }
 
-async fn ask(wire: &mut Wire, request: Request) {
+pub async fn ask(wire: &mut Wire, request: Request) {
     wire.outgoing.put(request.packet()).unwrap();
     wire.outgoing.flush().await.unwrap();
 }
 
-fn all_of_it(flags: u32) -> Body {
+pub fn all_of_it(flags: u32) -> Body {
     Body::StreamRequest(StreamRequest { flags, end: u64::MAX, ..StreamRequest::default() })
 }
 
 /// Reads until nothing comes for a while; answers the bytes of requests.
-async fn read_all(env: &Env, wire: &mut Wire) -> (u64, Vec<Body>) {
+pub async fn read_all(env: &Env, wire: &mut Wire) -> (u64, Vec<Body>) {
     let (mut bytes, mut bodies) = (0, Vec::new());
     while let Ok(packet) = env.timeout(Duration::from_millis(400), wire.incoming.next()).await {
         let packet = packet.unwrap().expect("it stays open");
@@ -299,7 +299,10 @@ async fn a_replica_with_another_history_rolls_back(env: Env) {
 
 async fn a_rollback_in_mid_stream_ends_the_streams(env: Env) {
     let bench = Bench::start(&env, settings(4, 64 << 20)).await;
-    bench.fill(0..40, 100).await;
+    bench.fill(0..20, 100).await;
+    // The flusher has taken five, so that a rollback can lead there.
+    bench.bucket.wait_persisted(0, 5, Duration::from_secs(60)).await.unwrap();
+    bench.fill(20..40, 100).await;
     let mut wire = open_raw(&bench, "reader", 0).await;
     ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
     let (_, bodies) = read_all(&env, &mut wire).await;
@@ -374,10 +377,15 @@ async fn what_is_not_right_is_refused(env: Env) {
     let long = Bytes::from(vec![b'x'; 201]);
     let open = |name: Bytes| Body::Open { flags: OPEN_PRODUCER, name, value: Bytes::new() };
     assert_eq!(status(client.ask(0, open(long)).await.unwrap()), Status::Invalid);
+    // Collections, which this server does not have.
+    let flags = OPEN_PRODUCER | 0x10;
+    let collections = Body::Open { flags, name: "name".into(), value: Bytes::new() };
+    assert_eq!(status(client.ask(0, collections).await.unwrap()), Status::Invalid);
     assert_eq!(status(client.ask(0, open("name".into())).await.unwrap()), Status::Success);
     assert_eq!(status(client.ask(0, open("twice".into())).await.unwrap()), Status::Invalid);
     let control = Body::Control { name: "no_such_setting".into(), value: "true".into() };
     assert_eq!(status(client.ask(0, control).await.unwrap()), Status::Invalid);
+    assert_eq!(status(client.ask(0, all_of_it(0x8000)).await.unwrap()), Status::Invalid);
     assert_eq!(status(client.ask(9, all_of_it(0)).await.unwrap()), Status::NotMyVbucket);
     assert_eq!(status(client.ask(3, all_of_it(0)).await.unwrap()), Status::NotMyVbucket);
     let stream = |start, end, snap_start, snap_end| {

@@ -6,6 +6,10 @@
 //! as a cubic function of time, as CUBIC's window does, and shrinks where the node answers less than it is sent. A
 //! shard of which no copy's node has a token left waits (backpressure).
 //!
+//! Other than in the paper, because the rank is Elasticsearch's: q = 1 + os x w + Q has the number of clients for w in
+//! the paper, and here that of the nodes that answered this coordinator; and Q is rounded down here. The published
+//! figures are those of this rank.
+//!
 //! Ours beyond the paper: a floor of the rate. At few requests a second a window of 20 ms mostly sees no answer at all,
 //! and the rate would shrink for ever.
 

@@ -1,6 +1,6 @@
 //! Short runs in virtual time with faults at random: servers killed, links cut, managers that give up, failovers to
-//! replicas that are behind, while clients write, replicas follow and vbuckets move. At the end nothing is lost or
-//! reordered, and both servers hold the same.
+//! replicas that are behind, while clients write, replicas follow and vbuckets move; some disks are slow. At the end
+//! nothing is lost or reordered, and both servers hold the same.
 //!
 //! A seed says everything. One that fails is printed with the command that runs it again, as the first of a few:
 //!

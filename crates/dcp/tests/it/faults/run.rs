@@ -109,6 +109,13 @@ async fn play(env: Env, seed: u64) -> Result<Summary, String> {
     let mut sites = Vec::new();
     for name in ["a", "b"] {
         let config = LinkConfig { rtt: Duration::from_micros(200), ..LinkConfig::default() };
+        if chance.below(3) == 0 {
+            // Versions are replaced before the flusher takes them.
+            let host = env.host(name);
+            let mut model = host.virtual_host_model().unwrap_or_default();
+            model.disk.sync = Duration::from_millis(5 + chance.below(16));
+            host.set_host_model(model);
+        }
         let link = Link::open(&env, config);
         let address = link.route(&format!("{name}:11210")).await.map_err(|e| e.to_string())?;
         let kind = kinds[chance.below(2) as usize];
