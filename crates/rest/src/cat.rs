@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::{self, host, release};
-use super::names::called;
+use super::names::indices;
 use super::recovery::rows;
 use super::spread::on_nodes;
 use super::table::{Cell, Column, Table, numbers, words};
@@ -188,8 +188,7 @@ pub(super) async fn recovery(call: Call) -> Result<Reply> {
     let active_only = call.query.flag("active_only", false)?;
     // Files are never listed in a table.
     call.query.flag("detailed", false)?;
-    let names: Vec<String> =
-        called(&call.state(), call.indices().unwrap_or("_all")).cloned().collect();
+    let names = indices(&call.state(), call.indices(), &call.query)?;
     let mut table = Table::new(&RECOVERY);
     for (index, shard) in rows(&call, &names, active_only, false).await {
         table.push(recovery_row(index, &shard));

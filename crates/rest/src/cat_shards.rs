@@ -10,7 +10,7 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::identity::host;
-use super::names::{called, indices as named, matches_any};
+use super::names::{indices as named, matches_any};
 use super::spread::{on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;
@@ -172,8 +172,7 @@ static SHARDS: [Column; 18] = [
 /// `GET /_cat/shards`.
 pub(super) async fn shards(call: Call) -> Result<Reply> {
     let state = call.state();
-    let wanted = call.indices().unwrap_or("_all");
-    let names: Vec<String> = called(&state, wanted).cloned().collect();
+    let names = named(&state, call.indices(), &call.query)?;
     let stats = stats(&call, &state, &names).await;
     let mut table = Table::new(&SHARDS);
     for (index, shard, routing) in state.shards().filter(|row| names.iter().any(|n| n == row.0)) {

@@ -213,7 +213,7 @@ routes! {
     "cat.health", GET, ["/_cat/health"], [TABLE, LOCAL, &["ts"]], cat::health;
     "cat.nodes", GET, ["/_cat/nodes"], [TABLE, LOCAL, &["full_id"]], cat::nodes;
     "cat.recovery", GET, ["/_cat/recovery", "/_cat/recovery/{index}"],
-        [TABLE, &["active_only", "detailed"]], cat::recovery;
+        [TABLE, EXPRESSION, &["active_only", "detailed"]], cat::recovery;
     "cat.indices", GET, ["/_cat/indices", "/_cat/indices/{index}"],
         [TABLE, LOCAL, EXPRESSION, &["health", "include_unloaded_segments", "pri"]], cat_shards::indices;
     "cat.thread_pool", GET, ["/_cat/thread_pool", "/_cat/thread_pool/{pools}"],

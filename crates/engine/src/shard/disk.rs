@@ -24,11 +24,12 @@ use world::{Env, Work};
 
 use super::turns::Turns;
 use crate::error::Error;
-use crate::state::{ClusterState, FoundCopy, StoredIndex};
+use crate::state::{ClusterState, StoredIndex};
 use policy::retention::Leases;
 use store::sealed::{seal, unseal};
 
-const INDEX: &str = "index.json";
+/// The file that says what an index is.
+pub(super) const INDEX: &str = "index.json";
 
 /// The metadata that is written beside a copy's files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,29 +58,17 @@ pub(crate) struct StoredState {
     pub(crate) damage: Vec<String>,
 }
 
-/// What is on the disk of a node that starts.
-#[derive(Default)]
-pub(crate) struct FoundOnDisk {
-    /// The copies whose metadata is there.
-    pub(crate) copies: Vec<FoundCopy>,
-    /// Directories of copies without metadata, by UUID of the index and shard: copies that were never complete, or are
-    /// half deleted.
-    pub(crate) unsigned: Vec<(String, u32)>,
-    /// In words, which metadata cannot be read.
-    pub(crate) unreadable: Vec<String>,
-}
-
 /// How often a directory is tried that is in use: a node that was stopped may still be writing.
 const LOCK_TRIES: u32 = 20;
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A node's data directory.
 pub(crate) struct NodeDisk {
-    env: Env,
-    root: PathBuf,
+    pub(super) env: Env,
+    pub(super) root: PathBuf,
     /// Shared with what is being written: another node must not use the directory before that has ended.
     lock: RefCell<Option<Arc<File>>>,
-    turns: Turns,
+    pub(super) turns: Turns,
 }
 
 impl NodeDisk {
@@ -123,15 +112,15 @@ impl NodeDisk {
         self.root.join("indices").join(index_uuid).join(shard.to_string())
     }
 
-    fn metadata_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
+    pub(super) fn metadata_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.copy.json"))
     }
 
-    fn leases_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
+    pub(super) fn leases_path(&self, index_uuid: &str, shard: u32) -> PathBuf {
         self.root.join("indices").join(index_uuid).join(format!("{shard}.leases.json"))
     }
 
-    fn index_path(&self, index_uuid: &str) -> PathBuf {
+    pub(super) fn index_path(&self, index_uuid: &str) -> PathBuf {
         self.root.join("indices").join(index_uuid).join(INDEX)
     }
 
@@ -303,124 +292,6 @@ impl NodeDisk {
         let text = self.read(path).await.ok()??;
         serde_json::from_str(&text).ok()
     }
-
-    /// Removes what is left of an index, once its last copy here is gone.
-    pub(crate) async fn remove_empty_index(&self, index_uuid: &str) {
-        let path = self.index_path(index_uuid);
-        let Some(dir) = path.parent().map(Path::to_owned) else { return };
-        if let Some(disk) = self.env.virtual_disk() {
-            let name = path.to_string_lossy();
-            if disk.paths_under(&format!("{}/", dir.to_string_lossy())).iter().all(|p| *p == name) {
-                disk.remove_under(&name);
-            }
-            return;
-        }
-        let work = Work::DiskWrite { bytes: 0 };
-        self.env
-            .work(work, move || {
-                let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
-                if left.all(|entry| entry.file_name() == INDEX) {
-                    // What stays of it is litter, and no copy.
-                    let removed = missing_is_fine(fs::remove_file(&path));
-                    let _ = removed.and_then(|()| fs::remove_dir(&dir));
-                }
-            })
-            .await;
-    }
-
-    /// Removes a copy: its metadata first, so that no half of it is ever taken for a copy.
-    pub(crate) async fn remove_copy(&self, index_uuid: &str, shard: u32) -> io::Result<()> {
-        let (metadata, dir) =
-            (self.metadata_path(index_uuid, shard), self.copy_dir(index_uuid, shard));
-        let leases = self.leases_path(index_uuid, shard);
-        if let Some(disk) = self.env.virtual_disk() {
-            disk.remove_under(&metadata.to_string_lossy());
-            disk.remove_under(&leases.to_string_lossy());
-            // With the slash, since "1" is also how "10" begins.
-            disk.remove_under(&format!("{}/", dir.to_string_lossy()));
-            return Ok(());
-        }
-        let work = Work::DiskWrite { bytes: 0 };
-        let paths = [metadata, leases];
-        let turns = paths.each_ref().map(|path| self.turns.next(path));
-        let remove = move || {
-            // Otherwise another copy has come here since.
-            let Some(_metadata) = turns[0].take() else { return Ok(paths) };
-            let _leases = turns[1].take();
-            for path in &paths {
-                missing_is_fine(fs::remove_file(path))?;
-            }
-            // What is written there now would appear again behind what is removed.
-            let _lock = store::until_free(&dir);
-            missing_is_fine(fs::remove_dir_all(&dir)).map(|()| paths)
-        };
-        let paths = self.env.work(work, remove).await?;
-        self.turns.forget(&paths);
-        Ok(())
-    }
-
-    /// The copies that are here, and what may be of others.
-    pub(crate) async fn found_copies(&self) -> FoundOnDisk {
-        let paths = self.paths().await;
-        let signed = copies_of(&paths, ".copy.json");
-        let mut unsigned = copies_of(&paths, "");
-        unsigned.retain(|copy| signed.binary_search(copy).is_err());
-        let mut found = FoundOnDisk { unsigned, ..FoundOnDisk::default() };
-        for (index_uuid, shard) in signed {
-            match self.read_metadata(&index_uuid, shard).await {
-                Some(CopyMetadata { allocation_id, .. }) => {
-                    found.copies.push(FoundCopy { index_uuid, shard, allocation_id });
-                }
-                None => found.unreadable.push(format!(
-                    "{} cannot be read, so that nobody knows which copy lies beside it; it is kept and not used",
-                    self.metadata_path(&index_uuid, shard).display()
-                )),
-            }
-        }
-        found
-    }
-
-    /// Whether there is metadata of copies here.
-    pub(crate) async fn holds_copies(&self) -> bool {
-        !copies_of(&self.paths().await, ".copy.json").is_empty()
-    }
-
-    /// What lies beside the copies, and their directories.
-    async fn paths(&self) -> Vec<PathBuf> {
-        let indices = self.root.join("indices");
-        match self.env.virtual_disk() {
-            Some(disk) => {
-                let under = disk.paths_under(&format!("{}/", indices.to_string_lossy()));
-                under.into_iter().map(PathBuf::from).collect()
-            }
-            None => {
-                let work = Work::DiskRead { bytes: 4096 };
-                self.env.work(work, move || list_two_levels(&indices)).await
-            }
-        }
-    }
-}
-
-/// The copies of which there is a path that ends so: UUID of the index and number of the shard, sorted.
-fn copies_of(paths: &[PathBuf], suffix: &str) -> Vec<(String, u32)> {
-    let copy = |path: &PathBuf| {
-        let number = path.file_name()?.to_str()?.strip_suffix(suffix)?;
-        let shard: u32 = number.parse().ok()?;
-        let uuid = path.parent()?.file_name()?.to_str()?;
-        // A name such as [007] is not one of ours.
-        (shard.to_string() == number).then(|| (uuid.to_owned(), shard))
-    };
-    let mut copies: Vec<(String, u32)> = paths.iter().filter_map(copy).collect();
-    copies.sort();
-    copies
-}
-
-fn list_two_levels(dir: &Path) -> Vec<PathBuf> {
-    let list = |dir: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(dir).into_iter().flatten();
-        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
-    };
-    list(dir).iter().flat_map(|dir| list(dir)).collect()
 }
 
 fn lock(dir: &Path) -> io::Result<Option<File>> {
@@ -458,13 +329,6 @@ fn replace(paths: &[PathBuf], text: &str) -> io::Result<()> {
     names.sync_all()
 }
 
-fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -472,64 +336,6 @@ mod tests {
     use super::*;
     use crate::settings::SettingsMap;
     use crate::state::{Aliases, IndexMeta};
-
-    async fn removes_one_copy_alone(env: Env) {
-        let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
-        let root = temporary.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
-        let disk = NodeDisk::open(&env, "n1", &root).await.unwrap();
-        let mapping = query::Mapping::parse(&serde_json::json!({})).unwrap();
-        for shard in [1, 10, 19] {
-            let metadata = CopyMetadata {
-                allocation_id: format!("copy{shard}"),
-                primary_term: 1,
-                history_uuid: None,
-            };
-            disk.write_metadata("uuid", shard, &metadata).await.unwrap();
-            disk.write_leases("uuid", shard, &Leases::default()).await.unwrap();
-            let dir = disk.copy_dir("uuid", shard);
-            let options = store::Options::default();
-            store::Shard::create(&env, &dir, &mapping, options)
-                .await
-                .unwrap()
-                .close()
-                .await
-                .unwrap();
-        }
-        disk.remove_copy("uuid", 1).await.unwrap();
-        let found = disk.found_copies().await;
-        let left: Vec<u32> = found.copies.iter().map(|copy| copy.shard).collect();
-        assert_eq!(left, [10, 19]);
-        assert!(found.unsigned.is_empty(), "{:?}", found.unsigned);
-        assert!(store::committed(&env, &disk.copy_dir("uuid", 1)).await.unwrap().is_none());
-        for shard in left {
-            let dir = disk.copy_dir("uuid", shard);
-            assert!(store::committed(&env, &dir).await.unwrap().is_some(), "shard {shard}");
-        }
-    }
-
-    /// A task that was ended may have work on another thread, which knows nothing of that.
-    #[test]
-    fn a_copy_is_removed_behind_whoever_still_works_in_it() {
-        world::real_world::run(7, |env| async move {
-            let root = tempfile::tempdir().unwrap();
-            let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
-            let dir = disk.copy_dir("uuid", 0);
-            fs::create_dir_all(&dir).unwrap();
-            let lock = store::until_free(&dir).unwrap();
-            let late = std::thread::spawn({
-                let dir = dir.clone();
-                move || {
-                    std::thread::sleep(Duration::from_millis(200));
-                    fs::create_dir_all(&dir).unwrap();
-                    fs::write(dir.join("late"), "").unwrap();
-                    drop(lock);
-                }
-            });
-            disk.remove_copy("uuid", 0).await.unwrap();
-            late.join().unwrap();
-            assert!(!dir.exists());
-        });
-    }
 
     /// A handler is dropped when the node goes that asked, and a task with its copy.
     #[test]
@@ -599,11 +405,5 @@ mod tests {
             let found = disk.read_state("n1").await.unwrap();
             assert_eq!(found.state.unwrap().version, 0);
         });
-    }
-
-    #[test]
-    fn removes_one_copy_alone_in_both_worlds() {
-        world::real_world::run(7, removes_one_copy_alone);
-        world::virtual_world::run(7, removes_one_copy_alone);
     }
 }

@@ -1,6 +1,7 @@
 //! A copy of a shard on this node: its role, the progress of its recovery, its retention leases, and the metadata
 //! beside its files.
 
+mod copies_on_disk;
 mod disk;
 mod hand_off;
 mod local;
@@ -8,7 +9,8 @@ mod progress;
 mod stats_json;
 mod turns;
 
-pub(crate) use disk::{CopyMetadata, FoundOnDisk, NodeDisk, StoredState};
+pub(crate) use copies_on_disk::FoundOnDisk;
+pub(crate) use disk::{CopyMetadata, NodeDisk, StoredState};
 pub(crate) use hand_off::Blocked;
 pub use local::LocalShard;
 pub(crate) use local::{FollowedCopies, ShardKey, Tracked, store_durability};

@@ -249,6 +249,31 @@ fn a_replica_that_has_left_needs_nothing() {
     });
 }
 
+/// A replica hears of the global checkpoint when it joins, and would read from there: the lease moves on although no
+/// write comes that tells it more. While it were unknown what the replica needs, the lease would stay.
+#[test]
+fn a_replica_that_has_joined_holds_no_lease_back() {
+    world::virtual_world::run(7, |env| async move {
+        let pair = pair_of(&env, (1, 2), (4, 50_000_000), (0, 0)).await;
+        pair.leader.create("x", 1, 0).await;
+        follow(&pair.follower, "b", "leader", "x").await;
+        pair.leader.index("x", 0, 50).await;
+        same(&env, (&pair.leader, "x"), (&pair.follower, "b")).await;
+        let one = json!({ "index.number_of_replicas": 1 });
+        pair.follower.must("PUT", "/b/_settings", one).await;
+        pair.follower.green("b").await;
+        let retained = || {
+            let leases = pair.leader.any().retention_leases("x").unwrap().into_iter();
+            let of_followers = leases.filter(|(id, _)| !id.starts_with("recovery/"));
+            of_followers.map(|(_, from)| from).collect::<Vec<_>>()
+        };
+        assert_eq!(retained(), [0], "the replica has joined before the lease is renewed");
+        eventually(&env, "the lease leaves what both copies have", async || retained() == [50])
+            .await;
+        pair.stop().await;
+    });
+}
+
 /// Every shard says that it recovered from remote again, and why, and goes on.
 async fn recovered_again(pair: &Pair) {
     for shard in stats(pair, "b").await {

@@ -70,11 +70,23 @@ green  a 1 1 10
         ("/_cat/indices/a,gone", 404),
         ("/_cat/indices/a,gone?ignore_unavailable=true", 200),
         ("/_cat/indices/zzz*?allow_no_indices=false", 404),
+        ("/_cat/recovery/a,gone?ignore_unavailable=true", 200),
+        ("/_cat/recovery/zzz*?allow_no_indices=false", 404),
         // As in the field these have no such parameter.
         ("/_cat/count/a*?expand_wildcards=none", 400),
         ("/_cat/shards/a*?expand_wildcards=none", 400),
     ] {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, status, "{path}");
+    }
+    // An index that is named has to be there; a pattern may stand for none.
+    for table in ["indices", "shards", "recovery"] {
+        for names in ["gone", "a,gone"] {
+            let path = format!("/_cat/{table}/{names}");
+            let (status, answer) = c.ask("GET", &path, Value::Null).await;
+            let kind = &answer["error"]["type"];
+            assert_eq!((status, kind), (404, &json!("index_not_found_exception")), "{path}");
+        }
+        assert_eq!(text(&format!("/_cat/{table}/zzz*")).await, "", "{table}");
     }
     let shards = text("/_cat/shards/b?h=index,shard,prirep,state,docs,unassigned.reason").await;
     assert_eq!(

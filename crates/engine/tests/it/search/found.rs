@@ -384,6 +384,20 @@ async fn many_searches_in_one_request(env: Env) {
     assert_eq!(responses[0]["hits"]["total"], 20);
     let said = responses[3]["error"]["reason"].as_str().unwrap();
     assert!(said.ends_with("not accurate, got 7"), "{said}");
+    // Each counts as its own body says; as a bare number exactly, not at all, or it is refused.
+    let body = [json!(true), json!(false), json!(7), json!(i32::MAX)]
+        .map(|counted| format!("{{}}\n{}\n", json!({"size": 0, "track_total_hits": counted})))
+        .concat();
+    let totals = async |path: &str| {
+        let (_, answer) = raw(c.any(), "POST", path, Bytes::from(body.clone())).await;
+        let responses = answer["responses"].as_array().unwrap();
+        responses.iter().map(|response| response["hits"]["total"].clone()).collect::<Vec<_>>()
+    };
+    let (all, few) =
+        (json!({"value": 20, "relation": "eq"}), json!({"value": 7, "relation": "gte"}));
+    assert_eq!(totals("/a/_msearch").await, [all.clone(), Value::Null, few, all]);
+    let as_int = totals("/a/_msearch?rest_total_hits_as_int=true").await;
+    assert_eq!(as_int, [json!(20), json!(-1), Value::Null, json!(20)]);
     for bad in ["", "{}", "{\"indx\":\"a\"}\n"] {
         let (status, _) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(bad)).await;
         assert_eq!(status, 400, "{bad}");

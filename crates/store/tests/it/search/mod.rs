@@ -5,10 +5,12 @@
 //! | `random.rs` | documents, queries and aggregations drawn at random |
 //! | `model.rs` | which documents a query finds, and how they sort |
 //! | `buckets.rs` | what an aggregation answers |
-//! | `known.rs` | requests whose answers are written down |
+//! | `known.rs` | queries whose hits are written down |
+//! | `known_buckets.rs` | aggregations whose answers are written down |
 
 mod buckets;
 mod known;
+mod known_buckets;
 mod model;
 mod random;
 
