@@ -23,7 +23,7 @@ const SPLIT: &str = "split";
 const SPLIT_SHARDS: u32 = 12;
 /// Documents of [`DOCUMENT_BYTES`] in each.
 const DOCUMENTS: u32 = 4000;
-const DOCUMENT_BYTES: usize = 10_000;
+pub(crate) const DOCUMENT_BYTES: usize = 10_000;
 const BULK_DOCUMENTS: u32 = 200;
 pub(crate) const BULK_BYTES: u64 = BULK_DOCUMENTS as u64 * DOCUMENT_BYTES as u64;
 /// To this part of itself, so that it does not come down by ever smaller steps.

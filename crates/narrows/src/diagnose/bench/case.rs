@@ -7,8 +7,10 @@ use world::LinkConfig;
 use world::model::{Host, Tcp};
 
 use super::cause::{Cause, Load, Oddity};
-use super::conditions::{CHUNK, CHUNKS, Conditions, Engine, SLOTS, SLOTS_ENOUGH};
-use super::draw::Draw;
+use super::conditions::{
+    BATCHES_MAX, CHUNK, CHUNKS, Conditions, Engine, OPERATIONS, SLOTS, SLOTS_ENOUGH,
+};
+use super::draw::{Draw, Turn};
 use crate::diagnose::LIMIT;
 
 /// What goes on where nothing holds anything back.
@@ -85,7 +87,7 @@ pub(crate) const DECK: [Kind; 36] = {
     ]
 };
 /// The same of nodes that run as processes on one machine, whose cores and disks are as they are.
-pub(crate) const DECK_OF_PROCESSES: [Kind; 20] = {
+const DECK_OF_PROCESSES: [Kind; 20] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
@@ -112,8 +114,20 @@ pub(crate) const DECK_OF_PROCESSES: [Kind; 20] = {
         Unknown(Oddity::SourcePauses),
     ]
 };
-/// Severities, from 1.
-pub(crate) const SEVERITIES: u64 = 3;
+/// What OpenSearch has beside that, and others with it, so that the shares of healthy cases and of two causes stay.
+const OF_OPENSEARCH: [Kind; 6] = {
+    use Cause::*;
+    use Kind::*;
+    use Well::*;
+    [
+        One(Replay),
+        Healthy(Quick, Some(Load::Search)),
+        Two(RateLimit, Window),
+        One(Breaker),
+        Two(RateLimit, Bandwidth),
+        Healthy(Quick, None),
+    ]
+};
 
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,11 +143,10 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The case of a seed. Neighbours, an even seed and the odd one after it, are of the same kind and severity.
+    /// The case of a seed.
     pub(crate) fn of(seed: u64) -> Case {
-        let turn = seed / 2;
-        let kind = DECK[(turn % DECK.len() as u64) as usize];
-        let severity = 1 + ((turn / DECK.len() as u64) % SEVERITIES) as usize;
+        let turn = Turn::of(seed);
+        let (kind, severity) = (turn.kind(&DECK), turn.severity(&DECK));
         let mut draw = Draw::of(seed);
         let at_source = draw.one_of(&[true, false]);
         let surroundings = surroundings(kind, &mut draw);
@@ -142,10 +155,9 @@ impl Case {
 
     /// The case of a seed on nodes that run as processes.
     pub(crate) fn on_processes(seed: u64, engine: Engine) -> Case {
-        let (turn, count) = (seed / 2, DECK_OF_PROCESSES.len() as u64);
-        let kind = DECK_OF_PROCESSES[(turn % count) as usize];
-        // Each turn of the deck begins one severity further, so that a kind meets all of them in three turns.
-        let severity = 1 + ((turn % count + turn / count) % SEVERITIES) as usize;
+        let turn = Turn::of(seed);
+        let deck = deck_of_processes(engine);
+        let (kind, severity) = (turn.kind(&deck), turn.severity_in_turn(&deck));
         let mut draw = Draw::of(seed);
         let surroundings = of_processes(kind, engine, &mut draw);
         Case { seed, kind, severity, at_source: false, surroundings }
@@ -241,6 +253,7 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         neighbour_bytes: 0,
         pauses: None,
         quota: None,
+        is_flushed: true,
     };
     for host in [&mut conditions.near, &mut conditions.far] {
         host.disk.read_bytes_per_s = draw.between(400e6, 3e9) as u64;
@@ -257,6 +270,11 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
     }
     fit(&mut conditions, kind, draw, (near_ms, far_ms));
     conditions
+}
+
+fn deck_of_processes(engine: Engine) -> Vec<Kind> {
+    let own: &[Kind] = if engine == Engine::OPENSEARCH { &OF_OPENSEARCH } else { &[] };
+    [&DECK_OF_PROCESSES[..], own].concat()
 }
 
 /// Small indices, and a limit that lets even these take some seconds: what is over at once is judged healthy.
@@ -277,6 +295,7 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
         neighbour_bytes: 0,
         pauses: None,
         quota: None,
+        is_flushed: true,
     };
     conditions.set(LIMIT, draw.one_of(&["10mb", "16mb"]));
     let rtt = |low_ms: f64, high_ms: f64, draw: &mut Draw| {
@@ -311,6 +330,13 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
             // The smallest part of a core with which it answers carries what the limit lets through.
             conditions.set(LIMIT, "-1");
             conditions.link.rtt = Duration::ZERO;
+        }
+        Kind::One(Cause::Replay) => {
+            conditions.is_flushed = false;
+            conditions.set(OPERATIONS, BATCHES_MAX);
+            // A batch is as large: over this path its round trip takes longer than its documents.
+            conditions.set(CHUNK, "256kb");
+            conditions.link.rtt = rtt(60.0, 120.0, draw);
         }
         Kind::One(Cause::RateLimit | Cause::Block | Cause::Quota) => {}
         Kind::One(_) | Kind::Two(..) => {
@@ -395,11 +421,13 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
 
 #[cfg(test)]
 mod tests {
+    use super::super::draw::SEVERITIES;
     use super::*;
 
     #[test]
     fn the_deck_has_healthy_cases_and_such_with_two_causes() {
-        for deck in [&DECK[..], &DECK_OF_PROCESSES] {
+        let of_processes = [Engine::OURS, Engine::OPENSEARCH].map(deck_of_processes);
+        for deck in [&DECK[..], &of_processes[0], &of_processes[1]] {
             let count = |is: fn(&Kind) -> bool| deck.iter().filter(|kind| is(kind)).count();
             assert!(count(|kind| matches!(kind, Kind::Healthy(..))) * 10 >= deck.len() * 3);
             assert!(count(|kind| matches!(kind, Kind::Two(..))) * 4 >= deck.len());
@@ -421,14 +449,14 @@ mod tests {
 
     #[test]
     fn a_kind_on_processes_meets_each_severity_in_three_turns_of_the_deck() {
-        for first in (0..2 * DECK_OF_PROCESSES.len() as u64).step_by(2) {
-            let turn = |turn: u64| {
-                let seed = first + turn * 2 * DECK_OF_PROCESSES.len() as u64;
-                Case::on_processes(seed, Engine::OURS)
-            };
-            let mut severities: Vec<usize> = (0..3).map(|nth| turn(nth).severity).collect();
-            severities.sort_unstable();
-            assert_eq!((severities, turn(1).kind), (vec![1, 2, 3], turn(0).kind));
+        for engine in [Engine::OURS, Engine::OPENSEARCH] {
+            let seeds = 2 * deck_of_processes(engine).len() as u64;
+            for first in (0..seeds).step_by(2) {
+                let turn = |turn: u64| Case::on_processes(first + turn * seeds, engine);
+                let mut severities: Vec<usize> = (0..3).map(|nth| turn(nth).severity).collect();
+                severities.sort_unstable();
+                assert_eq!((severities, turn(1).kind), (vec![1, 2, 3], turn(0).kind));
+            }
         }
     }
 
@@ -443,13 +471,15 @@ mod tests {
             }
         };
         (0..2 * DECK.len() as u64 * SEVERITIES).map(Case::of).for_each(of);
-        (0..120).map(|seed| Case::on_processes(seed, Engine::OURS)).for_each(of);
+        for engine in [Engine::OURS, Engine::OPENSEARCH] {
+            (0..160).map(|seed| Case::on_processes(seed, engine)).for_each(of);
+        }
     }
 
     /// A kernel's own TCP and a machine's own cores are as they are.
     #[test]
     fn processes_are_asked_for_nothing_that_only_simulated_hosts_can_do() {
-        for seed in 0..120 {
+        for seed in 0..160 {
             let case = Case::on_processes(seed, Engine::OPENSEARCH);
             let injected = case.injected(case.with_second(16e6), 16e6);
             injected.link.check_real().unwrap();

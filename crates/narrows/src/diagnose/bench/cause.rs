@@ -23,6 +23,10 @@ pub(crate) enum Cause {
     /// Completely Fair Queuing leaves the device idle after each read.
     DiskScheduler,
     Neighbour,
+    /// Operations are replayed one batch after another.
+    Replay,
+    /// A breaker lets few bytes of requests into a node at once.
+    Breaker,
 }
 
 impl Cause {
@@ -44,6 +48,8 @@ impl Cause {
             Cause::DiskWrite => (Class::Disk, "writing to disk"),
             Cause::DiskScheduler => (Class::Disk, "the disk's scheduler"),
             Cause::Neighbour => (Class::NoisyNeighbour, "noisy neighbour"),
+            Cause::Replay => (Class::OperationReplay, "operation replay"),
+            Cause::Breaker => (Class::Memory, "a breaker of requests"),
         }
     }
 

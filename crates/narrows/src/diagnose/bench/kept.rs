@@ -11,23 +11,11 @@ use std::path::Path;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
+use super::draw::Subject;
 use super::trial::Outcome;
 
 /// The build: its version and its commit.
 const BUILD: &str = env!("NARROWS_VERSION");
-
-/// What a case that is drawn from a seed is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Subject {
-    Recovery,
-    /// DCP connections of a bucket.
-    Bucket,
-    /// An index that follows another cluster's.
-    Follower,
-    /// An index with copies on several nodes.
-    Searches,
-}
 
 /// A case to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]

@@ -7,7 +7,7 @@
 //! | `case` | [`Case`]: what is injected into which surroundings, drawn from a seed; the deck of kinds. Pure |
 //! | `cause` | what holds recoveries back, by name |
 //! | `conditions` | [`conditions::Conditions`]: nodes, link, settings; what a cause and what lifts it change. Pure |
-//! | `draw` | random numbers of a case |
+//! | `draw` | what a seed draws: its kind, its severity, and random numbers of a case. Pure |
 //! | `followers` | cases of an index that follows another cluster's |
 //! | `kept` | outcomes that are kept while a bench goes on |
 //! | `label` | what is right of a recording |
@@ -57,7 +57,9 @@ use crate::interrupt::{Ended, until_told};
 pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_table};
 use buckets::World;
 use case::Case;
-use kept::{Job, Kept, Subject};
+use draw::{Subject, Turn};
+use kept::{Job, Kept};
+use one_cause::OneCause;
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
 pub(crate) use steered::{Steered, as_json, table};
@@ -79,13 +81,12 @@ enum Beside {
 impl Beside {
     /// What a seed draws beside a recovery.
     fn drawn(self, seed: u64) -> Option<Subject> {
-        let is_all = self == Beside::All;
-        let subjects = [
-            (Subject::Bucket, self != Beside::Nothing && buckets::Case::of(seed, is_all).is_some()),
-            (Subject::Follower, is_all && followers::Case::of(seed).is_some()),
-            (Subject::Searches, is_all && searches::Case::of(seed).is_some()),
-        ];
-        subjects.into_iter().find_map(|(subject, is_drawn)| is_drawn.then_some(subject))
+        let subjects: &[Subject] = match self {
+            Beside::Nothing => &[],
+            Beside::Buckets => &[Subject::Bucket],
+            Beside::All => &[Subject::Bucket, Subject::Follower, Subject::Searches],
+        };
+        subjects.iter().copied().find(|subject| Turn::among(*subject, seed).is_some())
     }
 }
 
@@ -323,24 +324,20 @@ impl<'a> Sitting<'a> {
 
     /// What a case is about, and its severity.
     fn about(&self, job: Job) -> (String, usize) {
-        let of_bucket = || buckets::Case::of(job.seed, self.target == "virtual");
+        let (seed, is_virtual) = (job.seed, self.target == "virtual");
         let beside = match job.subject {
             Subject::Recovery => None,
-            Subject::Bucket => of_bucket().map(|case| (case.name(), case.severity)),
-            Subject::Follower => {
-                followers::Case::of(job.seed).map(|case| (case.name(), case.severity))
-            }
-            Subject::Searches => {
-                searches::Case::of(job.seed).map(|case| (case.name(), case.severity))
-            }
+            Subject::Bucket => buckets::Case::of(seed, is_virtual).map(|case| case.drawn()),
+            Subject::Follower => followers::Case::of(seed).map(|case| case.drawn()),
+            Subject::Searches => searches::Case::of(seed).map(|case| case.drawn()),
         };
-        beside.map_or_else(
-            || {
-                let case = (self.case)(job.seed);
+        match beside {
+            Some(drawn) => (drawn.name.to_owned(), drawn.severity),
+            None => {
+                let case = (self.case)(seed);
                 (case.name(), case.severity)
-            },
-            |(name, severity)| (name.to_owned(), severity),
-        )
+            }
+        }
     }
 
     fn bench(self) -> Bench {

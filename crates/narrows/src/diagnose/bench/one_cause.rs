@@ -1,13 +1,15 @@
 //! Cases of one cause at most, of something else than recoveries that has a rate.
 
+use std::time::Duration;
+
 use insight::diagnosis::Class;
 use insight::diagnosis::score::Scored;
+use world::Env;
 
 use super::trial::{COSTS, Judgement, Outcome, classes};
 
 /// What a case is, for its score.
 pub(super) struct Drawn {
-    pub(super) target: &'static str,
     pub(super) seed: u64,
     /// What it is about, in words.
     pub(super) name: &'static str,
@@ -17,7 +19,7 @@ pub(super) struct Drawn {
     pub(super) classes: Vec<Class>,
 }
 
-/// A case of one cause at most.
+/// A case of one cause at most. Pure.
 pub(super) trait OneCause {
     /// Everything that a run is made of.
     type Conditions: Clone + PartialEq;
@@ -31,36 +33,64 @@ pub(super) trait OneCause {
     /// Conditions without anything injected.
     fn surroundings(&self) -> &Self::Conditions;
 
-    /// With everything injected, where the surroundings carry `rate`.
-    fn injected(&self, rate: f64) -> Self::Conditions;
-
     /// The actions that lift what is injected; the first is the usual one. None where all is well.
     fn lifted_by(&self) -> &'static [Self::Action];
 
+    /// With everything injected, where the surroundings carry `rate`.
+    fn injected(&self, rate: f64) -> Self::Conditions;
+
     /// Does something about a cause, as far as it goes.
     fn act(&self, conditions: &mut Self::Conditions, action: Self::Action);
+}
 
-    /// What goes through a second, once what fills at first is full.
-    async fn rate(&self, conditions: &Self::Conditions) -> anyhow::Result<f64>;
+/// A case where it can be made.
+pub(super) trait Staged {
+    type Case: OneCause;
+
+    fn case(&self) -> &Self::Case;
+
+    /// As `--on` names it.
+    fn target(&self) -> &'static str {
+        "virtual"
+    }
+
+    /// What goes through a second.
+    async fn rate(&self, conditions: &ConditionsOf<Self>) -> anyhow::Result<f64>;
 
     /// What is made of it by looking.
-    async fn judged(&self, conditions: &Self::Conditions) -> anyhow::Result<Judgement>;
+    async fn judged(&self, conditions: &ConditionsOf<Self>) -> anyhow::Result<Judgement>;
+}
+
+type ConditionsOf<S> = <<S as Staged>::Case as OneCause>::Conditions;
+
+/// What comes a second over so long, once what fills at first is full.
+pub(super) async fn rate_of(
+    env: &Env,
+    begin: Duration,
+    measured: Duration,
+    came: impl AsyncFn() -> anyhow::Result<u64>,
+) -> anyhow::Result<f64> {
+    env.sleep(begin).await;
+    let before = came().await?;
+    env.sleep(measured).await;
+    Ok(came().await?.saturating_sub(before) as f64 / measured.as_secs_f64())
 }
 
 /// Tries a case, as [`super::trial::trial`] does with recoveries.
-pub(super) async fn trial(case: &impl OneCause) -> anyhow::Result<Outcome> {
+pub(super) async fn trial(staged: &impl Staged) -> anyhow::Result<Outcome> {
+    let case = staged.case();
     let mut injected = case.surroundings().clone();
     if !case.lifted_by().is_empty() {
-        let base = case.rate(case.surroundings()).await?;
+        let base = staged.rate(case.surroundings()).await?;
         injected = case.injected(base);
-        if let Some(why) = refused(case, &injected, base).await? {
+        if let Some(why) = refused(staged, &injected, base).await? {
             return Ok(Outcome::Refused(why.to_owned()));
         }
     }
-    let Judgement { diagnosis, seconds, guesses } = case.judged(&injected).await?;
-    let Drawn { target, seed, name, severity, classes: right } = case.drawn();
+    let Judgement { diagnosis, seconds, guesses } = staged.judged(&injected).await?;
+    let Drawn { seed, name, severity, classes: right } = case.drawn();
     Ok(Outcome::Admitted(Box::new(Scored {
-        target: target.to_owned(),
+        target: staged.target().to_owned(),
         name: name.to_owned(),
         classes: right,
         severity: severity as u32,
@@ -76,19 +106,20 @@ pub(super) async fn trial(case: &impl OneCause) -> anyhow::Result<Outcome> {
 }
 
 /// Why a case is none; nothing where it is one.
-async fn refused<C: OneCause>(
-    case: &C,
-    injected: &C::Conditions,
+async fn refused<S: Staged>(
+    staged: &S,
+    injected: &ConditionsOf<S>,
     base: f64,
 ) -> anyhow::Result<Option<&'static str>> {
+    let case = staged.case();
     if base <= 0.0 {
         return Ok(Some("nothing moves before anything is injected"));
     }
-    if case.rate(injected).await? > base * COSTS {
+    if staged.rate(injected).await? > base * COSTS {
         return Ok(Some("the injection costs less than a fifth"));
     }
     let own = case.lifted_by();
-    for action in C::ACTIONS {
+    for action in S::Case::ACTIONS {
         let mut lifted = injected.clone();
         case.act(&mut lifted, *action);
         let is_usual = own.first() == Some(action);
@@ -96,7 +127,7 @@ async fn refused<C: OneCause>(
         if (own.contains(action) && !is_usual) || lifted == *injected {
             continue;
         }
-        match (is_usual, case.rate(&lifted).await? >= base * COSTS) {
+        match (is_usual, staged.rate(&lifted).await? >= base * COSTS) {
             (true, false) => return Ok(Some("lifting the cause does not give back four fifths")),
             (false, true) => return Ok(Some("lifting something else gives it back, too")),
             _ => {}

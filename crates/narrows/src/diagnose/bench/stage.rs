@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use world::{Env, Task, Work};
 
 use super::cause::Load;
-use super::conditions::{Conditions, EXCLUDE, NAMES};
+use super::conditions::{Conditions, EXCLUDE, Engine};
 use crate::diagnose::LIMIT;
-use crate::diagnose::bed::{BULK_BYTES, FAR, NEAR, bulk, incompressible};
+use crate::diagnose::bed::{self, BULK_BYTES, FAR, NEAR, bulk, incompressible};
 
 /// What is recovered.
 const DATA: &str = "data";
@@ -43,7 +43,9 @@ const DOCUMENT_BYTES: u64 = 1000;
 pub(crate) struct Stage<'a> {
     pub(crate) env: Env,
     clusters: &'a dyn Clusters,
+    engine: Engine,
     recovers: bool,
+    is_flushed: bool,
     /// What goes on beside ends with it.
     beside: Vec<Task<()>>,
     /// What is done to processes.
@@ -55,21 +57,23 @@ pub(crate) struct Stage<'a> {
 pub(crate) struct Shape {
     shards: u32,
     shard_bytes: u64,
+    is_flushed: bool,
 }
 
 impl Shape {
     pub(crate) fn of(conditions: &Conditions) -> Shape {
-        Shape { shards: conditions.shards, shard_bytes: conditions.shard_bytes }
+        let Conditions { shards, shard_bytes, is_flushed, .. } = *conditions;
+        Shape { shards, shard_bytes, is_flushed }
     }
 }
 
 /// How far recoveries have come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moved {
-    /// Bytes of files.
+    /// Bytes of files; of operations where there are no files.
     pub(crate) bytes: u64,
-    /// How long files have been copied, from the first recovery's beginning to where the last one's files were through;
-    /// by the recoveries' own clocks. Zero where none has begun.
+    /// How long these have been copied, from the first recovery's beginning to where the last one's were through; by
+    /// the recoveries' own clocks. Zero where none has begun.
     pub(crate) copying: Duration,
     /// Whether every copy is there.
     pub(crate) is_done: bool,
@@ -83,9 +87,9 @@ impl<'a> Stage<'a> {
         conditions: &Conditions,
         filled: Option<Shape>,
     ) -> anyhow::Result<Stage<'a>> {
-        let recovers = conditions.recovers;
+        let Conditions { engine, recovers, is_flushed, .. } = *conditions;
         let (env, beside, disturbed) = (env.clone(), Vec::new(), (None, None));
-        let mut stage = Stage { env, clusters, recovers, beside, disturbed };
+        let mut stage = Stage { env, clusters, engine, recovers, is_flushed, beside, disturbed };
         if filled != Some(Shape::of(conditions)) {
             // What is placed now stays there, and may be placed.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
@@ -167,14 +171,21 @@ impl<'a> Stage<'a> {
         let shards = answer[DATA]["shards"].as_array().cloned().unwrap_or_default();
         let peers: Vec<&Value> = shards.iter().filter(|shard| shard["type"] == "PEER").collect();
         let number = |value: &Value| value.as_u64().unwrap_or(0);
-        let bytes =
-            peers.iter().map(|peer| number(&peer["index"]["size"]["recovered_in_bytes"])).sum();
+        let bytes = |peer: &&Value| match self.is_flushed {
+            true => number(&peer["index"]["size"]["recovered_in_bytes"]),
+            false => number(&peer["translog"]["recovered"]) * bed::DOCUMENT_BYTES as u64,
+        };
         let began = |peer: &&Value| number(&peer["start_time_in_millis"]);
-        let through = |peer: &&Value| began(peer) + number(&peer["index"]["total_time_in_millis"]);
+        let stages: &[&str] = if self.is_flushed { &["index"] } else { &["index", "translog"] };
+        let through = |peer: &&Value| {
+            let took = stages.iter().map(|stage| number(&peer[*stage]["total_time_in_millis"]));
+            began(peer) + took.sum::<u64>()
+        };
         let first = peers.iter().map(began).min().unwrap_or(0);
         let last = peers.iter().map(through).max().unwrap_or(0);
         let copying = Duration::from_millis(last.saturating_sub(first));
         let health = self.ask("GET", &format!("/_cluster/health/{DATA}"), Value::Null).await?;
+        let bytes = peers.iter().map(bytes).sum();
         Ok(Moved { bytes, copying, is_done: health["status"] == "green" })
     }
 
@@ -201,7 +212,7 @@ impl<'a> Stage<'a> {
         settings: &BTreeMap<N, String>,
     ) -> anyhow::Result<()> {
         let body: BTreeMap<&str, Option<&String>> =
-            NAMES.into_iter().map(|name| (name, settings.get(name))).collect();
+            self.engine.settings().map(|name| (name, settings.get(name))).collect();
         self.ask("PUT", "/_cluster/settings", json!({ "persistent": body })).await.map(drop)
     }
 
@@ -226,6 +237,9 @@ impl<'a> Stage<'a> {
                 let (path, body) = (format!("/{DATA}/_bulk"), bulk(&self.env).into());
                 let answer = self.clusters.request(NEAR, "POST", &path, body).await?;
                 ensure!(answer.json()?["errors"] == false, "documents were refused");
+            }
+            if !conditions.is_flushed {
+                return Ok(());
             }
             return self.ask("POST", &format!("/{DATA}/_flush"), Value::Null).await.map(drop);
         };

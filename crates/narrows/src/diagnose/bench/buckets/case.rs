@@ -5,7 +5,8 @@ use std::time::Duration;
 use insight::diagnosis::Class;
 
 use super::super::conditions::LEFT;
-use super::super::draw::Draw;
+use super::super::draw::{Draw, Subject, Turn};
+use super::super::one_cause::{Drawn, OneCause};
 
 /// More than anything here fills.
 const AMPLE_BYTES: u64 = 1 << 30;
@@ -15,8 +16,6 @@ const KEPT: u64 = 2;
 const ROOM_S: f64 = 1.0;
 /// There is something to send for so long.
 const GOES_ON_S: f64 = 9.0;
-/// Severities, from 1.
-const SEVERITIES: u64 = 3;
 
 /// What a case is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +36,6 @@ const DECK: [Kind; 5] =
     [Kind::SlowConsumer, Kind::Idle, Kind::SlowDisk, Kind::KeepsUp, Kind::LittleMemory];
 /// The same where disks are as they are.
 const DECK_OF_PROCESSES: [Kind; 3] = [Kind::SlowConsumer, Kind::Idle, Kind::KeepsUp];
-/// Every so many seeds, and the one after each, draw a case of a bucket, too.
-const EVERY: u64 = 5;
 
 /// Something that an operator can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,17 +100,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The case of a bucket of a seed; none of most seeds. Neighbours, an even seed and the odd one after it, are of
-    /// the same kind and severity. `is_virtual` says whether disks can be made slow.
+    /// The case of a bucket of a seed; none of most seeds. `is_virtual` says whether disks can be made slow.
     pub(crate) fn of(seed: u64, is_virtual: bool) -> Option<Case> {
-        let turn = seed / 2;
-        if turn % EVERY != EVERY - 1 {
-            return None;
-        }
-        let (turn, deck) = (turn / EVERY, if is_virtual { &DECK[..] } else { &DECK_OF_PROCESSES });
-        let count = deck.len() as u64;
-        let kind = deck[(turn % count) as usize];
-        let severity = 1 + ((turn / count) % SEVERITIES) as usize;
+        let turn = Turn::among(Subject::Bucket, seed)?;
+        let deck = if is_virtual { &DECK[..] } else { &DECK_OF_PROCESSES };
+        let (kind, severity) = (turn.kind(deck), turn.severity(deck));
         let mut draw = Draw::of(!seed);
         let pace = draw.between(3e6, 10e6);
         let surroundings = surroundings(kind, pace, &mut draw);
@@ -131,7 +122,7 @@ impl Case {
     }
 
     /// What it is about, in words.
-    pub(crate) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self.kind {
             Kind::Idle => "healthy: a bucket's idle connection",
             Kind::KeepsUp => "healthy: a bucket's consumer that keeps up",
@@ -140,10 +131,24 @@ impl Case {
             Kind::LittleMemory => "too little memory of a bucket's consumer",
         }
     }
+}
 
-    /// The actions that lift what is injected; the first is the usual one. A producer with all in memory reads no disk,
-    /// and what a fast disk has taken needs no memory.
-    pub(crate) fn lifted_by(&self) -> &'static [Action] {
+impl OneCause for Case {
+    type Conditions = Conditions;
+    type Action = Action;
+    const ACTIONS: &'static [Action] = &Action::ALL;
+
+    fn drawn(&self) -> Drawn {
+        let Case { seed, severity, .. } = *self;
+        Drawn { seed, name: self.name(), severity, classes: self.classes() }
+    }
+
+    fn surroundings(&self) -> &Conditions {
+        &self.surroundings
+    }
+
+    /// A producer with all in memory reads no disk, and what a fast disk has taken needs no memory.
+    fn lifted_by(&self) -> &'static [Action] {
         match self.kind {
             Kind::Idle | Kind::KeepsUp => &[],
             Kind::SlowConsumer => &[Action::Consumer],
@@ -152,8 +157,8 @@ impl Case {
         }
     }
 
-    /// With everything injected, where the surroundings carry `rate` bytes a second.
-    pub(crate) fn injected(&self, rate: f64) -> Conditions {
+    /// `rate` is in bytes a second.
+    fn injected(&self, rate: f64) -> Conditions {
         let left = rate * LEFT[self.severity.clamp(1, LEFT.len()) - 1];
         let mut conditions = self.surroundings.clone();
         match (self.kind, &mut conditions.to) {
@@ -170,8 +175,7 @@ impl Case {
         conditions
     }
 
-    /// Does something about a cause, as far as it goes.
-    pub(crate) fn act(&self, conditions: &mut Conditions, action: Action) {
+    fn act(&self, conditions: &mut Conditions, action: Action) {
         match (action, &mut conditions.to) {
             (Action::Consumer, Consumer::Client { takes_bytes_per_s, .. }) => {
                 // As fast as before: what takes all at once is through at once.

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use dcp::look::Looker;
 
-use super::one_cause::{Drawn, OneCause};
+use super::one_cause::{OneCause, Staged, rate_of};
 use super::trial::{INTERVAL, Judgement, LOOK_FOR};
 use crate::live::look_for;
 pub(crate) use case::Case;
-use case::{Action, Conditions};
+use case::Conditions;
 use stage::Stage;
 pub(crate) use stage::World;
 
@@ -31,49 +31,29 @@ pub(super) struct InWorld<'a> {
     pub(super) case: Case,
 }
 
-impl OneCause for InWorld<'_> {
-    type Conditions = Conditions;
-    type Action = Action;
-    const ACTIONS: &'static [Action] = &Action::ALL;
+impl Staged for InWorld<'_> {
+    type Case = Case;
 
-    fn drawn(&self) -> Drawn {
-        let target = match self.world {
+    fn case(&self) -> &Case {
+        &self.case
+    }
+
+    fn target(&self) -> &'static str {
+        match self.world {
             World::Virtual => "virtual",
             World::Real(_) => "embedded",
-        };
-        let Case { seed, severity, .. } = self.case;
-        let (name, classes) = (self.case.name(), self.case.classes());
-        Drawn { target, seed, name, severity, classes }
-    }
-
-    fn surroundings(&self) -> &Conditions {
-        &self.case.surroundings
-    }
-
-    fn injected(&self, rate: f64) -> Conditions {
-        self.case.injected(rate)
-    }
-
-    fn lifted_by(&self) -> &'static [Action] {
-        self.case.lifted_by()
-    }
-
-    fn act(&self, conditions: &mut Conditions, action: Action) {
-        self.case.act(conditions, action);
+        }
     }
 
     async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
         let act = async move |stage: &Stage| {
-            stage.env.sleep(BEGIN).await;
-            let before = stage.came();
-            stage.env.sleep(MEASURED).await;
-            Ok((stage.came() - before) as f64 / MEASURED.as_secs_f64())
+            rate_of(&stage.env, BEGIN, MEASURED, async || Ok(stage.came())).await
         };
         self.world.on_stage(self.case.seed, conditions, act).await
     }
 
     async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
-        let right = self.case.classes();
+        let right = self.case.drawn().classes;
         let act = async move |stage: &Stage| {
             stage.env.sleep(BEGIN).await;
             let mut looker = Looker::connect(&stage.env, &stage.options()).await?;

@@ -7,14 +7,9 @@ use world::LinkConfig;
 use world::model::{Host, Tcp};
 
 use super::super::conditions::LEFT;
-use super::super::draw::Draw;
+use super::super::draw::{Draw, Subject, Turn};
+use super::super::one_cause::{Drawn, OneCause};
 
-/// Severities, from 1.
-const SEVERITIES: u64 = 3;
-/// Every so many seeds, and the one after each, draw a case of a follower, too.
-const EVERY: u64 = 5;
-/// Which of them, so that it is another one than that of a bucket.
-const TURN: u64 = 2;
 /// Reads under way where nobody says how many: `max_outstanding_read_requests`.
 const READS: u32 = 12;
 /// Operations of a request that a path or a host which is slow still carries within a look.
@@ -101,16 +96,10 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The case of a follower of a seed; none of most seeds. Neighbours, an even seed and the odd one after it, are of
-    /// the same kind and severity.
+    /// The case of a follower of a seed; none of most seeds.
     pub(crate) fn of(seed: u64) -> Option<Case> {
-        let turn = seed / 2;
-        if turn % EVERY != TURN {
-            return None;
-        }
-        let (turn, count) = (turn / EVERY, DECK.len() as u64);
-        let kind = DECK[(turn % count) as usize];
-        let severity = 1 + ((turn % count + turn / count) % SEVERITIES) as usize;
+        let turn = Turn::among(Subject::Follower, seed)?;
+        let (kind, severity) = (turn.kind(&DECK), turn.severity_in_turn(&DECK));
         let mut draw = Draw::of(seed.rotate_left(32));
         let surroundings = surroundings(kind, &mut draw);
         Some(Case { seed, kind, severity, surroundings })
@@ -127,7 +116,7 @@ impl Case {
     }
 
     /// What it is about, in words.
-    pub(crate) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self.kind {
             Kind::Idle => "healthy: a follower that has everything",
             Kind::KeepsUp => "healthy: a follower that keeps up",
@@ -139,9 +128,23 @@ impl Case {
             Kind::Paused => "a follower that is paused",
         }
     }
+}
 
-    /// The actions that lift what is injected; the first is the usual one.
-    pub(crate) fn lifted_by(&self) -> &'static [Action] {
+impl OneCause for Case {
+    type Conditions = Conditions;
+    type Action = Action;
+    const ACTIONS: &'static [Action] = &Action::ALL;
+
+    fn drawn(&self) -> Drawn {
+        let Case { seed, severity, .. } = *self;
+        Drawn { seed, name: self.name(), severity, classes: self.classes() }
+    }
+
+    fn surroundings(&self) -> &Conditions {
+        &self.surroundings
+    }
+
+    fn lifted_by(&self) -> &'static [Action] {
         match self.kind {
             Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => &[],
             // A shorter path would do as well, and nobody can shorten it.
@@ -153,8 +156,8 @@ impl Case {
         }
     }
 
-    /// With everything injected, where the surroundings carry `rate` operations a second.
-    pub(crate) fn injected(&self, rate: f64) -> Conditions {
+    /// `rate` is in operations a second.
+    fn injected(&self, rate: f64) -> Conditions {
         let left = rate * LEFT[self.severity.clamp(1, LEFT.len()) - 1];
         let mut conditions = self.surroundings.clone();
         let Conditions { document_bytes, shards, reads, ops, .. } = self.surroundings;
@@ -183,8 +186,7 @@ impl Case {
         conditions
     }
 
-    /// Does something about a cause, as far as it goes.
-    pub(crate) fn act(&self, conditions: &mut Conditions, action: Action) {
+    fn act(&self, conditions: &mut Conditions, action: Action) {
         match action {
             Action::Reads => conditions.reads = READS.max(conditions.reads * 8),
             Action::Path => conditions.link = self.surroundings.link.clone(),

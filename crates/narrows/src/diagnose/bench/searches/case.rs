@@ -4,14 +4,9 @@ use std::time::Duration;
 
 use insight::diagnosis::Class;
 
-use super::super::draw::Draw;
+use super::super::draw::{Draw, Subject, Turn};
+use super::super::one_cause::{Drawn, OneCause};
 
-/// Severities, from 1.
-const SEVERITIES: u64 = 3;
-/// Every so many seeds, and the one after each, draw a case of searches, too.
-const EVERY: u64 = 5;
-/// Which of them, so that it is another one than those of buckets and followers.
-const TURN: u64 = 0;
 /// How many times as long the slow node takes, by severity.
 const SLOWER: [f64; 3] = [4.0, 8.0, 20.0];
 
@@ -57,16 +52,6 @@ pub(crate) struct Conditions {
     pub(crate) slower: f64,
 }
 
-impl Conditions {
-    /// Does something about a cause.
-    pub(crate) fn act(&mut self, action: Action) {
-        match action {
-            Action::Selection => self.is_adaptive = true,
-            Action::Node => self.slower = 1.0,
-        }
-    }
-}
-
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
@@ -79,16 +64,10 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The case of searches of a seed; none of most seeds. Neighbours, an even seed and the odd one after it, are of
-    /// the same kind and severity.
+    /// The case of searches of a seed; none of most seeds.
     pub(crate) fn of(seed: u64) -> Option<Case> {
-        let turn = seed / 2;
-        if turn % EVERY != TURN {
-            return None;
-        }
-        let (turn, count) = (turn / EVERY, DECK.len() as u64);
-        let kind = DECK[(turn % count) as usize];
-        let severity = 1 + ((turn % count + turn / count) % SEVERITIES) as usize;
+        let turn = Turn::among(Subject::Searches, seed)?;
+        let (kind, severity) = (turn.kind(&DECK), turn.severity_in_turn(&DECK));
         let mut draw = Draw::of(seed.rotate_left(16));
         let surroundings = Conditions {
             shards: draw.one_of(&[2, 4]),
@@ -110,27 +89,47 @@ impl Case {
     }
 
     /// What it is about, in words.
-    pub(crate) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self.kind {
             Kind::Alike => "healthy: searches of nodes that are alike",
             Kind::Around => "healthy: searches that go around a slow node",
             Kind::Unlooked => "searches that are spread without looking",
         }
     }
+}
 
-    /// The actions that lift what is injected; the first is the usual one. A node that is mended needs no way around
-    /// it.
-    pub(crate) fn lifted_by(&self) -> &'static [Action] {
+impl OneCause for Case {
+    type Conditions = Conditions;
+    type Action = Action;
+    const ACTIONS: &'static [Action] = &Action::ALL;
+
+    fn drawn(&self) -> Drawn {
+        let Case { seed, severity, .. } = *self;
+        Drawn { seed, name: self.name(), severity, classes: self.classes() }
+    }
+
+    fn surroundings(&self) -> &Conditions {
+        &self.surroundings
+    }
+
+    /// A node that is mended needs no way around it.
+    fn lifted_by(&self) -> &'static [Action] {
         match self.kind {
             Kind::Alike | Kind::Around => &[],
             Kind::Unlooked => &[Action::Selection, Action::Node],
         }
     }
 
-    /// With everything injected.
-    pub(crate) fn injected(&self) -> Conditions {
+    /// As strong as its severity, however much is searched.
+    fn injected(&self, _: f64) -> Conditions {
         let is_adaptive = self.surroundings.is_adaptive && self.kind != Kind::Unlooked;
         Conditions { is_adaptive, ..self.surroundings.clone() }
+    }
+    fn act(&self, conditions: &mut Conditions, action: Action) {
+        match action {
+            Action::Selection => conditions.is_adaptive = true,
+            Action::Node => conditions.slower = 1.0,
+        }
     }
 }
 
@@ -159,10 +158,10 @@ mod tests {
     #[test]
     fn what_is_injected_is_taken_back_by_its_usual_action() {
         for case in (0..120).filter_map(Case::of) {
-            let mut conditions = case.injected();
+            let mut conditions = case.injected(0.0);
             assert_eq!(conditions == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
             if let [usual, ..] = case.lifted_by() {
-                conditions.act(*usual);
+                case.act(&mut conditions, *usual);
                 assert_eq!(conditions, case.surroundings, "{case:?}");
             }
         }
