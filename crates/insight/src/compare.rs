@@ -7,6 +7,10 @@ use crate::load::{METRICS, Metric};
 use crate::stats::median;
 use crate::summary::Summary;
 
+/// The target of a race that Rally wrote: it has no figures of administration, and counts documents and pages where we
+/// count requests.
+pub const RALLY: &str = "rally";
+
 /// A run among those that are compared.
 #[derive(Clone, Debug)]
 pub struct Contender<'a> {
@@ -46,6 +50,11 @@ impl Compared {
             }
             _ => self.variant.clone(),
         }
+    }
+
+    /// Whether it is of the same operation of the same variant.
+    fn is_beside(&self, other: &Compared) -> bool {
+        (&self.variant, &self.operation) == (&other.variant, &other.operation)
     }
 
     /// The median over the laps of a run, by its number.
@@ -147,7 +156,8 @@ impl<'a> Runs<'a> {
     }
 
     /// The figures that are worse by more than so many per cent, as far as the laps support it. Where there are too few
-    /// laps to support anything, the medians alone decide. What the first run has and another one lacks is worse.
+    /// laps to support anything, the medians alone decide. What the first run has and another one lacks is worse, but
+    /// for single figures of an operation: it had too few requests for them, or they are counted otherwise there.
     pub fn worse_by(&self, percent: f64) -> Vec<Worse> {
         let mut found = Vec::new();
         for (at, other) in self.contenders.iter().enumerate().skip(1) {
@@ -155,7 +165,7 @@ impl<'a> Runs<'a> {
             for figure in &self.figures {
                 let (base, laps) = (figure.laps[0].len(), figure.laps[at].len());
                 let Some(difference) = &figure.differences[at - 1] else {
-                    if base > 0 && laps == 0 {
+                    if base > 0 && laps == 0 && self.is_missed(figure, at) {
                         add(format!("{} of {} is missing", figure.name, figure.of()));
                     }
                     continue;
@@ -173,6 +183,18 @@ impl<'a> Runs<'a> {
         }
         found
     }
+
+    /// Whether it is worse that a run lacks a figure. Of an operation that it measured it may lack some, and Rally
+    /// leaves operations out.
+    fn is_missed(&self, figure: &Compared, at: usize) -> bool {
+        let is_of_rally = self.contenders[at].run.manifest.target == RALLY;
+        figure.operation.is_none() || !(is_of_rally || has_others(&self.figures, figure, at))
+    }
+}
+
+/// Whether a run has figures of the same operation of the same variant.
+fn has_others(figures: &[Compared], of: &Compared, at: usize) -> bool {
+    figures.iter().any(|figure| figure.is_beside(of) && !figure.laps[at].is_empty())
 }
 
 /// `A` to `Z`, then `A2`, ...
@@ -259,10 +281,12 @@ fn values(row: &Row) -> Vec<Value> {
     found
 }
 
-/// In a closed loop the latency is the service time, which need not be shown twice.
+/// In a closed loop the latency is the service time, which need not be shown twice. The longest of many times is
+/// chance; the only one, as that of a force-merge, is what there is to compare.
 fn is_between_runs(metric: &Metric, load: &LoadFigures) -> bool {
     match metric.between_runs {
         true if metric.name.ends_with("service time") => load.rate_per_s.is_some(),
+        false if metric.name == "100th percentile latency" => load.requests == 1,
         between_runs => between_runs,
     }
 }
@@ -283,6 +307,8 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
     let mut said = Vec::new();
     let Some((first, others)) = contenders.split_first() else { return said };
     for contender in contenders {
+        let damage = contender.run.damage.iter();
+        said.extend(damage.map(|text| format!("{}: {text}", contender.label)));
         let how = match contender.run.manifest.status {
             Status::Complete => continue,
             Status::Running => "is still running, or was killed",
@@ -301,16 +327,24 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
         let missing = |of: usize, lacks: usize| {
             let lacking =
                 figures.iter().filter(|f| !f.laps[of].is_empty() && f.laps[lacks].is_empty());
-            let mut names: Vec<String> = lacking.map(Compared::of).collect();
+            let name = |figure: &Compared| match has_others(figures, figure, lacks) {
+                true => format!("{} of {}", figure.name, figure.of()),
+                false => figure.of(),
+            };
+            let mut names: Vec<String> = lacking.map(name).collect();
             names.dedup();
             names
         };
         for (of, lacks) in [(0, at + 1), (at + 1, 0)] {
             let names = missing(of, lacks);
+            let [of, lacks] = [of, lacks].map(|at| &contenders[at]);
+            let only = format!("In {} and not in {}", of.label, lacks.label);
             if !names.is_empty() {
-                let (of, lacks) = (&contenders[of].label, &contenders[lacks].label);
-                said.push(format!("In {of} and not in {lacks}: {}.", names.join(", ")));
+                said.push(format!("{only}: {}.", names.join(", ")));
             }
+            let known = &lacks.run.manifest.changes;
+            let changes = of.run.manifest.changes.iter().filter(|change| !known.contains(change));
+            said.extend(changes.map(|change| format!("{only}, not as in the plan: {change}")));
         }
         let laps =
             |at: usize| figures.iter().map(|figure| figure.laps[at].len()).max().unwrap_or(0);
@@ -467,6 +501,58 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("In A and not in B: a."), "{said}");
+    }
+
+    #[test]
+    fn a_figure_that_needs_more_requests_is_no_loss_and_an_operation_is_one() {
+        let of = |requests: u64| {
+            let mut run = load(&[1.0; 4]);
+            run.rows.iter_mut().for_each(|row| row.loads[0].requests = requests);
+            run
+        };
+        let (many, few) = (of(100), of(99));
+        let runs = Runs::of(&[&many, &few]);
+        assert_eq!(runs.worse_by(5.0), []);
+        let said = runs.remarks.join(" ");
+        assert!(said.contains("In A and not in B: 99th percentile latency of a, term."), "{said}");
+        let mut other = of(100);
+        other.rows.iter_mut().for_each(|row| row.loads[0].operation = "phrase".to_owned());
+        let worse = Runs::of(&[&many, &other]).worse_by(5.0);
+        assert!(worse[0].text.ends_with("of a, term is missing"), "{worse:?}");
+        other.manifest.target = RALLY.to_owned();
+        let runs = Runs::of(&[&many, &other]);
+        assert_eq!(runs.worse_by(5.0), [], "Rally leaves administration out");
+        assert!(runs.remarks.contains(&"In A and not in B: a, term.".to_owned()));
+    }
+
+    #[test]
+    fn the_only_request_of_a_lap_is_compared_by_its_time() {
+        let of = |p100_ms: f64| {
+            let mut run = load(&[1.0; 4]);
+            for row in &mut run.rows {
+                row.loads[0].requests = 1;
+                row.loads[0].latency = Some(Percentiles { p100_ms, ..Percentiles::default() });
+            }
+            run
+        };
+        let worse = Runs::of(&[&of(100.0), &of(200.0)]).worse_by(5.0);
+        let said: Vec<&str> = worse.iter().map(|worse| worse.text.as_str()).collect();
+        assert_eq!(said, ["100th percentile latency of a, term is worse by 100.0 %"]);
+    }
+
+    #[test]
+    fn damage_and_what_one_run_alone_changed_are_said() {
+        let (mut a, mut b) = (recovery(&[10.0; 5]), recovery(&[10.0; 5]));
+        let (both, alone) = ("Faults are left out.", "The documents are generated.");
+        a.manifest.changes = vec![both.to_owned()];
+        b.manifest.changes = vec![both.to_owned(), alone.to_owned()];
+        b.damage.push("rows.jsonl is cut off: 1 of its 2 bytes are there.".to_owned());
+        let said = [
+            "B: rows.jsonl is cut off: 1 of its 2 bytes are there.",
+            "In B and not in A, not as in the plan: The documents are generated.",
+        ];
+        assert_eq!(Runs::of(&[&a, &b]).remarks, said);
+        assert_eq!(Runs::of(&[&a, &a]).remarks, [""; 0]);
     }
 
     #[test]

@@ -66,9 +66,20 @@ impl Metric {
         Metric { over, ..self }
     }
 
-    /// The figure of a lap; none where nothing was measured.
+    /// The figure of a lap; none where nothing was measured, or a percentile has too few requests.
     pub fn of(&self, lap: &LoadFigures) -> Option<f64> {
-        (self.of)(lap)
+        (self.of)(lap).filter(|_| lap.requests >= requests_needed(self.name))
+    }
+}
+
+/// From how many requests on a figure says anything, as Rally has it: a percentile needs as many.
+fn requests_needed(name: &str) -> u64 {
+    match name.split("th percentile").next() {
+        Some("99.9") => 1000,
+        Some("99") => 100,
+        Some("90") => 10,
+        Some("50") => 2,
+        _ => 0,
     }
 }
 
@@ -214,8 +225,9 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
     let wanted = wanted.unwrap_or(0.0);
     add((used >= SATURATED).then(|| {
         format!(
-            "The driver used {:.0} % of a core: it, not the cluster, was the limit. Give it --threads 2, or send from \
-             several machines.",
+            "The driver used {:.0} % of a core: it, not the cluster, was the limit. Give it more threads \
+             (`narrows load --threads 2`, or threads = 2 in a plan's [load]; a track has one), or send from several \
+             machines.",
             used * 100.0
         )
     }));
@@ -262,22 +274,24 @@ pub fn headline(laps: &[LoadFigures]) -> String {
     let total = |name: &str| {
         figures(laps).iter().find(|figure| figure.metric.name == name).and_then(|f| f.total)
     };
-    let show =
-        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), crate::words::three_digits);
+    let within = |share: &str, name: &str| {
+        let show = |ms| format!(", {share} within {} ms", crate::words::three_digits(ms));
+        total(name).map_or_else(String::new, show)
+    };
     let Some(first) = laps.first() else { return "Nothing was measured.".to_owned() };
     let errors = total("error rate").filter(|rate| *rate > 0.0);
-    if total("50th percentile latency").is_none() && errors.is_some() {
+    if laps.iter().all(|lap| lap.latency.is_none()) && errors.is_some() {
         return format!("{}: no request was answered as it should.", first.operation);
     }
     let errors = errors.map_or_else(String::new, |rate| {
         format!(", {} % errors", crate::words::three_digits(rate))
     });
     format!(
-        "{}: {} requests a second, half of them within {} ms, 99 % within {} ms{errors}.",
+        "{}: {} requests a second{}{}{errors}.",
         first.operation,
-        show(total("Mean Throughput")),
-        show(total("50th percentile latency")),
-        show(total("99th percentile latency")),
+        total("Mean Throughput").map_or_else(|| "-".to_owned(), crate::words::three_digits),
+        within("half of them", "50th percentile latency"),
+        within("99 %", "99th percentile latency"),
     )
 }
 
@@ -537,6 +551,32 @@ mod tests {
         assert_eq!(total("50th percentile latency"), 2.0);
         assert!((total("error rate") - 1.0).abs() < 1e-9);
         assert!(found.iter().all(|figure| figure.metric.name != "Documents"), "no bulk");
+    }
+
+    #[test]
+    fn a_percentile_of_few_requests_is_no_figure() {
+        let mut one = lap(10.0, 1.0);
+        let said = headline(std::slice::from_ref(&one));
+        assert!(said.ends_with("half of them within 1.00 ms, 99 % within 3.00 ms."), "{said}");
+        for (requests, shown) in [(1, 1), (2, 2), (9, 2), (10, 3), (99, 3), (100, 4), (1000, 5)] {
+            one.requests = requests;
+            let found = figures(std::slice::from_ref(&one));
+            let names = found.iter().map(|figure| figure.metric.name);
+            let of_latency = names.filter(|name| name.ends_with("percentile latency"));
+            assert_eq!(of_latency.count(), shown, "{requests} requests");
+        }
+        one.requests = 99;
+        let said = headline(std::slice::from_ref(&one));
+        assert_eq!(said, "complex-query: 10.0 requests a second, half of them within 1.00 ms.");
+        let of_few = changes(std::slice::from_ref(&one), &[lap(10.0, 2.0)], 1);
+        let is_changed = |name: &str| of_few.iter().any(|change| change.metric.name == name);
+        assert!(is_changed("90th percentile latency") && !is_changed("99th percentile latency"));
+        // One answer is too few for a percentile, and is not none.
+        one.requests = 1;
+        let mut failed = LoadFigures { latency: None, ..one.clone() };
+        failed.errors.insert("timeout".to_owned(), 1);
+        assert!(headline(&[one, failed.clone()]).contains("a second, 50.0 % errors"));
+        assert!(headline(&[failed]).contains("no request was answered"));
     }
 
     #[test]

@@ -25,7 +25,8 @@ pub struct Summary<'a> {
     pub comparison: Option<String>,
     /// What is missing or wrong, a sentence each; empty for a complete and verified run.
     pub gaps: Vec<String>,
-    /// The loads that were sent, by variant and operation in the order of the plan.
+    /// The loads that were sent, by variant and operation in the order of the plan; those that went on at the same time
+    /// in the order in which they ended.
     pub loads: Vec<VariantLoad>,
     /// What following was like, by variant in the order of the plan; empty where nobody follows.
     pub following: Vec<VariantFollow>,

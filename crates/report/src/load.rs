@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use insight::load::{Change, Figure, changes, figures, headline, warnings};
+use insight::load::{Change, changes, figures, headline, warnings};
 use insight::words::three_digits;
 use insight::{Summary, VariantLoad};
 use record::LoadFigures;
@@ -68,24 +68,11 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     lines.join("\n") + "\n"
 }
 
-/// From how many requests on a figure of a task says anything, as Rally has it: a percentile needs as many.
-fn requests_needed(name: &str) -> u64 {
-    match name.split("th percentile").next() {
-        Some("99.9") => 1000,
-        Some("99") => 100,
-        Some("90") => 10,
-        Some("50") => 2,
-        _ => 0,
-    }
-}
-
 /// The figures of a track's tasks in one grid, a line for each, as Rally prints them; of several laps those of all.
 pub(crate) fn track_lines(loads: &[VariantLoad], style: Style) -> Vec<String> {
     let columns = [("Metric", false), ("Task", false), ("Value", true), ("Unit", false)];
     let rows = loads.iter().flat_map(|load| {
-        let requests = load.laps.iter().map(|lap| lap.requests).max().unwrap_or(0);
-        let shown = move |figure: &Figure| requests >= requests_needed(figure.metric.name);
-        figures(&load.laps).into_iter().filter(shown).map(|figure| {
+        figures(&load.laps).into_iter().map(|figure| {
             vec![
                 figure.metric.name.to_owned(),
                 load.operation.clone(),

@@ -7,7 +7,9 @@
 //! Our records have no sample of each request. Samples here are windows of a load (throughput, mean latency), bytes of
 //! a recovery and cores of nodes over time; `meta` says so.
 
-use insight::load::{Metric, figures};
+use insight::compare::RALLY;
+use insight::load::figures;
+use insight::stats::median;
 use insight::{Summary, VariantLoad};
 use record::{FORMAT, Line, LoadFigures, Manifest, Percentiles, Row, RunDir, Status, Throughput};
 use serde_json::{Map, Value, json};
@@ -86,11 +88,14 @@ pub fn read_race(source: &Value) -> Result<RunDir, String> {
         struct Stored {
             manifest: Manifest,
             rows: Vec<Row>,
+            /// Earlier builds did not write it.
+            #[serde(default)]
+            damage: Vec<String>,
         }
         let read: Result<Stored, _> = serde_json::from_str(text);
-        let Stored { manifest, rows } =
+        let Stored { manifest, rows, damage } =
             read.map_err(|error| format!("its record is of another version: {error}"))?;
-        return Ok(RunDir { manifest, rows, lines: Vec::new(), damage: Vec::new() });
+        return Ok(RunDir { manifest, rows, lines: Vec::new(), damage });
     }
     let text = |name: &str| source[name].as_str().unwrap_or_default().to_owned();
     let tasks = source["results"]["op_metrics"].as_array().filter(|tasks| !tasks.is_empty());
@@ -101,7 +106,7 @@ pub fn read_race(source: &Value) -> Result<RunDir, String> {
     let seconds = loads.iter().map(|load| load.seconds).sum();
     let manifest = Manifest {
         plan: text("track"),
-        target: "rally".to_owned(),
+        target: RALLY.to_owned(),
         started: text("race-timestamp"),
         version: format!("rally {}", text("rally-version")),
         status: Status::Complete,
@@ -128,17 +133,18 @@ fn load_of(task: &Value) -> LoadFigures {
     let (throughput, service_time) = (&task["throughput"], times(&task["service_time"]));
     let latency = times(&task["latency"]);
     let seconds = number(&task["duration"]) / 1e3;
-    // Rally counts documents of bulk requests where we count requests.
-    let counts_documents = throughput["unit"] == "docs/s";
-    let documents = if counts_documents { number(&throughput["mean"]) * seconds } else { 0.0 };
-    let per_s = |name: &str| if counts_documents { f64::NAN } else { number(&throughput[name]) };
+    // Rally counts documents of bulk requests and pages of scrolls where we count requests.
+    let unit = throughput["unit"].as_str().unwrap_or("ops/s");
+    let documents = if unit == "docs/s" { number(&throughput["mean"]) * seconds } else { 0.0 };
+    let per_s = |name: &str| if unit == "ops/s" { number(&throughput[name]) } else { f64::NAN };
     // Rally tells the share of the requests that failed, and not their number.
     const SHARES: u64 = 1_000_000;
     let failed = (number(&task["error_rate"]).max(0.0) * SHARES as f64).round() as u64;
     LoadFigures {
         operation: task["task"].as_str().unwrap_or_default().to_owned(),
-        // Where both times are the same it was a closed loop.
-        rate_per_s: (latency != service_time).then(|| number(&throughput["mean"])),
+        // Where both times are the same it was a closed loop. They are compared as they were written: a percentile that
+        // was left out is no number here, and would not equal itself.
+        rate_per_s: (task["latency"] != task["service_time"]).then(|| number(&throughput["mean"])),
         seconds,
         documents: documents.round() as u64,
         requests: SHARES,
@@ -163,17 +169,22 @@ struct Stored<'a> {
     /// `2026-11`.
     month: String,
     begun_epoch_ms: f64,
+    /// Whether loads were sent under more than one variant.
+    several_variants: bool,
 }
 
 impl<'a> Stored<'a> {
     fn of(run: &'a RunDir) -> Self {
         let started = &run.manifest.started;
         let timestamp = started.replace(['-', ':'], "");
+        let mut of_loads = run.rows.iter().filter(|row| !row.loads.is_empty());
+        let first = of_loads.next().map(|row| &row.variant);
         Stored {
             run,
             timestamp,
             month: started.get(..7).unwrap_or("unknown").to_owned(),
             begun_epoch_ms: epoch_ms(started).unwrap_or(0.0),
+            several_variants: of_loads.any(|row| Some(&row.variant) != first),
         }
     }
 
@@ -207,8 +218,9 @@ impl<'a> Stored<'a> {
     }
 
     fn race(&self, summary: &Summary<'_>) -> Document {
-        let manifest = &self.run.manifest;
-        let results: Vec<Value> = summary.loads.iter().map(op_metrics).collect();
+        let RunDir { manifest, rows, damage, .. } = self.run;
+        let record = json!({ "manifest": manifest, "rows": rows, "damage": damage });
+        let results: Vec<Value> = summary.loads.iter().map(|load| self.op_metrics(load)).collect();
         let race = self.with(json!({
             "rally-version": format!("narrows {}", manifest.version),
             "pipeline": "narrows",
@@ -218,7 +230,7 @@ impl<'a> Stored<'a> {
             "meta": {
                 "headline": summary.headline,
                 "complete": manifest.status == Status::Complete,
-                "record": json!({ "manifest": manifest, "rows": self.run.rows }).to_string(),
+                "record": record.to_string(),
             },
             "results": { "op_metrics": results },
         }));
@@ -226,7 +238,7 @@ impl<'a> Stored<'a> {
     }
 
     fn results(&self, summary: &Summary<'_>) -> Vec<Document> {
-        let result = |task: &str, operation: &str, name: &str, value: Value| {
+        let result = |variant: &str, task: &str, operation: &str, name: &str, value: Value| {
             self.with(json!({
                 "rally-version": format!("narrows {}", self.run.manifest.version),
                 "active": true,
@@ -234,30 +246,30 @@ impl<'a> Stored<'a> {
                 "operation": operation,
                 "name": name,
                 "value": value,
+                "meta": { "variant": variant },
             }))
         };
         let mut all = Vec::new();
         for load in &summary.loads {
-            let task = task_of(load);
-            let metrics = op_metrics(load);
+            let VariantLoad { variant, operation, .. } = load;
+            let task = self.task_of(variant, operation);
+            let metrics = self.op_metrics(load);
             for name in ["throughput", "latency", "service_time"] {
                 if metrics[name].is_object() {
-                    all.push(result(&task, &load.operation, name, metrics[name].clone()));
+                    all.push(result(variant, &task, operation, name, metrics[name].clone()));
                 }
             }
             let errors = json!({ "single": metrics["error_rate"] });
-            all.push(result(&task, &load.operation, "error_rate", errors));
+            all.push(result(variant, &task, operation, "error_rate", errors));
         }
         let copies = summary.loads.is_empty() && summary.following.is_empty();
         for (variant, figures) in summary.finished().filter(|_| copies) {
-            let single = |value: f64| json!({ "single": value });
-            all.push(result(&variant.name, "recovery", "recovery_time", single(figures.seconds)));
-            all.push(result(
-                &variant.name,
-                "recovery",
-                "recovery_rate",
-                single(figures.bytes_per_s),
-            ));
+            let mut single = |metric: &str, value: f64| {
+                let value = json!({ "single": value });
+                all.push(result(&variant.name, &variant.name, "recovery", metric, value));
+            };
+            single("recovery_time", figures.seconds);
+            single("recovery_rate", figures.bytes_per_s);
         }
         let documents = all.into_iter().enumerate();
         documents.map(|(number, source)| self.document("results", number, source)).collect()
@@ -291,29 +303,17 @@ impl<'a> Stored<'a> {
                 });
                 // Without the end of its phase nobody knows when it was.
                 let Some((_, _, _, end_ms)) = end else { continue };
+                let task = self.task_of(&row.variant, &load.operation);
+                let (each, unit) = counted(load);
                 let begin_ms = end_ms - load.seconds * 1e3;
                 let window_ms = load.throughput.window_s * 1e3;
                 let meta = || json!({ "lap": row.lap, "variant": row.variant, "window_s": load.throughput.window_s });
                 for (at, answers) in load.throughput.windows.iter().enumerate() {
                     let t_ms = begin_ms + (at + 1) as f64 * window_ms;
-                    let per_s = *answers as f64 / load.throughput.window_s.max(1e-9);
-                    add(
-                        t_ms,
-                        &load.operation,
-                        &load.operation,
-                        "throughput",
-                        (per_s, "ops/s"),
-                        meta(),
-                    );
+                    let per_s = each * *answers as f64 / load.throughput.window_s.max(1e-9);
+                    add(t_ms, &task, &load.operation, "throughput", (per_s, unit), meta());
                     if let Some(mean_ms) = load.throughput.latency_ms.get(at).copied().flatten() {
-                        add(
-                            t_ms,
-                            &load.operation,
-                            &load.operation,
-                            "latency",
-                            (mean_ms, "ms"),
-                            meta(),
-                        );
+                        add(t_ms, &task, &load.operation, "latency", (mean_ms, "ms"), meta());
                     }
                 }
             }
@@ -347,8 +347,52 @@ impl<'a> Stored<'a> {
             .collect()
     }
 
-    /// When each load of a variant and lap ended: the phases of loads, in their order. Of loads that went on at the
-    /// same time there is one phase for all, and then nothing is known of each.
+    /// The task of a load: with several variants, the variant is a part of its name, for dashboards to tell them apart.
+    fn task_of(&self, variant: &str, operation: &str) -> String {
+        match self.several_variants {
+            true => format!("{variant}, {operation}"),
+            false => operation.to_owned(),
+        }
+    }
+
+    /// The figures of a load as Rally's results have them.
+    fn op_metrics(&self, load: &VariantLoad) -> Value {
+        let all = figures(&load.laps.iter().map(as_counted).collect::<Vec<LoadFigures>>());
+        let total = |name: &str| all.iter().find(|figure| figure.metric.name == name)?.total;
+        let times = |kind: &str, of: fn(&LoadFigures) -> Option<Percentiles>| {
+            let means = load.laps.iter().filter_map(of).map(|times| times.mean_ms);
+            let mean = median(&means.collect::<Vec<f64>>())?;
+            let mut found = json!({ "mean": mean, "unit": "ms" });
+            // As in Rally there is no percentile that too few requests were sent for.
+            for rank in ["50", "90", "99", "99.9", "100"] {
+                if let Some(ms) = total(&format!("{rank}th percentile {kind}")) {
+                    let key = if rank == "99.9" { "99_9".to_owned() } else { format!("{rank}_0") };
+                    found[key] = json!(ms);
+                }
+            }
+            Some(found)
+        };
+        let counts_documents = load.laps.iter().any(|lap| lap.documents > 0);
+        json!({
+            "task": self.task_of(&load.variant, &load.operation),
+            "operation": load.operation,
+            "throughput": {
+                "min": total("Min Throughput"),
+                "mean": total("Mean Throughput"),
+                "median": total("Median Throughput"),
+                "max": total("Max Throughput"),
+                "unit": if counts_documents { "docs/s" } else { "ops/s" },
+            },
+            "latency": times("latency", |lap| lap.latency),
+            "service_time": times("service time", |lap| lap.service_time),
+            "error_rate": total("error rate").unwrap_or(0.0) / 100.0,
+            "duration": load.laps.iter().map(|lap| lap.seconds).sum::<f64>() * 1e3,
+            "meta": { "variant": load.variant, "laps": load.laps.len() },
+        })
+    }
+
+    /// When each load of a variant and lap ended: the ends of their phases, in whose order the loads come, those too
+    /// that went on at the same time. Of a run with fewer ends than loads nothing is known of each.
     fn loads_end_ms(&self) -> Vec<(&str, u32, usize, f64)> {
         let mut found: Vec<(&str, u32, usize, f64)> = Vec::new();
         for line in &self.run.lines {
@@ -372,50 +416,25 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// The task of a load: with several variants, the variant is a part of its name.
-fn task_of(load: &VariantLoad) -> String {
-    load.operation.clone()
+/// What Rally counts of a load, documents of bulk requests and requests of all others: how many there are in an answer,
+/// and the unit of a throughput.
+fn counted(lap: &LoadFigures) -> (f64, &'static str) {
+    let answers = lap.requests.saturating_sub(lap.failed());
+    match lap.documents {
+        0 => (1.0, "ops/s"),
+        documents => (documents as f64 / answers.max(1) as f64, "docs/s"),
+    }
 }
 
-/// The figures of a load as Rally's results have them.
-fn op_metrics(load: &VariantLoad) -> Value {
-    let all = figures(&load.laps);
-    let total = |name: &str| {
-        let of = |metric: &Metric| metric.name == name;
-        all.iter().find(|figure| of(figure.metric)).and_then(|figure| figure.total)
-    };
-    let times = |of: fn(&LoadFigures) -> Option<Percentiles>| {
-        let laps: Vec<Percentiles> = load.laps.iter().filter_map(of).collect();
-        let median = |part: fn(&Percentiles) -> f64| {
-            insight::stats::median(&laps.iter().map(part).collect::<Vec<f64>>())
-        };
-        let mean = median(|p| p.mean_ms)?;
-        Some(json!({
-            "50_0": median(|p| p.p50_ms),
-            "90_0": median(|p| p.p90_ms),
-            "99_0": median(|p| p.p99_ms),
-            "99_9": median(|p| p.p99_9_ms),
-            "100_0": laps.iter().map(|p| p.p100_ms).fold(0.0, f64::max),
-            "mean": mean,
-            "unit": "ms",
-        }))
-    };
-    json!({
-        "task": task_of(load),
-        "operation": load.operation,
-        "throughput": {
-            "min": total("Min Throughput"),
-            "mean": total("Mean Throughput"),
-            "median": total("Median Throughput"),
-            "max": total("Max Throughput"),
-            "unit": "ops/s",
-        },
-        "latency": times(|lap| lap.latency),
-        "service_time": times(|lap| lap.service_time),
-        "error_rate": total("error rate").unwrap_or(0.0) / 100.0,
-        "duration": load.laps.iter().map(|lap| lap.seconds).sum::<f64>() * 1e3,
-        "meta": { "variant": load.variant, "laps": load.laps.len() },
-    })
+/// A lap whose throughput is what Rally counts.
+fn as_counted(lap: &LoadFigures) -> LoadFigures {
+    let mut lap = lap.clone();
+    let (each, _) = counted(&lap);
+    let Throughput { mean_per_s, median_per_s, min_per_s, max_per_s, .. } = &mut lap.throughput;
+    for per_s in [mean_per_s, median_per_s, min_per_s, max_per_s] {
+        *per_s *= each;
+    }
+    lap
 }
 
 /// Milliseconds since 1970 of `2026-11-25T01:01:07Z`.
@@ -434,6 +453,9 @@ fn epoch_ms(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use insight::compare::Runs;
+    use record::Phase;
+
     use super::*;
 
     #[test]
@@ -444,8 +466,7 @@ mod tests {
         assert_eq!(epoch_ms("yesterday"), None);
     }
 
-    #[test]
-    fn a_race_of_rally_is_read_as_one_lap() {
+    fn race_of_rally() -> RunDir {
         let race = json!({
             "race-id": "6ebc6e53", "rally-version": "2.13.0", "race-timestamp": "20261125T010107Z",
             "track": "pmc", "challenge": "append", "car": "external",
@@ -458,16 +479,65 @@ mod tests {
                 },
                 {
                     "task": "bulk", "duration": 2000, "throughput": { "mean": 500.0, "unit": "docs/s" },
-                    "service_time": { "100_0": 7.0, "mean": 7.0 }, "latency": { "100_0": 7.0, "mean": 7.0 },
+                    "service_time": { "50_0": 6.0, "100_0": 7.0, "mean": 7.0 },
+                    "latency": { "50_0": 6.0, "100_0": 7.0, "mean": 7.0 },
                 },
+                { "task": "scroll", "throughput": { "median": 40.0, "unit": "pages/s" } },
             ] }
         });
-        let run = read_race(&race).unwrap();
+        read_race(&race).unwrap()
+    }
+
+    /// A task of ours with the median times that the race has.
+    fn task(operation: &str, requests: u64) -> LoadFigures {
+        let ms = |p50_ms: f64| Some(Percentiles { p50_ms, ..Percentiles::default() });
+        let per_s = if operation == "term" { 10.5 } else { 2.0 };
+        LoadFigures {
+            operation: operation.to_owned(),
+            requests,
+            seconds: 2.0,
+            throughput: Throughput {
+                median_per_s: per_s,
+                window_s: 1.0,
+                windows: vec![2, 1],
+                latency_ms: vec![Some(6.0), None],
+                ..Throughput::default()
+            },
+            latency: ms(if operation == "bulk" { 6.0 } else { 4.0 }),
+            service_time: ms(if operation == "bulk" { 6.0 } else { 3.0 }),
+            ..LoadFigures::default()
+        }
+    }
+
+    fn run_of_ours(variants: &[&str], loads: &[LoadFigures]) -> RunDir {
+        let manifest = Manifest {
+            started: "2026-11-25T01:01:07Z".to_owned(),
+            status: Status::Complete,
+            ..Manifest::unknown("r", FORMAT)
+        };
+        let mut run = RunDir { manifest, lines: Vec::new(), rows: Vec::new(), damage: Vec::new() };
+        for name in variants {
+            run.rows.push(Row { loads: loads.to_vec(), ..Row::measured(name, 1, 2.0, 0) });
+            let phase = Phase { name: "load".to_owned(), begins: false };
+            let ended = || Line::Phase {
+                t_ms: 2000.0,
+                variant: Some((*name).to_owned()),
+                lap: 1,
+                phase: phase.clone(),
+            };
+            run.lines.extend(loads.iter().map(|_| ended()));
+        }
+        run
+    }
+
+    #[test]
+    fn a_race_of_rally_is_read_as_one_lap() {
+        let run = race_of_rally();
         assert_eq!(
             (run.manifest.run.as_str(), run.rows[0].variant.as_str()),
             ("6ebc6e53", "append")
         );
-        let [term, bulk] = run.rows[0].loads.as_slice() else { panic!("two tasks") };
+        let [term, bulk, scroll] = run.rows[0].loads.as_slice() else { panic!("three tasks") };
         assert_eq!(
             (term.error_rate(), term.latency.unwrap().p50_ms, term.seconds),
             (0.25, 4.0, 2.0)
@@ -476,7 +546,78 @@ mod tests {
         assert_eq!((term.rate_per_s, term.throughput.median_per_s), (Some(10.0), 10.5));
         assert_eq!((bulk.error_rate(), bulk.documents), (0.0, 1000));
         assert!(bulk.throughput.mean_per_s.is_nan(), "its requests a second are not known");
+        assert_eq!(bulk.rate_per_s, None, "both times are the same: it was a closed loop");
+        assert!(scroll.throughput.median_per_s.is_nan(), "pages are no requests");
         assert!(read_race(&json!({"race-id": "x"})).unwrap_err().contains("op_metrics"));
+    }
+
+    #[test]
+    fn neither_of_a_race_and_a_run_is_worse_by_what_the_other_does_not_write() {
+        let mut term = LoadFigures { rate_per_s: Some(10.0), ..task("term", 1000) };
+        term.errors.insert("timeout".to_owned(), 250);
+        let bulk = LoadFigures { documents: 1000, ..task("bulk", 100) };
+        let ours = run_of_ours(&["append"], &[task("create-index", 1), term, bulk]);
+        let mut theirs = race_of_rally();
+        theirs.rows[0].loads.pop();
+        for (a, b) in [(&ours, &theirs), (&theirs, &ours)] {
+            let runs = Runs::of(&[a, b]);
+            assert!(runs.figures.iter().any(|figure| figure.name == "Documents"));
+            assert_eq!(runs.worse_by(5.0), []);
+        }
+    }
+
+    #[test]
+    fn damage_is_stored_and_earlier_races_have_none() {
+        let mut run = run_of_ours(&["append"], &[task("term", 1000)]);
+        run.damage.push("rows.jsonl is cut off: 1 of its 2 bytes are there.".to_owned());
+        let mut race = documents(&run).remove(0).source;
+        let read = read_race(&race).unwrap();
+        assert_eq!((&read.damage, &read.rows), (&run.damage, &run.rows));
+        let said = Runs::of(&[&race_of_rally(), &read]).remarks.join(" ");
+        assert!(said.contains("B: rows.jsonl is cut off"), "{said}");
+        let earlier = json!({ "manifest": run.manifest, "rows": run.rows });
+        race["meta"]["record"] = json!(earlier.to_string());
+        assert_eq!(read_race(&race).unwrap().damage, [""; 0]);
+    }
+
+    #[test]
+    fn figures_are_counted_and_named_as_rally_does() {
+        let mut bulk = LoadFigures { documents: 1500, ..task("bulk", 4) };
+        bulk.errors.insert("timeout".to_owned(), 1);
+        let loads = [bulk, task("create-index", 1)];
+        let all = documents(&run_of_ours(&["a", "b"], &loads));
+        let of = |kind: &str| -> Vec<&Value> {
+            let is_of = |document: &&Document| document.index == format!("rally-{kind}-2026-11");
+            all.iter().filter(is_of).map(|document| &document.source).collect()
+        };
+        let races = of("races");
+        let metrics = races[0]["results"]["op_metrics"].as_array().unwrap();
+        let tasks: Vec<&str> = metrics.iter().map(|one| one["task"].as_str().unwrap()).collect();
+        assert_eq!(tasks, ["a, bulk", "a, create-index", "b, bulk", "b, create-index"]);
+        let throughput = &metrics[0]["throughput"];
+        assert_eq!(
+            (&throughput["median"], &throughput["unit"]),
+            (&json!(1000.0), &json!("docs/s"))
+        );
+        let keys = |of: &Value| -> Vec<String> {
+            let mut keys: Vec<String> = of.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(keys(&metrics[0]["latency"]), ["100_0", "50_0", "mean", "unit"]);
+        assert_eq!(metrics[1]["throughput"]["unit"], "ops/s");
+        assert_eq!(keys(&metrics[1]["service_time"]), ["100_0", "mean", "unit"]);
+        let results = of("results");
+        assert_eq!(results.len(), 4 * 4, "three figures and the error rate of each");
+        assert_eq!(
+            (&results[8]["task"], &results[8]["meta"]["variant"]),
+            (&json!("b, bulk"), &json!("b"))
+        );
+        let sample = of("metrics")[0];
+        assert_eq!((&sample["task"], &sample["operation"]), (&json!("a, bulk"), &json!("bulk")));
+        assert_eq!((&sample["value"], &sample["unit"]), (&json!(1000.0), &json!("docs/s")));
+        let alone = documents(&run_of_ours(&["a"], &loads));
+        assert_eq!(alone[0].source["results"]["op_metrics"][0]["task"], "bulk");
     }
 
     #[test]

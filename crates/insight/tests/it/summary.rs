@@ -197,6 +197,7 @@ fn a_copy_that_differs_is_said_aloud() {
 fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
     let load = |per_s: f64, p50_ms: f64| LoadFigures {
         operation: "search".into(),
+        requests: 100,
         throughput: Throughput { median_per_s: per_s, ..Throughput::default() },
         latency: Some(Percentiles { p50_ms, ..Percentiles::default() }),
         ..LoadFigures::default()

@@ -60,6 +60,17 @@ fn a_slower_run_is_worse_in_every_form() {
     refused(&["explain", &a, "http://127.0.0.1:1", "--runs", runs], &["narrows explain", &a]);
     refused(&["compare", &a, &a, "--runs", runs], &["the same run"]);
     refused(&["compare", &a, "last-year", "--runs", runs], &["last-year", "give an id"]);
+
+    // A record that has lost a lap is compared by the others, which is said.
+    let rows = dir.path().join(&b).join("rows.jsonl");
+    let text = std::fs::read_to_string(&rows).unwrap();
+    let (kept, _) = text.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(&rows, format!("{kept}\n")).unwrap();
+    let found = json(&compare(&["--format", "json"]));
+    assert_eq!(found["figures"][0]["laps"][1].as_array().unwrap().len(), 3);
+    assert!(found["remarks"].to_string().contains("B: rows.jsonl is cut off"), "{found}");
+    let table = String::from_utf8(compare(&[]).stdout).unwrap();
+    assert!(table.contains("B: rows.jsonl is cut off"), "{table}");
 }
 
 #[test]
