@@ -74,10 +74,10 @@ pub(crate) struct BusyDisk {
 
 impl BusyDisk {
     /// What speaks against it where it is not busy.
-    pub(crate) fn of(recovery: &Copying<'_, '_>, end: &End<'_>) -> Result<BusyDisk, Against> {
+    pub(crate) fn of(end: &End<'_>) -> Result<BusyDisk, Against> {
         let name = end.node();
         let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
-        let disk = BusyDisk::seen(recovery, end).ok_or_else(untold)?;
+        let disk = BusyDisk::seen(end).ok_or_else(untold)?;
         if disk.share < DISK_BUSY.value {
             let name = name.to_owned();
             let what = Why::later(move || format!("the disk of {name} is busy"));
@@ -87,13 +87,13 @@ impl BusyDisk {
     }
 
     /// However busy it is; none where that is not told.
-    pub(crate) fn seen(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<BusyDisk> {
+    pub(crate) fn seen(end: &End<'_>) -> Option<BusyDisk> {
         let share = end.span.share(|node| node.io_time_ms)?;
         let read = end.span.bytes_per_s(|node| node.read_kib);
         let written = end.span.bytes_per_s(|node| node.write_kib);
         let is_told = read.is_some() || written.is_some();
         let device = read.unwrap_or(0.0) + written.unwrap_or(0.0);
-        let moved = if device > 0.0 { (recovery.node_bytes_per_s / device).min(1.0) } else { 1.0 };
+        let moved = if device > 0.0 { (end.moved_bytes_per_s / device).min(1.0) } else { 1.0 };
         Some(BusyDisk { share, own: is_told.then_some(moved) })
     }
 

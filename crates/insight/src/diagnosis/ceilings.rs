@@ -40,7 +40,7 @@ pub(crate) fn cap<'r, 's: 'r, 'a: 's>(
 /// The limits that a recovery meets next once that of a class, which a setting lifts, no longer holds it.
 fn ceilings(recovery: &Copying<'_, '_>, lifted: Class, setting: Option<&str>) -> Vec<Ceiling> {
     let ends = recovery.ends.iter();
-    let mut all: Vec<Ceiling> = ends.clone().filter_map(|end| disk(recovery, end)).collect();
+    let mut all: Vec<Ceiling> = ends.clone().filter_map(disk).collect();
     if lifted != Class::CpuQuota {
         all.extend(ends.filter_map(cores));
     }
@@ -64,8 +64,8 @@ fn at_full_use(share: f64, own: f64, least: Threshold) -> Option<f64> {
     is_near.then(|| (1.0 - share * (1.0 - own)) / (share * own))
 }
 
-fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Option<Ceiling> {
-    let disk = BusyDisk::seen(recovery, end)?;
+fn disk(end: &End<'_>) -> Option<Ceiling> {
+    let disk = BusyDisk::seen(end)?;
     let factor = at_full_use(disk.share, disk.own.unwrap_or(1.0), DISK_OWN)?;
     let text = format!(
         "the disk of {} ({}), busy {} of the time already",
@@ -127,7 +127,7 @@ fn in_flight(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
 fn path(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     let (rtt_ms, chunks) = (recovery.rtt_ms?, recovery.chunk_times()?);
     let chunks_per_ms = recovery.path_bytes_per_s() / chunks.bytes / MS_PER_S;
-    let served: f64 = recovery.ends.iter().map(|end| served(recovery, end)).sum();
+    let served: f64 = recovery.ends.iter().map(served).sum();
     let used = (chunks.unpaused_ms() - rtt_ms) * chunks_per_ms - served;
     if !(NEAR_PATH.value..=1.0).contains(&used) {
         return None;
@@ -142,8 +142,7 @@ fn path(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
 }
 
 /// Cores and disk of an end that are at work for the recoveries at once, on average.
-fn served(recovery: &Copying<'_, '_>, end: &End<'_>) -> f64 {
-    let disk =
-        BusyDisk::seen(recovery, end).map_or(0.0, |disk| disk.share * disk.own.unwrap_or(1.0));
+fn served(end: &End<'_>) -> f64 {
+    let disk = BusyDisk::seen(end).map_or(0.0, |disk| disk.share * disk.own.unwrap_or(1.0));
     disk + end.span.share(|node| node.process_cpu_ms).unwrap_or(0.0)
 }

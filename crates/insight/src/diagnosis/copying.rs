@@ -103,6 +103,8 @@ pub(crate) struct End<'a> {
     /// Use of its cores and the field that says so, and what its own process takes of them: most judges ask.
     pub(crate) cpu: Option<(f64, &'static str)>,
     pub(crate) process_cpu: Option<f64>,
+    /// Bytes a second that all recoveries read and write there, whichever limiters they pass.
+    pub(crate) moved_bytes_per_s: f64,
 }
 
 impl<'a> End<'a> {
@@ -126,14 +128,17 @@ impl<'s, 'a> Copying<'s, 'a> {
         let last = transfer.last();
         let knobs = Knobs::of(last, series.flavour());
         let rate_bytes_per_s = transfer.bytes_per_s()?;
+        // A recovery that went on before or after this one moved nothing meanwhile.
+        let meanwhile = |one: &Transfer<'a>| -> Option<f64> {
+            Some(one.bytes_per_s()? * transfer.overlap(one))
+        };
         // One limiter a node serves every recovery of the kind, whichever shard trips it.
         let shared = |end: Option<&str>, of: fn(&Recovery) -> Option<&str>| -> f64 {
             let same = all.iter().filter(|other| {
                 let other = other.last();
                 end.is_some() && of(other) == end && Knobs::of(other, series.flavour()) == knobs
             });
-            // A recovery that went on before or after this one used nothing of the limiter meanwhile.
-            same.filter_map(|one| Some(one.bytes_per_s()? * transfer.overlap(one))).sum()
+            same.filter_map(meanwhile).sum()
         };
         let from = shared(last.source.as_deref(), |r| r.source.as_deref());
         let onto = shared(last.target.as_deref(), |r| r.target.as_deref());
@@ -154,7 +159,12 @@ impl<'s, 'a> Copying<'s, 'a> {
         let end = |is_source, name: &Option<String>| {
             let span = series.node(name.as_deref()?)?.clone();
             let (cpu, process_cpu) = (span.cpu(), span.process_cpu());
-            Some(End { is_source, span, cpu, process_cpu })
+            let there = all.iter().filter(|other| {
+                let other = other.last();
+                other.source == *name || other.target == *name
+            });
+            let moved_bytes_per_s = there.filter_map(meanwhile).sum();
+            Some(End { is_source, span, cpu, process_cpu, moved_bytes_per_s })
         };
         let ends = [end(true, &last.source), end(false, &last.target)];
         let is_beside = |other: &&Transfer<'_>| {

@@ -13,8 +13,10 @@ pub(crate) struct Written<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// Since it began, over all nodes.
     pub(crate) bytes_per_s: f64,
-    /// Nodes that write.
+    /// Nodes that write now.
     pub(crate) nodes: f64,
+    /// The most that were seen to write at once. Those that are done wrote a part of the bytes, and no API names them.
+    pub(crate) nodes_max: f64,
     /// `max_snapshot_bytes_per_sec` as it is set or by default, and in bytes a second.
     pub(crate) limit: (&'a str, f64),
 }
@@ -23,6 +25,10 @@ pub(crate) struct Written<'a> {
 pub(crate) fn written<'a>(series: &Series<'a>) -> Vec<Written<'a>> {
     let last = series.last().map(|look| &look.snapshots[..]).unwrap_or_default();
     let one = |snapshot: &'a Snapshot| {
+        let is_same = |other: &&Snapshot| {
+            (&other.repository, &other.name) == (&snapshot.repository, &snapshot.name)
+        };
+        let seen = series.looks().iter().flat_map(|(_, look)| &look.snapshots).filter(is_same);
         let took_s = snapshot.time_ms.filter(|ms| *ms > 0)? as f64 / MS_PER_S;
         let text = snapshot.limit.as_deref().unwrap_or(LIMIT);
         let limit = parse_throttle(text).ok().flatten().map_or(f64::INFINITY, |rate| rate as f64);
@@ -30,6 +36,7 @@ pub(crate) fn written<'a>(series: &Series<'a>) -> Vec<Written<'a>> {
             snapshot,
             bytes_per_s: snapshot.written_bytes? as f64 / took_s,
             nodes: snapshot.nodes? as f64,
+            nodes_max: seen.filter_map(|other| other.nodes).max()? as f64,
             limit: (text, limit),
         })
     };

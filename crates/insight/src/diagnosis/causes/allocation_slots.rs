@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use record::observation::Scope;
+
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -21,6 +23,11 @@ const RAISE: Threshold = at("times the slots to try", 2.0);
 const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
 const SLOTS_OF_PRIMARIES: (&str, &str) =
     ("cluster.routing.allocation.node_initial_primaries_recoveries", "4");
+/// Where one of these is set, it counts in place of the first: for recoveries onto a node, and from one.
+const SLOTS_OF_ONE_SIDE: &[&str] = &[
+    "cluster.routing.allocation.node_concurrent_incoming_recoveries",
+    "cluster.routing.allocation.node_concurrent_outgoing_recoveries",
+];
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -40,11 +47,17 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let copies = &waiting.copies;
     let first = copies.first().filter(|_| waiting.need == Need::Slot);
     let first = first.ok_or_else(|| not_for_a_slot(waiting))?;
-    let is_of_primaries = first
-        .decisions
-        .iter()
-        .any(|decision| decision.explanation.contains("node_initial_primaries_recoveries"));
-    let (name, default) = if is_of_primaries { SLOTS_OF_PRIMARIES } else { SLOTS };
+    let says = |name: &str| first.decisions.iter().any(|one| one.explanation.contains(name));
+    // The decider names them also where nobody set them, with the value that they take from the first.
+    let is_set = |name: &str| {
+        waiting.series.setting(name).is_some_and(|found| found.scope != Scope::Default)
+    };
+    let of_one_side = SLOTS_OF_ONE_SIDE.iter().find(|name| says(name) && is_set(name));
+    let (name, default) = match of_one_side {
+        Some(name) => (*name, SLOTS.1),
+        None if says("node_initial_primaries_recoveries") => SLOTS_OF_PRIMARIES,
+        None => SLOTS,
+    };
     let setting = waiting.series.setting_or_default(name, default);
     let now: f64 = setting.value.parse().unwrap_or(RAISE.value);
     let to = (now * RAISE.value).max(now + 1.0);

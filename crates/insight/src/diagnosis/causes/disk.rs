@@ -27,7 +27,7 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
-    let busy = BusyDisk::of(recovery, end)?;
+    let busy = BusyDisk::of(end)?;
     if !busy.is_own() {
         return Err(busy.against(end));
     }

@@ -51,7 +51,7 @@ fn cores(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
 }
 
 fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
-    let busy = BusyDisk::of(recovery, end)?;
+    let busy = BusyDisk::of(end)?;
     if busy.is_own() {
         return Err(busy.against(end));
     }

@@ -289,20 +289,22 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
     })
 }
 
+const DONE_BEFORE: &str =
+    "nodes that were done before one looked may have written a part of it: no API tells";
+
 /// A snapshot whose nodes write as fast as the limiter of its repository lets each of them.
 fn snapshot(series: &Series<'_>) -> Option<Finding> {
     let all = written(series).into_iter().map(|one| {
-        let used = one.bytes_per_s / (one.limit.1 * one.nodes);
+        let used = one.bytes_per_s / (one.limit.1 * one.nodes_max);
         (one, used)
     });
-    let (one, used) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if used < USED_ALONE.value {
-        return None;
-    }
+    // No limiter lets more through than its rate: where more was written, nodes that are done by now wrote it, too.
+    let held = all.filter(|(_, used)| (USED_ALONE.value..=1.0 / USED_ALONE.value).contains(used));
+    let (one, used) = held.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (repository, (text, limit)) = (&one.snapshot.repository, one.limit);
     let sentence = format!(
         "the repository {repository} holds: its max_snapshot_bytes_per_sec = {text} lets each of {} nodes write {}; {}",
-        one.nodes,
+        one.nodes_max,
         words::rate(limit),
         one.sentence()
     );
@@ -325,6 +327,7 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
         next: Some("the way to the repository, disks or cores".to_owned()),
+        doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
         ..Finding::of(&CAUSE.rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
 }

@@ -2,7 +2,7 @@
 
 use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{
-    Decision, Follower, Observation, Remote, RoundTrip, Selection, WaitingCopy,
+    Decision, Follower, Observation, Remote, RoundTrip, Scope, Selection, Setting, WaitingCopy,
 };
 
 use super::{LIMIT, judge, looks, looks_at, only};
@@ -44,6 +44,36 @@ fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     assert!(
         slots.strength < 0.5 && slots.gain.is_none() && slots.sentence.contains("lift that first")
     );
+}
+
+/// The trap: the decider names the setting of one side also where nobody set it, and then it takes the value of the
+/// one for both sides.
+#[test]
+fn slots_of_one_side_are_raised_only_where_somebody_set_them() {
+    const BOTH: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+    const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
+    let raised = |scope: Scope| {
+        let mut copy = waiting("throttled", &[("b", "throttling", "THROTTLE")]);
+        copy.decisions[0].explanation = format!(
+            "reached the limit of incoming shard recoveries [1], cluster setting [{INCOMING}=1] (can also be set via \
+             [{BOTH}])"
+        );
+        let looks = looks(|s| {
+            let set = Setting { value: "1".into(), scope };
+            let settings = Some([(INCOMING.to_owned(), set)].into());
+            Observation {
+                recoveries: vec![],
+                waiting: [copy.clone()].into(),
+                settings,
+                ..case(s, 0)
+            }
+        });
+        let lift = only(&looks).lift.unwrap();
+        (lift.setting.unwrap(), lift.now.unwrap(), lift.to.unwrap())
+    };
+    let change = |name: &str, now: &str, to: &str| (name.to_owned(), now.to_owned(), to.to_owned());
+    assert_eq!(raised(Scope::Persistent), change(INCOMING, "1", "2"));
+    assert_eq!(raised(Scope::Default), change(BOTH, "2", "4"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use insight::diagnosis::Class;
 use record::observation::{Lack, Move, Observation, Snapshot, WaitingCopy};
 
 use super::{judge, looks, only};
-use crate::common::{case, settings};
+use crate::common::{MB, case, settings};
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDEX: &str = "index.routing.allocation.require._name";
@@ -98,6 +98,33 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     let said = judge(&taken(400_000_000, None)).healthy.remove(0);
     let expected = "snapshot nightly to backups goes on, 400 MB of 4.00 GB are in whole files there, 1 of 4 shards done, the rest takes 43.0 s at max_snapshot_bytes_per_sec = 40mb on each of 2 nodes";
     assert_eq!(said, expected);
+}
+
+/// The trap: the rate is of all nodes since the beginning, and some of them are done by now.
+#[test]
+fn what_nodes_wrote_that_are_done_is_not_taken_for_the_others_rate() {
+    let taken = |mb_per_s: u64, (then, now): (u64, u64)| {
+        judge(&looks(|s| {
+            at_rest(s, |look| {
+                look.snapshots = vec![Snapshot {
+                    name: "nightly".into(),
+                    repository: "backups".into(),
+                    nodes: Some(if s < 5 { then } else { now }),
+                    written_bytes: Some(mb_per_s * 100 * MB),
+                    time_ms: Some(100_000),
+                    ..Snapshot::default()
+                }];
+            })
+        }))
+    };
+    // Of the last, nobody looked while the others wrote, but the limiter lets no node write so much.
+    for (mb_per_s, nodes) in [(180, (10, 1)), (200, (10, 5)), (180, (1, 1))] {
+        let diagnosis = taken(mb_per_s, nodes);
+        assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
+        assert_eq!(diagnosis.healthy, ["snapshot nightly to backups goes on"]);
+    }
+    let held = taken(400, (10, 8));
+    assert!(held.findings[0].sentence.contains("lets each of 10 nodes write"), "{held:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use insight::diagnosis::{Class, Finding, RuledOut};
 use record::observation::{AnswerTime, HotThreads, Node, Observation, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, cluster, recovery, rtt, settings};
+use crate::common::{MB, cluster, node, recovery, rtt, settings};
 
 #[test]
 fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
@@ -299,6 +299,25 @@ fn nodes_hold_transfers_in_their_own_ways() {
         assert_eq!((first.class, first.place.as_str()), (class, place), "{diagnosis:#?}");
         assert!(!first.evidence.is_empty() && first.lift.is_some());
     }
+}
+
+/// The trap: a node that is drained sends to several others, and only a part of that arrives at each.
+#[test]
+fn a_disk_is_busy_with_what_recoveries_move_at_its_own_node() {
+    let finding = only(&looks_at(10 * MB, |look, s| {
+        let mut elsewhere = recovery("j", s, 70 * MB);
+        elsewhere.target = Some("c".into());
+        look.recoveries.push(elsewhere);
+        look.nodes.push(node("c", s));
+        look.nodes[1].io_time_ms = Some(s * 970);
+        look.nodes[1].read_kib = Some(0);
+        look.nodes[1].write_kib = Some(s * 80_000);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "-1")]);
+        look.round_trips = rtt(0.0);
+        look.round_trips.push(RoundTrip { from: "a".into(), to: "c".into(), rtt_ms: 0.0 });
+    }));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::NoisyNeighbour, "b"));
+    assert!(finding.sentence.contains("88 % of it with something else"), "{}", finding.sentence);
 }
 
 /// Five chunks that queued up at 1 MB/s keep to it for a while after the limit was raised.
