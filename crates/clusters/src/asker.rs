@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -20,8 +21,8 @@ enum Arm {
         addresses: Vec<String>,
         turn: Cell<usize>,
     },
-    /// Journals changes, and knows which host to ask.
-    Live(Rc<LiveCluster>),
+    /// Journals changes, and knows which host to ask; waits so long for an answer.
+    Live(Rc<LiveCluster>, Duration),
 }
 
 impl Asker {
@@ -30,15 +31,15 @@ impl Asker {
         Asker { arm: Arm::Nodes { client, addresses, turn: Cell::default() } }
     }
 
-    pub(crate) fn of_live(cluster: Rc<LiveCluster>) -> Asker {
-        Asker { arm: Arm::Live(cluster) }
+    pub(crate) fn of_live(cluster: Rc<LiveCluster>, limit: Duration) -> Asker {
+        Asker { arm: Arm::Live(cluster, limit) }
     }
 
     /// How many requests in turn reach every node; one where that is not known.
     pub fn nodes(&self) -> usize {
         match &self.arm {
             Arm::Nodes { addresses, .. } => addresses.len(),
-            Arm::Live(_) => 1,
+            Arm::Live(..) => 1,
         }
     }
 
@@ -49,7 +50,7 @@ impl Asker {
                 let at = turn.replace(turn.get().wrapping_add(1)) % addresses.len();
                 client.send(&addresses[at], method, path, body).await
             }
-            Arm::Live(cluster) => cluster.request(method, path, body).await,
+            Arm::Live(cluster, limit) => cluster.request(*limit, method, path, body).await,
         }
     }
 }

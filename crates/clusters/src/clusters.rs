@@ -39,8 +39,14 @@ pub trait Clusters {
     async fn request(&self, cluster: &str, method: &str, path: &str, body: Bytes)
     -> Result<Answer>;
 
+    /// Takes note of an index that others are about to make, past [`request`](Clusters::request). One of them may be
+    /// made after [`stop`](Clusters::stop) began.
+    fn will_make(&self, _cluster: &str, _index: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// A client of a cluster that does not borrow `self`. It asks the nodes that run now, and waits for an answer no
-    /// longer than `limit`; a cluster that is already there keeps the limits of its own client.
+    /// longer than `limit`.
     fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker>;
 
     /// The running nodes of a cluster.

@@ -185,6 +185,12 @@ pub enum Error {
         /// `cluster_uuid` of the one that answers.
         found: String,
     },
+    /// The manager is busy, so that nobody knows whether an index that it was asked for will still be made.
+    #[error(
+        "the cluster's manager is busy, and may yet make the index {index}, which is to be deleted: try again once it \
+         is less busy"
+    )]
+    Busy { index: String },
     /// An operation on a file failed.
     #[error("cannot {what} {path}: {source}")]
     Io { what: &'static str, path: PathBuf, source: io::Error },
@@ -227,8 +233,8 @@ pub enum Error {
         needs: &'static str,
     },
     /// None of several hosts answered.
-    #[error("none of {} hosts answered: {}", .tried.len(), .tried.join("; "))]
-    NoHost { tried: Vec<String> },
+    #[error("none of {} hosts answered: {}", .tried.len(), one_by_one(.tried))]
+    NoHost { tried: Vec<Error> },
     /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
@@ -247,6 +253,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it would be the same if it were asked again: the cluster does not have it, or keeps it from us. What a
+    /// transcript lacks was not asked again then.
+    pub(crate) fn is_absent(&self) -> bool {
+        match self {
+            Error::Refused { status, .. } => matches!(status, 400 | 404 | 405 | 410),
+            Error::Forbidden { .. } | Error::NotRecorded { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether what was asked for cannot be done as it was asked: nothing was started or changed.
     pub fn is_usage(&self) -> bool {
         matches!(
@@ -273,6 +289,10 @@ impl Error {
 
 fn last_lines(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("; it said:\n  {}", lines.join("\n  ")) }
+}
+
+fn one_by_one(errors: &[Error]) -> String {
+    errors.iter().map(Error::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn after_colon(reason: &str) -> String {

@@ -91,7 +91,19 @@ fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Erro
     if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    hide_passwords(&mut error);
     error
+}
+
+/// What was given is repeated, and may be an address with a user and password before its last @.
+fn hide_passwords(error: &mut clap::Error) {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
+    {
+        let given = told_of(error, kind).unwrap_or_default();
+        if let Some((_, host)) = given.rsplit_once('@') {
+            error.insert(kind, ContextValue::String(format!("***@{host}")));
+        }
+    }
 }
 
 fn arguments() -> impl Iterator<Item = String> {

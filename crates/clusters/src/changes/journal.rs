@@ -8,8 +8,8 @@
 //! tell from a run that changed no more.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use record::observation::Scope;
@@ -96,7 +96,19 @@ fn damaged(line: usize) -> io::Error {
     ))
 }
 
-/// An open journal.
+/// Keeps others from putting back what is still being changed. The kernel lets go of it with the process, however that
+/// ends.
+fn lock(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::other(
+            "the run that it belongs to still lives, and puts everything back at its end; end that, as with Ctrl-C",
+        )),
+        // Where the file system has no locks, nobody is kept from anything.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// An open journal, which nobody else opens meanwhile.
 pub struct Journal {
     path: PathBuf,
     file: File,
@@ -106,6 +118,8 @@ pub struct Journal {
     bytes: u64,
     head: Head,
     changes: Vec<Change>,
+    /// Numbers of the changes that were sent and not answered, as far as is known here: they may be made yet.
+    unanswered: BTreeSet<usize>,
 }
 
 impl Journal {
@@ -115,9 +129,16 @@ impl Journal {
     /// If there is a journal at this path already, or it cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Journal> {
         let file = File::options().append(true).create_new(true).open(path);
-        let file = file.map_err(|source| io_error("create", path, source))?;
-        let mut journal =
-            Journal { path: path.to_owned(), file, hash: 0, bytes: 0, head, changes: Vec::new() };
+        let file = file.and_then(|file| lock(&file).map(|()| file));
+        let mut journal = Journal {
+            path: path.to_owned(),
+            file: file.map_err(|source| io_error("create", path, source))?,
+            hash: 0,
+            bytes: 0,
+            head,
+            changes: Vec::new(),
+            unanswered: BTreeSet::new(),
+        };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
         journal.write(line)?;
         sync_parent(path).map_err(|source| io_error("create", path, source))?;
@@ -127,13 +148,16 @@ impl Journal {
     /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
     ///
     /// # Errors
-    /// If it cannot be read, was damaged, or is of a newer narrows.
+    /// If it cannot be read, was damaged, is of a newer narrows, or of a run that still lives.
     pub fn open(path: &Path) -> Result<Journal> {
         Journal::read(path).map_err(|source| io_error("read", path, source))
     }
 
     fn read(path: &Path) -> io::Result<Journal> {
-        let text = std::fs::read_to_string(path)?;
+        let mut file = File::options().read(true).append(true).open(path)?;
+        lock(&file)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
         let (mut whole, torn) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
         // What has its hash lacks nothing but its end, which may have been there.
         if torn.rsplit_once(HASH.0).is_some_and(|(_, rest)| rest.len() >= 16 + HASH.1.len()) {
@@ -155,14 +179,15 @@ impl Journal {
         if hash == 0 && head.format >= FIRST_WITH_HASHES {
             return Err(damaged(1 + changes.len()));
         }
-        let mut file = File::options().append(true).open(path)?;
         // The next line must not be appended to half of another.
         file.set_len(whole.len() as u64)?;
         if !whole.ends_with('\n') {
             file.write_all(b"\n")?;
         }
         let bytes = file.metadata()?.len();
-        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes })
+        // What was answered is not written down.
+        let unanswered = (0..changes.len()).collect();
+        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes, unanswered })
     }
 
     /// The cluster on which the changes are made.
@@ -170,11 +195,31 @@ impl Journal {
         &self.head
     }
 
-    /// Writes a change to disk; it may be made once this has returned.
-    pub fn record(&mut self, change: Change) -> Result<()> {
+    /// Writes a change to disk; it may be made once this has returned. Answers its number.
+    pub fn record(&mut self, change: Change) -> Result<usize> {
         self.write(serde_json::to_string(&change).expect("a change is plain data"))?;
+        let number = self.changes.len();
         self.changes.push(change);
-        Ok(())
+        self.unanswered.insert(number);
+        Ok(number)
+    }
+
+    /// Takes note of the answer to a change. What was made or refused is not made later either.
+    pub(super) fn answered<T>(&mut self, number: usize, answer: &Result<T>) {
+        if matches!(
+            answer,
+            Ok(_)
+                | Err(Error::Refused { status: 400, .. }
+                    | Error::Forbidden { .. }
+                    | Error::Unauthorized { .. })
+        ) {
+            self.unanswered.remove(&number);
+        }
+    }
+
+    /// Changes that may be made yet.
+    fn unanswered(&self) -> impl Iterator<Item = &Change> {
+        self.unanswered.iter().map(|number| &self.changes[*number])
     }
 
     /// The value of a setting in a scope before the first change; none if it was not changed.
@@ -206,6 +251,17 @@ impl Journal {
             .collect()
     }
 
+    /// Whether an index that is not there may be made yet.
+    pub(super) fn may_be_made(&self, index: &str) -> bool {
+        self.unanswered().any(|change| matches!(change, Change::Index { name } if name == index))
+    }
+
+    /// Whether a setting was set to this value here.
+    pub(super) fn has_set(&self, scope: Scope, name: &str, value: &str) -> bool {
+        let mut set = self.of(scope).filter_map(|(_, set)| set.get(name));
+        set.any(|set| set.as_deref() == Some(value))
+    }
+
     /// How the settings of a scope are put back, given their values now.
     pub fn settings_back(&self, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
         let mut touched: BTreeMap<&str, (&SettingValue, BTreeSet<&SettingValue>)> = BTreeMap::new();
@@ -223,6 +279,13 @@ impl Journal {
         for (name, (original, ours)) in touched {
             let current = now.get(name).cloned();
             if current == *original {
+                let may_change = self.unanswered().any(|change| {
+                    matches!(change, Change::Settings { scope: of, set, .. }
+                        if *of == scope && set.get(name).is_some_and(|value| value != original))
+                });
+                if may_change {
+                    back.again.insert(name.to_owned(), original.clone());
+                }
                 continue;
             }
             if ours.contains(&current) {
@@ -263,6 +326,9 @@ impl Journal {
 pub struct SettingsBack {
     /// Settings to put back, with their original values.
     pub set: Values,
+    /// Settings that have their original values, which are sent again: a change that was not answered may be made yet,
+    /// and is made before what is sent after it.
+    pub again: Values,
     /// A sentence for each setting that someone else has changed since.
     pub left: Vec<String>,
 }
@@ -321,9 +387,27 @@ mod tests {
         assert_eq!(again.indices(), BTreeSet::from(["narrows-1"]));
         assert_eq!(again.original(Scope::Persistent, "a"), Some(&None));
         again.record(settings(&[], &[("a", None)])).unwrap();
-        assert_eq!(Journal::open(&path).unwrap().changes.len(), 3);
+        drop(again);
+        let again = Journal::open(&path).unwrap();
+        assert_eq!(again.changes.len(), 3);
         again.finish().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn nobody_puts_back_what_a_run_that_lives_has_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        let mut journal = Journal::create(&path, head()).unwrap();
+        for change in [settings(&[("a", None)], &[("a", Some("1"))]), settings(&[], &[])] {
+            journal.record(change).unwrap();
+            let refused = Journal::open(&path).err().unwrap().to_string();
+            assert!(refused.contains("still lives"), "{refused}");
+        }
+        drop(journal);
+        let again = Journal::open(&path).unwrap();
+        assert_eq!(again.changes.len(), 2);
+        assert!(Journal::open(&path).is_err(), "two do not put back at the same time either");
     }
 
     /// Nothing is put back that was not recorded: a change is there as it was written, or the journal is refused, or
@@ -404,10 +488,35 @@ mod tests {
             settings(&[], &[("a", Some("2mb")), ("b", None)]),
         ];
         let found = back(&changes, &[("a", "2mb"), ("b", "5")]);
-        let set = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
-        assert_eq!(found, SettingsBack { set, left: vec![] });
-        // Journal first, request second: killed in between, nothing is to be done.
-        assert_eq!(back(&changes, &[("a", "40mb")]), SettingsBack::default());
+        let set: Values = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
+        assert_eq!(found, SettingsBack { set: set.clone(), ..SettingsBack::default() });
+        // Journal first, request second: killed after that, it may be made yet.
+        let again = SettingsBack { again: set, ..SettingsBack::default() };
+        assert_eq!(back(&changes, &[("a", "40mb")]), again);
+    }
+
+    #[test]
+    fn what_looks_as_it_was_is_sent_again_only_where_a_change_may_come() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        let mut journal = Journal::create(&path, head()).unwrap();
+        let change = settings(&[("a", None), ("b", None)], &[("a", Some("1")), ("b", None)]);
+        let again = |journal: &Journal| journal.settings_back(Scope::Persistent, &BTreeMap::new());
+        let refused = |status| {
+            let (method, path) = ("PUT".to_owned(), "/".to_owned());
+            let (kind, reason) = (String::new(), String::new());
+            Err::<(), _>(Error::Refused { method, path, status, kind, reason })
+        };
+        for (answer, may_come) in [(Ok(()), false), (refused(400), false), (refused(503), true)] {
+            let number = journal.record(change.clone()).unwrap();
+            journal.answered(number, &answer);
+            assert_eq!(!again(&journal).again.is_empty(), may_come, "{answer:?}");
+        }
+        // Of a run that was killed nobody knows. What was to stay as it was is not sent again: a cluster that does not
+        // know the setting would refuse that.
+        drop(journal);
+        let found = again(&Journal::open(&path).unwrap());
+        assert_eq!(found.again, BTreeMap::from([("a".to_owned(), None)]));
     }
 
     #[test]
@@ -436,6 +545,7 @@ mod tests {
         let one = |value: Option<&str>| BTreeMap::from([("a".into(), value.map(str::to_owned))]);
         let (before, set) = (one(None), one(Some("3mb")));
         journal.record(Change::Settings { scope: Scope::Transient, before, set }).unwrap();
+        drop(journal);
         let now = |value: &str| BTreeMap::from([("a".to_owned(), value.to_owned())]);
         let journal = Journal::open(&path).unwrap();
         let back = journal.settings_back(Scope::Persistent, &now("2mb"));

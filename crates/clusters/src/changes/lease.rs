@@ -82,14 +82,16 @@ impl Lease {
         let ours = match settings.now(LEASE).await? {
             // Of renewals that were not answered some were made, and nobody knows which.
             Some(now) if holder_of(&now.value) == self.holder => now,
-            _ => Setting { value: self.value(), scope: Scope::Persistent },
+            Some(_) => Setting { value: self.value(), scope: Scope::Persistent },
+            // Somebody removed it, and nobody has taken it since.
+            None => not_set(),
         };
         self.count += 1;
         self.write(settings, &ours).await
     }
 
     /// Gives it back; a sentence where somebody else has it by now.
-    pub async fn release(self, settings: &BorrowedSettings) -> Result<Option<String>> {
+    pub async fn release(&self, settings: &BorrowedSettings) -> Result<Option<String>> {
         settings.give_back(LEASE).await
     }
 

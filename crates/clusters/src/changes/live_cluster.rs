@@ -2,7 +2,8 @@
 //! back at the end.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use record::observation::{Identity, Scope};
@@ -19,6 +20,10 @@ const REMOTES: &str = "cluster.remote.";
 const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
 /// A request that only OpenSearch with its plugin for cross-cluster replication answers.
 const PLUGIN: &str = "/_plugins/_replication/follower_stats?filter_path=num_syncing_indices";
+/// A request that is answered once the manager has done all that it was asked before.
+const ALL_DONE: &str = "/_cluster/health?wait_for_events=languid&timeout=30s";
+/// How long one answer may take where a cluster is put back: the removal of an index takes its time.
+pub const PUT_BACK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a cluster identifies itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,43 +72,60 @@ impl ClusterIdentity {
 /// A live cluster that may be changed.
 pub struct LiveCluster {
     pub(crate) client: LiveClient,
+    end_client: LiveClient,
     pub(crate) identity: ClusterIdentity,
     journal: RefCell<Option<Journal>>,
 }
 
 impl LiveCluster {
-    /// A cluster whose changes are written to `journal`, which is that of this very cluster.
-    pub fn new(client: LiveClient, identity: ClusterIdentity, journal: Journal) -> Self {
-        LiveCluster { client, identity, journal: RefCell::new(Some(journal)) }
+    /// A cluster whose changes are written to `journal`, which is that of this very cluster. Where they are put back,
+    /// `end_client` asks it: nobody waits for that as long as for what is measured.
+    pub fn new(
+        client: LiveClient,
+        end_client: LiveClient,
+        identity: ClusterIdentity,
+        journal: Journal,
+    ) -> Self {
+        LiveCluster { client, end_client, identity, journal: RefCell::new(Some(journal)) }
     }
 
-    /// Sends a request, after journaling what it changes.
-    pub(crate) async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
-        let other = self.journal_before(method, path, &body).await?;
-        self.client.request(method, path, other.unwrap_or(body)).await
+    /// Sends a request, after journaling what it changes, and waits for its answer as long as `limit`.
+    pub(crate) async fn request(
+        &self,
+        limit: Duration,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer> {
+        let (body, change) = self.journal_before(method, path, body).await?;
+        let answer = self.client.request(limit, method, path, body).await;
+        if let (Some(change), Some(journal)) = (change, self.journal.borrow_mut().as_mut()) {
+            journal.answered(change, &answer);
+        }
+        answer
     }
 
     /// Puts everything back; returns a sentence for each thing that was left. None where that was done before.
     pub(crate) async fn end(&self) -> Option<Result<Vec<String>>> {
         let journal = self.journal.take()?;
-        Some(restore(&self.client, journal).await)
+        Some(restore(&self.end_client, journal).await)
     }
 
-    /// Journals what a request is about to change; returns the body to send where that is another one. Refuses to
+    /// Journals what a request is about to change; returns the body to send, and the number of the change. Refuses to
     /// change what does not belong to the run.
     async fn journal_before(
         &self,
         method: &str,
         path: &str,
-        body: &Bytes,
-    ) -> Result<Option<Bytes>> {
+        body: Bytes,
+    ) -> Result<(Bytes, Option<usize>)> {
         let bare = path.split('?').next().unwrap_or(path);
         let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
         if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
-            return Ok(None);
+            return Ok((body, None));
         }
         if bare == SETTINGS && method == "PUT" {
-            return self.journal_before_settings(body).await.map(Some);
+            return self.journal_before_settings(&body).await;
         }
         match parts.as_slice() {
             // To follow creates an index, too.
@@ -111,18 +133,23 @@ impl LiveCluster {
                 if name.starts_with(INDEX_PREFIX) && method == "PUT" =>
             {
                 let change = Change::Index { name: (*name).to_owned() };
-                self.record(change).map(|()| None)
+                Ok((body, Some(self.record(change)?)))
             }
             [name, ..] | ["_plugins", "_replication", name, _]
                 if name.starts_with(INDEX_PREFIX) =>
             {
-                Ok(None)
+                Ok((body, None))
             }
             _ => Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() }),
         }
     }
 
-    fn record(&self, change: Change) -> Result<()> {
+    /// Journals an index that others make, be it after they have given up their requests.
+    pub(crate) fn will_make(&self, index: &str) -> Result<()> {
+        self.record(Change::Index { name: index.to_owned() }).map(drop)
+    }
+
+    fn record(&self, change: Change) -> Result<usize> {
         match self.journal.borrow_mut().as_mut() {
             Some(journal) => journal.record(change),
             None => {
@@ -133,7 +160,7 @@ impl LiveCluster {
 
     /// As [`LiveCluster::journal_before`], for settings. Null stands for the value before the run, which need not be
     /// the default.
-    async fn journal_before_settings(&self, body: &Bytes) -> Result<Bytes> {
+    async fn journal_before_settings(&self, body: &Bytes) -> Result<(Bytes, Option<usize>)> {
         let not_json = |error: serde_json::Error| Error::NotJson {
             path: SETTINGS.to_owned(),
             reason: error.to_string(),
@@ -164,8 +191,8 @@ impl LiveCluster {
             set.insert(name.clone(), value);
         }
         let body = json!({ "persistent": set });
-        self.record(Change::Settings { scope: Scope::Persistent, before, set })?;
-        Ok(Bytes::from(body.to_string()))
+        let change = self.record(Change::Settings { scope: Scope::Persistent, before, set })?;
+        Ok((Bytes::from(body.to_string()), Some(change)))
     }
 }
 
@@ -199,18 +226,47 @@ pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String
         let expected = journal.head().cluster_uuid.clone();
         return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
-    let left = put_back(client, &journal, &BTreeSet::new()).await?;
+    let left = put_back(client, &journal).await?;
     for index in journal.indices() {
+        remove(client, &identity, index, journal.may_be_made(index)).await?;
+    }
+    journal.finish()?;
+    Ok(left)
+}
+
+/// Deletes an index. One that is not there and may be made yet is waited for: the request to delete it would not stand
+/// in line behind the one that makes it.
+async fn remove(
+    client: &LiveClient,
+    identity: &ClusterIdentity,
+    index: &str,
+    mut may_be_made: bool,
+) -> Result<()> {
+    loop {
         if identity.is_opensearch {
             stop_following(client, index).await?;
         }
         match client.ask("DELETE", &format!("/{index}"), &Value::Null).await {
-            Ok(_) | Err(Error::Refused { status: 404, .. }) => {}
+            Err(Error::Refused { status: 404, .. }) if may_be_made => {
+                until_all_is_done(client, index).await?;
+                may_be_made = false;
+            }
+            Ok(_) | Err(Error::Refused { status: 404, .. }) => return Ok(()),
             Err(error) => return Err(error),
         }
     }
-    journal.finish()?;
-    Ok(left)
+}
+
+/// Waits until the manager has done all that it was asked before.
+async fn until_all_is_done(client: &LiveClient, index: &str) -> Result<()> {
+    match client.get(ALL_DONE).await {
+        Ok(health) if health["timed_out"] != true => Ok(()),
+        // Releases say with either status that the time was over.
+        Ok(_) | Err(Error::Refused { status: 408, .. }) => {
+            Err(Error::Busy { index: index.to_owned() })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// OpenSearch's plugin goes on to follow with what it knows of an index that is deleted. An index that follows nobody

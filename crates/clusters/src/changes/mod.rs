@@ -14,5 +14,5 @@ mod settings;
 
 pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
 pub use lease::{EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED};
-pub use live_cluster::{ClusterIdentity, LiveCluster, follow_api, restore};
+pub use live_cluster::{ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, follow_api, restore};
 pub use settings::BorrowedSettings;

@@ -1,11 +1,11 @@
 //! Settings of a cluster that was not started here: reading them, changing one for a while, and putting it back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
 
-use super::journal::{Change, Journal};
+use super::journal::{Change, Journal, SettingValue};
 use crate::live::LiveClient;
 use crate::{Error, Result};
 
@@ -65,33 +65,40 @@ impl ClusterSettings {
 }
 
 /// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
-/// The journal stays. Of settings that are `unanswered` a change was sent that may be made yet: what is sent after it
-/// is made after it, so that they are put back also where they look as they were.
-pub(crate) async fn put_back(
-    client: &LiveClient,
-    journal: &Journal,
-    unanswered: &BTreeSet<String>,
-) -> Result<Vec<String>> {
+/// The journal stays.
+pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>> {
     let mut left = Vec::new();
     if !journal.has_settings() {
         return Ok(left);
     }
     let there = ClusterSettings::ask(client).await?;
     for (scope, rank) in SCOPES {
-        let mut back = journal.settings_back(scope, there.at(scope));
-        for name in unanswered {
-            if let Some(original) = journal.original(scope, name)
-                && there.at(scope).get(name) == original.as_ref()
-            {
-                back.set.insert(name.clone(), original.clone());
-            }
-        }
+        let back = journal.settings_back(scope, there.at(scope));
         if !back.set.is_empty() {
             client.ask("PUT", SETTINGS, &json!({ rank: back.set })).await?;
+        }
+        for (name, original) in &back.again {
+            set_again(client, rank, name, original).await?;
         }
         left.extend(back.left);
     }
     Ok(left)
+}
+
+/// Sets a setting to the value that it has, behind a change that may be made yet. Each alone: of several that are sent
+/// together none is set where the cluster does not know one.
+async fn set_again(
+    client: &LiveClient,
+    rank: &str,
+    name: &str,
+    original: &SettingValue,
+) -> Result<()> {
+    let body = json!({ rank: BTreeMap::from([(name, original)]) });
+    match client.ask("PUT", SETTINGS, &body).await {
+        // A setting that the cluster does not know: it has refused the change, too.
+        Err(Error::Refused { status: 400, .. }) if original.is_none() => Ok(()),
+        answer => answer.map(drop),
+    }
 }
 
 /// The name of a scope in the API; what nobody set is set for good.
@@ -103,14 +110,12 @@ fn rank_of(scope: Scope) -> &'static str {
 pub struct BorrowedSettings {
     client: LiveClient,
     journal: Journal,
-    /// Settings of which the last change was sent and not answered.
-    unanswered: BTreeSet<String>,
 }
 
 impl BorrowedSettings {
     /// Settings of the cluster behind `client`, which is that of the journal.
     pub fn new(client: LiveClient, journal: Journal) -> BorrowedSettings {
-        BorrowedSettings { client, journal, unanswered: BTreeSet::new() }
+        BorrowedSettings { client, journal }
     }
 
     /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no
@@ -134,20 +139,27 @@ impl BorrowedSettings {
         let one = |value: Option<String>| BTreeMap::from([(name.to_owned(), value)]);
         let (before, set) = (one(now), one(Some(to.to_owned())));
         let body = json!({ rank: set });
-        self.journal.record(Change::Settings { scope, before, set })?;
-        self.unanswered.insert(name.to_owned());
+        let change = self.journal.record(Change::Settings { scope, before, set })?;
         let answer = self.client.ask("PUT", SETTINGS, &body).await;
-        // What is refused is not made later either.
-        if matches!(
-            answer,
-            Ok(_)
-                | Err(Error::Refused { status: 400, .. }
-                    | Error::Forbidden { .. }
-                    | Error::Unauthorized { .. })
-        ) {
-            self.unanswered.remove(name);
-        }
+        self.journal.answered(change, &answer);
         answer.map(drop)
+    }
+
+    /// Sets a setting that was set here, last to the value `ours`, to an earlier one of its values. Returns a sentence
+    /// where someone else has changed it since, and leaves it then.
+    pub async fn set_back(
+        &mut self,
+        name: &str,
+        ours: &Setting,
+        to: &str,
+    ) -> Result<Option<String>> {
+        // Of changes that were not answered some were made, and nobody knows which.
+        let now = self.now(name).await?;
+        let now = now.filter(|now| self.journal.has_set(now.scope, name, &now.value));
+        match self.set(name, now.as_ref().unwrap_or(ours), to).await {
+            Err(error @ Error::ChangedMeanwhile { .. }) => Ok(Some(error.to_string())),
+            answer => answer.map(|()| None),
+        }
     }
 
     /// A setting in the scope that counts; none where nobody set it.
@@ -176,6 +188,9 @@ impl BorrowedSettings {
                 let body = json!({ rank: BTreeMap::from([(name, value)]) });
                 self.client.ask("PUT", SETTINGS, &body).await?;
             }
+            if let Some(original) = back.again.get(name) {
+                set_again(&self.client, rank, name, original).await?;
+            }
             if let Some(left) =
                 back.left.iter().find(|left| left.starts_with(&format!("{name} is ")))
             {
@@ -185,15 +200,15 @@ impl BorrowedSettings {
         Ok(None)
     }
 
-    /// Leaves every setting as it is now, and removes the journal: nothing will put them back.
-    pub fn keep(self) -> Result<()> {
+    /// Removes the journal, once everything is as it is to stay: nothing will put it back.
+    pub fn finish(self) -> Result<()> {
         self.journal.finish()
     }
 
     /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left.
     /// Settings may be changed again afterwards.
     pub async fn put_back(&self) -> Result<Vec<String>> {
-        put_back(&self.client, &self.journal, &self.unanswered).await
+        put_back(&self.client, &self.journal).await
     }
 
     /// Puts everything back and removes the journal. Where that fails, the journal stays.

@@ -7,6 +7,10 @@ use crate::{Error, Result};
 /// The port that Elasticsearch and OpenSearch listen on, with and without TLS.
 const DEFAULT_PORT: u16 = 9200;
 
+/// Why an address with a user in it is refused.
+const NO_USER: &str = "a user and password in a URL end up in histories and logs; put them into NARROWS_USER and \
+                       NARROWS_PASSWORD, or into a file given with --credentials";
+
 /// One host of a cluster: `http://a:9200`, `https://search.example.org/behind/a/proxy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -51,10 +55,7 @@ impl Address {
             None => (rest, ""),
         };
         if authority.contains('@') {
-            return refuse(
-                "a user and password in a URL end up in histories and logs; put them into \
-                 NARROWS_USER and NARROWS_PASSWORD, or into a file given with --credentials",
-            );
+            return refuse(NO_USER);
         }
         if path.contains(['?', '#']) {
             return refuse("it has a query; give scheme, host, port and path alone");
@@ -82,9 +83,16 @@ impl Address {
 
     /// Reads several: each text may hold some, joined by commas.
     pub fn parse_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<Address>> {
-        let one = |text: &'a str| text.split(',').map(str::trim).filter(|text| !text.is_empty());
-        let addresses: Vec<Address> =
-            texts.into_iter().flat_map(one).map(Address::parse).collect::<Result<_, _>>()?;
+        let mut addresses = Vec::new();
+        for text in texts {
+            // A password may hold commas: its parts look like hosts, and a message would repeat them.
+            if text.contains(',') && text.contains('@') {
+                let what = without_user(text);
+                return Err(Error::Address { what, why: NO_USER.to_owned() });
+            }
+            let all = text.split(',').map(str::trim).filter(|text| !text.is_empty());
+            addresses.extend(all.map(Address::parse).collect::<Result<Vec<_>>>()?);
+        }
         if addresses.is_empty() {
             let why = "no host is given; write http://host:9200".to_owned();
             return Err(Error::Address { what: String::new(), why });
@@ -158,6 +166,11 @@ mod tests {
         for text in ["https://elastic:s3cret@host:9200", "elastic:s3cret@host", "a:s3cret@b@c"] {
             let said = Address::parse(text).unwrap_err().to_string();
             assert!(said.contains("NARROWS_PASSWORD") && !said.contains("s3cret"), "{said}");
+        }
+        for text in ["https://elastic:s3,cret@h", "http://a,http://me:s3,cret@h", "me:1,s3/@h"] {
+            let said = Address::parse_all([text]).unwrap_err().to_string();
+            assert!(said.contains("NARROWS_PASSWORD") && !said.contains("s3"), "{said}");
+            assert!(!said.contains("cret"), "{said}");
         }
     }
 

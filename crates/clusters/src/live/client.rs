@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use rustls::CertificateError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -167,9 +168,15 @@ impl LiveClient {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// As [`LiveClient::get`], for any method and any body: the whole answer.
-    pub async fn request(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
-        let body = self.send(method, path, body).await?;
+    /// As [`LiveClient::get`], for any method and any body: the whole answer, which may take as long as `limit`.
+    pub async fn request(
+        &self,
+        limit: Duration,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer> {
+        let body = self.send_within(limit, method, path, body).await?;
         Ok(Answer { path: path.to_owned(), status: 200, body })
     }
 
@@ -179,15 +186,37 @@ impl LiveClient {
             let why = format!("there are {} hosts", self.hosts.len());
             return Err(Error::Address { what: host.to_string(), why });
         }
-        let (body, took) = self.exchange(host, "GET", path, Bytes::new()).await?;
+        let (body, took) = self.exchange(self.timeout, host, "GET", path, Bytes::new()).await?;
         Ok((json_of(path, &body)?, took))
     }
 
+    /// Whether no host even says who it is, which none needs another one for. All are asked at once.
+    pub(super) async fn is_silent(&self) -> bool {
+        let root = |host: usize| self.exchange(self.timeout, host, "GET", "/", Bytes::new());
+        let answers = join_all((0..self.hosts.len()).map(root)).await;
+        answers.iter().all(|answer| {
+            matches!(
+                answer,
+                Err(Error::Connection { .. } | Error::Peer { .. } | Error::Timeout { .. })
+            )
+        })
+    }
+
     async fn send(&self, method: &str, path: &str, body: Bytes) -> Result<Bytes> {
+        self.send_within(self.timeout, method, path, body).await
+    }
+
+    async fn send_within(
+        &self,
+        limit: Duration,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Bytes> {
         let mut tried = Vec::new();
         for _ in 0..self.hosts.len() {
             let index = self.current.get() % self.hosts.len();
-            match self.with_retries(index, method, path, body.clone()).await {
+            match self.with_retries(limit, index, method, path, body.clone()).await {
                 Err(error) if is_worth_another_host(&error, method) => {
                     self.current.set((index + 1) % self.hosts.len());
                     tried.push(error);
@@ -197,32 +226,34 @@ impl LiveClient {
         }
         match tried.len() {
             1 => Err(tried.remove(0)),
-            _ => Err(Error::NoHost { tried: tried.iter().map(Error::to_string).collect() }),
+            _ => Err(Error::NoHost { tried }),
         }
     }
 
     /// Sends a request, and again after a pause where the cluster says that it is busy (429).
     async fn with_retries(
         &self,
+        limit: Duration,
         host: usize,
         method: &str,
         path: &str,
         body: Bytes,
     ) -> Result<Bytes> {
         for pause in BUSY_PAUSES {
-            match self.exchange(host, method, path, body.clone()).await {
+            match self.exchange(limit, host, method, path, body.clone()).await {
                 Err(Error::Refused { status: 429, .. }) => {
                     self.sleep_until(self.env.now() + pause).await;
                 }
                 answer => return answer.map(|(body, _)| body),
             }
         }
-        self.exchange(host, method, path, body).await.map(|(body, _)| body)
+        self.exchange(limit, host, method, path, body).await.map(|(body, _)| body)
     }
 
     /// The answer of one host, and how long it took.
     async fn exchange(
         &self,
+        limit: Duration,
         host: usize,
         method: &str,
         path: &str,
@@ -234,7 +265,7 @@ impl LiveClient {
         self.requests.set(self.requests.get() + 1);
         let (exchanged, took) = match &self.tape {
             Tape::Played(replay) => replay.answer(request),
-            Tape::Off | Tape::Written(_) => self.reach(address, method, path, body).await,
+            Tape::Off | Tape::Written(_) => self.reach(limit, address, method, path, body).await,
         };
         if let Tape::Written(transcript) = &self.tape {
             transcript.asked(request, took, &exchanged);
@@ -246,6 +277,7 @@ impl LiveClient {
 
     async fn reach(
         &self,
+        limit: Duration,
         address: &Address,
         method: &str,
         path: &str,
@@ -259,7 +291,7 @@ impl LiveClient {
         let authority = address.authority();
         let asking = client.send(&authority, method, &whole, body);
         let began = self.env.now();
-        let ended = self.env.timeout(self.timeout, asking).await;
+        let ended = self.env.timeout(limit, asking).await;
         let took = self.env.now() - began;
         let exchanged = match ended {
             Ok(Ok(answer)) => Ok(answer),

@@ -17,6 +17,11 @@ pub(super) const EARLIER: [(&str, &str); 2] = [
 ];
 pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
     relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";
+pub(super) const REMOTES: &str = "/_remote/info";
+/// What the questions below are called in gaps.
+pub(super) const CCR_STATS: &str = "/_ccr/stats";
+pub(super) const PLUGIN: &str = "/_plugins/_replication";
+pub(super) const SNAPSHOT_STATUS: &str = "/_snapshot/_status";
 pub(super) const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
 pub(super) const CCR_INFO: &str = "/_all/_ccr/info?filter_path=follower_indices.follower_index,\
     follower_indices.remote_cluster,follower_indices.status";
@@ -32,7 +37,7 @@ pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.sna
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.
-pub(super) const LOST: [(&str, &str); 10] = [
+pub(super) const LOST: [(&str, &str); 14] = [
     ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),
     ("/_recovery", "recoveries themselves"),
@@ -49,6 +54,10 @@ pub(super) const LOST: [(&str, &str); 10] = [
         "whether a node that restarts would take back its copies by operations or by files",
     ),
     ("/_settings", "settings of indices; those of the field are assumed"),
+    (REMOTES, "which other clusters there are"),
+    (CCR_STATS, "how far followers are behind"),
+    (PLUGIN, "how far followers are behind"),
+    (SNAPSHOT_STATUS, "which snapshots are being taken"),
 ];
 
 /// What is unknown without an answer; nothing in words where nobody says it.

@@ -2,9 +2,10 @@
 //!
 //! What changes slowly is asked rarely (see `pacing`), and what costs most is asked only where a cheaper answer says
 //! that there is something to see: where nothing recovers, a light observation is one request, the cluster's health. A
-//! question that fails leaves a gap in the observation; only where no host answers or the credentials are wrong does
-//! the observation fail.
+//! question that fails leaves a gap in the observation, also where every host is too late for it or refuses it. The
+//! observation fails only where no host is there, not even for a question about itself, or the credentials are wrong.
 
+mod asking;
 mod unsettled;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +15,13 @@ use record::observation::{
     Cost, Follower, Gap, Health, Identity, Move, Node, Observation, Recovery, Remote, RoundTrip,
     Scope, Setting, Snapshot, WaitingCopy,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    CCR, CCR_INFO, CORES, HEALTH, RECOVERY_FILTER, REPLICATED_FILTER, REPLICATION, SNAPSHOTS,
-    escape, lost_without,
+    CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, PLUGIN, RECOVERY_FILTER, REMOTES, REPLICATED_FILTER,
+    REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, escape,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
@@ -75,16 +75,18 @@ pub struct Sampler {
     rows: u64,
     /// Snapshots that were being taken when last asked.
     snapshots: Vec<Snapshot>,
-    has_snapshots: bool,
-    has_remotes: bool,
     remotes: Vec<Remote>,
-    follows: bool,
-    has_followers: bool,
+    /// Followers as they were last told.
+    followers: Vec<Follower>,
     /// Followers that do not run, as they were last asked, and how many there were.
     stopped: (u64, Vec<Follower>),
     /// What `_snapshot` answered of the repositories that were asked for; none of one that it does not tell.
     repositories: BTreeMap<String, Option<Value>>,
     gaps: BTreeMap<String, Gap>,
+    /// Questions, by name, that this cluster does not have or keeps from us: they are not asked again.
+    absent: BTreeSet<&'static str>,
+    /// Bytes of answers before this observation: nobody has answered in it where there are no more.
+    bytes_before: u64,
 }
 
 impl Sampler {
@@ -103,11 +105,9 @@ impl Sampler {
         };
         Ok(Sampler {
             client,
-            follows: true,
-            has_followers: false,
+            followers: Vec::new(),
             stopped: (0, Vec::new()),
             repositories: BTreeMap::new(),
-            has_remotes: true,
             remotes: Vec::new(),
             identity,
             pacing: Pacing::default(),
@@ -125,8 +125,9 @@ impl Sampler {
             counted: None,
             rows: 0,
             snapshots: Vec::new(),
-            has_snapshots: true,
             gaps,
+            absent: BTreeSet::new(),
+            bytes_before: 0,
         })
     }
 
@@ -149,6 +150,7 @@ impl Sampler {
     pub async fn look(&mut self, depth: Depth) -> Result<Observation, Error> {
         let began = self.client.now();
         let (requests, bytes) = self.client.cost();
+        self.bytes_before = bytes;
         let slow = self.pacing.take(Question::Slow, began, depth == Depth::Deep);
         let mut seen = Observation { cluster: self.identity.clone(), ..Observation::default() };
         if depth != Depth::Light && !self.active.is_empty() {
@@ -195,7 +197,7 @@ impl Sampler {
     async fn health_if_due(&mut self, depth: Depth, now: Time) -> Result<Option<Health>, Error> {
         let wanted = depth != Depth::Light || self.active.is_empty() || self.health.is_none();
         if self.pacing.take(Question::Health, now, wanted) {
-            let answer = self.ask("/_cluster/health", HEALTH).await?;
+            let answer = self.read::<Value>("/_cluster/health", HEALTH).await?;
             self.health = answer.as_ref().and_then(parse::health);
         }
         Ok(self.health.clone())
@@ -233,7 +235,8 @@ impl Sampler {
         let asks_all = self.settings.is_none() || depth == Depth::Deep;
         if !self.pacing.take(Question::Defaults, now, asks_all) {
             let path = format!("{NAME}?flat_settings=true&filter_path={}", parse::SETTINGS_FILTER);
-            let Some(set) = self.ask(NAME, &path).await?.as_ref().map(parse::settings) else {
+            let answer: Option<Value> = self.read(NAME, &path).await?;
+            let Some(set) = answer.as_ref().map(parse::settings) else {
                 return Ok(None);
             };
             let known = self.settings.iter().flatten();
@@ -248,7 +251,8 @@ impl Sampler {
             "{NAME}?include_defaults=true&flat_settings=true&filter_path={}",
             parse::SETTINGS_FILTER
         );
-        self.settings = self.ask(NAME, &path).await?.as_ref().map(parse::settings);
+        let answer: Option<Value> = self.read(NAME, &path).await?;
+        self.settings = answer.as_ref().map(parse::settings);
         Ok(self.settings.clone())
     }
 
@@ -267,7 +271,7 @@ impl Sampler {
         let asks = (is_new && self.pacing.is_due(Question::NewPairs, now))
             || self.pacing.is_due(Question::RoundTrips, now)
             || depth == Depth::Deep;
-        if !asks || (pairs.is_empty() && !self.has_followers) {
+        if !asks || (pairs.is_empty() && self.followers.is_empty()) {
             return Vec::new();
         }
         self.pacing.ask(Question::NewPairs, now);
@@ -292,13 +296,11 @@ impl Sampler {
             }
         }
         self.snapshots().await?;
-        if self.has_remotes {
-            let remotes = self.try_ask("/_remote/info").await?;
-            self.remotes = remotes.as_ref().map(parse::remotes).unwrap_or_default();
-            seen.remotes = self.remotes.clone();
-            // Asked again even if there are none: one may be added meanwhile.
-            self.has_remotes = remotes.is_some();
+        // Asked again even if there are none: one may be added meanwhile.
+        if let Some(answer) = self.ask_unless_absent(REMOTES, REMOTES).await? {
+            self.remotes = parse::remotes(&answer);
         }
+        seen.remotes = self.remotes.clone();
         Ok(())
     }
 
@@ -321,7 +323,7 @@ impl Sampler {
                 }
                 Err(Error::Refused { status: 400, reason, .. }) if self.drop_metric(&reason) => {}
                 Err(error) => {
-                    self.lose("/_nodes/stats", error)?;
+                    self.lose("/_nodes/stats", error).await?;
                     return Ok(Vec::new());
                 }
             }
@@ -349,10 +351,15 @@ impl Sampler {
         let idle = nodes.iter().all(|node| none(node.as_source) && none(node.as_target))
             && health.is_some_and(|health| none(health.initializing) && none(health.relocating));
         let mut found = Vec::new();
-        if !idle {
+        if idle {
+            // This is known without asking, whatever came of the last question.
+            self.gaps.remove("/_recovery");
+        } else {
             let path = format!("/_recovery?active_only=true&filter_path={RECOVERY_FILTER}");
             let answer: Option<parse::Recoveries> = self.read("/_recovery", &path).await?;
-            found = answer.unwrap_or_default().0;
+            // Unknown is not none: what was active has not ended, and is looked for again.
+            let Some(answer) = answer else { return Ok(Vec::new()) };
+            found = answer.0;
             // Some versions still show a recovery for a moment when it is done.
             found.retain(|recovery| recovery.stage != "DONE");
         }
@@ -373,14 +380,15 @@ impl Sampler {
         recoveries: &[Recovery],
     ) -> Result<BTreeMap<String, String>, Error> {
         let mut limits = BTreeMap::new();
-        for name in recoveries.iter().filter_map(Recovery::restored_from) {
+        let names: BTreeSet<_> = recoveries.iter().filter_map(Recovery::restored_from).collect();
+        for name in names {
             let limit = self.repository_setting(name, "max_restore_bytes_per_sec").await?;
             limits.extend(limit.map(|limit| (name.to_owned(), limit)));
         }
         Ok(limits)
     }
 
-    /// A setting of a repository. Each is asked once.
+    /// A setting of a repository. Each is asked until it answers.
     async fn repository_setting(
         &mut self,
         repository: &str,
@@ -389,7 +397,14 @@ impl Sampler {
         let is_room = self.repositories.len() < REPOSITORIES_MAX;
         if !self.repositories.contains_key(repository) && is_room {
             let path = format!("/_snapshot/{}?filter_path=*.settings", escape(repository));
-            let answer = self.try_ask(&path).await?;
+            let answer = match self.client.get(&path).await {
+                Ok(answer) => Some(answer),
+                Err(error) if error.is_absent() => None,
+                Err(error) => match self.is_over(&error).await {
+                    true => return Err(error),
+                    false => return Ok(None),
+                },
+            };
             self.repositories.insert(repository.to_owned(), answer);
         }
         let answer = self.repositories.get(repository).and_then(Option::as_ref);
@@ -398,12 +413,10 @@ impl Sampler {
 
     /// The snapshots that are being taken, with the limits of their repositories.
     async fn snapshots(&mut self) -> Result<(), Error> {
-        if !self.has_snapshots {
+        let Some(answer) = self.ask_unless_absent(SNAPSHOT_STATUS, SNAPSHOTS).await? else {
             return Ok(());
-        }
-        let answer = self.try_ask(SNAPSHOTS).await?;
-        self.has_snapshots = answer.is_some();
-        let mut found = answer.as_ref().map(parse::snapshots).unwrap_or_default();
+        };
+        let mut found = parse::snapshots(&answer);
         for one in &mut found {
             one.limit =
                 self.repository_setting(&one.repository, "max_snapshot_bytes_per_sec").await?;
@@ -424,7 +437,9 @@ impl Sampler {
         }
         let last: BTreeMap<_, _> = last.iter().map(|now| (now.key(), now)).collect();
         for recovery in &mut ended {
-            if let Some(now) = last.get(&recovery.key()).map(|now| (*now).clone()) {
+            let now = last.get(&recovery.key()).map(|now| (*now).clone());
+            // A recording may have answered that before.
+            if let Some(now) = now.filter(|now| now.recovered_bytes >= recovery.recovered_bytes) {
                 *recovery = now;
             }
             recovery.ended = true;
@@ -434,14 +449,18 @@ impl Sampler {
 
     /// Followers, in every observation once there are some; until then from time to time.
     async fn followers(&mut self, slow: bool) -> Result<Vec<Follower>, Error> {
-        if !self.follows || !(slow || self.has_followers) {
+        if !slow && self.followers.is_empty() {
             return Ok(Vec::new());
         }
         let is_plugin = self.identity.flavour == "opensearch";
-        let path = if is_plugin { REPLICATION } else { CCR };
-        let Some(answer) = self.try_ask(path).await? else {
-            self.follows = false;
-            return Ok(Vec::new());
+        let (name, path) = if is_plugin { (PLUGIN, REPLICATION) } else { (CCR_STATS, CCR) };
+        let answer = match self.ask_unless_absent(name, path).await? {
+            None => return Ok(self.followers.clone()),
+            Some(Value::Null) => {
+                self.followers.clear();
+                return Ok(Vec::new());
+            }
+            Some(answer) => answer,
         };
         let mut followers = match is_plugin {
             true => parse::replication(&answer),
@@ -454,8 +473,10 @@ impl Sampler {
             }
             self.stopped.1.truncate(usize::try_from(count).unwrap_or(usize::MAX));
         } else if slow && !self.remotes.is_empty() {
-            let info = self.try_ask(CCR_INFO).await?;
-            self.stopped.1 = info.as_ref().map(parse::ccr_paused).unwrap_or_default();
+            let info: Option<Value> = self.try_ask(CCR_INFO).await?;
+            if let Some(info) = info {
+                self.stopped.1 = parse::ccr_paused(&info);
+            }
         }
         for stopped in &self.stopped.1 {
             // What a follower did before it was stopped says nothing of why it lags now.
@@ -464,7 +485,7 @@ impl Sampler {
                 followers.push(stopped.clone());
             }
         }
-        self.has_followers = !followers.is_empty();
+        self.followers = followers.clone();
         Ok(followers)
     }
 
@@ -507,66 +528,9 @@ impl Sampler {
         match self.client.text(path).await {
             Ok(text) => Ok(parse::hot_threads(&text)),
             Err(error) => {
-                self.lose("/_nodes/hot_threads", error)?;
+                self.lose("/_nodes/hot_threads", error).await?;
                 Ok(Vec::new())
             }
         }
     }
-
-    /// Asks; a failure becomes a gap.
-    async fn ask(&mut self, name: &'static str, path: &str) -> Result<Option<Value>, Error> {
-        self.read(name, path).await
-    }
-
-    /// As `ask`, read as what is wanted of the answer.
-    async fn read<T: DeserializeOwned>(
-        &mut self,
-        name: &'static str,
-        path: &str,
-    ) -> Result<Option<T>, Error> {
-        match self.client.read(path).await {
-            Ok(answer) => {
-                self.gaps.remove(name);
-                Ok(Some(answer))
-            }
-            Err(error) => {
-                self.lose(name, error)?;
-                Ok(None)
-            }
-        }
-    }
-
-    /// Asks for something that many clusters do not have; a failure is no gap.
-    async fn try_ask<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Error> {
-        match self.client.read(path).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(error) if ends_observation(&error) => Err(error),
-            Err(_) => Ok(None),
-        }
-    }
-
-    fn lose(&mut self, name: &str, error: Error) -> Result<(), Error> {
-        // Without recoveries there is nothing to judge, not even that all is well.
-        let is_all = name == "/_recovery" && matches!(error, Error::Forbidden { .. });
-        // Hot threads are asked for last and take longest: a node that lacks CPU answers everything else.
-        let is_last = name == "/_nodes/hot_threads";
-        if is_all || (ends_observation(&error) && !is_last) {
-            return Err(error);
-        }
-        let lost = lost_without(name);
-        let gap = Gap { path: name.to_owned(), found: error.to_string(), lost: lost.to_owned() };
-        self.gaps.insert(name.to_owned(), gap);
-        Ok(())
-    }
-}
-
-/// Whether nothing more can be asked: no host answers, or none accepts the credentials.
-fn ends_observation(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Connection { .. }
-            | Error::Peer { .. }
-            | Error::NoHost { .. }
-            | Error::Unauthorized { .. }
-    )
 }

@@ -129,11 +129,16 @@ impl Clusters for LiveClusters {
         path: &str,
         body: Bytes,
     ) -> Result<Answer> {
-        self.cluster(cluster)?.request(method, path, body).await
+        let cluster = self.cluster(cluster)?;
+        cluster.request(cluster.client.options().timeout, method, path, body).await
     }
 
-    fn asker(&self, cluster: &str, _limit: Duration) -> Result<Asker> {
-        Ok(Asker::of_live(self.cluster(cluster)?.clone()))
+    fn will_make(&self, cluster: &str, index: &str) -> Result<()> {
+        self.cluster(cluster)?.will_make(index)
+    }
+
+    fn asker(&self, cluster: &str, limit: Duration) -> Result<Asker> {
+        Ok(Asker::of_live(self.cluster(cluster)?.clone(), limit))
     }
 
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle> {

@@ -1,129 +1,17 @@
 //! Settings that are changed for a while, on a cluster whose manager is slow to answer.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::rc::Rc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
-use clusters::{BorrowedSettings, Credentials, Error, Head, Journal, Lease, Leased};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use clusters::{BorrowedSettings, Error, Lease, Leased};
 use record::observation::{Scope, Setting};
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use world::{Env, Task};
+use serde_json::Value;
+
+use crate::manager::{Cluster, QUICK};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
-/// Makes changes in the order in which they came.
-#[derive(Default)]
-struct Manager {
-    set: BTreeMap<String, Value>,
-    queued: Vec<Value>,
-    /// Whether the next change is made and answered late; whether it is made at once.
-    is_late: Option<bool>,
-    is_odd: bool,
-}
-
-impl Manager {
-    fn make(&mut self) {
-        for body in std::mem::take(&mut self.queued) {
-            for (name, value) in body["persistent"].as_object().expect("persistent settings") {
-                match value {
-                    Value::Null => drop(self.set.remove(name)),
-                    value => drop(self.set.insert(name.clone(), value.clone())),
-                }
-            }
-        }
-    }
-}
-
-type Shared = Rc<RefCell<Manager>>;
-
-async fn answer(manager: Shared, request: Request<Incoming>) -> Value {
-    let is_change = *request.method() == Method::PUT;
-    let body = request.into_body().collect().await.expect("a body").to_bytes();
-    if !is_change {
-        let manager = manager.borrow();
-        return match manager.is_odd {
-            true => json!({}),
-            false => json!({ "persistent": manager.set, "transient": {} }),
-        };
-    }
-    manager.borrow_mut().queued.push(serde_json::from_slice(&body).expect("JSON"));
-    let is_late = manager.borrow_mut().is_late.take();
-    if is_late != Some(false) {
-        manager.borrow_mut().make();
-    }
-    if is_late.is_some() {
-        std::future::pending::<()>().await;
-    }
-    json!({ "acknowledged": true })
-}
-
-struct Cluster {
-    env: Env,
-    manager: Shared,
-    address: String,
-    dir: tempfile::TempDir,
-    _task: Task<()>,
-}
-
-impl Cluster {
-    async fn start(env: &Env) -> Cluster {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("localhost:{}", listener.local_addr().unwrap().port());
-        let manager = Shared::default();
-        let (inner, shared) = (env.clone(), manager.clone());
-        let task = env.spawn("manager", async move {
-            let mut tasks = Vec::new();
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                let shared = shared.clone();
-                tasks.push(inner.spawn("connection", async move {
-                    let service = service_fn(move |request| {
-                        let shared = shared.clone();
-                        async move {
-                            let answer = Bytes::from(answer(shared, request).await.to_string());
-                            Ok::<_, Infallible>(Response::new(Full::new(answer)))
-                        }
-                    });
-                    drop(
-                        http1::Builder::new().serve_connection(TokioIo::new(stream), service).await,
-                    );
-                }));
-            }
-        });
-        let dir = tempfile::tempdir().unwrap();
-        Cluster { env: env.clone(), manager, address, dir, _task: task }
-    }
-
-    fn borrow(&self) -> BorrowedSettings {
-        let options = LiveOptions {
-            addresses: Address::parse_all([self.address.as_str()]).unwrap(),
-            credentials: Credentials::None,
-            tls: TlsOptions::default(),
-            timeout: Duration::from_millis(300),
-        };
-        let client = LiveClient::new(&self.env, &options).unwrap();
-        let head = Head::new("uuid".to_owned(), vec![self.address.clone()]);
-        BorrowedSettings::new(client, Journal::create(&self.journal(), head).unwrap())
-    }
-
-    fn journal(&self) -> std::path::PathBuf {
-        self.dir.path().join("changes.jsonl")
-    }
-
-    fn settings(&self) -> BTreeMap<String, Value> {
-        self.manager.borrow().set.clone()
-    }
+fn borrow(cluster: &Cluster) -> BorrowedSettings {
+    BorrowedSettings::new(cluster.client(QUICK), cluster.begin_journal())
 }
 
 fn not_set() -> Setting {
@@ -143,7 +31,7 @@ fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
                 value: value.to_owned(),
                 scope: Scope::Persistent,
             });
-            let mut settings = cluster.borrow();
+            let mut settings = borrow(&cluster);
             let given_up = settings.set(LIMIT, &now, "160mb").await;
             assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
             assert_eq!(cluster.settings(), before, "it is not made yet");
@@ -159,7 +47,7 @@ fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
 fn an_answer_without_settings_puts_nothing_back_and_the_journal_stays() {
     world::real_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
-        let mut settings = cluster.borrow();
+        let mut settings = borrow(&cluster);
         settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
         cluster.manager.borrow_mut().is_odd = true;
         let error = settings.end().await.unwrap_err().to_string();
@@ -173,7 +61,7 @@ fn a_renewal_that_was_not_answered_is_nobody_elses() {
     world::real_world::run(1, async |env| {
         for is_made in [false, true] {
             let cluster = Cluster::start(&env).await;
-            let mut settings = cluster.borrow();
+            let mut settings = borrow(&cluster);
             let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
             let Leased::Ours(mut lease, None) = leased else { panic!("it is ours") };
             cluster.manager.borrow_mut().is_late = Some(is_made);
@@ -187,5 +75,51 @@ fn a_renewal_that_was_not_answered_is_nobody_elses() {
             let lost = lease.renew(&mut settings).await;
             assert!(matches!(lost, Err(Error::Leased { .. })), "{lost:?}");
         }
+    });
+}
+
+/// Ctrl-C while a setting is raised: what is on trial is taken back, and all else stays.
+#[test]
+fn a_raise_that_was_not_answered_is_taken_back() {
+    world::real_world::run(1, async |env| {
+        for is_made in [false, true] {
+            // The first raise of a setting.
+            let cluster = Cluster::start(&env).await;
+            let mut settings = borrow(&cluster);
+            cluster.manager.borrow_mut().is_late = Some(is_made);
+            settings.set(LIMIT, &not_set(), "80mb").await.unwrap_err();
+            assert_eq!(settings.give_back(LIMIT).await.unwrap(), None);
+            cluster.manager.borrow_mut().make();
+            assert_eq!(cluster.settings(), BTreeMap::new(), "made at once: {is_made}");
+            // A later one, behind one that helped.
+            settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
+            let ours = Setting { value: "80mb".to_owned(), scope: Scope::Persistent };
+            cluster.manager.borrow_mut().is_late = Some(is_made);
+            settings.set(LIMIT, &ours, "160mb").await.unwrap_err();
+            assert_eq!(settings.set_back(LIMIT, &ours, "80mb").await.unwrap(), None);
+            cluster.manager.borrow_mut().make();
+            assert_eq!(cluster.settings()[LIMIT], "80mb", "made at once: {is_made}");
+            // What somebody else sets stays.
+            cluster.manager.borrow_mut().set.insert(LIMIT.to_owned(), Value::from("3mb"));
+            let left = settings.set_back(LIMIT, &ours, "80mb").await.unwrap().unwrap();
+            assert!(left.contains("3mb"), "{left}");
+            assert_eq!(cluster.settings()[LIMIT], "3mb");
+        }
+    });
+}
+
+#[test]
+fn a_lease_that_somebody_removed_is_taken_again() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = borrow(&cluster);
+        let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
+        let Leased::Ours(mut lease, None) = leased else { panic!("it is ours") };
+        cluster.manager.borrow_mut().set.clear();
+        lease.renew(&mut settings).await.unwrap();
+        let held: Vec<Value> = cluster.settings().into_values().collect();
+        assert!(held[0].as_str().unwrap().starts_with("we "), "{held:?}");
+        assert_eq!(settings.end().await.unwrap(), Vec::<String>::new());
+        assert_eq!(cluster.settings(), BTreeMap::new());
     });
 }

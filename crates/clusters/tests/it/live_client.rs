@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use record::observation::Observation;
 use rustls::ServerConfig;
 use testbed::tls::Authority;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -35,31 +36,48 @@ struct Server {
 
 /// Paths that were asked for, and what `Authorization` came with them.
 type Seen = Rc<RefCell<Vec<(String, Option<String>)>>>;
-type Answers = Rc<RefCell<VecDeque<(u16, &'static str)>>>;
+/// Status and body of the answer to a path.
+type Answer = Rc<dyn Fn(&str) -> (u16, &'static str)>;
+/// The status of an answer that never comes.
+const NEVER: u16 = 0;
 
 async fn serve(
     env: &Env,
     tls: Option<Arc<ServerConfig>>,
     answers: &[(u16, &'static str)],
 ) -> Server {
+    let answers = RefCell::new(answers.iter().copied().collect::<VecDeque<_>>());
+    let next = move |_: &str| {
+        let mut answers = answers.borrow_mut();
+        if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0] }
+    };
+    serve_by(env, tls, next).await
+}
+
+/// As `serve`, with answers by path; what follows a question mark is not part of it.
+async fn serve_by(
+    env: &Env,
+    tls: Option<Arc<ServerConfig>>,
+    answer: impl Fn(&str) -> (u16, &'static str) + 'static,
+) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("localhost:{}", listener.local_addr().unwrap().port());
-    let answers: Answers = Rc::new(RefCell::new(answers.iter().copied().collect()));
+    let answer: Answer = Rc::new(answer);
     let seen = Rc::new(RefCell::new(Vec::new()));
     let (told, inner) = (seen.clone(), env.clone());
     let task = env.spawn("server", async move {
         let mut tasks = Vec::new();
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let (answers, told, tls) = (answers.clone(), told.clone(), tls.clone());
+            let (answer, told, tls) = (answer.clone(), told.clone(), tls.clone());
             tasks.push(inner.spawn("connection", async move {
                 match tls {
-                    None => speak(stream, answers, told).await,
+                    None => speak(stream, answer, told).await,
                     Some(config) => {
                         let Ok(stream) = TlsAcceptor::from(config).accept(stream).await else {
                             return;
                         };
-                        speak(stream, answers, told).await;
+                        speak(stream, answer, told).await;
                     }
                 }
             }));
@@ -68,20 +86,19 @@ async fn serve(
     Server { address, seen, _task: task }
 }
 
-async fn speak(
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-    answers: Answers,
-    seen: Seen,
-) {
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: Answer, seen: Seen) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let header = request.headers().get("authorization").and_then(|value| value.to_str().ok());
         seen.borrow_mut().push((request.uri().to_string(), header.map(str::to_owned)));
-        let mut answers = answers.borrow_mut();
-        let (status, body) =
-            if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0] };
-        let answer =
-            Response::builder().status(status).body(Full::new(Bytes::from_static(body.as_bytes())));
-        async move { Ok::<_, std::convert::Infallible>(answer.unwrap()) }
+        let (status, body) = answer(request.uri().path());
+        async move {
+            if status == NEVER {
+                std::future::pending::<()>().await;
+            }
+            let body = Full::new(Bytes::from_static(body.as_bytes()));
+            let answer = Response::builder().status(status).body(body);
+            Ok::<_, std::convert::Infallible>(answer.unwrap())
+        }
     });
     drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
 }
@@ -259,6 +276,176 @@ fn what_is_forbidden_becomes_a_gap() {
         let url = std::slice::from_ref(&server.address);
         let mut sampler = Sampler::connect(client_of(url)).await.unwrap();
         says(sampler.look(Depth::Light).await, &["/_recovery", "403", "monitor"]);
+    });
+}
+
+fn gaps(look: &Observation) -> Vec<&str> {
+    look.gaps.iter().map(|gap| gap.path.as_str()).collect()
+}
+
+/// Recoveries and copies that wait are asked for in vain: none has ended for that, and none has its place.
+#[test]
+fn a_question_that_fails_is_no_empty_answer() {
+    const HEALTH: &str = r#"{"status":"yellow","number_of_nodes":2,"initializing_shards":1,"relocating_shards":0,"unassigned_shards":1}"#;
+    const CALM: &str = r#"{"status":"green","number_of_nodes":2,"initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
+    const RECOVERY: &str = r#"{"logs":{"shards":[{"id":0,"type":"PEER","stage":"INDEX","primary":false,"start_time_in_millis":1,"source":{"name":"a"},"target":{"name":"b"}}]}}"#;
+    const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"1","prirep":"r"}]"#;
+    real(async |env| {
+        let (fails, health) = (Rc::new(Cell::new(false)), Rc::new(Cell::new((200, HEALTH))));
+        let (failing, healthy) = (fails.clone(), health.clone());
+        let answer = move |path: &str| match path {
+            "/" => (200, ROOT),
+            "/_cluster/health" => healthy.get(),
+            "/_recovery" | "/_cat/shards" if failing.get() => (503, "{}"),
+            "/_recovery" => (200, RECOVERY),
+            "/_cat/shards" => (200, SHARDS),
+            _ => (404, "{}"),
+        };
+        let server = serve_by(&env, None, answer).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let mut sampler = Sampler::connect(client).await.unwrap();
+        let before = sampler.look(Depth::Deep).await.unwrap();
+        assert_eq!((before.recoveries.len(), before.waiting.len()), (1, 1));
+        let both = ["/_cat/shards", "/_recovery"];
+        assert!(both.iter().all(|path| !gaps(&before).contains(path)), "{:?}", before.gaps);
+        fails.set(true);
+        let unknown = sampler.look(Depth::Deep).await.unwrap();
+        assert!(both.iter().all(|path| gaps(&unknown).contains(path)), "{:?}", unknown.gaps);
+        assert!(unknown.recoveries.is_empty(), "{:?}", unknown.recoveries);
+        assert!(Arc::ptr_eq(&unknown.waiting, &before.waiting));
+        // Nor is anything known of them without a health.
+        health.set((503, "{}"));
+        let unknown = sampler.look(Depth::Deep).await.unwrap();
+        assert!(Arc::ptr_eq(&unknown.waiting, &before.waiting) && unknown.health.is_none());
+        fails.set(false);
+        health.set((200, HEALTH));
+        let after = sampler.look(Depth::Deep).await.unwrap();
+        assert_eq!((after.recoveries, after.waiting), (before.recoveries, before.waiting));
+        fails.set(true);
+        sampler.look(Depth::Deep).await.unwrap();
+        // A health of zeros says that there are none of either.
+        health.set((200, CALM));
+        let calm = sampler.look(Depth::Deep).await.unwrap();
+        assert!(both.iter().all(|path| !gaps(&calm).contains(path)), "{:?}", calm.gaps);
+        assert!(calm.recoveries[0].ended && calm.waiting.is_empty());
+    });
+}
+
+/// Too late is a gap where somebody is there, and the end of the observation where nobody is.
+#[test]
+fn a_late_answer_is_told_from_silence() {
+    const CALM: &str = r#"{"status":"green","number_of_nodes":0,"initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
+    let hasty = |env: &Env, urls: &[String]| {
+        let timeout = Duration::from_secs(1);
+        LiveClient::new(env, &LiveOptions { timeout, ..options(urls) }).unwrap()
+    };
+    real(async |env| {
+        for (late, hosts) in [
+            ("/_nodes/stats", 1),
+            ("/_nodes/stats", 2),
+            ("/_cluster/health", 1),
+            ("/_cluster/health", 2),
+        ] {
+            let answer = move |path: &str| match path {
+                "/" => (200, ROOT),
+                _ if path.starts_with(late) => (NEVER, ""),
+                "/_cluster/health" => (200, CALM),
+                "/_recovery" | "/_cluster/settings" => (200, "{}"),
+                _ if path.starts_with("/_nodes/stats") => (200, r#"{"nodes":{}}"#),
+                _ => (404, "{}"),
+            };
+            let servers = [serve_by(&env, None, answer).await, serve_by(&env, None, answer).await];
+            let urls = servers.each_ref().map(|server| server.address.clone());
+            let mut sampler = Sampler::connect(hasty(&env, &urls[..hosts])).await.unwrap();
+            let look = sampler.look(Depth::Light).await.unwrap();
+            assert_eq!(gaps(&look), [late], "{hosts} hosts: {:?}", look.gaps);
+        }
+        let silent = Rc::new(Cell::new(false));
+        let is_silent = silent.clone();
+        let answer = move |_: &str| if is_silent.get() { (NEVER, "") } else { (200, ROOT) };
+        let server = serve_by(&env, None, answer).await;
+        let url = std::slice::from_ref(&server.address);
+        let mut sampler = Sampler::connect(hasty(&env, url)).await.unwrap();
+        silent.set(true);
+        says(sampler.look(Depth::Light).await, &["did not answer GET /_cluster/health"]);
+        let seen = server.seen.borrow();
+        let asked: Vec<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
+        let [_, health, root] = asked[..] else { panic!("{asked:?}") };
+        assert!(health.starts_with("/_cluster/health") && root == "/", "{asked:?}");
+    });
+}
+
+/// One that stumbles is asked again, and one that says that it does not have it is not.
+#[test]
+fn what_fails_once_is_not_given_up() {
+    const ELASTICSEARCH: &str =
+        r#"{"cluster_name":"c","version":{"number":"8.15.0"},"tagline":"You Know, for Search"}"#;
+    const FOLLOWS: &str =
+        r#"{"follow_stats":{"indices":[{"shards":[{"follower_index":"f","shard_id":0}]}]}}"#;
+    real(async |env| {
+        let stumbles = Rc::new(Cell::new(true));
+        let stumbling = stumbles.clone();
+        let answer = move |path: &str| match path {
+            "/" => (200, ELASTICSEARCH),
+            "/_ccr/stats" | "/_remote/info" if stumbling.get() => (503, "{}"),
+            "/_ccr/stats" => (200, FOLLOWS),
+            "/_remote/info" => (200, r#"{"leader":{"connected":true}}"#),
+            _ => (404, "{}"),
+        };
+        let server = serve_by(&env, None, answer).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let mut sampler = Sampler::connect(client).await.unwrap();
+        let both = ["/_ccr/stats", "/_remote/info"];
+        let look = sampler.look(Depth::Deep).await.unwrap();
+        assert!(both.iter().all(|path| gaps(&look).contains(path)), "{:?}", look.gaps);
+        assert!(!gaps(&look).contains(&"/_snapshot/_status"), "{:?}", look.gaps);
+        stumbles.set(false);
+        let look = sampler.look(Depth::Deep).await.unwrap();
+        assert!(both.iter().all(|path| !gaps(&look).contains(path)), "{:?}", look.gaps);
+        assert_eq!((look.followers.len(), look.remotes.len()), (1, 1));
+        // What was told is kept.
+        stumbles.set(true);
+        let unknown = sampler.look(Depth::Deep).await.unwrap();
+        assert!(both.iter().all(|path| gaps(&unknown).contains(path)), "{:?}", unknown.gaps);
+        assert_eq!((unknown.followers, unknown.remotes), (look.followers, look.remotes));
+        let seen = server.seen.borrow();
+        let snapshots = seen.iter().filter(|(path, _)| path.starts_with("/_snapshot/_status"));
+        assert_eq!(snapshots.count(), 1);
+    });
+}
+
+/// The limit of a repository is asked for until it is told; and a recording may answer for a recovery that has ended
+/// what it was before.
+#[test]
+fn what_is_told_late_counts_and_what_is_told_again_does_not() {
+    const EARLIER: &str = r#"{"logs":{"shards":[{"id":0,"type":"SNAPSHOT","stage":"INDEX","primary":true,"start_time_in_millis":1,"source":{"repository":"backups"},"target":{"name":"b"},"index":{"size":{"recovered_in_bytes":3}}}]}}"#;
+    const LATER: &str = r#"{"logs":{"shards":[{"id":0,"type":"SNAPSHOT","stage":"INDEX","primary":true,"start_time_in_millis":1,"source":{"repository":"backups"},"target":{"name":"b"},"index":{"size":{"recovered_in_bytes":5}}}]}}"#;
+    const REPOSITORY: &str = r#"{"backups":{"settings":{"max_restore_bytes_per_sec":"1mb"}}}"#;
+    real(async |env| {
+        let (repository, recovery) = (Rc::new(Cell::new((503, "{}"))), Rc::new(Cell::new(LATER)));
+        let (told, recovering) = (repository.clone(), recovery.clone());
+        let answer = move |path: &str| match path {
+            "/" => (200, ROOT),
+            "/_recovery" => (200, recovering.get()),
+            "/logs/_recovery" => (200, EARLIER),
+            "/_snapshot/backups" => told.get(),
+            _ => (404, "{}"),
+        };
+        let server = serve_by(&env, None, answer).await;
+        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let mut sampler = Sampler::connect(client).await.unwrap();
+        assert!(sampler.look(Depth::Light).await.unwrap().restore_limits.is_empty());
+        repository.set((200, REPOSITORY));
+        for _ in 0..2 {
+            let look = sampler.look(Depth::Light).await.unwrap();
+            assert_eq!(look.restore_limits["backups"], "1mb");
+        }
+        recovery.set("{}");
+        let ended = sampler.look(Depth::Light).await.unwrap().recoveries.remove(0);
+        assert_eq!((ended.ended, ended.recovered_bytes), (true, Some(5)));
+        let seen = server.seen.borrow();
+        let asked = seen.iter().filter(|(path, _)| path.starts_with("/_snapshot/backups"));
+        assert_eq!(asked.count(), 2);
     });
 }
 

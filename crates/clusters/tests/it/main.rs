@@ -3,5 +3,8 @@
 mod borrowed_settings;
 mod common;
 mod live_client;
+mod manager;
+mod patience;
 mod placed;
+mod put_back;
 mod virtual_clusters;

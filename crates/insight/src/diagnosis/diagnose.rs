@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::Recovery;
+use record::observation::{Observation, Recovery};
 use record::{Line, RunDir};
 use serde::Serialize;
 
@@ -21,6 +21,7 @@ use super::series::Series;
 use super::snapshots::written;
 use super::streaming::{Streaming, streamings};
 use super::threshold::FAST_BYTES_PER_S;
+use super::unanswered::{RECOVERY, SHARDS, lacks, tells_of_recoveries};
 use super::waiting::{waiting, waits_for_nodes};
 
 /// What was found.
@@ -307,6 +308,26 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
+/// What one cannot tell for want of an answer: that nothing recovers or waits, or which copies wait.
+fn not_known(look: &Observation) -> Option<String> {
+    let path = match &look.health {
+        _ if !tells_of_recoveries(look) => RECOVERY,
+        None => "/_cluster/health",
+        Some(_) if !lacks(look, SHARDS) => return None,
+        Some(health) => match health.unassigned {
+            None | Some(0) => SHARDS,
+            Some(count) => {
+                let wait = match count {
+                    1 => "1 copy waits".to_owned(),
+                    n => format!("{n} copies wait"),
+                };
+                return Some(format!("{wait}, and which is not known: {SHARDS} was not answered"));
+            }
+        },
+    };
+    Some(format!("not known: whether anything recovers or waits, for {path} was not answered"))
+}
+
 pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     if diagnosis.looks < 2 {
         return "one look is not enough: counters say something only by how they change".to_owned();
@@ -329,6 +350,9 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     }
     let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
     let recovering = last.map_or(0, |look| look.recoveries.iter().filter(goes_on).count());
+    if let Some(sentence) = last.and_then(not_known).filter(|_| recovering == 0) {
+        return sentence;
+    }
     let status = last
         .and_then(|look| look.health.as_ref())
         .map_or("unknown", |health| health.status.as_str());

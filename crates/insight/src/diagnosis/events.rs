@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::class::Class;
 use super::diagnose::Diagnosis;
+use super::unanswered::{SHARDS, lacks, tells_of_recoveries};
 
 /// Events of one kind in one look that have a sentence each; the others are counted.
 const NAMED_MAX: usize = 3;
@@ -140,7 +141,8 @@ impl EventFinder {
             let sentence = format!("health went from {before} to {}", health.status);
             found.push(Event::new(Topic::Health, sentence));
         }
-        if self.indices.is_some() && Arc::ptr_eq(&self.waiting, &look.waiting) {
+        let is_same = self.indices.is_some() && Arc::ptr_eq(&self.waiting, &look.waiting);
+        if is_same || lacks(look, SHARDS) {
             return;
         }
         self.waiting = look.waiting.clone();
@@ -162,6 +164,10 @@ impl EventFinder {
     }
 
     fn recoveries(&mut self, look: &Observation, found: &mut Vec<Event>) {
+        // Unknown is not none: nothing has ended, and what is told again has not begun again.
+        if !tells_of_recoveries(look) {
+            return;
+        }
         let copying = || look.recoveries.iter().filter(|one| one.copies_files());
         let now: BTreeSet<Key> = copying().filter(|one| !one.ended).map(key).collect();
         if let Some(before) = &self.recoveries {

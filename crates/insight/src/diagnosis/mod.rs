@@ -9,6 +9,7 @@
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
+//! | `unanswered` | what a look has no answer to |
 //! | `ceilings` | which limits are near besides, so that a gain is promised up to there |
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
@@ -56,6 +57,7 @@ mod steering;
 mod streaming;
 mod table;
 mod threshold;
+mod unanswered;
 mod waiting;
 
 pub use baselines::{highest_utilisation, settings_lint};
@@ -74,3 +76,4 @@ pub use rule::Rule;
 pub use series::Series;
 pub use steering::Onlooker;
 pub use threshold::Threshold;
+pub use unanswered::tells_of_recoveries;

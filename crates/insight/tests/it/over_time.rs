@@ -4,7 +4,7 @@ use insight::diagnosis::{
     Diagnosis, Event, EventFinder, Series, TimeToGreen, Topic, diagnose, flows, paces,
     time_to_green,
 };
-use record::observation::{Health, Observation, Recovery, Scope, Setting, WaitingCopy};
+use record::observation::{Gap, Health, Observation, Recovery, Scope, Setting, WaitingCopy};
 
 use crate::common::{MB, cluster, node, recovery, settings};
 
@@ -235,6 +235,24 @@ fn health_and_recoveries_are_told() {
         happened(&look(1, 0), &done)[2],
         "the recovery of logs[0] to b is gone; it was last seen in INDEX with 10.0 MB of 50.0 GB"
     );
+}
+
+/// Neither that recoveries are gone and copies have their place, nor that they begin and lack it anew.
+#[test]
+fn a_question_that_failed_is_no_event() {
+    let gap = |path: &str| Gap { path: path.into(), ..Gap::default() };
+    let unknown = Observation {
+        recoveries: vec![],
+        waiting: [].into(),
+        gaps: vec![gap("/_recovery"), gap("/_cat/shards")],
+        ..look(1, 2)
+    };
+    for looks in [vec![look(0, 2), unknown.clone(), look(2, 2)], vec![unknown, look(2, 2)]] {
+        let mut finder = EventFinder::default();
+        for look in &looks {
+            assert_eq!(finder.take(look, &nothing()), []);
+        }
+    }
 }
 
 #[test]

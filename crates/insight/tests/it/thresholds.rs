@@ -28,8 +28,9 @@ fn sources() -> BTreeMap<String, String> {
     causes.filter(is_a_cause).chain(shared).map(read).collect()
 }
 
-/// A source without its comments and without what stands in strings.
+/// A source without its tests, its comments and what stands in strings.
 fn code(source: &str) -> String {
+    let source = source.split("#[cfg(test)]").next().unwrap_or(source);
     let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     let text = lines.collect::<Vec<_>>().join("\n").replace("\\\"", "");
     text.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")

@@ -5,7 +5,7 @@ use std::path::Path;
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
     ClusterIdentity, Clusters, FollowApi, Head, Journal, LiveCluster, LiveClusters, NodeHandle,
-    follow_api,
+    PUT_BACK_PATIENCE, follow_api,
 };
 use record::{Manifest, NodeInfo, Writer};
 use world::Env;
@@ -83,7 +83,9 @@ async fn reach(env: &Env, live: &LiveHosts, dir: &Path) -> Result<(Vec<LiveClust
     let mut clusters = Vec::new();
     for ((options, client, identity), name) in found.into_iter().rev().zip(JOURNALS) {
         let journal = journal(&dir.join(name), &identity.uuid, hosts(options))?;
-        clusters.insert(0, LiveCluster::new(client, identity, journal));
+        let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options.clone() };
+        let end_client = LiveClient::new(env, &at_the_end).map_err(usage)?;
+        clusters.insert(0, LiveCluster::new(client, end_client, identity, journal));
     }
     Ok((clusters, api))
 }

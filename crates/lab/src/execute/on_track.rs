@@ -29,6 +29,9 @@ pub fn execute_track(
     options: &Options,
 ) -> Result<Executed> {
     may_change(place)?;
+    if !(options.scale > 0.0 && options.scale <= bounds::SCALE_MAX) {
+        return Err(Error::Scale { scale: options.scale });
+    }
     let usage = |why: String| Error::Usage { why };
     if let Some(laps) = options.laps {
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;

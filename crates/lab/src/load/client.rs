@@ -17,7 +17,7 @@ pub trait Client: 'static {
     /// Asks a host, by its number, and reads the whole answer.
     async fn ask(&mut self, host: usize, request: &Request) -> Result<Reply, Failure>;
 
-    /// The beginning of the last answer's body: a kilobyte of it at least.
+    /// The beginning of the last answer's body: a kilobyte of it at least, behind the scroll id where there is one.
     fn body(&self) -> &[u8];
 
     /// Closes the connection to a host, whose answer was given up.

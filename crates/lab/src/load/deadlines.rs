@@ -27,7 +27,8 @@ impl Deadlines {
         Deadlines { slots, now: Cell::new(Time(0)) }
     }
 
-    /// Waits for `future`, until the first look after `until`; none if that comes first.
+    /// Waits for `future`, until the first look after `until`, unless that is renewed meanwhile; none if that comes
+    /// first.
     pub(super) async fn within<T>(
         &self,
         client: usize,
@@ -41,7 +42,7 @@ impl Deadlines {
             if let Poll::Ready(value) = future.as_mut().poll(context) {
                 return Poll::Ready(Some(value));
             }
-            if self.now.get() > until {
+            if slot.until.get().is_some_and(|until| self.now.get() > until) {
                 return Poll::Ready(None);
             }
             let mut waiter = slot.waiter.borrow_mut();
@@ -53,6 +54,11 @@ impl Deadlines {
         let ended = ended.await;
         slot.until.set(None);
         ended
+    }
+
+    /// A client that waits may wait until then.
+    pub(super) fn renew(&self, client: usize, until: Time) {
+        self.slots[client].until.set(Some(until));
     }
 
     /// Checks all deadlines, and wakes those who have waited too long.

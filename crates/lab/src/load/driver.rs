@@ -28,12 +28,24 @@ pub struct Live {
     /// Requests that were not.
     pub failed: AtomicU64,
     stop: AtomicBool,
+    /// Told with it.
+    stopped: Notify,
 }
 
 impl Live {
     /// Ends the load: nothing more is sent, what is under way is waited for.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+        self.stopped.notify_waiters();
+    }
+
+    /// Waits until it is to end.
+    pub async fn stopped(&self) {
+        // Before the look: what is told from now on is heard.
+        let told = self.stopped.notified();
+        if !self.is_stopped() {
+            told.await;
+        }
     }
 
     /// Whether it is to end.
@@ -131,12 +143,19 @@ impl Shared {
                 return;
             }
             let Some(request) = self.request(number) else { return };
-            let Some((host, started)) = self.host(at, free).await else { return };
+            // To make a request may take long, hundreds of milliseconds of a bulk from a compressed file: that is the
+            // driver's time, not the cluster's.
+            let made = self.env.now();
+            let Some((host, started)) = self.host(made).await else { return };
             let until = started + self.timeout;
             let answer = match request.pages {
                 0 | 1 => self.deadlines.within(number, until, client.ask(host, &request)).await,
                 _ => {
-                    let asked = ask_pages(&mut client, host, &request);
+                    let goes_on = || {
+                        self.deadlines.renew(number, self.env.now() + self.timeout);
+                        !self.live.is_stopped()
+                    };
+                    let asked = ask_pages(&mut client, host, &request, goes_on);
                     self.deadlines.within(number, until, asked).await
                 }
             };
@@ -156,7 +175,8 @@ impl Shared {
             let sample = Sample {
                 host,
                 intended: at,
-                free,
+                // A wait for a host is not the driver's.
+                free: free.max(at) + (started - made),
                 started,
                 ended,
                 measured,
@@ -180,11 +200,9 @@ impl Shared {
         None
     }
 
-    /// The host to ask, and the time. Where no host can be reached, waits until one is tried again; none if the load
-    /// ends meanwhile.
-    async fn host(&self, at: Time, free: Time) -> Option<(usize, Time)> {
-        // The clock is read once a request, where that is enough.
-        let mut now = if at > free { self.env.now() } else { free };
+    /// The host to ask, and the time, which was `now` before. Where no host can be reached, waits until one is tried
+    /// again; none if the load ends meanwhile.
+    async fn host(&self, mut now: Time) -> Option<(usize, Time)> {
         loop {
             let found = self.hosts.borrow_mut().next(now);
             match found {
@@ -221,5 +239,108 @@ impl Shared {
             }
             self.deadlines.look(self.env.now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::LoadFigures;
+
+    use super::*;
+    use crate::load::{Arrival, Check, Content, Extent, Operation, Reply};
+
+    /// How long it takes to make a request.
+    const MAKING: Duration = Duration::from_millis(100);
+
+    struct SlowRequests;
+
+    impl Requests for SlowRequests {
+        fn next(&mut self, _: usize) -> Option<Result<Request>> {
+            std::thread::sleep(MAKING);
+            Some(Ok(Request {
+                method: "GET".into(),
+                path: "/".into(),
+                body: bytes::Bytes::new(),
+                check: Check::Status,
+                documents: 0,
+                pages: 1,
+            }))
+        }
+    }
+
+    /// A cluster that takes no time.
+    struct Prompt;
+
+    impl Client for Prompt {
+        async fn ask(&mut self, _: usize, _: &Request) -> Result<Reply, Failure> {
+            Ok(Reply { status: 200, bytes: 2 })
+        }
+
+        fn body(&self) -> &[u8] {
+            b"{}"
+        }
+
+        fn give_up(&mut self, _: usize) {}
+    }
+
+    fn load(arrival: Arrival, requests: u64) -> Load {
+        let hosts = vec!["a:9200".to_owned()];
+        Load { arrival, ..Load::closed(hosts, 1, Extent::Requests(requests), 1) }
+    }
+
+    /// In the real world, where making a request takes time.
+    fn slowly_made(load: &Load) -> LoadFigures {
+        world::real_world::run(1, async |env| {
+            let (requests, live) = (Box::new(SlowRequests), Arc::default());
+            drive(&env, load, requests, |_| Prompt, &live).await.unwrap().figures("x", load)
+        })
+    }
+
+    #[test]
+    fn to_make_a_request_takes_the_drivers_time_and_not_the_clusters() {
+        // A busy machine may stop a thread for a while, but not in most of the requests.
+        let half_ms = MAKING.as_secs_f64() * 1e3 / 2.0;
+        let closed = slowly_made(&load(Arrival::Closed, 5));
+        assert!(closed.service_time.unwrap().p50_ms < half_ms, "{closed:?}");
+        assert_eq!(closed.latency, closed.service_time, "a closed loop sends what is made");
+        assert!(closed.slipped_starts >= 3, "{closed:?}");
+        // All are due at once, so that the last waits until five are made.
+        let late = slowly_made(&load(Arrival::Deterministic { rate_per_s: 1e6 }, 5));
+        assert!(late.service_time.unwrap().p50_ms < half_ms, "{late:?}");
+        assert!(late.latency.unwrap().p100_ms > 4.9 * MAKING.as_secs_f64() * 1e3, "{late:?}");
+        assert!(late.slipped_starts >= 3, "{late:?}");
+    }
+
+    /// A scroll whose pages never end, and take 40 seconds each.
+    struct SlowPages(Env);
+
+    impl Client for SlowPages {
+        async fn ask(&mut self, _: usize, _: &Request) -> Result<Reply, Failure> {
+            self.0.sleep(Duration::from_secs(40)).await;
+            Ok(Reply { status: 200, bytes: 100 })
+        }
+
+        fn body(&self) -> &[u8] {
+            br#"{"_scroll_id":"abc=","hits":{"hits":[{}]}}"#
+        }
+
+        fn give_up(&mut self, _: usize) {}
+    }
+
+    #[test]
+    fn each_page_of_a_scroll_may_take_as_long_as_a_request() {
+        let figures = world::virtual_world::run(1, async |env| {
+            let (path, body) = ("/a/_search?scroll=10s".to_owned(), "{}".to_owned());
+            let content = Content::Scroll { path, body, pages: 3 };
+            let requests = Operation { name: "x".to_owned(), content }.requests(1, 0, 1).unwrap();
+            let load = load(Arrival::Closed, 1);
+            assert_eq!(load.timeout, Duration::from_secs(60));
+            let client = |_| SlowPages(env.clone());
+            let driven = drive(&env, &load, requests, client, &Arc::default()).await;
+            driven.unwrap().figures("x", &load)
+        });
+        assert_eq!((figures.requests, figures.failed()), (1, 0), "{:?}", figures.errors);
+        // Three pages, and the end of the scroll.
+        assert!((figures.seconds - 160.0).abs() < 1e-6, "{}", figures.seconds);
     }
 }

@@ -14,7 +14,8 @@
 //!
 //! Latency is counted from the moment at which a request was to start, not from when the driver came to it: in an open
 //! loop a cluster that stalls is charged with every request that would have been sent meanwhile (no coordinated
-//! omission).
+//! omission). In a closed loop a request is due when it is sent. Service time is counted from then in every loop: what
+//! it takes to make a request is the driver's time.
 
 mod client;
 mod deadlines;

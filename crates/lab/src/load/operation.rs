@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// The family of random numbers that parameters are drawn from.
 const PARAMETERS: u64 = 0x7061_7261;
-/// An answer's `_shards`, `timed_out` or `errors` come within so many bytes of its beginning.
+/// An answer's `_shards`, `timed_out` or `errors` come within so many bytes of its beginning, or of its scroll id.
 const HEADLINE_BYTES: usize = 1024;
 
 /// One request. Cheap to clone.
@@ -44,8 +44,12 @@ pub trait Requests {
 pub enum Check {
     /// Its status is 2xx.
     Status,
+    /// As [`Check::Status`], or its status is one of these; 0 stands for none.
+    StatusOr([u16; 4]),
     /// As [`Check::Status`], and no shard failed and the search did not time out.
     Search,
+    /// As [`Check::Search`], or its status is one of these; 0 stands for none.
+    SearchOr([u16; 4]),
     /// As [`Check::Status`], and no document was refused.
     Bulk,
 }
@@ -53,35 +57,51 @@ pub enum Check {
 impl Check {
     /// Judges an answer by its status and the beginning of its body.
     pub fn judge(self, status: u16, body: &[u8]) -> Result<(), Failure> {
-        if !(200..300).contains(&status) {
+        let is_ignored = matches!(self, Check::StatusOr(ignored) | Check::SearchOr(ignored)
+            if ignored.contains(&status));
+        if !(200..300).contains(&status) && !is_ignored {
             return Err(Failure::Refused { status, kind: kind_of(body) });
         }
-        let head = &body[..body.len().min(HEADLINE_BYTES)];
+        let said = behind_scroll_id(body);
+        let head = &said[..said.len().min(HEADLINE_BYTES)];
         match self {
-            Check::Status => Ok(()),
-            Check::Search if after(head, b"\"timed_out\"").starts_with(b"true") => {
+            Check::Status | Check::StatusOr(_) => Ok(()),
+            Check::Search | Check::SearchOr(_)
+                if after(head, b"\"timed_out\"").starts_with(b"true") =>
+            {
                 Err(Failure::TimedOut)
             }
-            Check::Search => match after(after(head, b"\"_shards\""), b"\"failed\"").first() {
-                None | Some(b'0') => Ok(()),
-                Some(_) => Err(Failure::Partial),
-            },
+            Check::Search | Check::SearchOr(_) => {
+                match after(after(head, b"\"_shards\""), b"\"failed\"").first() {
+                    None | Some(b'0') => Ok(()),
+                    Some(_) => Err(Failure::Partial),
+                }
+            }
             Check::Bulk if after(head, b"\"errors\"").starts_with(b"true") => Err(Failure::Items),
             Check::Bulk => Ok(()),
         }
     }
 }
 
-/// The text of the first `"key"`, where it has one without escapes and the text holds all of it.
-pub(super) fn text_after<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a str> {
-    let value = after(text, key).strip_prefix(b"\"")?;
-    let end = value.iter().position(|byte| *byte == b'"')?;
-    std::str::from_utf8(&value[..end]).ok().filter(|found| !found.contains('\\'))
+/// The scroll id that an answer begins with, and what follows it; none where there is none, or not all of it.
+pub(super) fn scroll_id(body: &[u8]) -> Option<(&str, &[u8])> {
+    let first = body.strip_prefix(b"{")?.trim_ascii_start();
+    // Looked for at the beginning only: most answers have none.
+    let value = first.strip_prefix(b"\"_scroll_id\"")?.trim_ascii_start().strip_prefix(b":")?;
+    let text = value.trim_ascii_start().strip_prefix(b"\"")?;
+    let (id, rest) = text.split_at(text.iter().position(|byte| *byte == b'"')?);
+    let id = std::str::from_utf8(id).ok().filter(|id| !id.contains('\\'))?;
+    Some((id, rest))
+}
+
+/// What an answer says behind its scroll id, which has some 70 bytes for each shard; all of it where there is none.
+pub(super) fn behind_scroll_id(body: &[u8]) -> &[u8] {
+    scroll_id(body).map_or(body, |(_, rest)| rest)
 }
 
 /// The value of the first `"key":`, which may be printed with blanks, and what follows it; nothing where there is no
 /// key.
-fn after<'a>(text: &'a [u8], key: &[u8]) -> &'a [u8] {
+pub(super) fn after<'a>(text: &'a [u8], key: &[u8]) -> &'a [u8] {
     let found = text.windows(key.len()).position(|window| window == key);
     let rest = found.map_or(&[][..], |at| text[at + key.len()..].trim_ascii_start());
     rest.strip_prefix(b":").unwrap_or_default().trim_ascii_start()
@@ -588,6 +608,18 @@ mod tests {
         assert_eq!(Check::Search.judge(200, b"{\"timed_out\": true}"), Err(Failure::TimedOut));
         assert_eq!(Check::Search.judge(200, partial), Err(Failure::Partial));
         assert_eq!(Check::Status.judge(200, partial), Ok(()));
+        let ignoring = Check::StatusOr([404, 409, 0, 0]);
+        assert_eq!(
+            [200, 404, 409].map(|status| ignoring.judge(status, b"{}")),
+            [Ok(()), Ok(()), Ok(())]
+        );
+        assert_eq!(ignoring.judge(429, b"{}").unwrap_err().to_string(), "429");
+        let ignoring = Check::SearchOr([404, 0, 0, 0]);
+        assert_eq!(ignoring.judge(404, b"{}"), Ok(()));
+        assert_eq!(ignoring.judge(200, partial), Err(Failure::Partial));
+        let id = "a".repeat(2000);
+        let page = format!("{{ \"_scroll_id\" : \"{id}\", \"_shards\" : {{ \"failed\" : 1 }} }}");
+        assert_eq!(Check::Search.judge(200, page.as_bytes()), Err(Failure::Partial));
         assert_eq!(Check::Bulk.judge(200, br#"{"took":3,"errors":true}"#), Err(Failure::Items));
         assert_eq!(Check::Bulk.judge(200, br#"{"took":3,"errors":false}"#), Ok(()));
         let full = br#"{"error":{"root_cause":[{"type":"es_rejected_execution_exception","reason":"x"}],"type":"search_phase_execution_exception"},"status":429}"#;

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use record::{LoadFigures, Percentiles, Throughput};
 use world::Time;
 
-use super::{Extent, Load, Starts};
+use super::{Arrival, Extent, Load, Starts};
 
 /// A start that is later than this although a client was free counts as the driver's delay.
 const SLIPPED: Duration = Duration::from_millis(1);
@@ -40,6 +40,8 @@ pub enum Failure {
     Closed,
     /// What came is not HTTP, or too large.
     Malformed,
+    /// A search that scrolls was answered without a scroll id, or with one that is longer than what is kept of answers.
+    NoScrollId,
     /// Its time was over before a client was free for it.
     NotSent,
 }
@@ -56,6 +58,7 @@ impl fmt::Display for Failure {
             Failure::Unreachable => f.write_str("not reachable"),
             Failure::Closed => f.write_str("connection closed"),
             Failure::Malformed => f.write_str("not HTTP"),
+            Failure::NoScrollId => f.write_str("no scroll id"),
             Failure::NotSent => f.write_str("not sent in time"),
         }
     }
@@ -68,9 +71,9 @@ pub struct Sample {
     pub host: usize,
     /// When it was to start.
     pub intended: Time,
-    /// When a client was free for it.
+    /// When a client was free for it, and a host could be reached.
     pub free: Time,
-    /// When it started.
+    /// When it was sent.
     pub started: Time,
     /// When its answer had come, or it was given up.
     pub ended: Time,
@@ -84,9 +87,22 @@ pub struct Sample {
     pub outcome: Result<(), Failure>,
 }
 
+impl Sample {
+    /// Whether the driver delayed it, and not the cluster.
+    fn has_slipped(&self, arrival: Arrival) -> bool {
+        let delay = self.started - self.free.max(self.intended);
+        // A client that is never idle is late by whatever the driver needs to make a request. That counts where it
+        // takes longer than a good answer; how long the cluster takes is not known from a refusal, which may be fast.
+        let idle = arrival != Arrival::Closed && self.free <= self.intended;
+        let longer = self.outcome.is_ok() && delay > self.ended - self.started;
+        delay > SLIPPED && (idle || longer)
+    }
+}
+
 /// Records samples; the figures come at the end.
 #[derive(Clone, Debug)]
 pub struct Recorder {
+    arrival: Arrival,
     window: Duration,
     /// When the measured part began, and when it is to end, as soon as that is known.
     begin: Option<Time>,
@@ -140,6 +156,7 @@ impl Recorder {
     /// A recorder for a load.
     pub fn new(load: &Load) -> Self {
         Recorder {
+            arrival: load.arrival,
             window: load.window.max(Duration::from_millis(1)),
             begin: None,
             end: None,
@@ -189,34 +206,44 @@ impl Recorder {
             *host += 1;
         }
         self.answer_bytes += sample.bytes;
-        if sample.free > sample.intended {
-            self.busy_starts += 1;
-        } else if sample.started - sample.intended > SLIPPED {
+        if sample.has_slipped(self.arrival) {
             self.slipped_starts += 1;
+        } else if sample.free > sample.intended {
+            self.busy_starts += 1;
         }
         match &sample.outcome {
             Ok(()) => self.documents += sample.documents,
             Err(failure) => *self.errors.entry(failure.to_string()).or_default() += 1,
         }
         if matches!(sample.outcome, Ok(()) | Err(Failure::NoAnswer)) {
+            let latency = self.latency_of(sample);
             // Histograms grow as they need to, so recording cannot fail.
-            let _ = self.latency.record(nanos(sample.ended - sample.intended));
+            let _ = self.latency.record(nanos(latency));
             let _ = self.service_time.record(nanos(sample.ended - sample.started));
         }
     }
 
     fn record_warm_up(&mut self, sample: &Sample) {
         let hosts = self.hosts.len();
-        let window = self.window;
+        let (arrival, window) = (self.arrival, self.window);
         let warm_up = self.warm_up.get_or_insert_with(|| {
-            let load =
-                Load { window, ..Load::closed(vec![String::new(); hosts], 1, Extent::NONE, 0) };
+            let closed = Load::closed(vec![String::new(); hosts], 1, Extent::NONE, 0);
+            let load = Load { arrival, window, ..closed };
             let begin = Some(sample.started);
             Box::new(Recorder { begin, ..Recorder::new(&load) })
         });
         // The first that was sent need not be the first that is answered.
         warm_up.begin = warm_up.begin.min(Some(sample.started));
         warm_up.record(&Sample { measured: true, ..sample.clone() });
+    }
+
+    /// From when it was due; in a closed loop that is when it is sent.
+    fn latency_of(&self, sample: &Sample) -> Duration {
+        let due = match self.arrival {
+            Arrival::Closed => sample.started,
+            _ => sample.intended,
+        };
+        sample.ended - due
     }
 
     /// Records a start that was due and not sent: it counts as a failed request, with the time until `now`.
@@ -238,7 +265,7 @@ impl Recorder {
         if self.windows.len() <= window {
             self.windows.resize(window + 1, Window::default());
         }
-        let latency_ms = (sample.ended - sample.intended).as_secs_f64() * 1e3;
+        let latency_ms = self.latency_of(sample).as_secs_f64() * 1e3;
         self.windows[window].add(Window { answers: 1, latency_ms });
         self.answers += 1;
     }
@@ -351,7 +378,7 @@ fn percentiles(times: &Histogram<u64>) -> Option<Percentiles> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Arrival, Next};
+    use crate::load::Next;
 
     fn load(measured: Extent) -> Load {
         Load::closed(vec!["a:9200".to_owned(), "b:9200".to_owned()], 4, measured, 7)
@@ -424,12 +451,43 @@ mod tests {
 
     #[test]
     fn a_start_that_slips_though_a_client_is_free_is_told_apart() {
-        let load = load(Extent::Requests(2));
+        let arrival = Arrival::Deterministic { rate_per_s: 100.0 };
+        let load = Load { arrival, ..load(Extent::Requests(2)) };
         let mut recorder = recorder(&load, 0);
         recorder.record(&Sample { started: ms(13), ..sample(10, 20) });
         recorder.record(&Sample { started: Time(10_900_000), ..sample(10, 20) });
         let figures = recorder.figures("x", &load);
         assert_eq!((figures.busy_starts, figures.slipped_starts), (0, 1));
+    }
+
+    #[test]
+    fn in_a_closed_loop_a_request_is_due_when_it_is_sent() {
+        let load = load(Extent::Requests(3));
+        let mut recorder = recorder(&load, 0);
+        // It takes 300 ms to make the first, 5 ms to make the others, of which the last is refused at once.
+        recorder.record(&Sample { started: ms(300), ..sample(0, 400) });
+        recorder.record(&Sample { started: ms(405), ..sample(400, 465) });
+        let outcome = Err(Failure::Items);
+        recorder.record(&Sample { started: ms(470), outcome, ..sample(465, 471) });
+        recorder.close(ms(471));
+        let figures = recorder.figures("x", &load);
+        assert_eq!(figures.latency, figures.service_time);
+        assert!((100.0..100.2).contains(&figures.latency.unwrap().p100_ms), "{figures:?}");
+        assert_eq!((figures.busy_starts, figures.slipped_starts), (0, 1));
+    }
+
+    #[test]
+    fn a_late_start_is_the_drivers_where_it_needs_longer_than_the_cluster() {
+        let arrival = Arrival::Deterministic { rate_per_s: 100.0 };
+        let load = Load { arrival, ..load(Extent::Requests(2)) };
+        let mut recorder = recorder(&load, 0);
+        recorder.record(&Sample { free: ms(100), started: ms(105), ..sample(10, 165) });
+        recorder.record(&Sample { free: ms(100), started: ms(400), ..sample(10, 450) });
+        let figures = recorder.figures("x", &load);
+        let (latency, service) = (figures.latency.unwrap(), figures.service_time.unwrap());
+        assert!((440.0..440.5).contains(&latency.p100_ms), "{latency:?}");
+        assert!((60.0..60.1).contains(&service.p100_ms), "{service:?}");
+        assert_eq!((figures.busy_starts, figures.slipped_starts), (1, 1));
     }
 
     #[test]

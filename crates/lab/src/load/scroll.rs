@@ -5,33 +5,39 @@ use std::rc::Rc;
 use bytes::Bytes;
 
 use super::client::{Client, Reply};
-use super::operation::text_after;
+use super::operation::{after, behind_scroll_id, scroll_id};
 use super::{Check, Failure, Request};
 
-/// Asks for a search and the pages after its first one; the answer is that of the last page, its bytes those of all.
-/// The scroll is cleared at the end, as far as the cluster does it: it ends by itself soon after.
+/// Asks for a search and the pages after its first one, until one is not as it should be; the answer is that of the
+/// last page, its bytes those of all. The scroll is cleared at the end, as far as the cluster does it: it ends by
+/// itself soon after. Calls `goes_on` before each further request, which has a deadline of its own; answers it with
+/// false, no further page is asked for.
 pub(super) async fn ask_pages<C: Client>(
     client: &mut C,
     host: usize,
     request: &Request,
+    goes_on: impl Fn() -> bool,
 ) -> Result<Reply, Failure> {
     let mut reply = client.ask(host, request).await?;
-    let Some(id) = text_after(client.body(), b"\"_scroll_id\"").map(str::to_owned) else {
-        return Ok(reply);
+    let Some(id) = scroll_id(client.body()).map(|(id, _)| id.to_owned()) else {
+        // A refusal has none.
+        let refused = !(200..300).contains(&reply.status);
+        return if refused { Ok(reply) } else { Err(Failure::NoScrollId) };
     };
     let next = page(&id);
+    let mut judged = Check::Search.judge(reply.status, client.body());
     for _ in 1..request.pages {
-        if !(200..300).contains(&reply.status) || has_no_hits(client.body()) {
+        if judged.is_err() || has_no_hits(client.body()) || !goes_on() {
             break;
         }
         let further = client.ask(host, &next).await?;
         reply = Reply { status: further.status, bytes: reply.bytes + further.bytes };
+        judged = Check::Search.judge(reply.status, client.body());
     }
-    // What is judged is the last page.
-    if Check::Search.judge(reply.status, client.body()).is_ok() {
-        client.ask(host, &clear(&id)).await?;
-    }
-    Ok(reply)
+    goes_on();
+    let cleared = client.ask(host, &clear(&id)).await;
+    // Not for the driver to judge, which would find the body of the last request.
+    judged.and(cleared).map(|_| reply)
 }
 
 fn page(id: &str) -> Request {
@@ -51,20 +57,35 @@ fn request(method: &str, body: String) -> Request {
 
 /// Whether a page says that it has no hits: its list of them is empty.
 fn has_no_hits(body: &[u8]) -> bool {
-    let compact: Vec<u8> =
-        body.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    compact.windows(9).any(|part| part == b"\"hits\":[]")
+    let list = after(after(behind_scroll_id(body), b"\"hits\""), b"\"hits\"");
+    list.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"]"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SEARCH: &str = "POST /a/_search";
+    const PAGE: &str = "POST /_search/scroll";
+    const CLEAR: &str = "DELETE /_search/scroll";
+    /// So much of an answer is kept here.
+    const KEPT_BYTES: usize = 4096;
+
     /// A cluster with so many pages of hits.
     struct Pages {
         left: u32,
+        id: String,
+        /// The request of which a shard fails; 0 for none.
+        fails_at: usize,
         asked: Vec<String>,
         body: Vec<u8>,
+    }
+
+    impl Pages {
+        fn new(left: u32) -> Self {
+            let id = "abc=".to_owned();
+            Pages { left, id, fails_at: 0, asked: Vec::new(), body: Vec::new() }
+        }
     }
 
     impl Client for Pages {
@@ -72,8 +93,12 @@ mod tests {
             self.asked.push(format!("{} {}", request.method, request.path));
             let hits = if self.left > 0 { "[{}]" } else { "[]" };
             self.left = self.left.saturating_sub(1);
-            self.body =
-                format!("{{\"_scroll_id\":\"abc=\",\"hits\":{{\"hits\": {hits}}}}}").into_bytes();
+            let (id, failed) = (&self.id, u32::from(self.asked.len() == self.fails_at));
+            let shards = format!("{{\"total\":28,\"failed\":{failed}}}");
+            let hits = format!("{{\"total\":{{\"value\":9}},\"hits\": {hits}}}");
+            let body = format!("{{\"_scroll_id\":\"{id}\",\"_shards\":{shards},\"hits\":{hits}}}");
+            self.body = body.into_bytes();
+            self.body.truncate(KEPT_BYTES);
             Ok(Reply { status: 200, bytes: 10 })
         }
 
@@ -84,21 +109,56 @@ mod tests {
         fn give_up(&mut self, _: usize) {}
     }
 
-    fn asked(there: u32, wanted: u32) -> (Vec<String>, u64) {
-        let mut client = Pages { left: there, asked: Vec::new(), body: Vec::new() };
+    /// What a cluster is asked for so many pages, and what comes of it.
+    fn asked(client: Pages, wanted: u32) -> (Vec<String>, Result<u64, Failure>) {
+        asked_while(client, wanted, true)
+    }
+
+    fn asked_while(
+        mut client: Pages,
+        wanted: u32,
+        goes_on: bool,
+    ) -> (Vec<String>, Result<u64, Failure>) {
         let search = Request { path: "/a/_search".into(), pages: wanted, ..page("") };
         world::virtual_world::run(1, async move |_| {
-            let reply = ask_pages(&mut client, 0, &search).await.unwrap();
-            (client.asked, reply.bytes)
+            let reply = ask_pages(&mut client, 0, &search, || goes_on).await;
+            (client.asked, reply.map(|reply| reply.bytes))
         })
     }
 
     #[test]
     fn pages_are_fetched_until_there_are_enough_or_none_is_left() {
-        let (search, page, clear) =
-            ("POST /a/_search", "POST /_search/scroll", "DELETE /_search/scroll");
-        assert_eq!(asked(9, 3), (vec![search.into(), page.into(), page.into(), clear.into()], 30));
-        let (asked, _) = asked(2, 100);
-        assert_eq!(asked, [search, page, page, clear], "the third page is empty");
+        let all = [SEARCH, PAGE, PAGE, CLEAR].map(str::to_owned).to_vec();
+        assert_eq!(asked(Pages::new(9), 3), (all.clone(), Ok(30)));
+        assert_eq!(asked(Pages::new(2), 100), (all, Ok(30)), "the third page is empty");
+    }
+
+    #[test]
+    fn a_scroll_of_a_load_that_is_stopped_is_cleared() {
+        let (asked, outcome) = asked_while(Pages::new(9), u32::MAX, false);
+        assert_eq!((asked, outcome), ([SEARCH, CLEAR].map(str::to_owned).to_vec(), Ok(10)));
+    }
+
+    #[test]
+    fn an_empty_list_within_a_hit_is_not_that_of_the_page() {
+        let page = br#"{"_scroll_id":"a","hits":{"hits":[{"x":{"hits":{"hits":[]}}}]}}"#;
+        assert!(!has_no_hits(page));
+    }
+
+    #[test]
+    fn a_shard_that_failed_is_seen_behind_a_long_id_on_any_page() {
+        for fails_at in [1, 2] {
+            let client = Pages { id: "a".repeat(2000), fails_at, ..Pages::new(9) };
+            let (asked, outcome) = asked(client, 3);
+            assert_eq!(asked.len(), fails_at + 1, "{asked:?}");
+            assert_eq!(asked.last().map(String::as_str), Some(CLEAR));
+            assert_eq!(outcome, Err(Failure::Partial));
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_not_all_there_is_a_failure() {
+        let client = Pages { id: "a".repeat(6000), ..Pages::new(9) };
+        assert_eq!(asked(client, 3), (vec![SEARCH.to_owned()], Err(Failure::NoScrollId)));
     }
 }

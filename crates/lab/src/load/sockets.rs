@@ -72,5 +72,6 @@ impl Client for SocketClient {
 
 /// Whether asking twice does no harm.
 fn may_repeat(request: &Request) -> bool {
-    request.check == Check::Search || matches!(&*request.method, "GET" | "HEAD")
+    matches!(request.check, Check::Search | Check::SearchOr(_))
+        || matches!(&*request.method, "GET" | "HEAD")
 }

@@ -13,6 +13,8 @@ pub struct Bounds<T> {
     show: fn(&T) -> String,
 }
 
+/// The most that the documents of a corpus are multiplied by.
+pub const SCALE_MAX: f64 = 1e6;
 /// Repetitions of every variant.
 pub const LAPS: RangeInclusive<i64> = 1..=1000;
 /// Round-trip time of a link.

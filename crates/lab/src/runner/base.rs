@@ -1,8 +1,10 @@
 //! A run: its plan, its clusters and its record.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
 use clusters::Clusters;
-use record::{Line, ShardDigest, Writer};
+use record::{Line, Row, ShardDigest, Writer};
 use serde_json::Value;
 use world::Env;
 
@@ -20,6 +22,18 @@ pub(crate) struct Runner<'a> {
     pub(crate) watch: &'a dyn Watch,
     /// What the leader's primaries held once they were filled.
     pub(crate) held: Vec<ShardDigest>,
+    /// What was measured so far of a variant in a lap. It is recorded if that does not come to its end.
+    pub(crate) unfinished: RefCell<Option<Row>>,
+}
+
+/// However a run ends, also where somebody interrupts it.
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        if let Some(row) = self.unfinished.take() {
+            // Why the run has ended is told already.
+            let _ = self.journal.row(&row);
+        }
+    }
 }
 
 impl<'a> Runner<'a> {
@@ -32,7 +46,8 @@ impl<'a> Runner<'a> {
         watch: &'a dyn Watch,
     ) -> Self {
         let (env, journal) = (env.clone(), Journal::new(env, writer));
-        Runner { env, plan, clusters, journal, watch, held: Vec::new() }
+        let (held, unfinished) = (Vec::new(), RefCell::default());
+        Runner { env, plan, clusters, journal, watch, held, unfinished }
     }
 
     /// What is indexed. A plan that comes here has it: buckets have an experiment of their own.

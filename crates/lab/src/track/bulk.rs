@@ -81,6 +81,10 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
                 continue;
             }
             let (source, documents) = documents(context, corpus, (set, &index))?;
+            if share < 1.0 && documents == u64::MAX {
+                let why = format!("{} has no document-count: what is a share of it?", set.file);
+                return Err(("ingest-percentage".to_owned(), why));
+            }
             let written = match conflicts {
                 Some(_) if set.has_actions => {
                     let why = format!(
@@ -189,6 +193,12 @@ fn documents(
             return Err(refuse(format!(
                 "{} has no document-count, so --scale is of no use",
                 set.file
+            )));
+        }
+        if options.scale > 1.0 {
+            return Err(refuse(format!(
+                "{} is sent once, so --scale is at most 1 for it; found {}",
+                set.file, options.scale
             )));
         }
         return Ok((Source::File(path), wanted));

@@ -12,6 +12,7 @@ use super::corpora::Corpus;
 use super::reader::{Object, Reader};
 use super::templates::Template;
 use super::{Request, TrackOptions};
+use crate::load::Check;
 
 /// What is not sent as it is in a query string.
 const SENT: AsciiSet =
@@ -130,5 +131,15 @@ impl Context<'_> {
 
 /// A request without anything special.
 pub(super) fn request(method: &'static str, path: String, body: Option<Value>) -> Request {
-    Request { method, path, body, may_be_missing: false, condition: None, retried: false }
+    Request {
+        method,
+        path,
+        body,
+        check: Check::Status,
+        may_be_missing: false,
+        condition: None,
+        retried: false,
+        is_counted: false,
+        polled: None,
+    }
 }

@@ -60,7 +60,11 @@ fn body() -> Value {
 
 fn count(content: &mut Content) -> bool {
     let path = match content {
-        Content::Pattern { check: Check::Search, path, .. } | Content::Scroll { path, .. } => path,
+        Content::Pattern { path, .. } | Content::Scroll { path, .. }
+            if path.contains("_search") =>
+        {
+            path
+        }
         _ => return false,
     };
     // What a search may say in its path is of no use to one that counts.

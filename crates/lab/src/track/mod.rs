@@ -11,6 +11,7 @@
 //! | `bulk` | which files hold the documents of a corpus, and what generates those that are missing |
 //! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
 //! | `open` | the track's own file, its indices and the challenge that is run |
+//! | `live` | what is sent to a cluster that was there already, and which indices are made there |
 //! | `rename`, `counts` | the same track on indices of other names; with searches that count, for virtual time |
 //!
 //! What is not understood is told before anything starts. An operation that cannot be sent here is *refused*: the rest
@@ -20,6 +21,7 @@ mod bulk;
 mod context;
 mod corpora;
 mod counts;
+mod live;
 mod open;
 mod operations;
 mod params;
@@ -36,7 +38,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::corpus::Written;
-use crate::load::{Arrival, Content, Extent, Operation};
+use crate::load::{Arrival, Check, Content, Extent, Operation};
 
 pub use open::open;
 pub use params::Params;
@@ -129,6 +131,8 @@ pub struct Task {
     pub ramp_up: Duration,
     /// How long an answer may take.
     pub timeout: Duration,
+    /// The most requests of each client that go on at a time, where streams are bounded.
+    pub connections: Option<usize>,
     /// Whether it is part of the report.
     pub reported: bool,
 }
@@ -160,14 +164,21 @@ pub struct Request {
     pub method: &'static str,
     /// Its path, with parameters.
     pub path: String,
-    /// Its body, if it has one.
+    /// Its body, if it has one; a text is sent as it is.
     pub body: Option<Value>,
+    /// When its answer is a good one.
+    pub check: Check,
     /// Whether an answer of 404 is a good one: what is to be deleted may not be there.
     pub may_be_missing: bool,
     /// What the answer has to say.
     pub condition: Option<Condition>,
     /// Whether it is sent again until it is answered well.
     pub retried: bool,
+    /// Whether it counts as an error where it is not answered well, as in a load: it only reads, and so does all of its
+    /// composite. Otherwise the run ends, as what comes after it counts on it.
+    pub is_counted: bool,
+    /// How often it is asked whether a merge goes on whose answer did not come in time; none where that is an error.
+    pub polled: Option<Duration>,
 }
 
 /// What an answer has to say.
@@ -209,11 +220,12 @@ impl Track {
         paths
     }
 
-    /// Whether there may be indices of it that it does not declare: made by templates, or by documents that say where
-    /// they go.
+    /// Whether there may be indices of it that it does not declare, or aliases in place of those that it does: made by
+    /// requests, by templates, or by documents that say where they go.
     pub(crate) fn makes_other_indices(&self) -> bool {
         let mut tasks = self.elements.iter().flat_map(|element| &element.tasks);
         !self.templates().is_empty()
+            || self.makes().into_iter().any(|made| self.indices.iter().all(|own| own != made))
             || tasks.any(|task| match &task.action {
                 Action::Send(Operation { content: Content::Corpora(parts), .. }) => {
                     parts.iter().any(|part| part.written == Written::AsSaid)

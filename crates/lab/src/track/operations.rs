@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::bulk;
 use super::context::{COMMON, Context, Index, NOT_RENAMED, Why, request};
+use super::live;
 use super::reader::{Object, Refusal};
 use super::template_steps;
 use super::templates::kind_of;
@@ -17,6 +18,10 @@ use crate::load::{Check, Content, Operation};
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a step may take that nobody bounds: a merge may take long.
 const STEP_TIMEOUT: Duration = Duration::from_secs(7200);
+/// How often it is asked whether a merge goes on, as in Rally.
+const POLL_PERIOD: Duration = Duration::from_secs(10);
+/// The most requests of a composite that may be bounded to go on at a time.
+const CONNECTIONS_MAX: u64 = 10_000;
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
 const REFUSED: [(&str, &str); 9] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
@@ -64,6 +69,8 @@ pub(super) struct Known {
     pub(super) reported: bool,
     /// Documents in each of its requests; none where it ends with no documents.
     pub(super) bulk_documents: Option<u64>,
+    /// The most of its requests that go on at a time, where streams are bounded.
+    pub(super) connections: Option<usize>,
 }
 
 /// Reads an operation of a type, under the name that it has.
@@ -113,12 +120,23 @@ pub(super) fn operation(
             None => (Action::Do(steps(context, kind, object)), None),
         },
     };
+    // Settings are journaled, and put back.
+    if context.options.live && kind != "put-settings" {
+        live::check(&action).map_err(|why| refuse("path", why))?;
+    }
     let otherwise = if matches!(action, Action::Send(_)) { TIMEOUT } else { STEP_TIMEOUT };
+    let connections = reader.whole(object, "max-connections", 1, CONNECTIONS_MAX);
+    let mut timeout = context.seconds(object, "request-timeout", otherwise);
+    if context.options.embedded && object.plain("mode") == Some(json!("polling")) {
+        // The embedded engine has no `_tasks` to ask whether a merge goes on: its own answer is waited for.
+        timeout = timeout.max(STEP_TIMEOUT);
+    }
     Ok(Known {
         action,
-        timeout: context.seconds(object, "request-timeout", otherwise),
+        timeout,
         reported: reader.bool(object, "include-in-reporting").unwrap_or(true),
         bulk_documents,
+        connections: connections.map(|most| most as usize),
     })
 }
 
@@ -198,6 +216,10 @@ fn search(
     if let Some(cache) = reader.bool(object, "cache") {
         own.push(("request_cache", cache.to_string()));
     }
+    let size = reader.whole(object, "results-per-page", 1, 10_000);
+    if let (Some(size), Some(body)) = (size, body.as_object_mut()) {
+        body.insert("size".to_owned(), json!(size));
+    }
     let mut pages = 1;
     if scrolls {
         pages = match object.plain("pages") {
@@ -205,11 +227,11 @@ fn search(
             None => u32::MAX,
             Some(_) => reader.whole(object, "pages", 1, 1_000_000).unwrap_or(1) as u32,
         };
-        let size = reader.whole(object, "results-per-page", 1, 10_000);
-        if let (Some(size), Some(body)) = (size, body.as_object_mut()) {
-            body.insert("size".to_owned(), json!(size));
-        }
         own.push(("scroll", "10s".to_owned()));
+        // As in Rally: in the order in which each shard has them.
+        if let Some(body) = body.as_object_mut() {
+            body.entry("sort").or_insert_with(|| json!(["_doc"]));
+        }
     }
     if context.options.embedded
         && let Err(error) = query::parse_search(body.to_string().as_bytes())
@@ -251,7 +273,12 @@ fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action
     let sign = |query: &str| {
         if path.contains('?') { query.replacen('?', "&", 1) } else { query.to_owned() }
     };
-    let check = if path.contains("_search") { Check::Search } else { Check::Status };
+    let check = match (ignored(context, object), path.contains("_search")) {
+        (Some(statuses), true) => Check::SearchOr(statuses),
+        (Some(statuses), false) => Check::StatusOr(statuses),
+        (None, true) => Check::Search,
+        (None, false) => Check::Status,
+    };
     let content = Content::Pattern {
         method,
         path: format!("{path}{}", sign(&query)),
@@ -260,6 +287,27 @@ fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action
         check,
     };
     send(name, content)
+}
+
+/// Statuses that are as good as those of success; none where the operation names none.
+fn ignored(context: &Context<'_>, object: &Object<'_>) -> Option<[u16; 4]> {
+    let texts = context.reader.texts(object, "ignore");
+    let mut statuses = [0; 4];
+    let mut room = statuses.iter_mut();
+    for text in &texts {
+        match (text.parse::<u16>(), room.next()) {
+            (Ok(status @ 100..600), Some(to)) => *to = status,
+            _ => {
+                let said = format!(
+                    "ignore has statuses of HTTP, four at most, found {}",
+                    texts.join(", ")
+                );
+                context.reader.wrong(object.get("ignore")?, text, said);
+                return None;
+            }
+        }
+    }
+    (!texts.is_empty()).then_some(statuses)
 }
 
 /// A body as it is sent: JSON, or lines of it.
@@ -321,8 +369,18 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Vec<Step> {
                 .map(|most| ("max_num_segments", (most as u64).to_string()))
                 .into_iter()
                 .collect();
+            let polled = match reader.text(object, "mode").as_deref() {
+                Some("polling") => Some(context.seconds(object, "poll-period", POLL_PERIOD)),
+                None | Some("blocking") => None,
+                Some(other) => {
+                    let near = record::names::did_you_mean(other, ["blocking", "polling"]);
+                    let said = format!("mode is blocking or polling, found \"{other}\"{near}");
+                    reader.wrong(object.get("mode").unwrap_or(object.node), other, said);
+                    None
+                }
+            };
             let path = format!("/{}/_forcemerge{}", of_all(context), context.query(object, &own));
-            one(request("POST", path, None))
+            one(Request { polled, ..request("POST", path, None) })
         }
         "index-stats" => {
             only(&["index", "condition"]);
@@ -335,13 +393,15 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Vec<Step> {
                 Condition::Is { path: path.split('.').map(str::to_owned).collect(), value }
             });
             let path = format!("/{index}/_stats{}", context.query(object, &[]));
-            one(Request { condition, ..request("GET", path, None) })
+            let is_counted = condition.is_none();
+            one(Request { condition, is_counted, ..request("GET", path, None) })
         }
         "node-stats" => {
             only(&["metrics"]);
             let metrics = reader.texts(object, "metrics").join(",");
             let below = if metrics.is_empty() { metrics } else { format!("/{metrics}") };
-            one(request("GET", format!("/_nodes/stats{below}{}", context.query(object, &[])), None))
+            let path = format!("/_nodes/stats{below}{}", context.query(object, &[]));
+            one(Request { is_counted: true, ..request("GET", path, None) })
         }
         "put-settings" => {
             only(&["body"]);
@@ -402,7 +462,28 @@ fn composite(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step>, Re
         );
         return Ok(Vec::new());
     };
-    sequence(context, requests, 0)
+    let mut steps = sequence(context, requests, 0)?;
+    let mut all = requests_of(&mut steps);
+    // What others of them write would be missing after an error that is only counted.
+    if !all.iter().all(|request| request.is_counted || request.method == "GET") {
+        all.iter_mut().for_each(|request| request.is_counted = false);
+    }
+    Ok(steps)
+}
+
+/// The requests of steps, those of streams too.
+fn requests_of(steps: &mut [Step]) -> Vec<&mut Request> {
+    let mut found = Vec::new();
+    for step in steps {
+        match step {
+            Step::Request(request) => found.push(request),
+            Step::Sleep(_) => {}
+            Step::Streams(streams) => {
+                streams.iter_mut().for_each(|steps| found.extend(requests_of(steps)));
+            }
+        }
+    }
+    found
 }
 
 /// Streams that stand next to each other go on at the same time.
@@ -434,18 +515,34 @@ fn sequence(context: &Context<'_>, node: &Node<'_>, depth: u32) -> Result<Vec<St
         }
         match operation(context, &kind, &kind, &object)?.action {
             Action::Do(more) => steps.extend(more),
-            Action::Send(Operation { content, .. }) => steps.extend(as_step(content)),
+            Action::Send(operation) => {
+                let step = as_step(operation).map_err(|(word, why)| {
+                    let place = reader.place(object.get(&word).unwrap_or(item));
+                    Refusal { place, word, why }
+                })?;
+                steps.push(Step::Request(step));
+            }
         }
     }
     Ok(steps)
 }
 
-/// A request of a load as a step.
-fn as_step(content: Content) -> Option<Step> {
-    let Content::Pattern { method, path, bodies, .. } = content else { return None };
-    let method =
-        ["GET", "POST", "PUT", "DELETE", "HEAD"].into_iter().find(|known| *known == method)?;
-    let body =
-        bodies.first().map(|body| serde_json::from_str(body).unwrap_or_else(|_| json!(body)));
-    Some(Step::Request(request(method, path, body)))
+/// A request of a load as one of a composite.
+fn as_step(operation: Operation) -> Result<Request, Why> {
+    const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "HEAD"];
+    let is_counted = operation.is_read_only();
+    let Content::Pattern { method, path, bodies, check, .. } = operation.content else {
+        let why = "a composite sends no scrolls here: leave out pages, or search beside it";
+        return Err(("pages".to_owned(), why.to_owned()));
+    };
+    let Some(known) = METHODS.into_iter().find(|known| *known == method) else {
+        let why = format!("a composite sends no {method} here; it sends {}", METHODS.join(", "));
+        return Err(("method".to_owned(), why));
+    };
+    // Lines of JSON are a text, and so is a single one.
+    let body = bodies.into_iter().next().map(|body| match serde_json::from_str(&body) {
+        Ok(json) if !body.ends_with('\n') => json,
+        _ => Value::String(body),
+    });
+    Ok(Request { check, is_counted, ..request(known, path, body) })
 }

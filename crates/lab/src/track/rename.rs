@@ -7,7 +7,8 @@ use super::{Action, Request, Step, Track};
 use crate::load::{Content, Operation};
 
 /// Paths that ask all indices of a cluster unless they name some.
-const OF_ALL: [&str; 6] = ["_search", "_refresh", "_forcemerge", "_stats", "_count", "_flush"];
+pub(super) const OF_ALL: [&str; 6] =
+    ["_search", "_refresh", "_forcemerge", "_stats", "_count", "_flush"];
 
 impl Track {
     /// Gives every index a name that begins with `prefix`, everywhere.
@@ -93,6 +94,7 @@ fn expression(names: &str, prefix: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::context::request;
     use super::*;
 
     #[test]
@@ -116,14 +118,8 @@ mod tests {
     #[test]
     fn transient_settings_become_lasting_ones() {
         let body = json!({ "transient": { "a": 1 }, "persistent": { "b": 2 } });
-        let mut step = Step::Request(Request {
-            method: "PUT",
-            path: "/_cluster/settings".to_owned(),
-            body: Some(body),
-            may_be_missing: false,
-            condition: None,
-            retried: false,
-        });
+        let path = "/_cluster/settings".to_owned();
+        let mut step = Step::Request(request("PUT", path, Some(body)));
         rename_step(&mut step, "n-");
         let Step::Request(request) = step else { panic!("it was a request") };
         assert_eq!(request.body, Some(json!({ "persistent": { "a": 1, "b": 2 } })));

@@ -8,6 +8,7 @@ use record::names::did_you_mean;
 use super::context::Context;
 use super::operations::{self, Known};
 use super::reader::{Object, Refusal};
+use super::render::Place;
 use super::{Action, CompletedBy, Element, Task};
 use crate::load::{Arrival, Extent};
 
@@ -61,6 +62,8 @@ pub(super) struct Schedule {
     pub(super) refused: Vec<(String, Refusal)>,
     /// Names of all tasks, chosen or not, for messages.
     pub(super) names: Vec<String>,
+    /// Where each of them stands.
+    places: Vec<Place>,
 }
 
 /// The operations of a track by name, as its file has them.
@@ -176,7 +179,18 @@ fn task(
     let kind = reader.text(&operation, "operation-type").unwrap_or_else(|| named.clone());
     let name = reader.text(object, "name").unwrap_or_else(|| named.clone());
     let tags = [reader.texts(object, "tags"), reader.texts(&operation, "tags")].concat();
+    let named_at = object.get("name").unwrap_or(node);
+    // As in Rally: their figures could not be told apart.
+    if let Some(at) = found.names.iter().position(|known| *known == name) {
+        let first = reader.files.mistake(found.places[at], "", "");
+        let said = format!(
+            "two tasks are called \"{name}\", the other in {}:{}; give one of them another \"name\"",
+            first.origin, first.line
+        );
+        reader.wrong(named_at, &name, said);
+    }
     found.names.push(name.clone());
+    found.places.push(reader.place(named_at));
     let chosen = Chosen { name: &name, kind: &kind, tags: &tags };
     let options = context.options;
     let included = options.include.is_empty() || chosen.is_one_of(&options.include);
@@ -267,6 +281,7 @@ fn scheduled(
             seconds("ramp-up-time-period").unwrap_or_default()
         },
         timeout: known.timeout,
+        connections: known.connections,
         reported: reported && !matches!(known.action, Action::Do(ref steps) if steps.is_empty()),
         action: known.action,
     })

@@ -22,13 +22,16 @@ pub fn run(plan: Resolved, planted: Option<&'static str>) -> Ran {
 
 /// Executes a plan in a place.
 pub fn run_in(plan: Resolved, place: Place) -> Ran {
-    let work = move || {
+    on_a_large_stack(move || {
         let dir = tempfile::tempdir().unwrap();
         let executed = lab::execute_resolved("", plan, &place, &Options::new(dir.path())).unwrap();
         let rows = executed.run.rows.clone();
         (executed.ended.map(|_| rows), executed.run, executed.trace)
-    };
-    // Without optimisation a step of all that is nested here needs more than a test's thread has.
+    })
+}
+
+/// Without optimisation a step of all that is nested in a run needs more than a test's thread has.
+pub fn on_a_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().stack_size(64 << 20);
     let ran = thread.spawn(work).unwrap().join();
     ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -129,6 +129,17 @@ fn hosts_are_asked_in_turn_and_a_lost_one_is_left_out() {
 }
 
 #[test]
+fn a_wait_for_hosts_that_are_gone_is_not_the_drivers() {
+    let figures = against(&[], 0, |load| {
+        load.hosts.push("nobody:9200".to_owned());
+        load.arrival = Arrival::Deterministic { rate_per_s: 10.0 };
+    });
+    assert!(figures.errors["not reachable"] > 0, "{:?}", figures.errors);
+    assert_eq!(figures.slipped_starts, 0);
+    assert!(figures.busy_starts > 0);
+}
+
+#[test]
 fn an_answer_that_never_comes_is_given_up_and_counted_with_its_time() {
     let figures = against(&[10], 100, |load| {
         load.timeout = Duration::from_millis(500);

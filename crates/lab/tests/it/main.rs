@@ -1,4 +1,4 @@
-//! Plans executed in virtual time and on threads of this process; the load driver.
+//! Plans and tracks executed in virtual time and on threads of this process; the load driver.
 
 mod buckets;
 mod common;
@@ -6,4 +6,5 @@ mod following;
 mod fuzz;
 mod load;
 mod runs;
+mod tracks;
 mod writers;

@@ -1,15 +1,11 @@
 //! `narrows restore`
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clusters::Journal;
+use clusters::{Journal, PUT_BACK_PATIENCE};
 
 use crate::live::{ConnectArgs, client, tell_left, usage};
 use crate::{runs, terminal};
-
-/// How long the removal of an index may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -39,10 +35,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         for path in left {
             let journal = Journal::open(path)?;
             let hosts = journal.head().hosts.clone();
-            let client = client(&env, &hosts, &args.connect, PATIENCE)?;
+            let client = client(&env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
             let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
             tell_left(&left);
-            writeln!(terminal::out(), "{} is as it was", hosts.join(","))?;
+            let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
+            writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?;
         }
         Ok(())
     })

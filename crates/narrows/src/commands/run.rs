@@ -14,7 +14,7 @@ use record::units::{parse_duration, parse_rate};
 
 use super::show::{Form, write_table};
 use crate::exit::Usage;
-use crate::live::{ConnectArgs, checked_options, usage};
+use crate::live::{ConnectArgs, checked_options, refuse_several_clusters, usage};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
@@ -162,17 +162,19 @@ fn place(args: &Args) -> anyhow::Result<Place> {
                 any_version: args.connect.any_version(),
             };
             if live.allow_changes {
-                reach(&live)?;
+                reach(&live, &args.connect)?;
             }
             Place::Live(Box::new(live))
         }
     })
 }
 
-/// Finds out whether anybody answers, before a record is begun.
-fn reach(live: &LiveHosts) -> anyhow::Result<()> {
+/// Finds out whether anybody answers, before a record is begun. Hosts of several clusters are refused: where one does
+/// not answer, another cluster would be changed.
+fn reach(live: &LiveHosts, connect: &ConnectArgs) -> anyhow::Result<()> {
     world::real_world::run(0, async |env| {
         for hosts in live.leader.iter().chain([&live.follower]) {
+            refuse_several_clusters(&env, &hosts.addresses, connect).await?;
             let client = LiveClient::new(&env, hosts).map_err(|error| usage(&error))?;
             ClusterIdentity::ask(&client).await.map_err(|error| usage(&error))?;
         }

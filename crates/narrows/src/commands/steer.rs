@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // The lease is renewed between looks, and stands for 35 s.
     if args.interval < Duration::from_millis(250) || args.interval > Duration::from_secs(10) {
         return wrong(
-            "--interval must be from 250ms to 60s: looking costs the cluster, and users wait for two looks",
+            "--interval must be from 250ms to 10s: looking costs the cluster, and users wait for two looks",
         );
     }
     if args.guard.as_ref().is_some_and(|guard| guard.contains("://") || !guard.contains("/_")) {

@@ -99,7 +99,12 @@ impl Watch {
         let ends = args.span.map(|span| began + span);
         let mut next = began;
         loop {
-            let seen = self.watching.look().await?;
+            // A look may be long: a cluster that hangs is waited for, and whoever watches it need not wait as well.
+            let seen = tokio::select! {
+                biased;
+                seen = self.watching.look() => seen?,
+                quits = self.out.until_quit(&self.env) => return quits,
+            };
             let t_s = (self.env.now() - began).as_secs_f64();
             self.out.show(&seen, t_s)?;
             next = (next + args.interval).max(self.env.now() + args.interval / 4);
@@ -112,20 +117,10 @@ impl Watch {
 
     /// Waits, and looks at the keys meanwhile; says whether to stop.
     async fn wait(&mut self, until: Time) -> anyhow::Result<bool> {
-        loop {
-            let pause = match &mut self.out {
-                Out::Screen(Some(screen)) => {
-                    if screen.wants_to_quit()? {
-                        return Ok(true);
-                    }
-                    until.min(self.env.now() + KEYS_EVERY)
-                }
-                _ => until,
-            };
-            self.env.sleep_until(pause).await;
-            if self.env.now() >= until {
-                return Ok(false);
-            }
+        tokio::select! {
+            biased;
+            quits = self.out.until_quit(&self.env) => quits.map(|()| true),
+            () = self.env.sleep_until(until) => Ok(false),
         }
     }
 
@@ -138,6 +133,15 @@ impl Watch {
 }
 
 impl Out {
+    /// Ends when a key says so; never where no screen is open.
+    async fn until_quit(&mut self, env: &Env) -> anyhow::Result<()> {
+        let Out::Screen(Some(screen)) = self else { return std::future::pending().await };
+        while !screen.wants_to_quit()? {
+            env.sleep(KEYS_EVERY).await;
+        }
+        Ok(())
+    }
+
     fn show(&mut self, seen: &Seen<'_>, t_s: f64) -> anyhow::Result<()> {
         let mut out = terminal::out();
         match self {

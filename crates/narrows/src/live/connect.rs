@@ -125,9 +125,7 @@ pub(crate) async fn greet(
     client: LiveClient,
     args: &ConnectArgs,
 ) -> anyhow::Result<Sampler> {
-    if client.hosts().len() > 1 {
-        refuse_several_clusters(env, client.hosts(), args).await?;
-    }
+    refuse_several_clusters(env, client.hosts(), args).await?;
     let sampler = Sampler::connect(client).await.map_err(|error| usage(&error))?;
     match sampler.check_version() {
         Err(_) if args.any_version => {}
@@ -138,11 +136,14 @@ pub(crate) async fn greet(
 
 /// Only one host is asked at a time, so that another cluster would not be looked at. A host that does not answer soon
 /// is none of another cluster as far as we know: where nodes are ill, nobody wants to wait for them first.
-async fn refuse_several_clusters(
+pub(crate) async fn refuse_several_clusters(
     env: &Env,
     hosts: &[Address],
     args: &ConnectArgs,
 ) -> anyhow::Result<()> {
+    if hosts.len() < 2 {
+        return Ok(());
+    }
     let root = async |host: &Address| {
         let options =
             options(&[host.to_string()], args, args.timeout.min(SAYS_ITS_CLUSTER)).ok()?;

@@ -13,11 +13,11 @@ mod watching;
 
 pub(crate) use bucket::{client_options, look_at_bucket, look_for};
 pub(crate) use connect::{
-    ConnectArgs, checked_options, client, connect, greet, options, second_client, title, usage,
-    written,
+    ConnectArgs, checked_options, client, connect, greet, options, refuse_several_clusters,
+    second_client, title, usage, written,
 };
 pub(crate) use history::History;
-pub(crate) use left::tell_left;
+pub(crate) use left::{as_it_was, is_hopeless, patiently, tell_left};
 pub(crate) use looking::{Looking, looked_again};
 pub(crate) use password::user_and_password;
 pub(crate) use probing::{Probing, probe, probe_unrecorded};

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clusters::live::{Depth, LiveClient};
 use clusters::{BorrowedSettings, ClusterIdentity, Error};
 use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Prober, Step};
 use world::Env;
 
-use super::{ConnectArgs, Looking, Recording, second_client, tell_left, usage};
+use super::{
+    ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, tell_left, usage,
+};
 use crate::interrupt::{Ended, until_told};
 use crate::terminal::say;
 
@@ -44,20 +46,16 @@ pub(crate) async fn probe(
     let mut prober = Prober::new(probes, 0.0);
     let work = work(looking, &mut prober, &mut borrowed, probing.aloud);
     let ended = until_told(work).await;
-    let left = borrowed.end().await.with_context(|| {
-        let dir = dir.display();
-        format!(
-            "settings could not be put back; once the cluster answers, say `narrows restore {dir}`"
-        )
-    });
-    tell_left(&left?);
+    let left = patiently(env, &dir, async || borrowed.put_back().await).await?;
+    borrowed.finish()?;
+    tell_left(&left);
     let results = prober.into_results();
     for result in &results {
         recording.note(looking.series().span_ms(), &result.sentence())?;
     }
     recording.end(looking.series().span_ms())?;
     if matches!(ended?, Ended::Interrupted) {
-        return Err(anyhow!("interrupted; every setting is as it was"));
+        return Err(anyhow!("interrupted; {}", as_it_was(&left)));
     }
     probe::apply(diagnosis, results, &looking.series());
     Ok(())

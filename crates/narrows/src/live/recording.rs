@@ -20,8 +20,10 @@ pub(crate) struct Recording {
     writer: Writer,
     manifest: Manifest,
     began: bool,
-    /// Bytes of recoveries that are over and no longer told.
-    over: BTreeMap<String, Recovery>,
+    /// Recoveries as they were told last.
+    told: BTreeMap<String, Recovery>,
+    /// The sum of those that ended and are no longer told.
+    over: RecoverySample,
 }
 
 impl Recording {
@@ -56,7 +58,8 @@ impl Recording {
             ..Manifest::unknown(&run, FORMAT)
         };
         let writer = Writer::create(&path, &manifest)?;
-        Ok(Recording { writer, manifest, began: false, over: BTreeMap::new() })
+        let (told, over) = (BTreeMap::new(), RecoverySample::default());
+        Ok(Recording { writer, manifest, began: false, told, over })
     }
 
     /// Where it is.
@@ -123,22 +126,28 @@ impl Recording {
             let (index, shard, target, start_ms) = recovery.key();
             format!("{index} {shard} {} {}", target.unwrap_or_default(), start_ms.unwrap_or(0))
         };
-        for recovery in &look.recoveries {
-            self.over.insert(key(recovery), recovery.clone());
+        let now: BTreeMap<String, Recovery> =
+            look.recoveries.iter().map(|one| (key(one), one.clone())).collect();
+        // One that only seemed to have ended may be told again by the next look.
+        for (_, gone) in self.told.extract_if(.., |key, one| one.ended && !now.contains_key(key)) {
+            add(&mut self.over, &gone);
         }
-        let mut sample = RecoverySample::default();
-        for recovery in self.over.values() {
-            sample.recovered_bytes += recovery.recovered_bytes.unwrap_or(0);
-            let reused = recovery.reused_bytes.unwrap_or(0);
-            sample.total_bytes += recovery.total_bytes.unwrap_or(0).saturating_sub(reused);
-            sample.recovered_files += recovery.recovered_files.unwrap_or(0);
-            sample.total_files += recovery.total_files.unwrap_or(0);
-            *sample.stages.entry(recovery.stage.clone()).or_default() += 1;
-            for (limit, ns) in &recovery.charged_ns {
-                *sample.charged_s.entry(*limit).or_default() += *ns as f64 / 1e9;
-            }
-        }
+        self.told.extend(now);
+        let mut sample = self.over.clone();
+        self.told.values().for_each(|recovery| add(&mut sample, recovery));
         sample
+    }
+}
+
+fn add(sample: &mut RecoverySample, recovery: &Recovery) {
+    sample.recovered_bytes += recovery.recovered_bytes.unwrap_or(0);
+    let reused = recovery.reused_bytes.unwrap_or(0);
+    sample.total_bytes += recovery.total_bytes.unwrap_or(0).saturating_sub(reused);
+    sample.recovered_files += recovery.recovered_files.unwrap_or(0);
+    sample.total_files += recovery.total_files.unwrap_or(0);
+    *sample.stages.entry(recovery.stage.clone()).or_default() += 1;
+    for (limit, ns) in &recovery.charged_ns {
+        *sample.charged_s.entry(*limit).or_default() += *ns as f64 / 1e9;
     }
 }
 
@@ -168,6 +177,31 @@ mod tests {
     use super::*;
 
     const MB: u64 = 1_000_000;
+
+    /// A night of short recoveries: of those that are over the sum is kept, and one that comes back counts once.
+    #[test]
+    fn recoveries_that_are_over_are_kept_as_their_sum() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Observation::default();
+        let mut recording = Recording::create(dir.path(), "watch", "es:9200", &first).unwrap();
+        let one = |start_ms: u64, ended: bool| Recovery {
+            start_ms: Some(start_ms),
+            recovered_bytes: Some(if ended { 2 * MB } else { MB }),
+            ended,
+            ..Recovery::default()
+        };
+        let mut sum = |recoveries: &[Recovery]| {
+            let look = Observation { recoveries: recoveries.to_vec(), ..Observation::default() };
+            let bytes = recording.recovery_sample(&look).recovered_bytes;
+            (bytes / MB, recording.told.len())
+        };
+        for n in 1..=100 {
+            assert_eq!(sum(&[one(n - 1, true), one(n, false)]), (2 * n + 1, 2));
+        }
+        assert_eq!(sum(&[one(100, true)]), (202, 1));
+        assert_eq!(sum(&[one(100, false)]), (201, 1));
+        assert_eq!(sum(&[]), (201, 1));
+    }
 
     /// 70 MB were there when somebody began to look, and each second brings one more.
     #[test]

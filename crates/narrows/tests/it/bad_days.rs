@@ -1,24 +1,40 @@
 //! Clusters and their proxies on bad days: each is one sentence that says what to do, exit code 2, and nothing changed.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::Value;
 use testbed::tls::Authority;
 
-use crate::common::{SECRET, narrows, refused, said};
+use crate::common::answering::{CALM, answering, falls_silent};
+use crate::common::{SECRET, command, json, narrows, refused, said};
 
 #[test]
 fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
     refused(&["explain", "http://127.0.0.1:1", "--for", "1s"], &["127.0.0.1:1", "refused"]);
     refused(&["watch", "http://127.0.0.1:1,http://127.0.0.1:2"], &["none of 2 hosts"]);
-    let with_password = format!("https://elastic:{SECRET}@es:9200");
-    refused(&["watch", &with_password], &["NARROWS_PASSWORD", "--credentials"]);
     refused(&["explain", "ftp://es:21"], &["http://"]);
     refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
     refused(&["watch", "https://127.0.0.1:1", "--ca", "/no/such/file"], &["/no/such/file"]);
     refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
+}
+
+/// The password is not repeated, though the message says what was given.
+#[test]
+fn a_password_in_an_address_is_refused_wherever_it_stands() {
+    for password in [SECRET.to_owned(), format!("{SECRET},3")] {
+        let address = format!("https://elastic:{password}@es:9200");
+        refused(&["watch", &address], &["NARROWS_PASSWORD", "--credentials", "https://es:9200"]);
+        for command in [&["run", "replica-over-link"][..], &["diagnose"], &["published"]] {
+            let asked = [command, &["--on", &address]].concat();
+            refused(&asked, &["'***@es:9200' for '--on <WHERE>'", "NARROWS_PASSWORD"]);
+        }
+        refused(&["run", "replica-over-link", &address], &["'***@es:9200'"]);
+        refused(&[&address], &["'***@es:9200'"]);
+    }
 }
 
 /// A server that answers everything alike, as long as the test runs.
@@ -104,6 +120,40 @@ fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }
 
+/// As a cluster without a manager, whichever of its hosts is asked.
+#[test]
+fn what_answers_nothing_is_not_healthy() {
+    let host = || {
+        answering(|path| match path {
+            "/" => Some(("200 OK", CALM)),
+            _ => Some(("503 Service Unavailable", "{}")),
+        })
+    };
+    for urls in [host(), format!("{},{}", host(), host())] {
+        let look = ["explain", &urls, "--for", "1s", "--interval", "250ms", "--json"];
+        let found = json(&narrows(&look));
+        let headline = found["headline"].as_str().unwrap();
+        assert!(headline.starts_with("not known: "), "{headline}");
+        assert!(found["gaps"].to_string().contains("/_recovery"), "{found:#}");
+    }
+}
+
+/// A host that takes connections and answers none has not answered a look.
+#[test]
+fn a_cluster_that_falls_silent_is_in_trouble() {
+    let url = falls_silent(|| ());
+    let (time, timeout) = (["--for", "30s", "--interval", "200ms"], ["--timeout", "2s"]);
+    let watch = [&["watch", &url, "--json"][..], &time, &timeout].concat();
+    let mut watch = command(&watch).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut looks = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let troubled = looks.find(|look| !look["trouble"].is_null());
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    let trouble = troubled.expect("nobody answers any more")["trouble"].to_string();
+    assert!(trouble.contains("did not answer GET /_cluster/health"), "{trouble}");
+}
+
 /// Its data cannot be reached: nothing is tried on it, and nothing is changed.
 #[test]
 fn a_red_cluster_is_left_alone() {
@@ -136,9 +186,6 @@ fn a_version_never_seen_is_not_changed() {
 
 #[test]
 fn wrong_authorities_and_wrong_protocols_are_named() {
-    const CALM: &str = r#"{"cluster_name":"c","status":"green","initializing_shards":0,
-        "relocating_shards":0,"unassigned_shards":0,"number_of_nodes":0,
-        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
     let (ours, others) = (Authority::new(), Authority::new());
     let (ca, other_ca) = (ours.file("ca.pem"), others.file("ca.pem"));
     let secure = Server::start("200 OK", CALM, Some(ours.config.clone()));

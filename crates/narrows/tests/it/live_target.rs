@@ -46,6 +46,22 @@ fn where_nobody_answers_no_record_is_begun() {
     assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
 }
 
+/// Where one host stumbles, the other is asked, and would be changed in its place.
+#[test]
+fn hosts_of_two_clusters_are_not_changed() {
+    let (one, other) = (Cluster::start(1), Cluster::start(1));
+    let runs = tempfile::tempdir().unwrap();
+    let both = format!("{},{}", one.url(), other.url());
+    let mut run = Command::new(BINARY);
+    run.args(["run", "replica-over-link", "--on", &both, "--allow-changes", "--runs"]);
+    let output = run.arg(runs.path()).output().unwrap();
+    failed(&output, 2, &["several hosts are those of one cluster"]);
+    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    for cluster in [&one, &other] {
+        assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
+    }
+}
+
 #[test]
 fn a_run_leaves_settings_and_indices_as_they_were() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
@@ -79,7 +95,10 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     killed.wait().unwrap();
     // What it asked for last may still be carried out.
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(cluster.indices().len(), 1);
+    let run = common::only_run(runs.path());
+    let (index, run) = (cluster.indices().concat(), run.file_name().unwrap().to_str().unwrap());
+    let letters = index.strip_prefix(&format!("narrows-{run}-"));
+    assert!(letters.is_some_and(|letters| letters.len() == 8), "another machine's run: {index}");
     // Someone raised it in the meantime.
     cluster.set(&json!({ CHUNKS: "8" }));
     let restore = || {
@@ -90,6 +109,7 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     let (code, said) = restore();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains(CHUNKS) && said.contains("\"8\" now"), "{said}");
+    assert!(said.contains("as it was but for what somebody else has changed"), "{said}");
     assert_eq!(cluster.settings(), json!({ THROTTLE: "77mb", CHUNKS: "8" }));
     assert_eq!(cluster.indices(), Vec::<String>::new());
     let (code, said) = restore();
@@ -107,6 +127,11 @@ fn ctrl_c_puts_everything_back() {
         .unwrap();
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("recover default")));
+    // Nobody pulls the indices away from under a run.
+    let mut restore = Command::new(BINARY);
+    let restored = restore.args(["restore", "last", "--runs"]).arg(runs.path()).output().unwrap();
+    failed(&restored, 1, &["still lives", "Ctrl-C"]);
+    assert_eq!(cluster.indices().len(), 1);
     signal(running.id(), "INT");
     let rest: Vec<String> = lines.collect();
     assert_eq!(running.wait().unwrap().code(), Some(1), "{rest:?}");

@@ -1,10 +1,12 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
+use std::io::{BufRead, BufReader};
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
 use crate::common::{BINARY, failed, noise, refused, said, signal};
@@ -139,7 +141,8 @@ fn what_helped_stays_where_that_is_wanted() {
 fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let mut way = Way::to(cluster.url());
-    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply"]));
+    let more = ["--apply", "--for", "3m"];
+    let mut steering = Steering::start(steer(&way.url(), dir.path(), &more));
     steering.until("set");
     way.close();
     assert_ne!(cluster.settings()[LIMIT], FOUND);
@@ -172,6 +175,29 @@ fn what_is_owed_to_a_silent_cluster_is_not_kept() {
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
 }
 
+/// Tells it to stop, and returns once it says that the cluster does not answer.
+fn end_in_silence(steering: &mut Steering) {
+    signal(steering.child.id(), "TERM");
+    let said = BufReader::new(steering.child.stderr.take().unwrap()).lines();
+    let mut said = said.map_while(Result::ok);
+    assert!(said.any(|line| line.contains("tried again for a minute")), "it did not wait");
+}
+
+#[test]
+fn a_cluster_that_is_silent_at_the_end_is_put_back_as_soon_as_it_answers() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let mut way = Way::to(cluster.url());
+    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply"]));
+    steering.until("set");
+    way.close();
+    end_in_silence(&mut steering);
+    way.open();
+    let (code, said) = steering.end();
+    assert_eq!(code, Some(0), "{said:#?}");
+    everything_is_as_it_was(cluster);
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
 #[test]
 fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
@@ -180,6 +206,8 @@ fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     steering.until("set");
     way.close();
     steering.until("wait");
+    end_in_silence(&mut steering);
+    // Whoever does not want to wait says so.
     signal(steering.child.id(), "TERM");
     assert_eq!(steering.end().0, Some(1));
     assert_ne!(cluster.settings()[LIMIT], FOUND);
@@ -187,6 +215,57 @@ fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     let mut command = Command::new(BINARY);
     let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    everything_is_as_it_was(cluster);
+}
+
+/// Ctrl-C while a setting is raised: the manager has it in its queue, and would make it once all is over.
+#[test]
+fn a_raise_that_is_made_after_the_end_is_not_kept() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let way = BusyWay::to(cluster.url());
+    way.hold(LIMIT);
+    let steering = Steering::start(steer(&way.url, dir.path(), &["--apply", "--keep"]));
+    way.until_held();
+    signal(steering.child.id(), "TERM");
+    let (code, said) = steering.end();
+    assert_eq!(code, Some(0), "{said:#?}");
+    way.make_held();
+    everything_is_as_it_was(cluster);
+    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_raise_that_is_not_answered_is_taken_back_and_it_goes_on() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let way = BusyWay::to(cluster.url());
+    way.hold(LIMIT);
+    let more = ["--apply", "--for", "3m", "--timeout", "2s"];
+    let mut steering = Steering::start(steer(&way.url, dir.path(), &more));
+    let given = steering.until("give_way");
+    assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
+    assert!(way.has_held());
+    assert_eq!(cluster.settings()[LIMIT], FOUND);
+    signal(steering.child.id(), "INT");
+    assert_eq!(steering.end().0, Some(0));
+    everything_is_as_it_was(cluster);
+}
+
+/// Users suffer, and so does whoever wants to help them.
+#[test]
+fn a_cluster_too_busy_to_give_way_is_asked_again() {
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
+    let way = BusyWay::to(cluster.url());
+    way.hold_and_refuse_after(LIMIT, "logs/_search");
+    let (guard, p99) = ("--guard=logs/_search?size=0", "--guard-p99=20s");
+    let more = ["--apply", "--for", "3m", "--timeout", "2s", guard, p99];
+    let mut steering = Steering::start(steer(&way.url, dir.path(), &more));
+    steering.until("set");
+    let given = steering.until("give_way");
+    assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
+    assert!(way.has_held(), "the first time it was not answered");
+    assert_eq!(cluster.settings()[LIMIT], FOUND);
+    signal(steering.child.id(), "INT");
+    assert_eq!(steering.end().0, Some(0));
     everything_is_as_it_was(cluster);
 }
 
@@ -201,7 +280,7 @@ fn what_is_asked_wrongly_is_said_before_anything_is_looked_at() {
     refused(&["steer", url, "--apply", "--dry-run"], &["--dry-run"]);
     refused(&["steer", url, "--guard-p99", "200ms"], &["--guard"]);
     refused(&["steer", url, "--guard", "http://other:9200/_search"], &["a path on that cluster"]);
-    refused(&["steer", url, "--interval", "1ms"], &["250ms"]);
+    refused(&["steer", url, "--interval", "1ms"], &["from 250ms to 10s"]);
     let cluster = Cluster::start(1);
     let missing = ["steer", cluster.url(), "--guard", "nothing/_search"];
     refused(&missing, &["does not answer it", "404"]);

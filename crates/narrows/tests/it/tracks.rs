@@ -1,12 +1,32 @@
 //! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and
 //! what is said of one that cannot be run.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
-use record::RunDir;
+use record::{RunDir, Status};
 use serde_json::Value;
 
-use crate::common::{failed, json, narrows, only_run, refused, said};
+use crate::common::cluster::Cluster;
+use crate::common::{command, failed, json, narrows, only_run, refused, said, signal};
+
+/// A challenge whose last task goes on for an hour.
+const ENDLESS: &str = r#"{
+  "name": "endless",
+  "schedule": [
+    { "operation": "index-append" },
+    {
+      "name": "writes",
+      "operation": {
+        "operation-type": "raw-request", "method": "POST", "path": "/orders/_doc", "body": { "item": "tea" }
+      },
+      "clients": 4,
+      "time-period": 3600
+    }
+  ]
+}"#;
 
 /// A track of `tests/tracks`, with its documents, in a directory of the test's own.
 struct Shop {
@@ -56,6 +76,22 @@ impl Shop {
         let args = self.args(more);
         refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), words);
         assert!(!self.dir.path().join("runs").exists(), "nothing is begun that cannot be run");
+    }
+
+    /// Has a task fail after documents were indexed: so many are not there, and are not waited for.
+    fn fail_late(&self) {
+        let wanted = "\"expected-value\": 40";
+        let (all, more) = (format!("{wanted}0 }}"), format!("{wanted}1 }}"));
+        let retried = ",\n        \"retry-until-success\": true,\n        \"include-in-reporting\"";
+        self.change("challenges/default.json", &all, &more);
+        self.change("challenges/default.json", retried, ",\n        \"include-in-reporting\"");
+    }
+
+    /// The tasks of its only run that were measured, and how that ended.
+    fn recorded(&self) -> (Vec<String>, Status) {
+        let run = RunDir::open(&only_run(&self.dir.path().join("runs"))).unwrap();
+        let loads = run.rows.iter().flat_map(|row| &row.loads);
+        (loads.map(|load| load.operation.clone()).collect(), run.manifest.status)
     }
 
     fn run(&self, more: &[&str]) -> std::process::Output {
@@ -172,6 +208,17 @@ fn mistakes_of_a_track_show_file_and_line() {
     shop.change("challenges/default.json", "\"iterations\": 20", "\"iterations\": \"many\"");
     shop.refused(&[], &["challenges/default.json:31:", "iterations", "many"]);
     let shop = Shop::new();
+    shop.change(
+        "challenges/default.json",
+        "\"operation\": \"several\"",
+        "\"operation\": \"all-orders\"",
+    );
+    let two = "two tasks are called \"all-orders\"";
+    shop.refused(&[], &["challenges/default.json:42:", two, "challenges/default.json:31;"]);
+    let shop = Shop::new();
+    shop.refused(&["--scale", "0"], &["scale 0 is out of range"]);
+    shop.refused(&["--scale", "5"], &["documents.json.bz2 is sent once", "--scale"]);
+    let shop = Shop::new();
     shop.change("index.json", "\"keyword\"", "\"keywrod\"");
     shop.refused(&[], &["index.json:10:", "keywrod"]);
     let shop = Shop::new();
@@ -280,4 +327,64 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
     let stock = Shop::stock();
     std::fs::remove_file(stock.folder().join("moves.json")).unwrap();
     stock.refused(&args, &["moves.json is not there", "actions of their own are not generated"]);
+}
+
+#[test]
+fn what_was_measured_is_kept_where_a_later_task_fails() {
+    for place in ["embedded", "virtual"] {
+        let shop = Shop::new();
+        shop.fail_late();
+        failed(&shop.run(&["--on", place]), 1, &["until-all-are-there", "index-append"]);
+        let (tasks, status) = shop.recorded();
+        assert!(tasks.iter().any(|task| task == "index-append"), "{place}: {tasks:?}");
+        assert!(tasks.iter().all(|task| task != "all-orders"), "{place}: {tasks:?}");
+        assert_eq!(status, Status::Failed);
+    }
+}
+
+#[test]
+fn what_is_not_the_runs_own_is_refused_on_a_cluster_that_was_there() {
+    let shop = Shop::new();
+    let bulk = "\"path\": \"/_bulk\", \"method\": \"POST\"";
+    shop.change("operations/default.json", "\"path\": \"/orders/_count\"", bulk);
+    let there = ["--on", "http://127.0.0.1:1", "--allow-changes"];
+    shop.refused(&there, &["operations/default.json:35:", "/_bulk", "--skip-refused"]);
+}
+
+/// Its indices are made by their first documents here, past the journal of changes.
+#[test]
+fn a_cluster_that_was_there_keeps_no_index_of_a_track() {
+    let cluster = Cluster::start(1);
+    let there = ["--on", cluster.url(), "--allow-changes"];
+    let shop = Shop::new();
+    shop.fail_late();
+    let tasks = ["--include-tasks", "index-append,until-all-are-there"];
+    failed(&shop.run(&[&there[..], &tasks].concat()), 1, &["until-all-are-there"]);
+    assert_eq!(cluster.indices(), Vec::<String>::new());
+
+    let shop = Shop::new();
+    let count = "\"document-count\": 400";
+    shop.change("track.json", count, &format!("{count}, \"target-index\": \"not-declared\""));
+    let tasks = ["--include-tasks", "index-append", "--json"];
+    let found = json(&shop.run(&[&there[..], &tasks].concat()));
+    assert_eq!(task(&found, "index-append")["documents"], 400);
+    assert_eq!(cluster.indices(), Vec::<String>::new());
+
+    let shop = Shop::new();
+    std::fs::write(shop.folder().join("challenges/endless.json"), ENDLESS).unwrap();
+    let args = shop.args(&[&there[..], &["--challenge", "endless"]].concat());
+    let mut running = command(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("writes ")));
+    // In the middle of its writes.
+    std::thread::sleep(Duration::from_millis(500));
+    signal(running.id(), "INT");
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(running.wait().unwrap().code(), Some(1), "{rest:?}");
+    assert_eq!(cluster.indices(), Vec::<String>::new());
+    assert_eq!(shop.recorded(), (vec!["index-append".to_owned()], Status::Interrupted));
 }

@@ -51,6 +51,7 @@ testbed::main! {
     clients::the_matrix_of_clients_is_what_is_run [],
     ordinary_client::opensearch_py_works [OPENSEARCH_PY],
     terminal::watch_gives_the_terminal_back_whoever_ends_it [SCRIPT],
+    terminal::a_key_ends_watch_while_the_cluster_is_silent [SCRIPT],
     terminal::a_disk_that_fills_does_not_take_the_table_with_it [MOUNT],
     terminal::a_full_directory_for_temporary_files_is_named [MOUNT],
     cores::a_slow_node_is_held_to_a_share_of_the_cores [CONTROL_GROUPS],

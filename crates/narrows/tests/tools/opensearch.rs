@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 use testbed::CannotRun;
 
 use crate::common::{
-    all_end, children_of, failed, json, narrows_in, nothing_is_left, only_run, path_with, said,
-    signal,
+    all_end, children_of, entries, failed, json, narrows_in, nothing_is_left, only_run, path_with,
+    said, signal,
 };
 
 /// Documents that are indexed while something else is measured.
@@ -127,22 +127,38 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
     Ok(())
 }
 
-pub fn no_jvm_and_no_directory_outlives_a_killed_runner() {
-    let dir = tempfile::tempdir().unwrap();
+/// A run that indexes, and its nodes.
+fn indexing(dir: &Path) -> (Child, Vec<u32>) {
     let arguments = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.1"];
-    let mut run = narrows_in(dir.path(), &arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut run =
+        narrows_in(dir, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let indexing = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("index"));
     assert!(indexing, "it ended before it indexed");
     let nodes = children_of(run.id());
     assert_eq!(nodes.len(), 2);
+    (run, nodes)
+}
+
+pub fn no_jvm_and_no_directory_outlives_a_killed_runner() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut run, nodes) = indexing(dir.path());
     signal(run.id(), "KILL");
     run.wait().unwrap();
     all_end(&nodes);
+    nothing_is_left(dir.path());
+    // With all of them killed at once nobody is left to do it, until somebody starts the next.
+    let (mut run, nodes) = indexing(dir.path());
+    signal(run.id(), "STOP");
+    for pid in nodes.iter().chain([&run.id()]) {
+        signal(*pid, "KILL");
+    }
+    run.wait().unwrap();
+    all_end(&nodes);
+    assert_eq!(entries(&dir.path().join("tmp")).len(), 1);
+    let next = ["run", "replica-over-link", "--scale", "0.01", "--variant", "default"];
+    let output = narrows_in(dir.path(), &next).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
     nothing_is_left(dir.path());
 }
 

@@ -1,11 +1,14 @@
 //! What needs a terminal, or a disk that is full.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use testbed::SmallDisk;
 
+use crate::common::answering::falls_silent;
 use crate::common::cluster::Cluster;
 use crate::common::{BINARY, signal as send};
 
@@ -51,6 +54,25 @@ pub fn watch_gives_the_terminal_back_whoever_ends_it() {
             text().rsplit_once(ENTERS).map(|(a, b)| (a.len(), b.to_owned())).unwrap();
         assert!(after.contains(LEAVES), "{signal}, after {before} bytes: {after:?}");
     }
+}
+
+/// In a raw terminal Ctrl-C is a key, too: nobody has to wait until the cluster answers.
+pub fn a_key_ends_watch_while_the_cluster_is_silent() {
+    let (told, silent) = mpsc::channel();
+    let url = falls_silent(move || {
+        // Whoever listened may have heard enough.
+        let _ = told.send(());
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let shown = dir.path().join("shown");
+    let mut terminal =
+        in_terminal(&format!("exec {BINARY} watch {url} --timeout 2m --for 2m"), &shown);
+    silent.recv_timeout(Duration::from_secs(60)).expect("it looks twice");
+    terminal.stdin.as_mut().unwrap().write_all(b"q").unwrap();
+    until("a key ends it", || terminal.try_wait().unwrap().is_some());
+    assert_eq!(terminal.wait().unwrap().code(), Some(0));
+    let text = String::from_utf8_lossy(&std::fs::read(&shown).unwrap()).into_owned();
+    assert!(text.contains(ENTERS) && text.contains(LEAVES), "{text:?}");
 }
 
 /// A run in virtual time whose record goes to a disk of so many bytes.

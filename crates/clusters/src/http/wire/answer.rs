@@ -6,6 +6,8 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 64;
 /// How much of the body is kept.
 const KEPT_BYTES: usize = 4 << 10;
+/// The same of a scroll: its answers begin with an id of some 70 bytes for each shard, here up to 3 500 of them.
+const KEPT_OF_SCROLL_BYTES: usize = 256 << 10;
 
 /// Why the bytes are no response of HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub(super) struct AnswerReader {
     /// The part of the head that has arrived, while it is incomplete.
     head: Vec<u8>,
     body: Vec<u8>,
+    /// How much of it is kept.
+    kept_bytes: usize,
     status: u16,
     body_bytes: u64,
     keeps: bool,
@@ -51,6 +55,7 @@ impl AnswerReader {
             state: State::Done,
             head: Vec::new(),
             body: Vec::with_capacity(KEPT_BYTES),
+            kept_bytes: KEPT_BYTES,
             status: 0,
             body_bytes: 0,
             keeps: true,
@@ -58,12 +63,13 @@ impl AnswerReader {
         }
     }
 
-    /// Expects the response to a request of this method.
-    pub(super) fn begin(&mut self, method: &str) {
+    /// Expects the response to this request.
+    pub(super) fn begin(&mut self, method: &str, path: &str) {
         self.state = State::Head;
         self.head.clear();
         self.body.clear();
         self.body_bytes = 0;
+        self.kept_bytes = if path.contains("scroll") { KEPT_OF_SCROLL_BYTES } else { KEPT_BYTES };
         self.bodyless = method == "HEAD";
     }
 
@@ -132,7 +138,7 @@ impl AnswerReader {
 
     fn keep(&mut self, data: &[u8]) {
         self.body_bytes += data.len() as u64;
-        let room = KEPT_BYTES.saturating_sub(self.body.len());
+        let room = self.kept_bytes.saturating_sub(self.body.len());
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
 
@@ -251,7 +257,7 @@ mod tests {
     /// Status, body, and whether the connection may be kept, of an answer that comes in pieces of `size` bytes.
     fn read(answer: &[u8], size: usize, method: &str) -> Result<(u16, Vec<u8>, bool), Malformed> {
         let mut reader = AnswerReader::new();
-        reader.begin(method);
+        reader.begin(method, "/");
         assert!(reader.is_untouched());
         let mut done = false;
         for piece in answer.chunks(size) {
@@ -291,7 +297,7 @@ mod tests {
         let answer = b"HTTP/1.1 200 OK\r\n\r\nhello";
         assert_eq!(every_way(answer, "GET"), (200, b"hello".to_vec(), false));
         let mut reader = AnswerReader::new();
-        reader.begin("GET");
+        reader.begin("GET", "/");
         assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), Ok(false));
         assert!(!reader.end(), "broken off");
     }
@@ -336,11 +342,15 @@ mod tests {
     #[test]
     fn a_large_body_is_counted_and_not_kept() {
         let mut reader = AnswerReader::new();
-        reader.begin("GET");
-        assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"), Ok(false));
-        for n in 0..100 {
-            assert_eq!(reader.feed(&[b'x'; 1000]), Ok(n == 99));
+        let scroll = ("/a/_search?scroll=10s", KEPT_OF_SCROLL_BYTES);
+        for (path, kept_bytes) in [("/a/_search", KEPT_BYTES), scroll, ("/a/_search", KEPT_BYTES)] {
+            reader.begin("GET", path);
+            let head = b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n";
+            assert_eq!(reader.feed(head), Ok(false));
+            for n in 0..400 {
+                assert_eq!(reader.feed(&[b'x'; 1000]), Ok(n == 399));
+            }
+            assert_eq!((reader.body_bytes(), reader.body().len()), (400_000, kept_bytes));
         }
-        assert_eq!((reader.body_bytes(), reader.body().len()), (100_000, KEPT_BYTES));
     }
 }

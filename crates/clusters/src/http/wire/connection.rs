@@ -143,7 +143,7 @@ impl WireConnection {
         path: &str,
         body: &[u8],
     ) -> Result<WireAnswer, WireFailure> {
-        self.reader.begin(method);
+        self.reader.begin(method, path);
         if self.send(host, method, path, body).await.is_err() {
             return Err(WireFailure::Closed { untouched: true });
         }
@@ -173,7 +173,7 @@ impl WireConnection {
         self.reader.keeps()
     }
 
-    /// The beginning of the last answer's body, some kilobytes of it.
+    /// The beginning of the last answer's body, some kilobytes of it; of a scroll's as much as its id needs.
     pub fn body(&self) -> &[u8] {
         self.reader.body()
     }

@@ -25,6 +25,9 @@ const KEPT: [&str; 10] = [
     "narrows.recovery.",
 ];
 
+/// How names of settings end that say where another cluster or its proxy is: those stay out of observations.
+const ADDRESSES: [&str; 4] = [".seeds", ".proxy", ".proxy_address", ".server_name"];
+
 /// The identity in the answer to `/`. Elasticsearch does not name its distribution, OpenSearch does; the embedded
 /// engine presents itself as either, and says what it is beside that.
 pub(crate) fn identity(answer: &Value) -> Option<Identity> {
@@ -64,8 +67,9 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
     ];
     for (key, scope) in ranks {
         for (name, value) in entries(answer.get(key)) {
-            // Addresses of remote clusters and proxies stay out of observations.
-            let kept = KEPT.iter().any(|start| name.starts_with(start));
+            let is_address = name.starts_with("cluster.remote.")
+                && ADDRESSES.iter().any(|end| name.ends_with(end));
+            let kept = !is_address && KEPT.iter().any(|start| name.starts_with(start));
             let value = match value {
                 Value::String(text) => text.clone(),
                 Value::Number(number) => number.to_string(),
@@ -140,5 +144,21 @@ mod tests {
         assert_eq!(found["indices.recovery.max_concurrent_file_chunks"].scope, Scope::Default);
         assert_eq!(found["cluster.routing.allocation.awareness.attributes"].value, "zone,rack");
         assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn addresses_of_other_clusters_are_not_kept() {
+        let found = settings(&json!({
+            "persistent": {
+                "cluster.remote.a.mode": "proxy",
+                "cluster.remote.a.proxy_address": "proxy.example.org:9300",
+                "cluster.remote.a.server_name": "a.example.org",
+                "cluster.remote.b.seeds": "10.0.0.1:9300",
+                "cluster.remote.c.proxy": "10.0.0.2:9300",
+            },
+            "defaults": {"cluster.remote.a.proxy_socket_connections": "18"},
+        }));
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, ["cluster.remote.a.mode", "cluster.remote.a.proxy_socket_connections"]);
     }
 }

@@ -21,21 +21,30 @@ impl Sampler {
         slow: bool,
         now: Time,
     ) -> Result<()> {
-        let counts = health.map(|it| [it.unassigned, it.initializing, it.relocating]);
-        if counts.is_none_or(|counts| counts == [Some(0); 3]) {
+        let Some(health) = health else {
+            // Unknown is not none: what waited is kept, and asked for again as soon as there is a health.
+            self.counted = None;
+            return Ok(());
+        };
+        let counts = [health.unassigned, health.initializing, health.relocating];
+        if counts == [Some(0); 3] {
             (self.waiting, self.moves, self.counted) = (Arc::default(), Arc::default(), None);
+            self.gaps.remove("/_cat/shards");
             return Ok(());
         }
         let is_changed = self.counted.is_none()
-            || (self.counted != counts && self.pacing.is_due(Question::Waiting, now));
+            || (self.counted != Some(counts) && self.pacing.is_due(Question::Waiting, now));
         let rest = rest_after(self.rows);
         if (slow || is_changed) && self.pacing.has_rested(Question::Waiting, now, rest) {
             self.pacing.ask(Question::Waiting, now);
             let path = format!("/_cat/shards?format=json&h={SHARD_COLUMNS}");
             let answer: Option<parse::Unsettled> = self.read("/_cat/shards", &path).await?;
-            let parse::Unsettled { rows, mut waiting, mut moves } = answer.unwrap_or_default();
+            self.counted = Some(counts);
+            // What waited before is kept, and asked for as rarely as if it had been told.
+            let Some(parse::Unsettled { rows, mut waiting, mut moves }) = answer else {
+                return Ok(());
+            };
             self.rows = rows;
-            self.counted = counts;
             let mut unassigned: Vec<&mut WaitingCopy> =
                 waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
             // Primaries first: replicas mostly wait for theirs.
@@ -87,7 +96,7 @@ impl Sampler {
             Ok(answer) => parse::explain_into(copy, &answer),
             // It was assigned in the meantime.
             Err(Error::Refused { status: 400 | 404, .. }) => {}
-            Err(error) => self.lose(path, error)?,
+            Err(error) => self.lose(path, error).await?,
         }
         Ok(())
     }

@@ -32,6 +32,9 @@ import org.opensearch.plugins.Plugin;
  * end.
  */
 public final class OpenSearchNode {
+    /** What a later runner knows the directory by, where nobody was left to remove it. */
+    private static final String MARKER = "narrows-temporary";
+
     private OpenSearchNode() {
     }
 
@@ -117,7 +120,7 @@ public final class OpenSearchNode {
         return plugins;
     }
 
-    /** Removes the node's own directory, and the one above if nothing else is left in it. */
+    /** Removes the node's own directory, and the one above if nothing but its marker is left in it. */
     private static void remove() {
         String name = System.getProperty("narrows.remove", "");
         if (name.isEmpty()) {
@@ -132,7 +135,12 @@ public final class OpenSearchNode {
                 continue;
             }
         }
-        delete(directory.getParent());
+        Path above = directory.getParent();
+        String[] left = above.toFile().list();
+        if (left != null && left.length == 1 && left[0].equals(MARKER)) {
+            delete(above.resolve(MARKER));
+        }
+        delete(above);
     }
 
     /** A directory that is not empty stays. */

@@ -32,7 +32,7 @@ use crate::clusters::{Faults, LinkControl};
 use crate::fault::FaultKind;
 use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
-use crate::nodes::{NodeProcess, Nodes, StartedNode, free_ports};
+use crate::nodes::{NodeProcess, Nodes, StartedNode, TemporaryDir, free_ports};
 use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use crate::{Error, Result};
 use file_server::FileServer;
@@ -62,7 +62,7 @@ pub struct OpenSearchClusters {
     /// The snapshot repository of each cluster, and its HTTP server for the other clusters.
     repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
-    root: Option<tempfile::TempDir>,
+    root: Option<TemporaryDir>,
 }
 
 impl OpenSearchClusters {
@@ -294,10 +294,7 @@ impl StartedHere for OpenSearchClusters {
 
     async fn start_all(&mut self, topology: &TopologySpec) -> Result<()> {
         self.install().await?;
-        let root = tempfile::Builder::new().prefix("narrows-opensearch-").tempdir();
-        let path = std::env::temp_dir();
-        let io = |source| Error::Io { what: "make a directory in", path, source };
-        self.root = Some(root.map_err(io)?);
+        self.root = Some(TemporaryDir::make()?);
         self.link = SiteLink::of(topology)?;
         if !topology.joined {
             self.serve_repositories(&topology.clusters)?;

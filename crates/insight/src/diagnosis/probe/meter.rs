@@ -7,6 +7,7 @@ use record::observation::{Observation, Recovery};
 use crate::diagnosis::knobs::Knobs;
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{Threshold, at};
+use crate::diagnosis::unanswered::tells_of_recoveries;
 
 pub(super) const RATE_MS: Threshold = at("ms of a recovery whose own rate counts, at least", 300.0);
 
@@ -74,13 +75,16 @@ impl Meter {
 }
 
 /// Bytes a second of all recoveries together between two looks; none if no recovery goes on, and with `steady` also
-/// none if one began or ended.
+/// none if one began or ended. Where one of the looks does not tell of recoveries, nothing is known of the step.
 fn together(
     pair: &[(f64, &Observation)],
     counts: &impl Fn(&Recovery) -> bool,
     steady: bool,
 ) -> Option<f64> {
     let [(then_ms, then), (now_ms, now)] = pair else { return None };
+    if ![then, now].into_iter().all(|look| tells_of_recoveries(look)) {
+        return None;
+    }
     let (before, after) = (copying(then, counts), copying(now, counts));
     if (before.is_empty() && after.is_empty()) || (steady && before != after) {
         return None;
@@ -107,4 +111,35 @@ fn copying<'a>(
 fn own_rate(recovery: &Recovery) -> Option<f64> {
     let (bytes, ms) = (recovery.recovered_bytes?, recovery.total_ms?);
     (bytes > 0 && ms as f64 >= RATE_MS.value).then(|| bytes as f64 / (ms as f64 / 1e3))
+}
+
+#[cfg(test)]
+mod tests {
+    use record::observation::Gap;
+
+    use super::*;
+
+    /// 10 MB/s, for long before anybody looked.
+    #[test]
+    fn a_look_that_does_not_tell_of_recoveries_is_no_step() {
+        let look = |s: u64, is_told: bool| {
+            let recovery = Recovery {
+                stage: "INDEX".into(),
+                recovered_bytes: Some(s * 10_000_000),
+                ..Recovery::default()
+            };
+            let gap = Gap { path: "/_recovery".into(), ..Gap::default() };
+            Observation {
+                recoveries: is_told.then_some(recovery).into_iter().collect(),
+                gaps: (!is_told).then_some(gap).into_iter().collect(),
+                ..Observation::default()
+            }
+        };
+        let told = [true, true, false, true, true].into_iter().zip(100_u64..);
+        let looks: Vec<_> = told.map(|(told, s)| (s as f64 * 1e3, look(s, told))).collect();
+        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        let meter = Meter::Together { node: None, knobs: None, steady: false };
+        let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
+        assert_eq!(meter.samples(&series, span, false), [1e7, 1e7]);
+    }
 }

@@ -1,7 +1,7 @@
 //! What is enough for a verdict, and what is healthy or unknown.
 
 use insight::diagnosis::{By, Class, Series, paces};
-use record::observation::{Node, Observation, RoundTrip};
+use record::observation::{Gap, Node, Observation, RoundTrip};
 
 use super::{LIMIT, judge, looks, looks_at, only};
 use crate::common::{MB, case, recovery, rtt, settings};
@@ -216,6 +216,34 @@ fn an_end_that_was_not_seen_rules_nothing_out() {
             one.by == By::Untold && one.why.ends_with("the node at the source was not seen twice");
         assert!(is_open && one.why.contains("b"), "{one:?}");
     }
+}
+
+#[test]
+fn without_an_answer_nothing_is_healthy() {
+    let headline = |path: &str, has_health: bool, unassigned: u64| {
+        let diagnosis = judge(&looks_at(0, |look, _| {
+            look.recoveries.clear();
+            look.health = look.health.take().filter(|_| has_health);
+            look.health.iter_mut().for_each(|health| health.unassigned = Some(unassigned));
+            look.gaps = vec![Gap { path: path.into(), ..Gap::default() }];
+        }));
+        assert!(diagnosis.findings.is_empty(), "{diagnosis:#?}");
+        diagnosis.headline
+    };
+    for (path, has_health) in
+        [("/_recovery", true), ("/_cat/shards", true), ("/_cluster/health", false)]
+    {
+        let said = headline(path, has_health, 0);
+        assert!(said.starts_with("not known: ") && said.contains(path), "{said}");
+    }
+    let said = headline("/_nodes/hot_threads", true, 0);
+    assert!(said.starts_with("healthy: nothing recovers or waits"), "{said}");
+    // The health alone says that copies wait.
+    for (unassigned, words) in [(1, "1 copy waits, "), (3, "3 copies wait, ")] {
+        let said = headline("/_cat/shards", true, unassigned);
+        assert!(said.starts_with(words) && said.contains("/_cat/shards"), "{said}");
+    }
+    assert!(headline("/_recovery", true, 3).starts_with("not known: "));
 }
 
 #[test]

@@ -6,13 +6,12 @@ use std::time::Duration;
 use super::clusters::NODES_MAX;
 use super::together::Together;
 use crate::error::{Error, Result};
-use crate::plan::bounds::LAPS;
+use crate::plan::bounds::{LAPS, SCALE_MAX};
 use crate::plan::declared::DeclaredSteps;
 use crate::plan::file::Plan;
 use crate::plan::resolved::Resolved;
 use crate::plan::topology::Cluster;
 
-const SCALE_MAX: f64 = 1e6;
 const SAMPLES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
 /// What is so where a plan does not say it.
 const LAPS_WITHOUT: u32 = 1;

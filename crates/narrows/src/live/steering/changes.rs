@@ -77,16 +77,11 @@ impl Changes {
             return self.settings.give_back(name).await;
         }
         let Some(ours) = self.ours.get(name).cloned() else { return Ok(None) };
-        match self.settings.set(name, &ours, &back.to).await {
-            Ok(()) => self.remember(name, &ours, &back.to),
-            // It was put back before, and that was not answered.
-            Err(Error::ChangedMeanwhile { now, .. }) if now == back.to => {
-                self.remember(name, &ours, &back.to);
-            }
-            Err(error @ Error::ChangedMeanwhile { .. }) => return Ok(Some(error.to_string())),
-            Err(error) => return Err(error),
+        let left = self.settings.set_back(name, &ours, &back.to).await?;
+        if left.is_none() {
+            self.remember(name, &ours, &back.to);
         }
-        Ok(None)
+        Ok(left)
     }
 
     /// Puts everything back and removes the journal; a sentence for each setting that somebody else has changed.
@@ -94,17 +89,26 @@ impl Changes {
         self.settings.end().await
     }
 
-    /// Gives the lease back, leaves the settings as they are but for what is on trial, and removes the journal.
-    pub(super) async fn keep(mut self, on_trial: Option<&Back>) -> Result<Vec<String>, Error> {
+    /// Puts everything back; a sentence for each setting that somebody else has changed.
+    pub(super) async fn put_back(&self) -> Result<Vec<String>, Error> {
+        self.settings.put_back().await
+    }
+
+    /// Gives the lease back, and leaves the settings as they are but for what is on trial.
+    pub(super) async fn keep(&mut self, on_trial: Option<&Back>) -> Result<Vec<String>, Error> {
         let mut left = Vec::new();
         if let Some(back) = on_trial {
             left.extend(self.back(back).await?);
         }
-        if let Some(lease) = self.lease {
+        if let Some(lease) = &self.lease {
             left.extend(lease.release(&self.settings).await?);
         }
-        self.settings.keep()?;
         Ok(left)
+    }
+
+    /// Removes the journal, once everything is as it is to stay.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        self.settings.finish()
     }
 
     fn remember(&mut self, name: &str, found: &Setting, to: &str) {

@@ -1,17 +1,21 @@
 //! The hand: it looks, asks the policy, and does what that says.
 
+use std::pin::pin;
+use std::rc::Rc;
+
 use anyhow::Context;
-use clusters::Error;
 use clusters::live::{Depth, LiveClient, UserClock};
-use insight::diagnosis::{Onlooker, Series, diagnose};
+use clusters::{Error, LEASE_RENEWED};
+use insight::diagnosis::{Onlooker, Series, diagnose, tells_of_recoveries};
 use policy::steering::{Back, Decision, Foreground, Look, Steering};
 use record::observation::Observation;
+use record::units::show_seconds;
 use world::Time;
 
 use super::account::{Account, Entry};
 use super::changes::Changes;
 use super::guard::GuardQuery;
-use crate::live::{Looking, usage};
+use crate::live::{Looking, is_hopeless, usage};
 
 /// Looks that a verdict rests on, at most.
 const LOOKS: usize = 20;
@@ -34,10 +38,10 @@ pub(crate) struct Hand {
     steering: Steering,
     users: UserClock,
     /// What is beside looks is asked by another client.
-    client: LiveClient,
+    client: Rc<LiveClient>,
     guard: Option<GuardQuery>,
-    /// What was decided to be put back, and why, while the cluster did not answer.
-    owed: Option<(Back, String)>,
+    /// What was decided to be put back, and was not answered yet.
+    owed: Option<(Back, Decision)>,
 }
 
 impl Hand {
@@ -48,6 +52,7 @@ impl Hand {
         guard: Option<GuardQuery>,
     ) -> Hand {
         let (onlooker, users) = (Onlooker::default(), UserClock::default());
+        let client = Rc::new(client);
         Hand { looking, onlooker, steering, users, client, guard, owed: None }
     }
 
@@ -72,7 +77,7 @@ impl Hand {
     }
 
     /// Steers until `ends`, or for ever. Without `changes` it only tells what it would do. `seen` is called after each
-    /// look.
+    /// look that counts.
     pub(crate) async fn steer(
         &mut self,
         mut changes: Option<&mut Changes>,
@@ -90,10 +95,10 @@ impl Hand {
             {
                 return Ok(ending);
             }
-            match self.look().await {
+            match self.look_on_lease(changes.as_deref_mut()).await {
                 // What is owed comes first: nothing else is decided meanwhile.
                 Ok(_) if self.owed.is_some() => missed = 0,
-                Ok((look, t_ms)) => {
+                Ok(Some((look, t_ms))) => {
                     missed = 0;
                     seen(&self.looking.series(), t_ms)?;
                     let decision = self.steering.next(&look);
@@ -102,18 +107,27 @@ impl Hand {
                         return Ok(ending);
                     }
                 }
-                Err(error) => {
-                    self.trouble(error, account)?;
+                unseen => {
+                    match unseen {
+                        Err(error) => self.trouble(error, account)?,
+                        Ok(_) => account.tell(Entry::said("wait", too_little()))?,
+                    }
                     missed += 1;
                     if missed >= MISSED && self.owed.is_none() && changes.is_some() {
                         missed = 0;
-                        if let Decision::GiveWay(back, why) = self.steering.unseen(self.now()) {
-                            self.owed = Some((back, why));
-                        }
+                        self.owe();
                     }
                 }
             }
             self.looking.pause().await;
+        }
+    }
+
+    /// Gives way as soon as the cluster answers again.
+    fn owe(&mut self) {
+        let decision = self.steering.unseen(self.now());
+        if let Decision::GiveWay(back, _) = &decision {
+            self.owed = Some((back.clone(), decision));
         }
     }
 
@@ -130,11 +144,19 @@ impl Hand {
             }
             Err(error) => self.trouble(error, account)?,
         }
-        let Some((back, why)) = self.owed.clone() else { return Ok(None) };
+        self.put_back(changes, account).await
+    }
+
+    /// Puts back what is owed; it is said once that is answered.
+    async fn put_back(
+        &mut self,
+        changes: &mut Changes,
+        account: &mut Account<'_>,
+    ) -> anyhow::Result<Option<Ending>> {
+        let Some((back, decision)) = self.owed.clone() else { return Ok(None) };
         match changes.back(&back).await {
             Ok(None) => {
                 self.owed = None;
-                let decision = Decision::GiveWay(back, why);
                 account.tell(Entry::Decided { decision, is_done: true })?;
             }
             Ok(Some(left)) => return Ok(Some(Ending::Stopped(left))),
@@ -145,15 +167,44 @@ impl Hand {
 
     /// What one can only wait for; an error where that would not help.
     fn trouble(&self, error: Error, account: &mut Account<'_>) -> anyhow::Result<()> {
-        // A journal that cannot be written is no cluster that does not answer.
-        let is_hopeless = matches!(
-            error,
-            Error::Unauthorized { .. } | Error::Forbidden { .. } | Error::Io { .. }
-        );
-        if is_hopeless {
+        if is_hopeless(&error) {
             return Err(usage(&error));
         }
         account.tell(Entry::said("wait", format!("the cluster does not answer: {error}")))
+    }
+
+    /// Looks, and renews the lease where that takes long. None where users were unseen for too long, or where nobody
+    /// knows what recovers.
+    async fn look_on_lease(
+        &mut self,
+        mut changes: Option<&mut Changes>,
+    ) -> Result<Option<(Look, f64)>, Error> {
+        let client = self.client.clone();
+        let began = client.now();
+        let looked = {
+            let mut look = pin!(self.look());
+            loop {
+                tokio::select! {
+                    biased;
+                    looked = &mut look => break looked,
+                    () = client.sleep_until(client.now() + LEASE_RENEWED) => {}
+                }
+                let Some(changes) = changes.as_deref_mut() else { continue };
+                // A renewal that fails is tried again after the look, and told then.
+                let mut renewal = pin!(changes.renew(client.now()));
+                tokio::select! {
+                    biased;
+                    looked = &mut look => {
+                        drop(renewal.await);
+                        break looked;
+                    }
+                    _ = &mut renewal => {}
+                }
+            }
+        };
+        let is_late = client.now() - began > LEASE_RENEWED;
+        let is_told = self.looking.series().last().is_some_and(tells_of_recoveries);
+        looked.map(|look| Some(look).filter(|_| is_told && !is_late))
     }
 
     async fn look(&mut self) -> Result<(Look, f64), Error> {
@@ -209,12 +260,18 @@ impl Hand {
                         account.tell(Entry::said("leave", error.to_string()))?;
                         return Ok(None);
                     }
-                    Err(error) => return Err(usage(&error)),
+                    // It may have been made, or be made yet.
+                    Err(error) => {
+                        self.trouble(error, account)?;
+                        self.owe();
+                        return Ok(None);
+                    }
                 }
             }
+            // Where users suffer, the cluster may be too busy to answer at once.
             (Decision::TakeBack(_, back) | Decision::GiveWay(back, _), Some(changes)) => {
-                let left = changes.back(back).await.map_err(|error| usage(&error))?;
-                ending = left.map(Ending::Stopped);
+                self.owed = Some((back.clone(), decision.clone()));
+                return self.put_back(changes, account).await;
             }
             (Decision::TakeBack(..) | Decision::GiveWay(..), None) => {}
         }
@@ -223,4 +280,10 @@ impl Hand {
         }
         Ok(ending)
     }
+}
+
+/// Why a look does not count.
+fn too_little() -> String {
+    let most = show_seconds(LEASE_RENEWED.as_secs_f64());
+    format!("the cluster does not say what recovers, or a look took longer than {most}")
 }

@@ -18,7 +18,8 @@ use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
 use crate::interrupt::{Ended, until_told};
 use crate::live::{
-    ConnectArgs, Looking, Recording, connect, second_client, tell_left, title, usage,
+    ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client, tell_left,
+    title, usage,
 };
 
 /// From one look to the next that goes into the record.
@@ -124,24 +125,17 @@ async fn apply(
         in_force.iter().map(|(name, (was, is))| format!("{name} {was} -> {is}")).collect();
     // Where it failed nobody knows which of its changes were made.
     let keeps = asked.keep && ended.is_ok();
-    let left = match keeps {
-        true => changes.keep(hand.not_kept().as_ref()).await,
-        false => changes.end().await,
+    let not_kept = hand.not_kept();
+    let put_back = async || match keeps {
+        true => changes.keep(not_kept.as_ref()).await,
+        false => changes.put_back().await,
     };
-    let left = left.with_context(|| {
-        let dir = dir.display();
-        format!(
-            "settings could not be put back; once the cluster answers, say `narrows restore {dir}`"
-        )
-    })?;
+    let left = patiently(env, &dir, put_back).await?;
+    changes.finish()?;
     tell_left(&left);
     let took = show_seconds((env.now() - began).as_secs_f64().round());
     let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
-    let put_back = match (keeps, left.is_empty()) {
-        (true, _) => "it stays so",
-        (false, true) => "every setting is as it was",
-        (false, false) => "every setting but what somebody else has changed is as it was",
-    };
+    let put_back = if keeps { "it stays so" } else { as_it_was(&left) };
     let why = match (&ended, &ending) {
         (Ok(Ended::Interrupted), _) => "told to stop",
         (_, Some(Ending::Stopped(why))) => why,

@@ -1,6 +1,8 @@
 //! The binary as a process: what it is asked, what it says, and which processes it starts.
 #![allow(dead_code, reason = "each module uses a part of it")]
 
+pub mod answering;
+pub mod busy;
 pub mod cluster;
 pub mod large;
 pub mod noise;

@@ -1,0 +1,186 @@
+//! A cluster whose manager is slow to answer.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+use clusters::{Credentials, Head, Journal};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use world::{Env, Task};
+
+/// How long a client waits for an answer.
+pub const QUICK: Duration = Duration::from_millis(300);
+/// A setting that this cluster does not know.
+pub const UNKNOWN: &str = "indices.recovery.unknown";
+const UUID: &str = "uuid";
+const SETTINGS: &str = "/_cluster/settings";
+
+/// What a manager is asked for.
+pub enum Asked {
+    Settings(Value),
+    Index(String),
+}
+
+/// Makes changes in the order in which they came. What is deleted is looked for at once, as in the field.
+#[derive(Default)]
+pub struct Manager {
+    pub set: BTreeMap<String, Value>,
+    pub indices: BTreeSet<String>,
+    pub queued: Vec<Asked>,
+    /// Whether the next change is made and answered late; whether it is made at once.
+    pub is_late: Option<bool>,
+    pub is_odd: bool,
+    /// Whether it never has time for what is not urgent.
+    pub is_busy: bool,
+    /// Whether nothing is answered at all.
+    pub is_silent: bool,
+}
+
+impl Manager {
+    pub fn make(&mut self) {
+        for asked in std::mem::take(&mut self.queued) {
+            let body = match asked {
+                Asked::Settings(body) => body,
+                Asked::Index(name) => {
+                    self.indices.insert(name);
+                    continue;
+                }
+            };
+            for (name, value) in body["persistent"].as_object().expect("persistent settings") {
+                match value {
+                    Value::Null => drop(self.set.remove(name)),
+                    value => drop(self.set.insert(name.clone(), value.clone())),
+                }
+            }
+        }
+    }
+}
+
+type Shared = Rc<RefCell<Manager>>;
+
+/// Status and body.
+async fn answer(manager: Shared, request: Request<Incoming>) -> (u16, Value) {
+    let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+    let body = request.into_body().collect().await.expect("a body").to_bytes();
+    if manager.borrow().is_silent {
+        return std::future::pending().await;
+    }
+    let asked = match (method.as_str(), path.as_str()) {
+        ("GET", "/") => {
+            let version = json!({ "number": "7.10.2" });
+            return (200, json!({ "cluster_uuid": UUID, "version": version }));
+        }
+        ("GET", "/_nodes") => return (200, json!({ "nodes": {} })),
+        ("GET", "/_cluster/health") => {
+            let mut manager = manager.borrow_mut();
+            if !manager.is_busy {
+                manager.make();
+            }
+            return (200, json!({ "timed_out": manager.is_busy }));
+        }
+        ("GET", _) => {
+            let manager = manager.borrow();
+            return match manager.is_odd {
+                true => (200, json!({})),
+                false => (200, json!({ "persistent": manager.set, "transient": {} })),
+            };
+        }
+        ("DELETE", index) => {
+            let was_there = manager.borrow_mut().indices.remove(index.trim_matches('/'));
+            return (if was_there { 200 } else { 404 }, json!({}));
+        }
+        ("PUT", SETTINGS) => {
+            let body: Value = serde_json::from_slice(&body).expect("JSON");
+            if body["persistent"].get(UNKNOWN).is_some() {
+                return (400, json!({}));
+            }
+            Asked::Settings(body)
+        }
+        (_, index) => Asked::Index(index.trim_matches('/').to_owned()),
+    };
+    manager.borrow_mut().queued.push(asked);
+    let is_late = manager.borrow_mut().is_late.take();
+    if is_late != Some(false) {
+        manager.borrow_mut().make();
+    }
+    if is_late.is_some() {
+        std::future::pending::<()>().await;
+    }
+    (200, json!({ "acknowledged": true }))
+}
+
+pub struct Cluster {
+    env: Env,
+    pub manager: Shared,
+    address: String,
+    dir: tempfile::TempDir,
+    _task: Task<()>,
+}
+
+impl Cluster {
+    pub async fn start(env: &Env) -> Cluster {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("localhost:{}", listener.local_addr().unwrap().port());
+        let manager = Shared::default();
+        let (inner, shared) = (env.clone(), manager.clone());
+        let task = env.spawn("manager", async move {
+            let mut tasks = Vec::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let shared = shared.clone();
+                tasks.push(inner.spawn("connection", async move {
+                    let service = service_fn(move |request| {
+                        let shared = shared.clone();
+                        async move {
+                            let (status, body) = answer(shared, request).await;
+                            let body = Full::new(Bytes::from(body.to_string()));
+                            let answer = Response::builder().status(status).body(body);
+                            Ok::<_, Infallible>(answer.expect("a status and a body"))
+                        }
+                    });
+                    drop(
+                        http1::Builder::new().serve_connection(TokioIo::new(stream), service).await,
+                    );
+                }));
+            }
+        });
+        let dir = tempfile::tempdir().unwrap();
+        Cluster { env: env.clone(), manager, address, dir, _task: task }
+    }
+
+    pub fn client(&self, timeout: Duration) -> LiveClient {
+        let options = LiveOptions {
+            addresses: Address::parse_all([self.address.as_str()]).unwrap(),
+            credentials: Credentials::None,
+            tls: TlsOptions::default(),
+            timeout,
+        };
+        LiveClient::new(&self.env, &options).unwrap()
+    }
+
+    /// Where changes are written down.
+    pub fn journal(&self) -> PathBuf {
+        self.dir.path().join("changes.jsonl")
+    }
+
+    pub fn begin_journal(&self) -> Journal {
+        let head = Head::new(UUID.to_owned(), vec![self.address.clone()]);
+        Journal::create(&self.journal(), head).unwrap()
+    }
+
+    pub fn settings(&self) -> BTreeMap<String, Value> {
+        self.manager.borrow().set.clone()
+    }
+}

@@ -1,0 +1,104 @@
+//! A cluster that was there already and takes its time: how long whoever asks it waits, and what is noted of indices
+//! that others make there.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+use clusters::{
+    ClusterIdentity, ClusterSpec, Clusters, Credentials, Error, FollowApi, Head, Journal,
+    LiveCluster, LiveClusters, TopologySpec,
+};
+use rest::{RestMessage, RestResponse};
+use world::{Env, Task};
+
+/// How long the cluster's own client waits.
+const QUICK: Duration = Duration::from_millis(100);
+/// How long a merge takes.
+const MERGE: Duration = Duration::from_millis(500);
+const MERGING: &str = "/narrows-1/_forcemerge";
+/// What is answered to everything.
+const ANSWER: &str = r#"{"cluster_uuid":"uuid","cluster_name":"c",
+    "version":{"distribution":"opensearch","number":"2.19.1"},"nodes":{"a":{"name":"a"}}}"#;
+
+async fn serve(env: &Env) -> (String, Task<()>) {
+    let host = env.host("a");
+    let mut listener = host.listen::<RestMessage>("a:9200").await.unwrap();
+    let address = listener.address().to_owned();
+    let inner = host.clone();
+    let task = host.spawn("server", async move {
+        loop {
+            let mut connection = listener.accept().await.unwrap();
+            let env = inner.clone();
+            let serve = async move {
+                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
+                    if asked.path == MERGING {
+                        env.sleep(MERGE).await;
+                    }
+                    let content_type = "application/json".to_owned();
+                    let body = Bytes::from_static(ANSWER.as_bytes());
+                    let response = RestResponse { status: 200, content_type, body };
+                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            inner.spawn("connection", serve).detach();
+        }
+    });
+    (address, task)
+}
+
+async fn started(env: &Env, journal: &Path) -> (LiveClusters, Task<()>) {
+    let (address, node) = serve(env).await;
+    let options = LiveOptions {
+        addresses: Address::parse_all([address.as_str()]).unwrap(),
+        credentials: Credentials::None,
+        tls: TlsOptions::default(),
+        timeout: QUICK,
+    };
+    let client = || LiveClient::new(env, &options).unwrap();
+    let identity = ClusterIdentity::ask(&client()).await.unwrap();
+    let journal = Journal::create(journal, Head::new("uuid".to_owned(), vec![address])).unwrap();
+    let cluster = LiveCluster::new(client(), client(), identity, journal);
+    let mut clusters = LiveClusters::new(vec![cluster], FollowApi::Ccr);
+    let leader = ClusterSpec {
+        name: "leader".to_owned(),
+        nodes: 1,
+        settings: Default::default(),
+        attributes: Vec::new(),
+    };
+    let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
+    clusters.start(&topology).await.unwrap();
+    (clusters, node)
+}
+
+#[test]
+fn an_answer_is_waited_for_as_long_as_whoever_asks_wants() {
+    world::virtual_world::run(1, async |env| {
+        let dir = tempfile::tempdir().unwrap();
+        let (clusters, _node) = started(&env, &dir.path().join("changes.jsonl")).await;
+        let patient = clusters.asker("leader", 2 * MERGE).unwrap();
+        assert_eq!(patient.ask("POST", MERGING, Bytes::new()).await.unwrap().status, 200);
+        let hasty = clusters.asker("leader", QUICK / 2).unwrap();
+        for asked in [
+            hasty.ask("POST", MERGING, Bytes::new()).await,
+            clusters.request("leader", "POST", MERGING, Bytes::new()).await,
+        ] {
+            assert!(matches!(asked, Err(Error::Timeout { .. })), "{asked:?}");
+        }
+    });
+}
+
+#[test]
+fn an_index_that_others_make_is_in_the_journal() {
+    world::virtual_world::run(1, async |env| {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = dir.path().join("changes.jsonl");
+        let (clusters, _node) = started(&env, &journal).await;
+        clusters.will_make("leader", "narrows-1").unwrap();
+        let written = std::fs::read_to_string(&journal).unwrap();
+        assert!(written.contains("\"narrows-1\""), "{written}");
+    });
+}

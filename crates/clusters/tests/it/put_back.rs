@@ -1,0 +1,149 @@
+//! What a run has changed on a cluster that was there, put back at its end or by `restore`, where the manager is slow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::{
+    Change, ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Journal, LiveCluster,
+    LiveClusters, TopologySpec, restore,
+};
+use record::observation::Scope;
+use serde_json::{Value, json};
+
+use crate::manager::{Asked, Cluster, QUICK, UNKNOWN};
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+const INDEX: &str = "narrows-1";
+
+/// A run on a cluster, which is waited for so long.
+async fn begin(cluster: &Cluster, patience: Duration) -> LiveClusters {
+    let client = cluster.client(patience);
+    let identity = ClusterIdentity::ask(&client).await.unwrap();
+    let journal = cluster.begin_journal();
+    let live = LiveCluster::new(client, cluster.client(QUICK), identity, journal);
+    let mut run = LiveClusters::new(vec![live], FollowApi::default());
+    let site = ClusterSpec {
+        name: "leader".to_owned(),
+        nodes: 1,
+        settings: BTreeMap::new(),
+        attributes: Vec::new(),
+    };
+    run.start(&TopologySpec { clusters: vec![site], link: None, joined: false }).await.unwrap();
+    run
+}
+
+async fn put(run: &LiveClusters, path: &str, body: &Value) -> Result<(), Error> {
+    run.request("leader", "PUT", path, Bytes::from(body.to_string())).await.map(drop)
+}
+
+/// Nothing is left of it, also once the manager has made all that it was asked for.
+#[track_caller]
+fn everything_is_as_it_was(cluster: &Cluster, before: &BTreeMap<String, Value>) {
+    cluster.manager.borrow_mut().make();
+    assert_eq!(cluster.settings(), *before);
+    assert_eq!(cluster.manager.borrow().indices, BTreeSet::new());
+    assert!(!cluster.journal().exists());
+}
+
+fn settings(value: &str) -> Value {
+    json!({ "persistent": { LIMIT: value } })
+}
+
+#[test]
+fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
+    world::real_world::run(1, async |env| {
+        for found in [None, Some("20mb")] {
+            for (path, body) in [("/_cluster/settings", settings("1mb")), ("/narrows-1", json!({}))]
+            {
+                let cluster = Cluster::start(&env).await;
+                let before: BTreeMap<String, Value> =
+                    found.iter().map(|value| (LIMIT.to_owned(), Value::from(*value))).collect();
+                cluster.manager.borrow_mut().set = before.clone();
+                let mut run = begin(&cluster, QUICK).await;
+                cluster.manager.borrow_mut().is_late = Some(false);
+                let given_up = put(&run, path, &body).await;
+                assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
+                assert_eq!(cluster.manager.borrow().queued.len(), 1, "it is not made yet");
+                run.stop().await;
+                assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+                everything_is_as_it_was(&cluster, &before);
+            }
+        }
+    });
+}
+
+/// A load gives its last request up, and the manager comes to it later.
+#[test]
+fn an_index_that_a_load_makes_late_is_put_back() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        run.will_make("leader", INDEX).unwrap();
+        cluster.manager.borrow_mut().queued.push(Asked::Index(INDEX.to_owned()));
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
+/// As after a kill -9: nobody knows what was answered.
+#[test]
+fn restore_puts_back_what_is_made_later() {
+    world::real_world::run(1, async |env| {
+        let one = |name: &str, value: Option<&str>| {
+            BTreeMap::from([(name.to_owned(), value.map(str::to_owned))])
+        };
+        for last in [Asked::Settings(settings("1mb")), Asked::Index(INDEX.to_owned())] {
+            let cluster = Cluster::start(&env).await;
+            let mut journal = cluster.begin_journal();
+            // The cluster has refused to set what it does not know, and refuses that again.
+            for name in [UNKNOWN, LIMIT] {
+                let (before, set) = (one(name, None), one(name, Some("1mb")));
+                let scope = Scope::Persistent;
+                journal.record(Change::Settings { scope, before, set }).unwrap();
+            }
+            journal.record(Change::Index { name: INDEX.to_owned() }).unwrap();
+            drop(journal);
+            cluster.manager.borrow_mut().queued.push(last);
+            let client = cluster.client(QUICK);
+            let restored = restore(&client, Journal::open(&cluster.journal()).unwrap()).await;
+            assert_eq!(restored.unwrap(), Vec::<String>::new());
+            everything_is_as_it_was(&cluster, &BTreeMap::new());
+        }
+    });
+}
+
+/// Where nobody can tell whether an index will be made, the journal stays.
+#[test]
+fn a_manager_that_stays_busy_keeps_the_journal() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        cluster.manager.borrow_mut().is_late = Some(false);
+        put(&run, "/narrows-1", &json!({})).await.unwrap_err();
+        cluster.manager.borrow_mut().is_busy = true;
+        run.stop().await;
+        let error = run.ended().unwrap().unwrap_err();
+        assert!(matches!(&error, Error::Busy { index } if index == INDEX), "{error}");
+        assert!(cluster.journal().exists());
+        cluster.manager.borrow_mut().is_busy = false;
+        let journal = Journal::open(&cluster.journal()).unwrap();
+        assert_eq!(restore(&cluster.client(QUICK), journal).await.unwrap(), Vec::<String>::new());
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
+/// A run waits for minutes for one answer. Whoever ends it does not.
+#[test]
+fn the_end_of_a_run_does_not_wait_as_long_as_the_run() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, Duration::from_secs(3600)).await;
+        cluster.manager.borrow_mut().is_silent = true;
+        run.stop().await;
+        let ended = run.ended().unwrap();
+        assert!(matches!(ended, Err(Error::Timeout { limit, .. }) if limit == QUICK), "{ended:?}");
+        assert!(cluster.journal().exists());
+    });
+}

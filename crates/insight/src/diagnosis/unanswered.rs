@@ -1,0 +1,18 @@
+//! What a look has no answer to.
+
+use record::observation::Observation;
+
+/// The question for active recoveries, as gaps name it.
+pub(super) const RECOVERY: &str = "/_recovery";
+/// The same for copies.
+pub(super) const SHARDS: &str = "/_cat/shards";
+
+/// Whether a look tells which recoveries go on; where it does not, none is not zero.
+pub fn tells_of_recoveries(look: &Observation) -> bool {
+    !lacks(look, RECOVERY)
+}
+
+/// Whether a look has no answer to a question.
+pub(super) fn lacks(look: &Observation, path: &str) -> bool {
+    look.gaps.iter().any(|gap| gap.path == path)
+}

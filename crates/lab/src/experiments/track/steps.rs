@@ -1,0 +1,422 @@
+//! Tasks that are no loads: a client goes through steps, each time as one request of the report.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::Asker;
+use futures_util::future::{LocalBoxFuture, try_join_all};
+use record::LoadFigures;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use world::{Env, Time};
+
+use crate::error::{Error, Result};
+use crate::load::{Failure, Live, Load, Next, Recorder, Sample, Starts};
+use crate::track::{Request, Step, Task};
+
+/// Pause before a step is tried again that is retried until it succeeds.
+const RETRY: Duration = Duration::from_millis(500);
+/// How often such a step is tried.
+const TRIES_MAX: u32 = 7200;
+/// How often it is tried where the answer does not even have what is waited for.
+const TRIES_FOR_NOTHING: u32 = 10;
+/// A request that tells of all merges that go on.
+const MERGES: &str = "/_tasks?actions=indices:admin/forcemerge&detailed=true";
+
+/// Why a step was not done.
+enum Lost {
+    /// It counts as an error, as in a load.
+    Request(Failure),
+    /// What comes after it counts on it.
+    Run(Box<Error>),
+    /// Its task is to end.
+    Stopped,
+}
+
+impl From<Error> for Lost {
+    fn from(error: Error) -> Lost {
+        Lost::Run(Box::new(error))
+    }
+}
+
+/// Goes through steps as often as the schedule says, each time as one request.
+pub(super) async fn go_through(
+    env: &Env,
+    asker: &Asker,
+    task: &Task,
+    load: &Load,
+    steps: &[Step],
+    live: &Arc<Live>,
+) -> Result<LoadFigures> {
+    let starts = RefCell::new(Starts::new(load, env.now()));
+    let recorder = RefCell::new(Recorder::new(load));
+    let between_clients = load.ramp_up / load.clients.max(1);
+    let client = |number: u32| {
+        let (starts, recorder) = (&starts, &recorder);
+        async move {
+            if !wait_until(env, env.now() + between_clients * number, live).await {
+                return Ok(());
+            }
+            let mut free = env.now();
+            loop {
+                let next = starts.borrow_mut().next(free);
+                let Next::Start { at, measured } = next else { return Ok(()) };
+                recorder.borrow_mut().follow(&starts.borrow());
+                if !wait_until(env, at, live).await {
+                    return Ok(());
+                }
+                let started = env.now();
+                let room = Semaphore::new(task.connections.unwrap_or(Semaphore::MAX_PERMITS));
+                let through = Through { env, asker, task: &task.name, live, room: &room };
+                let (bytes, outcome) = match all(&through, steps).await {
+                    Ok(bytes) => (bytes, Ok(())),
+                    Err(Lost::Request(failure)) => (0, Err(failure)),
+                    Err(Lost::Run(error)) => return Err(*error),
+                    Err(Lost::Stopped) => return Ok(()),
+                };
+                let ended = env.now();
+                let counter = if outcome.is_ok() { &live.answered } else { &live.failed };
+                counter.fetch_add(1, Ordering::Relaxed);
+                let sample = Sample {
+                    host: 0,
+                    intended: at,
+                    free,
+                    started,
+                    ended,
+                    measured,
+                    bytes,
+                    documents: 0,
+                    outcome,
+                };
+                recorder.borrow_mut().record(&sample);
+                free = ended;
+            }
+        }
+    };
+    // The others are not waited for: the next start of one may be an hour away.
+    try_join_all((0..load.clients).map(client)).await?;
+    let mut recorder = recorder.into_inner();
+    recorder.close(env.now());
+    Ok(recorder.figures(&task.name, load))
+}
+
+/// Waits until then; answers whether the task still goes on.
+async fn wait_until(env: &Env, when: Time, live: &Live) -> bool {
+    if env.now() >= when {
+        return !live.is_stopped();
+    }
+    tokio::select! {
+        biased;
+        () = live.stopped() => false,
+        () = env.sleep_until(when) => true,
+    }
+}
+
+/// What a client goes through steps with.
+struct Through<'a> {
+    env: &'a Env,
+    asker: &'a Asker,
+    task: &'a str,
+    live: &'a Live,
+    /// For what goes on at a time.
+    room: &'a Semaphore,
+}
+
+impl Through<'_> {
+    /// Waits for so long, unless the task is to end before.
+    async fn pause(&self, time: Duration) -> Result<(), Lost> {
+        let goes_on = wait_until(self.env, self.env.now() + time, self.live).await;
+        if goes_on { Ok(()) } else { Err(Lost::Stopped) }
+    }
+}
+
+/// Goes through steps once; the bytes of all answers.
+fn all<'a>(through: &'a Through<'a>, steps: &'a [Step]) -> LocalBoxFuture<'a, Result<u64, Lost>> {
+    Box::pin(async move {
+        let mut bytes = 0;
+        for step in steps {
+            bytes += match step {
+                Step::Sleep(time) => {
+                    let _room = through.room.acquire().await;
+                    through.pause(*time).await?;
+                    0
+                }
+                Step::Request(request) => {
+                    let _room = through.room.acquire().await;
+                    answered(through, request).await?
+                }
+                Step::Streams(streams) => {
+                    let streams = streams.iter().map(|steps| all(through, steps));
+                    try_join_all(streams).await?.into_iter().sum::<u64>()
+                }
+            };
+        }
+        Ok(bytes)
+    })
+}
+
+/// Sends the request of a step, again and again where that is wanted.
+async fn answered(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
+    let body = match &request.body {
+        None => Bytes::new(),
+        Some(Value::String(text)) => Bytes::from(text.clone()),
+        Some(json) => Bytes::from(json.to_string()),
+    };
+    let ends = |why: String| {
+        let (task, method, path) = (through.task.to_owned(), request.method, request.path.clone());
+        Err(Lost::from(Error::Task { task, method, path, why }))
+    };
+    let is_counted = request.is_counted && !request.retried;
+    for attempt in 1.. {
+        let asked = through.asker.ask(request.method, &request.path, body.clone()).await;
+        if let (Err(clusters::Error::Timeout { .. }), Some(every)) = (&asked, request.polled) {
+            return until_merged(through, &request.path, every).await;
+        }
+        let why = match asked {
+            Ok(answer) => match request.check.judge(200, &answer.body) {
+                Err(failure) if is_counted => return Err(Lost::Request(failure)),
+                Err(failure) => failure.to_string(),
+                Ok(()) => {
+                    let Some(condition) = &request.condition else {
+                        return Ok(answer.body.len() as u64);
+                    };
+                    let said: Value = answer.json().map_err(Error::from)?;
+                    if condition.holds(&said) {
+                        return Ok(answer.body.len() as u64);
+                    }
+                    if let Some(name) =
+                        condition.missing(&said).filter(|_| attempt >= TRIES_FOR_NOTHING)
+                    {
+                        return ends(format!(
+                            "the answer has no {name}, so it would be waited for in vain"
+                        ));
+                    }
+                    "the answer is not the one that is wanted".to_owned()
+                }
+            },
+            Err(error) => match status_of(&error) {
+                Some((404, _)) if request.may_be_missing => return Ok(0),
+                Some((status, _)) if request.check.judge(status, b"").is_ok() => return Ok(0),
+                _ if is_counted && !is_unreachable(&error) => {
+                    return Err(Lost::Request(failure_of(&error)));
+                }
+                _ => error.to_string(),
+            },
+        };
+        if !request.retried || attempt >= TRIES_MAX {
+            return ends(why);
+        }
+        through.pause(RETRY).await?;
+    }
+    unreachable!("it is tried so often, and no longer")
+}
+
+/// Waits for a merge whose answer did not come in time: until no merge that goes on names the first of its indices.
+async fn until_merged(through: &Through<'_>, path: &str, every: Duration) -> Result<u64, Lost> {
+    let index = path.split(['/', ',']).nth(1).unwrap_or_default();
+    loop {
+        through.pause(every).await?;
+        let asked = through.asker.ask("GET", MERGES, Bytes::new()).await;
+        // Where this is not answered well, nobody knows: it is asked again.
+        if asked.and_then(|answer| answer.json()).is_ok_and(|tasks| !is_merging(&tasks, index)) {
+            return Ok(0);
+        }
+    }
+}
+
+/// Whether a merge that goes on names an index: `Force-merge indices [a, b], maxSegments[1]`.
+fn is_merging(tasks: &Value, index: &str) -> bool {
+    let nodes = tasks["nodes"].as_object().into_iter().flatten();
+    let mut tasks = nodes.flat_map(|(_, node)| node["tasks"].as_object().into_iter().flatten());
+    tasks.any(|(_, task)| {
+        let said = task["description"].as_str().unwrap_or_default();
+        said.split(['[', ',', ' ', ']']).any(|name| name == index)
+    })
+}
+
+/// What the last of several hosts did.
+fn last_of(error: &clusters::Error) -> &clusters::Error {
+    match error {
+        clusters::Error::NoHost { tried } => tried.last().map_or(error, last_of),
+        other => other,
+    }
+}
+
+/// Whether nobody is there to be asked. As in Rally, that ends the run.
+fn is_unreachable(error: &clusters::Error) -> bool {
+    match error {
+        clusters::Error::Connection { .. } | clusters::Error::Peer { .. } => true,
+        clusters::Error::NoHost { tried } => tried.iter().all(is_unreachable),
+        _ => false,
+    }
+}
+
+/// Status and type of an answer that is an error.
+fn status_of(error: &clusters::Error) -> Option<(u16, &str)> {
+    match last_of(error) {
+        clusters::Error::Refused { status, kind, .. } => Some((*status, kind.as_str())),
+        clusters::Error::Unauthorized { .. } => Some((401, "")),
+        clusters::Error::Forbidden { .. } => Some((403, "")),
+        _ => None,
+    }
+}
+
+/// Why a request was not answered well, as loads count it.
+fn failure_of(error: &clusters::Error) -> Failure {
+    if let Some((status, kind)) = status_of(error) {
+        return Failure::Refused { status, kind: kind.to_owned() };
+    }
+    match last_of(error) {
+        clusters::Error::Timeout { .. } => Failure::NoAnswer,
+        clusters::Error::Broken { .. } => Failure::Closed,
+        clusters::Error::TooLarge { .. } => Failure::Malformed,
+        _ => Failure::Unreachable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+    use clusters::{
+        ClusterIdentity, ClusterSpec, Clusters, Credentials, FollowApi, Head, Journal, LiveCluster,
+        LiveClusters, TopologySpec,
+    };
+    use rest::{RestMessage, RestResponse};
+    use serde_json::json;
+
+    use super::*;
+    use crate::load::Check;
+    use crate::plan::LEADER;
+
+    const WHO: &str = r#"{"cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"},
+        "nodes":{"a":{"name":"a"}}}"#;
+    /// What is merged whenever that is asked. One of the answers is no JSON.
+    const MERGED: [&str; 4] = ["[d, narrows-1-a]", "\"", "[narrows-1-a, narrows-1-b]", "[d]"];
+
+    fn merging(what: &str) -> String {
+        let said = format!("Force-merge indices {what}, maxSegments[1]");
+        format!(
+            r#"{{"nodes":{{"a":{{"tasks":{{"a:1":{{"node":"a","description":"{said}"}}}}}}}}}}"#
+        )
+    }
+
+    /// A cluster that does not answer a merge, and says what is merged.
+    async fn serve(env: &Env) -> String {
+        let host = env.host("a");
+        let mut listener = host.listen::<RestMessage>("a:9200").await.unwrap();
+        let (address, inner) = (listener.address().to_owned(), host.clone());
+        let serve = async move {
+            let mut merged = MERGED.into_iter();
+            let mut kept = Vec::new();
+            loop {
+                let mut connection = listener.accept().await.unwrap();
+                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
+                    let said = match asked.path.as_str() {
+                        MERGES => merging(merged.next().unwrap()),
+                        path if path.ends_with("/_forcemerge") => break,
+                        _ => WHO.to_owned(),
+                    };
+                    let content_type = "application/json".to_owned();
+                    let response =
+                        RestResponse { status: 200, content_type, body: Bytes::from(said) };
+                    connection.sender.send(RestMessage::Response(response)).await.unwrap();
+                }
+                kept.push(connection);
+            }
+        };
+        let server: world::Task<()> = inner.spawn("server", serve);
+        server.detach();
+        address
+    }
+
+    async fn cluster(env: &Env, journal: &std::path::Path) -> LiveClusters {
+        let address = serve(env).await;
+        let options = LiveOptions {
+            addresses: Address::parse_all([address.as_str()]).unwrap(),
+            credentials: Credentials::None,
+            tls: TlsOptions::default(),
+            timeout: Duration::from_secs(5),
+        };
+        let client = || LiveClient::new(env, &options).unwrap();
+        let asking = client();
+        let identity = ClusterIdentity::ask(&asking).await.unwrap();
+        let journal = Journal::create(journal, Head::new("u".to_owned(), vec![address])).unwrap();
+        let there = LiveCluster::new(asking, client(), identity, journal);
+        let mut clusters = LiveClusters::new(vec![there], FollowApi::Ccr);
+        let (name, settings, attributes) = (LEADER.to_owned(), Default::default(), Vec::new());
+        let spec = ClusterSpec { name, nodes: 1, settings, attributes };
+        let topology = TopologySpec { clusters: vec![spec], link: None, joined: false };
+        clusters.start(&topology).await.unwrap();
+        clusters
+    }
+
+    #[test]
+    fn a_merge_whose_answer_does_not_come_is_asked_for_until_it_has_ended() {
+        world::virtual_world::run(1, async |env| {
+            let dir = tempfile::tempdir().unwrap();
+            let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
+            let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
+            let (live, room) = (Live::default(), Semaphore::new(1));
+            let through =
+                Through { env: &env, asker: &asker, task: "merge", live: &live, room: &room };
+            let request = |polled: Option<Duration>| Request {
+                method: "POST",
+                path: "/narrows-1-a,narrows-1-b/_forcemerge".to_owned(),
+                body: None,
+                check: Check::Status,
+                may_be_missing: false,
+                condition: None,
+                retried: false,
+                is_counted: false,
+                polled,
+            };
+            let began = env.now();
+            let polled = answered(&through, &request(Some(Duration::from_secs(10)))).await;
+            assert!(matches!(polled, Ok(0)));
+            let took_s = (env.now() - began).as_secs_f64();
+            assert!((took_s - 100.0).abs() < 1.0, "one minute, and four looks: {took_s}");
+            let blocking = answered(&through, &request(None)).await;
+            assert!(matches!(blocking, Err(Lost::Run(_))));
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_a_merge_of_other_indices_or_for_the_end_of_a_task() {
+        let tasks = |what: &str| serde_json::from_str::<Value>(&merging(what)).unwrap();
+        assert!(is_merging(&tasks("[b, node]"), "node"));
+        assert!(!is_merging(&tasks("[node-2]"), "node"));
+        assert!(!is_merging(&json!({ "nodes": {} }), "node") && !is_merging(&json!({}), "node"));
+        world::virtual_world::run(1, async |env| {
+            let (live, hour) = (Live::default(), env.now() + Duration::from_secs(3600));
+            let stop = async {
+                env.sleep(Duration::from_secs(5)).await;
+                live.stop();
+            };
+            let (goes_on, ()) = tokio::join!(wait_until(&env, hour, &live), stop);
+            assert_eq!((goes_on, env.now().as_millis_f64()), (false, 5000.0));
+            assert!(!wait_until(&env, hour, &live).await, "what was told before is known");
+        });
+    }
+
+    #[test]
+    fn what_the_last_host_said_counts_and_where_there_is_none_the_run_ends() {
+        let lost = || clusters::Error::Connection {
+            address: "a".to_owned(),
+            source: std::io::Error::other("refused"),
+        };
+        let busy = clusters::Error::Refused {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            status: 503,
+            kind: "busy".to_owned(),
+            reason: String::new(),
+        };
+        let one = clusters::Error::NoHost { tried: vec![lost(), busy] };
+        assert_eq!(failure_of(&one).to_string(), "503 busy");
+        assert!(!is_unreachable(&one));
+        assert!(is_unreachable(&clusters::Error::NoHost { tried: vec![lost(), lost()] }));
+    }
+}
