@@ -115,18 +115,11 @@ const DECK_OF_PROCESSES: [Kind; 20] = {
     ]
 };
 /// What OpenSearch has beside that, and others with it, so that the shares of healthy cases and of two causes stay.
-const OF_OPENSEARCH: [Kind; 6] = {
+const OF_OPENSEARCH: [Kind; 3] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
-    [
-        One(Replay),
-        Healthy(Quick, Some(Load::Search)),
-        Two(RateLimit, Window),
-        One(Breaker),
-        Two(RateLimit, Bandwidth),
-        Healthy(Quick, None),
-    ]
+    [One(Replay), Healthy(Quick, Some(Load::Search)), Two(RateLimit, Window)]
 };
 
 /// One case.

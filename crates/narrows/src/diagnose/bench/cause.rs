@@ -25,8 +25,6 @@ pub(crate) enum Cause {
     Neighbour,
     /// Operations are replayed one batch after another.
     Replay,
-    /// A breaker lets few bytes of requests into a node at once.
-    Breaker,
 }
 
 impl Cause {
@@ -49,7 +47,6 @@ impl Cause {
             Cause::DiskScheduler => (Class::Disk, "the disk's scheduler"),
             Cause::Neighbour => (Class::NoisyNeighbour, "noisy neighbour"),
             Cause::Replay => (Class::OperationReplay, "operation replay"),
-            Cause::Breaker => (Class::Memory, "a breaker of requests"),
         }
     }
 

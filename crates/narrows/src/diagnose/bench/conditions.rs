@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::units::{parse_size, show_size_setting};
+use record::units::show_size_setting;
 use world::LinkConfig;
 use world::model::{DiskScheduler, Host};
 
@@ -16,9 +16,8 @@ pub(crate) const CHUNK: &str = "indices.recovery.chunk_size";
 pub(crate) const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const ENABLE: &str = "cluster.routing.allocation.enable";
 pub(crate) const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
-/// Of OpenSearch alone: the embedded engine replays one batch at a time, and has no breakers.
+/// Of OpenSearch alone: the embedded engine replays one batch at a time.
 pub(crate) const OPERATIONS: &str = "indices.recovery.max_concurrent_operations";
-const BREAKER: &str = "network.breaker.inflight_requests.limit";
 /// Every setting that conditions name, on any engine.
 const NAMES: [&str; 6] = [LIMIT, CHUNKS, CHUNK, SLOTS, ENABLE, EXCLUDE];
 
@@ -36,15 +35,9 @@ const IDLE_MS: [u64; 3] = [8, 12, 20];
 /// Segments that a severity loses: one in so many.
 const LOST_ONE_IN: [f64; 3] = [10_000.0, 1000.0, 100.0];
 /// Batches at once that a severity leaves of [`BATCHES_MAX`].
-const BATCHES_LEFT: [u32; 3] = [3, 2, 1];
+const BATCHES_LEFT: [u32; 3] = [2, 1, 1];
 /// As many as OpenSearch takes.
 pub(crate) const BATCHES_MAX: u32 = 4;
-/// Chunks at once that a severity lets into a node.
-const CHUNKS_LEFT: [f64; 3] = [3.0, 2.0, 1.0];
-/// A breaker counts a request for twice its bytes: `network.breaker.inflight_requests.overhead`.
-const COUNTED: f64 = 2.0;
-/// Of a chunk, so much is for what comes with it.
-const WITH_ROOM: f64 = 1.2;
 /// Of every second, so much a paused host does not run, by severity.
 const PAUSED_MS: [u64; 3] = [350, 600, 850];
 /// What a default core does with bytes that it receives, checks and writes.
@@ -71,12 +64,8 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) const OURS: Engine =
         Engine { chunks_max: 8, core_bytes_per_s: 550e6, core_share_min: 0.002, own: &[] };
-    pub(crate) const OPENSEARCH: Engine = Engine {
-        chunks_max: 5,
-        core_bytes_per_s: 60e6,
-        core_share_min: 0.1,
-        own: &[OPERATIONS, BREAKER],
-    };
+    pub(crate) const OPENSEARCH: Engine =
+        Engine { chunks_max: 5, core_bytes_per_s: 60e6, core_share_min: 0.1, own: &[OPERATIONS] };
 
     /// Every setting that conditions name.
     pub(crate) fn settings(self) -> impl Iterator<Item = &'static str> {
@@ -129,11 +118,10 @@ pub(crate) enum Action {
     Disks,
     Neighbour,
     Operations,
-    Breaker,
 }
 
 impl Action {
-    pub(crate) const ALL: [Action; 13] = [
+    pub(crate) const ALL: [Action; 12] = [
         Action::Limit,
         Action::InFlight,
         Action::LinkRate,
@@ -146,7 +134,6 @@ impl Action {
         Action::Disks,
         Action::Neighbour,
         Action::Operations,
-        Action::Breaker,
     ];
 }
 
@@ -168,7 +155,6 @@ impl Cause {
             Cause::Neighbour => &[Action::Neighbour, Action::Disks],
             // A batch is as large as a chunk.
             Cause::Replay => &[Action::Operations, Action::InFlight],
-            Cause::Breaker => &[Action::Breaker],
         }
     }
 }
@@ -186,15 +172,14 @@ impl Conditions {
         self.settings.get(SLOTS).and_then(|text| text.parse().ok()).unwrap_or(SLOTS_USUAL)
     }
 
-    fn chunk_bytes(&self) -> f64 {
-        let size = self.settings.get(CHUNK).and_then(|text| parse_size(text).ok());
-        size.unwrap_or(512 << 10) as f64
-    }
-
     /// Bytes that one recovery keeps in flight.
     fn in_flight_bytes(&self) -> f64 {
+        let number = |name: &str, default: u64| {
+            let text = self.settings.get(name);
+            text.and_then(|text| record::units::parse_size(text).ok()).unwrap_or(default) as f64
+        };
         let count = self.settings.get(CHUNKS).and_then(|text| text.parse().ok()).unwrap_or(2.0);
-        self.chunk_bytes() * count
+        number(CHUNK, 512 << 10) * count
     }
 
     /// Adds a cause to surroundings in which all recoveries together go at a rate.
@@ -241,10 +226,6 @@ impl Conditions {
                 self.neighbour_bytes = (ours * (ROOMY_DISK / LEFT[step] - 1.0)) as u64;
             }
             Cause::Replay => self.set(OPERATIONS, BATCHES_LEFT[step]),
-            Cause::Breaker => {
-                let bytes = self.chunk_bytes() * CHUNKS_LEFT[step] * COUNTED * WITH_ROOM;
-                self.set(BREAKER, show_size_setting(bytes as u64));
-            }
         }
     }
 
@@ -295,7 +276,6 @@ impl Conditions {
             // Where copies are files, more batches are the same conditions.
             Action::Operations if !self.is_flushed => self.set(OPERATIONS, BATCHES_MAX),
             Action::Operations => {}
-            Action::Breaker => drop(self.settings.remove(BREAKER)),
         }
     }
 }
