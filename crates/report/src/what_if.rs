@@ -62,15 +62,23 @@ fn done(until: &str, answer: &Answer) -> String {
         false => String::new(),
     };
     let bytes = show_bytes(answer.bytes);
-    let draws = if answer.draws == 1 { "draw" } else { "draws" };
     format!(
         "{until} after {when}{gain}; {bytes} are copied\n  \
-         between {} and {}: {} {draws} of what is not known, and {:.0} % for what is not modelled",
+         between {} and {}: {}, and {:.0} % for what is not modelled",
         show_seconds(least),
         show_seconds(most),
-        answer.draws,
+        drawn(answer.draws),
         NOT_MODELLED * 100.0
     )
+}
+
+/// What the interval is over: in the first of so many answers nothing is drawn.
+fn drawn(answers: usize) -> String {
+    match answers {
+        0 | 1 => "nothing is drawn".to_owned(),
+        2 => "as assumed, and 1 draw of what is not known".to_owned(),
+        _ => format!("as assumed, and {} draws of what is not known", answers - 1),
+    }
 }
 
 fn write_phases(text: &mut String, answer: &Answer) {
@@ -143,4 +151,15 @@ fn foreground(taken: &Foreground) -> String {
         taken.nodes,
         parts.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_answer_is_no_draw() {
+        assert_eq!(drawn(1), "nothing is drawn");
+        assert_eq!(drawn(5), "as assumed, and 4 draws of what is not known");
+    }
 }

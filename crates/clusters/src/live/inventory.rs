@@ -19,7 +19,10 @@ const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primar
 /// Segments and leases are asked for where there are no more copies than this: each segment of each takes some hundred
 /// bytes, and so does each lease.
 const COPIES_MAX: usize = 4000;
-const INDICES: &str = "/_settings?flat_settings=true";
+const INDICES: &str = "/_settings?flat_settings=true&expand_wildcards=all";
+/// For what expands to visible indices alone otherwise. Releases without hidden indices do not know it, and closed ones
+/// would be refused.
+const HIDDEN_TOO: &str = "&expand_wildcards=open,hidden";
 const INDEXED: &str = "/_nodes/stats/indices,fs/indexing?filter_path=nodes.*.indices.indexing.index_total,\
     nodes.*.fs.total.total_in_bytes,nodes.*.fs.total.available_in_bytes";
 /// Between two looks at what was indexed.
@@ -34,15 +37,21 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
     let disks = before.0.as_ref().map(parse::disks).unwrap_or_default();
     nodes.iter_mut().for_each(|node| node.disk_bytes = disks.get(&node.id).copied());
     let mut copies = parse::inventory_copies(&client.get(COPIES).await?);
+    let indices = ask(client, INDICES, &mut gaps).await?;
+    let indices = indices.as_ref().map(parse::index_settings).unwrap_or_default();
+    let is_hidden = |own: &BTreeMap<String, String>| {
+        own.get("index.hidden").is_some_and(|hidden| hidden == "true")
+    };
+    let wildcards = if indices.values().any(is_hidden) { HIDDEN_TOO } else { "" };
     if copies.len() <= COPIES_MAX {
-        let segments = ask(client, SEGMENTS, &mut gaps).await?;
+        let segments = ask(client, &format!("{SEGMENTS}{wildcards}"), &mut gaps).await?;
         let committed = segments.as_ref().map(parse::committed).unwrap_or_default();
         for copy in copies.iter_mut().filter(|copy| copy.primary) {
             if let Some((bytes, segments)) = committed.get(&(copy.index.clone(), copy.shard)) {
                 (copy.bytes, copy.segments) = (Some(*bytes), Some(*segments));
             }
         }
-        let leases = format!("/_stats/docs?level=shards&filter_path={LEASES_FILTER}");
+        let leases = format!("/_stats/docs?level=shards&filter_path={LEASES_FILTER}{wildcards}");
         let leases = ask(client, &leases, &mut gaps).await?;
         let lags = leases.as_ref().map(parse::lease_lags).unwrap_or_default();
         let ids: BTreeMap<&str, &str> =
@@ -59,9 +68,9 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         parse::SETTINGS_FILTER
     );
     let settings = ask(client, &settings, &mut gaps).await?;
-    let indices = ask(client, INDICES, &mut gaps).await?;
-    let ids: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
-    let round_trips_ms = round_trips::to_nodes(client, &ids).await;
+    let data = nodes.iter().filter(|node| node.holds_data.unwrap_or(true));
+    let data: Vec<(&str, &str)> = data.map(|node| (node.id.as_str(), node.name.as_str())).collect();
+    let round_trips_ms = round_trips::to_nodes(client, &data).await;
     client.sleep_until(before.1 + BETWEEN).await;
     let after = (ask(client, INDEXED, &mut gaps).await?, client.now());
     let indexed = |answer: &Option<Value>| answer.as_ref().and_then(parse::indexed);
@@ -78,7 +87,7 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         nodes,
         copies,
         settings: settings.as_ref().map(parse::settings),
-        indices: indices.as_ref().map(parse::index_settings).unwrap_or_default(),
+        indices,
         round_trips_ms,
         indexed_per_s,
         gaps,

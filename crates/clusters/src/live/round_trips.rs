@@ -84,13 +84,13 @@ pub(super) async fn answers(client: &LiveClient) -> Vec<AnswerTime> {
     join_all((0..hosts).map(one)).await.into_iter().flatten().collect()
 }
 
-/// Round trips from the hosts that were given to other nodes, in milliseconds, 0 where they are too short to be
-/// measured. A host that does not answer has none.
-pub(super) async fn to_nodes(client: &LiveClient, ids: &[&str]) -> Vec<f64> {
+/// Round trips from the hosts that were given to others of these nodes (ids with names), in milliseconds, 0 where they
+/// are too short to be measured. A host that does not answer has none.
+pub(super) async fn to_nodes(client: &LiveClient, nodes: &[(&str, &str)]) -> Vec<f64> {
     let mut found = Vec::new();
     for host in 0..client.hosts().len().min(ANSWERS_MAX) {
-        let Ok((_, base_ms)) = local(client, host).await else { continue };
-        for id in ids.iter().take(PAIRS_MAX) {
+        let Ok((own, base_ms)) = local(client, host).await else { continue };
+        for (id, _) in nodes.iter().filter(|(_, name)| *name != own).take(PAIRS_MAX) {
             let path = format!("/_nodes/{id}/stats/process?filter_path=nodes.*.name");
             if let Ok(took_ms) = shortest_ms(client, host, &path).await {
                 let rtt_ms = took_ms - base_ms;

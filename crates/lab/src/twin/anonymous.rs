@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use record::inventory::Inventory;
+use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::filters::{is_filter, names};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
 pub fn anonymous_name(kind: &str, name: &str, salt: u64) -> String {
@@ -41,10 +44,24 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
             (anonymous_name("index", &index, salt), kept)
         })
         .collect();
-    // Filters name nodes and addresses.
+    // Filters name nodes and addresses: of those that fit some nodes' names these stay, hashed as the nodes are.
     if let Some(settings) = &mut hidden.settings {
-        let filters = ["exclude.", "include.", "require."];
-        settings.retain(|name, _| !filters.iter().any(|filter| name.contains(filter)));
+        let kinds = ["exclude.", "include.", "require."];
+        settings.retain(|name, _| is_filter(name) || !kinds.iter().any(|kind| name.contains(kind)));
+        for (_, setting) in settings.iter_mut().filter(|(name, _)| is_filter(name)) {
+            let fitting = |pattern: String| {
+                let called = seen.nodes.iter().map(|node| node.name.as_str());
+                let mut fitting: Vec<&str> =
+                    called.filter(|name| matches(&pattern, name)).collect();
+                if fitting.is_empty() {
+                    fitting.push(&pattern);
+                }
+                let hashed = fitting.into_iter().map(|name| anonymous_name("node", name, salt));
+                hashed.collect::<Vec<_>>().join(",")
+            };
+            let hashed: Vec<String> = names(&setting.value).into_iter().map(fitting).collect();
+            setting.value = hashed.join(",");
+        }
         let forced = settings.iter_mut().filter(|(name, _)| name.contains("awareness.force."));
         for (_, setting) in forced {
             let zones = setting

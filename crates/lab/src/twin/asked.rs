@@ -16,8 +16,9 @@ const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 const RATE_WITHOUT: &str = "40mb";
 const SLOTS_WITHOUT: i64 = 2;
 const CHUNKS_WITHOUT: i64 = 2;
-/// The most chunks that the field takes.
+/// The most chunks that Elasticsearch takes, and OpenSearch.
 const CHUNKS_MAX: i64 = 8;
+const CHUNKS_MAX_OF_OPENSEARCH: i64 = 5;
 /// The name of the variant without changes.
 const AS_IT_IS: &str = "as it is";
 
@@ -165,8 +166,12 @@ pub fn trials(plan: &mut TwinPlan) {
     }
     trials.push((SLOTS, (number(SLOTS, SLOTS_WITHOUT) * 2).to_string()));
     let chunks = number(CHUNKS, CHUNKS_WITHOUT);
-    if chunks < CHUNKS_MAX {
-        trials.push((CHUNKS, (chunks * 2).min(CHUNKS_MAX).to_string()));
+    let chunks_max = match plan.get("test_bed").and_then(Value::as_str) {
+        Some("opensearch-2") => CHUNKS_MAX_OF_OPENSEARCH,
+        _ => CHUNKS_MAX,
+    };
+    if chunks < chunks_max {
+        trials.push((CHUNKS, (chunks * 2).min(chunks_max).to_string()));
     }
     let loses = plan.get("twin").is_some_and(|twin| twin.get("lose").is_some());
     if loses {
@@ -196,4 +201,26 @@ fn variant(name: &str, settings: &[(&str, String)]) -> Value {
         table.insert("settings".to_owned(), settings.into());
     }
     table.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_chunks_are_tried_than_the_product_takes() {
+        let tried = |bed: &str, chunks: i64| {
+            let settings = Table::from_iter([(CHUNKS.to_owned(), Value::from(chunks))]);
+            let mut plan = Table::from_iter([
+                ("test_bed".to_owned(), Value::from(bed)),
+                ("settings".to_owned(), Value::from(settings)),
+            ]);
+            trials(&mut plan);
+            let all = plan["variant"].as_array().unwrap().last().unwrap();
+            all["settings"].get(CHUNKS).and_then(Value::as_str).map(str::to_owned)
+        };
+        let most = |bed: &str| [2, 4, 5, 8].map(|chunks| tried(bed, chunks).unwrap_or_default());
+        assert_eq!(most("opensearch-2"), ["4", "5", "", ""]);
+        assert_eq!(most("elasticsearch-8"), ["4", "8", "8", ""]);
+    }
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
-use record::observation::Scope;
+use record::observation::{Scope, Setting};
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
 use super::TwinPlan;
+use super::filters::{filters, is_filter, names};
 use super::given::{self, Given, Known, put};
 use crate::error::{Error, Result};
 use crate::plan::{Twin, ZONE};
@@ -23,6 +24,22 @@ const COPIES_MAX: usize = 11;
 const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 /// The field's own way of placing replicas on nodes that hold as few copies.
 const REPLICA_RING: &str = "narrows.allocation.replica_ring";
+/// Our own reads and hashes every copy before it opens it; the field opens it.
+const CHECK: &str = "index.shard.check_on_startup";
+/// What the field does where it says nothing else, and ours does not.
+const OF_THE_FIELD: [(&str, &str); 5] = [
+    (ON_DISCONNECT, "true"),
+    (REPLICA_RING, "true"),
+    // Of the cluster's settings, so that it is written once and not for each index.
+    (CHECK, "false"),
+    ("cluster.routing.rebalance.enable", "all"),
+    ("cluster.routing.allocation.disk.threshold_enabled", "true"),
+];
+const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+const SLOTS_OF_THE_FIELD: u64 = 2;
+const SLOTS_MAX: u64 = 10_000;
+const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
+const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_recoveries";
 const FORCED: &str = "cluster.routing.allocation.awareness.force.";
 const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
@@ -105,14 +122,9 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     twin.insert("index".to_owned(), indices.into());
     twin.insert("uncertain".to_owned(), Value::Array(Vec::new()));
     let mut plan = head(seen, nodes.len());
-    let mut settings = settings(seen, &mut left_out);
-    if is_field {
-        settings.insert(ON_DISCONNECT.to_owned(), "true".into());
-        settings.insert(REPLICA_RING.to_owned(), "true".into());
-    }
-    plan.insert("settings".to_owned(), settings.into());
+    plan.insert("settings".to_owned(), settings(seen, &nodes, &mut left_out).into());
     plan.insert("twin".to_owned(), twin.into());
-    machines(&mut plan, seen, &mut left_out);
+    machines(&mut plan, &nodes, &seen.round_trips_ms, &mut left_out);
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
     Ok(Import { plan, left_out })
@@ -179,12 +191,6 @@ fn zone_attribute(seen: &Inventory) -> Option<String> {
     first.or_else(|| ZONES.into_iter().find(|name| has(name)).map(str::to_owned))
 }
 
-/// The names of a list, as an API writes one.
-fn names(list: &str) -> Vec<String> {
-    let names = list.split(',').map(|name| name.trim_matches(['[', ']', '"', ' ']));
-    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
-}
-
 /// A setting of awareness as nodes in virtual time have it, where one attribute says where a node is; none where it
 /// is about another.
 fn awareness(name: &str, value: &str, zone: Option<&str>) -> Option<(String, String)> {
@@ -202,7 +208,7 @@ fn indices(seen: &Inventory, nodes: &BTreeSet<&str>, left_out: &mut Vec<String>)
     for copy in &seen.copies {
         by_index.entry(&copy.index).or_default().entry(copy.shard).or_default().push(copy);
     }
-    let (mut found, mut red, mut assumed) = (Vec::new(), 0, 0);
+    let (mut found, mut red, mut assumed, mut empty) = (Vec::new(), 0, 0, 0);
     for (name, shards) in by_index {
         let copies = shards.values().map(Vec::len).max().unwrap_or(1);
         // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
@@ -228,19 +234,20 @@ fn indices(seen: &Inventory, nodes: &BTreeSet<&str>, left_out: &mut Vec<String>)
             row.insert("documents".to_owned(), documents.into());
             row.insert("segments".to_owned(), i64::try_from(segments).unwrap_or(1).into());
             row.insert("copies".to_owned(), places.into());
-            Some((Value::Table(row), primary.segments.is_none()))
+            Some((Value::Table(row), primary.segments.is_none(), primary.bytes.is_none()))
         };
         let rows: Vec<_> = shards.values().filter_map(one).collect();
         red += shards.len() - rows.len();
-        assumed += rows.iter().filter(|(_, assumed)| *assumed).count();
+        assumed += rows.iter().filter(|(_, assumed, _)| *assumed).count();
+        empty += rows.iter().filter(|(.., untold)| *untold).count();
         if rows.is_empty() {
             continue;
         }
         let mut index = Table::new();
         index.insert("name".to_owned(), name.into());
         index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
-        index.insert("settings".to_owned(), index_settings(seen, name).into());
-        let rows: Vec<Value> = rows.into_iter().map(|(row, _)| row).collect();
+        index.insert("settings".to_owned(), index_settings(seen, name, left_out).into());
+        let rows: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
         index.insert("shard".to_owned(), rows.into());
         found.push(index.into());
     }
@@ -250,32 +257,53 @@ fn indices(seen: &Inventory, nodes: &BTreeSet<&str>, left_out: &mut Vec<String>)
     if assumed > 0 {
         left_out.push(format!("the segments of {assumed} shards: 10 are assumed"));
     }
+    if empty > 0 {
+        left_out.push(format!("the sizes of {empty} shards, which nobody tells: they are empty"));
+    }
     found
 }
 
-fn index_settings(seen: &Inventory, index: &str) -> Table {
+/// A value as virtual nodes take it: a time of `0` needs no unit in the field. None where they do not have it.
+fn accepted(name: &str, value: &str) -> Option<String> {
+    let takes = |value: &str| engine::settings::check(name, value).is_ok();
+    match value {
+        _ if takes(value) => Some(value.to_owned()),
+        "0" if takes("0s") => Some("0s".to_owned()),
+        _ => None,
+    }
+}
+
+fn index_settings(seen: &Inventory, index: &str, left_out: &mut Vec<String>) -> Table {
     let own = seen.indices.get(index);
     let of = |name: &str| own.and_then(|own| own.get(name)).map(String::as_str);
     let mut settings = Table::new();
     // The embedded engine does not wait.
     let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
-    if let Some(delay) = of(DELAY).or(without) {
-        settings.insert(DELAY.to_owned(), delay.into());
+    for (name, without) in [(DELAY, without), (PRIORITY, None)] {
+        let own = of(name).and_then(|value| accepted(name, value));
+        if let (Some(refused), None) = (of(name), &own) {
+            left_out.push(format!("{name} = {refused} of {index}, which is not modelled"));
+        }
+        if let Some(value) = own.or(without.map(str::to_owned)) {
+            settings.insert(name.to_owned(), value.into());
+        }
     }
-    if let Some(priority) = of(PRIORITY) {
-        settings.insert(PRIORITY.to_owned(), priority.into());
+    if let Some(checked) = of(CHECK).filter(|checked| without.is_some() && *checked != "false") {
+        left_out.push(format!("{CHECK} = {checked} of {index}: its copies are opened unread"));
     }
     settings
 }
 
 /// The cluster's settings, as far as virtual nodes have them. Those that somebody set and they have not are told.
-fn settings(seen: &Inventory, left_out: &mut Vec<String>) -> Table {
-    let Some(all) = &seen.settings else { return Table::new() };
+fn settings(seen: &Inventory, nodes: &[&InventoryNode], left_out: &mut Vec<String>) -> Table {
+    let untold = BTreeMap::new();
+    let all = seen.settings.as_ref().unwrap_or(&untold);
     let zone = zone_attribute(seen);
     let relevant = |name: &str| RELEVANT.iter().any(|start| name.starts_with(start));
-    let mut settings = Table::new();
+    let mut settings = filters(all, nodes, left_out);
     for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
-        if setting.value.is_empty() || setting.value == "[]" {
+        let is_elsewhere = is_filter(name) || [INCOMING, OUTGOING].contains(&name.as_str());
+        if setting.value.is_empty() || setting.value == "[]" || is_elsewhere {
             continue;
         }
         if name == AWARENESS || name.starts_with(FORCED) {
@@ -289,20 +317,52 @@ fn settings(seen: &Inventory, left_out: &mut Vec<String>) -> Table {
             }
             continue;
         }
-        if engine::settings::check(name, &setting.value).is_ok() {
-            settings.insert(name.clone(), setting.value.as_str().into());
+        if let Some(value) = accepted(name, &setting.value) {
+            settings.insert(name.clone(), value.into());
         } else if setting.scope != Scope::Default
             || (name.ends_with(HEADROOM) && setting.value != "-1")
         {
             left_out.push(format!("{name} = {}, which is not modelled", setting.value));
         }
     }
+    slots(all, &mut settings, left_out);
+    if seen.cluster.flavour != "narrows" {
+        for (name, value) in OF_THE_FIELD {
+            settings.entry(name).or_insert_with(|| value.into());
+        }
+    }
     settings
 }
 
-/// What was seen of the machines.
-fn machines(plan: &mut TwinPlan, seen: &Inventory, left_out: &mut Vec<String>) {
-    let mut cores: Vec<u64> = seen.nodes.iter().filter_map(|node| node.cores).collect();
+/// The slots of a node where those of a direction are set by themselves: virtual nodes have as many for both. Where
+/// they are defaults they say nothing: the field shows them without what is set of [`SLOTS`].
+fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut Vec<String>) {
+    let set = |name: &str| {
+        all.get(name).filter(|one| one.scope != Scope::Default)?.value.parse::<u64>().ok()
+    };
+    let (incoming, outgoing) = (set(INCOMING), set(OUTGOING));
+    if incoming.or(outgoing).is_none() {
+        return;
+    }
+    let both = settings.get(SLOTS).and_then(Value::as_str).and_then(|both| both.parse().ok());
+    let both: u64 = both.unwrap_or(SLOTS_OF_THE_FIELD);
+    let (incoming, outgoing) = (incoming.unwrap_or(both), outgoing.unwrap_or(both));
+    let slots = incoming.min(outgoing).min(SLOTS_MAX);
+    settings.insert(SLOTS.to_owned(), slots.to_string().into());
+    left_out.push(format!(
+        "that a node's slots are {incoming} for copies that it receives and {outgoing} for those that it sends, each \
+         with a setting of its own: {SLOTS} = {slots} stands for both, and on the cluster those two are to be changed"
+    ));
+}
+
+/// What was seen of the machines that the twin has.
+fn machines(
+    plan: &mut TwinPlan,
+    nodes: &[&InventoryNode],
+    round_trips_ms: &[f64],
+    left_out: &mut Vec<String>,
+) {
+    let mut cores: Vec<u64> = nodes.iter().filter_map(|node| node.cores).collect();
     cores.sort_unstable();
     if let Some(median) = cores.get(cores.len() / 2) {
         let median = i64::try_from(*median).unwrap_or(1);
@@ -311,16 +371,17 @@ fn machines(plan: &mut TwinPlan, seen: &Inventory, left_out: &mut Vec<String>) {
             left_out.push(format!("how cores differ from node to node: each has {median}"));
         }
     }
-    let mut trips: Vec<f64> = seen.round_trips_ms.iter().copied().filter(|ms| *ms > 0.0).collect();
+    let mut trips = round_trips_ms.to_vec();
     trips.sort_by(f64::total_cmp);
-    if let Some(ms) = trips.get(trips.len() / 2) {
+    // One of 0 is too short to be measured: where most are, the assumption covers them.
+    if let Some(ms) = trips.get(trips.len() / 2).filter(|ms| **ms > 0.0) {
         put(plan, "card.delay", format!("{}ns", (ms * 1e6 / 4.0) as u64), Known::Seen);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use record::observation::{Identity, Setting};
+    use record::observation::Identity;
 
     use super::*;
     use crate::experiments::STEPS;
@@ -483,6 +544,97 @@ mod tests {
             assert!(!text.contains(name), "{name}: {text}");
         }
         assert_eq!(resolved(&plan).twin.unwrap().question, Question::Lose(vec![1]));
+    }
+
+    fn set(seen: &mut Inventory, name: &str, value: &str) {
+        let setting = Setting { value: value.to_owned(), scope: Scope::Persistent };
+        seen.settings.as_mut().unwrap().insert(name.to_owned(), setting);
+    }
+
+    fn setting(seen: &Inventory, name: &str) -> String {
+        let settings = import(seen, &Given::default()).unwrap().plan["settings"].clone();
+        settings.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn what_the_field_does_by_itself_is_in_the_plan() {
+        let mut seen = seen();
+        assert_eq!(setting(&seen, "cluster.routing.rebalance.enable"), "none", "as it is told");
+        seen.settings = None;
+        let found = OF_THE_FIELD.map(|(name, _)| setting(&seen, name));
+        assert_eq!(found, OF_THE_FIELD.map(|(_, value)| value.to_owned()));
+        let (plan, _) = asked(&seen, &Given::default(), "a");
+        assert_eq!(resolved(&plan).variants[0].settings[CHECK], "false");
+        seen.cluster.flavour = "narrows".to_owned();
+        assert!(OF_THE_FIELD.iter().all(|(name, _)| setting(&seen, name).is_empty()));
+    }
+
+    #[test]
+    fn settings_of_indices_are_taken_as_the_field_writes_them() {
+        let with = |name: &str, value: &str| {
+            let mut seen = seen();
+            let index = seen.copies[0].index.clone();
+            let own = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            seen.indices.insert(index, own);
+            let (plan, left_out) = asked(&seen, &Given::default(), "a");
+            let delay = resolved(&plan).twin.unwrap().indices[0].settings[DELAY].clone();
+            (delay, left_out.iter().any(|one| one.starts_with(name)))
+        };
+        assert_eq!(with(DELAY, "5m"), ("5m".to_owned(), false));
+        assert_eq!(with(DELAY, "0"), ("0s".to_owned(), false));
+        assert_eq!(with(DELAY, "soon"), ("1m".to_owned(), true));
+        assert_eq!(with(PRIORITY, "high"), ("1m".to_owned(), true));
+        assert_eq!(with(CHECK, "true"), ("1m".to_owned(), true));
+    }
+
+    #[test]
+    fn slots_of_each_direction_become_those_of_both() {
+        let with = |incoming: &str, outgoing: &str| {
+            let mut seen = seen();
+            set(&mut seen, INCOMING, incoming);
+            set(&mut seen, OUTGOING, outgoing);
+            let left_out = import(&seen, &Given::default()).unwrap().left_out;
+            assert!(left_out.iter().any(|one| one.contains("stands for both")), "{left_out:?}");
+            setting(&seen, SLOTS)
+        };
+        assert_eq!([with("10", "10"), with("1", "4")], ["10", "1"]);
+        assert_eq!(with("10", ""), "2", "what the field has without");
+    }
+
+    #[test]
+    fn machines_are_those_of_the_nodes_that_are_in_the_twin() {
+        let mut seen = seen();
+        for node in &mut seen.nodes {
+            node.cores = Some(if node.name == "m" { 2 } else { 32 });
+        }
+        seen.round_trips_ms = vec![0.0, 0.0, 0.0, 1.3];
+        let (plan, left_out) = asked(&seen, &Given::default(), "a");
+        assert_eq!(plan["virtual"]["cores.count"]["value"].as_integer(), Some(32));
+        assert!(!left_out.iter().any(|one| one.contains("cores differ")), "{left_out:?}");
+        let assumed = twin::assumptions(&plan);
+        assert!(assumed.iter().any(|one| one.what == "card.delay"), "{assumed:?}");
+    }
+
+    #[test]
+    fn sizes_that_nobody_tells_are_told() {
+        let mut seen = seen();
+        seen.copies[0].bytes = None;
+        let (_, left_out) = asked(&seen, &Given::default(), "a");
+        let says = "the sizes of 1 shards";
+        assert!(left_out.iter().any(|one| one.starts_with(says)), "{left_out:?}");
+    }
+
+    #[test]
+    fn filters_name_nodes_hidden_or_not() {
+        let mut seen = seen();
+        let exclude = "cluster.routing.allocation.exclude._name";
+        set(&mut seen, exclude, "b*");
+        assert_eq!(setting(&seen, exclude), "b");
+        let hidden = twin::anonymous(&seen, 7);
+        assert_eq!(setting(&hidden, exclude), twin::anonymous_name("node", "b", 7));
+        set(&mut seen, "cluster.routing.allocation.exclude._ip", "10.0.0.7");
+        let left_out = import(&seen, &Given::default()).unwrap().left_out;
+        assert!(left_out.iter().any(|one| one.contains("exclude._ip = 10.0.0.7")), "{left_out:?}");
     }
 
     #[test]

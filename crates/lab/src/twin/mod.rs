@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `given` | what is said on the command line about machines, and what is assumed otherwise |
 //! | `import` | a plan from an inventory |
+//! | `filters` | filters on nodes, as lists of names |
 //! | `anonymous` | an inventory whose names are hashed |
 //! | `asked` | one thing that is asked, and variants of settings |
 //! | `text` | a plan as people read and change it |
 
 mod anonymous;
 mod asked;
+mod filters;
 mod given;
 mod import;
 mod text;

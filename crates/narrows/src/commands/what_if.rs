@@ -1,6 +1,7 @@
 //! `narrows what-if`
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -239,7 +240,9 @@ fn twin_of(args: &Args) -> anyhow::Result<Import> {
             );
         }
         if args.anonymous {
-            seen = twin::anonymous(&seen, env.random_u64());
+            // What the environment draws first is the same in every process: names could be guessed.
+            let salt = RandomState::new().build_hasher().finish();
+            seen = twin::anonymous(&seen, salt);
         }
         Ok(twin::import(&seen, &given)?)
     })
@@ -287,7 +290,7 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
         writeln!(out, "\nAssumed, as no API tells it")?;
     }
     for Assumption { what, value, between, option } in &assumed {
-        let between = between.as_ref();
+        let between = between.as_ref().filter(|_| args.draws > 1);
         let between = between.map_or(String::new(), |(a, b)| format!(", drawn from {a} to {b}"));
         writeln!(out, "  {what} = {value}{between} ({option})")?;
     }

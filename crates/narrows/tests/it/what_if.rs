@@ -1,5 +1,6 @@
 //! `what-if` on clusters of processes and on files: a twin is imported, saved, read again and asked.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -109,6 +110,8 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     assert_eq!(green_s(&set["answers"][0]), green, "west is c");
     assert!((16.0..19.0).contains(&green_s(&set["answers"][1])), "{set}");
     assert_eq!(set["tried"], json!([]));
+    let text = said(&asked(dir.path(), &[file, "--lose", "c", "--set", delay, "--draws", "1"]));
+    assert!(text.contains("nothing is drawn") && !text.contains("drawn from"), "{text}");
 }
 
 #[test]
@@ -285,11 +288,20 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     let hidden = hidden.to_str().unwrap();
     let saved = asked(dir.path(), &[cluster.url(), "--save", hidden, "--anonymous"]);
     assert_eq!(saved.status.code(), Some(0), "{}", said(&saved));
+    let second = dir.path().join("second.toml");
+    let second = second.to_str().unwrap();
+    asked(dir.path(), &[cluster.url(), "--save", second, "--anonymous"]);
     drop(cluster);
     let again = answer(dir.path(), &[file, "--lose", "narrows-2", "--draws", "1"]);
     assert_eq!(green_s(&again["answers"][0]), green, "without the cluster the answer is the same");
     let text = std::fs::read_to_string(hidden).unwrap();
     assert!(!text.contains("logs") && !text.contains("narrows-2"), "{text}");
+    let nodes = |text: &str| -> BTreeSet<String> {
+        text.split('"').filter(|name| name.starts_with("node-")).map(str::to_owned).collect()
+    };
+    let others = nodes(&std::fs::read_to_string(second).unwrap());
+    assert_eq!(others.len(), 3, "{others:?}");
+    assert!(nodes(&text).is_disjoint(&others), "no name is hashed twice alike: {others:?}");
     let run = narrows(&["run", hidden, "--on", "virtual", "--runs", dir.path().to_str().unwrap()]);
     assert_eq!(run.status.code(), Some(0), "{}", said(&run));
 }
