@@ -130,12 +130,7 @@ impl Env {
         f: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         match &self.arm {
-            Arm::Real(host) => {
-                let began = host.now();
-                let value = machine::work(work, f).await;
-                host.lengthen(began).await;
-                value
-            }
+            Arm::Real(host) => host.work(work, f).await,
             Arm::Virtual(host) => {
                 let value = f();
                 host.occupy(work).await;

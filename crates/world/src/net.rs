@@ -43,7 +43,8 @@ impl<M> Clone for Sender<M> {
 
 impl<M: Message> Sender<M> {
     /// Hands a message to the connection; waits while its buffer is full. Dropping the future before it is
-    /// ready may or may not send the message, never a part of it.
+    /// ready may or may not send the message, never a part of it. A message that is too large for a frame of the real
+    /// world is [`io::ErrorKind::InvalidInput`]: nothing of it was sent, and the connection goes on.
     pub async fn send(&self, message: M) -> io::Result<()> {
         match self {
             Sender::Real(sender) => sender.send(message).await,

@@ -16,7 +16,6 @@ use crate::machine::Host;
 pub fn run<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Env) -> F) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
-        .max_blocking_threads(16)
         .build()
         .expect("an event loop needs a few file handles; raise the limit of open files");
     let local = tokio::task::LocalSet::new();

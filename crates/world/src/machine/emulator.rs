@@ -1,7 +1,8 @@
 //! A link in user space: a proxy that adds the delay, the rate and the window of a long line.
 //!
 //! Needs no privileges. Its memory is bounded: it reads no more than the line holds (rate x delay) and a
-//! short queue, and leaves the rest in the sender's socket, as a full router would.
+//! short queue, of each connection no more than its window, and leaves the rest in the sender's socket, as a full
+//! router would.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -275,9 +276,9 @@ async fn one_way(
 async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, mut from: OwnedReadHalf) {
     let mut buffer = BytesMut::new();
     while !line.broken.get() {
-        room(shared, direction, line).await;
-        buffer.reserve(PIECE_BYTES);
-        let limit = (&mut from).take(PIECE_BYTES as u64).read_buf(&mut buffer).await;
+        let bytes = room(shared, direction, line).await;
+        buffer.reserve(bytes);
+        let limit = (&mut from).take(bytes as u64).read_buf(&mut buffer).await;
         let Ok(read @ 1..) = limit else { break };
         shared.faults.until_healed().await;
         let piece = damaged(shared, direction, buffer.split().freeze());
@@ -297,11 +298,20 @@ async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, mut from
     line.came.notify_one();
 }
 
-/// Waits until the line takes another piece: its queue is short, and the connection's window open.
-async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
+/// How many bytes a window lets through at once. It counts as full until a good part of it is open: otherwise each
+/// acknowledgement of a small piece would let as small a piece through, for ever.
+fn open_bytes(window: u64, unacked: u64) -> usize {
+    let piece = PIECE_BYTES as u64;
+    let open = window.saturating_sub(unacked).min(piece);
+    if open < piece.min(window / 4) { 0 } else { open as usize }
+}
+
+/// Waits until the line takes another piece, and answers how large it may be: its queue is short, and the connection's
+/// window open.
+async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) -> usize {
     loop {
         if line.broken.get() {
-            return;
+            return 0;
         }
         let now = shared.host.now();
         while line.acks.borrow().front().is_some_and(|(at, _)| *at <= now) {
@@ -311,9 +321,10 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
         let window = shared.config.borrow().window_bytes.unwrap_or(u64::MAX);
         let backlog = shared.lane(direction).queue.borrow().backlog(now);
         let limited = shared.config.borrow().rate_bytes_per_s.is_some();
+        let open = open_bytes(window, line.unacked_bytes.get());
         if backlog > QUEUE {
             shared.host.sleep(backlog - QUEUE).await;
-        } else if line.unacked_bytes.get() >= window {
+        } else if open == 0 {
             shared.window_full.borrow_mut().begin(now);
             let next_ack = line.acks.borrow().front().map(|(at, _)| *at);
             match next_ack {
@@ -324,7 +335,7 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) {
         } else if !limited && line.held_bytes.get() >= HELD_BYTES_MAX {
             line.moved.notified().await;
         } else {
-            return;
+            return open;
         }
     }
 }
@@ -359,8 +370,10 @@ async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: 
 }
 
 fn damaged(shared: &Shared, direction: Direction, piece: Bytes) -> Bytes {
-    if direction == Direction::Out || piece.len() < PIECE_BYTES / 4 || !shared.faults.take_damage()
-    {
+    // Where a window keeps pieces small, a quarter of it is a large one.
+    let window = shared.config.borrow().window_bytes.unwrap_or(u64::MAX);
+    let large = window.min(PIECE_BYTES as u64) / 4;
+    if direction == Direction::Out || (piece.len() as u64) < large || !shared.faults.take_damage() {
         return piece;
     }
     let mut copy = piece.to_vec();
@@ -372,6 +385,53 @@ fn damaged(shared: &Shared, direction: Direction, piece: Bytes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_lets_through_what_is_open_once_that_is_worth_it() {
+        for (window, unacked, open) in [
+            (8192, 0, 8192),
+            (8192, 6144, 2048),
+            (8192, 6145, 0),
+            (8192, 8192, 0),
+            // It was made smaller meanwhile.
+            (8192, 70_000, 0),
+            (3, 2, 1),
+            (1 << 20, (1 << 20) - 65_536, 65_536),
+            (1 << 20, (1 << 20) - 65_535, 0),
+            (u64::MAX, 1 << 40, 65_536),
+        ] {
+            assert_eq!(open_bytes(window, unacked), open, "{unacked} of {window}");
+        }
+    }
+
+    /// Nothing leaves this line, so that nothing is acknowledged: what entered it is what the window held.
+    #[test]
+    fn no_more_than_its_window_of_a_connection_is_under_way() {
+        crate::real_world::run(7, async |env| {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (mut sender, _) = listener.accept().await.unwrap();
+            sender.write_all(&[1; 30_000]).await.unwrap();
+
+            let host = Rc::new(Host::new(std::time::Instant::now(), 7, "link"));
+            let config = LinkConfig { window_bytes: Some(8192), ..LinkConfig::default() };
+            let link = Emulator::new(host, config);
+            let (from, _write) = near.into_split();
+            let line = OnTheLine::default();
+            let is_full = async {
+                while link.shared.window_full.borrow().waiting == 0 {
+                    env.sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::select! {
+                () = enter(&link.shared, Direction::Out, &line, from) => panic!("it has ended"),
+                () = is_full => {}
+            }
+            let under_way = line.unacked_bytes.get();
+            // It counts as full when less than a quarter is open.
+            assert!((6145..=8192).contains(&under_way), "{under_way}");
+        });
+    }
 
     #[test]
     fn a_link_knows_itself_by_every_spelling() {

@@ -9,9 +9,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::timer;
-use crate::Time;
+use super::work::{self, Lanes};
 use crate::counters::NetCounters;
 use crate::task::{Abort, Body};
+use crate::{Time, Work};
 
 /// A host of the real world: this process, or a part of it that has a name.
 #[derive(Debug)]
@@ -22,13 +23,14 @@ pub(crate) struct Host {
     counters: Rc<NetCounters>,
     /// How many times as long work takes.
     slowness: Cell<f64>,
+    lanes: Lanes,
 }
 
 impl Host {
     pub(crate) fn new(began: Instant, seed: u64, name: &str) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed));
         let (random, slowness) = (RefCell::new(random), Cell::new(1.0));
-        Host { began, seed, random, counters: Rc::default(), slowness }
+        Host { began, seed, random, counters: Rc::default(), slowness, lanes: Lanes::default() }
     }
 
     pub(crate) fn sibling(&self, name: &str) -> Host {
@@ -49,12 +51,23 @@ impl Host {
         }
     }
 
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        work: Work,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let began = self.now();
+        let value = work::work(&self.lanes, work, f).await;
+        self.lengthen(began).await;
+        value
+    }
+
     pub(crate) fn slow_down(&self, factor: f64) {
         self.slowness.set(factor.max(1.0));
     }
 
     /// Waits for what slowness adds to work that began at that moment and has just ended.
-    pub(crate) async fn lengthen(&self, began: Time) {
+    async fn lengthen(&self, began: Time) {
         let more = self.slowness.get() - 1.0;
         if more > 0.0 {
             let now = self.now();

@@ -11,4 +11,3 @@ pub(crate) use emulator::Emulator;
 pub(crate) use host::{Host, process_cpu_time, spawn};
 pub use net::{Listener, Receiver, Sender};
 pub(crate) use net::{connect, listen};
-pub(crate) use work::work;

@@ -55,7 +55,10 @@ impl<M: Message> Sender<M> {
         let frame = message.encode();
         let (head, tail) = (frame.head.len(), frame.tail.len());
         if head > MAX_HEAD_BYTES || tail > MAX_TAIL_BYTES {
-            let text = format!("a message of {head} + {tail} bytes is too large to send");
+            let text = format!(
+                "a message of {head} bytes and {tail} bytes of bulk is too large to send: it may have {MAX_HEAD_BYTES} \
+                 and {MAX_TAIL_BYTES}; ask for less at once, or send it in parts"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         self.frames.send(frame).await.map_err(|_| closed())
