@@ -81,6 +81,9 @@ impl Core {
             if action(Component::ManagerEvent, failure.error_kind()) == Action::GiveUp {
                 return;
             }
+            if event.is_loss() {
+                self.loss_not_stored(&failure);
+            }
             self.env.sleep(REPORT_AGAIN_AFTER).await;
         }
     }

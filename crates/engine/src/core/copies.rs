@@ -48,6 +48,11 @@ impl Core {
         self.reconcile_again();
     }
 
+    /// Whether this is the copy that is open here, and not one of an earlier life of its shard.
+    pub(crate) fn is_here(&self, shard: &Rc<LocalShard>) -> bool {
+        self.shards.borrow().get(&shard.key()).is_some_and(|here| Rc::ptr_eq(here, shard))
+    }
+
     /// Does what the table of failures says about an error of a copy's store. The manager is told in a task of its own,
     /// because whoever waits for the store may be gone before the manager has answered.
     pub(crate) fn store_failed(

@@ -14,6 +14,8 @@ pub(crate) struct Published {
     pub(super) settings: RefCell<Settings>,
     /// Another state is here, or the manager is lost.
     pub(crate) changed: Notify,
+    /// The manager's disk had no room for a state without something that is lost; it is told of that again and again.
+    pub(super) hides_loss: Cell<bool>,
     /// The copies here are to be compared with the state.
     pub(crate) reconcile: Notify,
     /// More than what changed in the state is to be looked at: a copy failed, or all were closed.
@@ -26,6 +28,7 @@ impl Published {
             state: RefCell::new(Arc::new(state)),
             settings: RefCell::new(settings),
             changed: Notify::new(),
+            hides_loss: Cell::new(false),
             reconcile: Notify::new(),
             reconcile_all: Cell::new(false),
         }

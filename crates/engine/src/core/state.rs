@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use policy::failures::ErrorKind;
+
 use super::shared::Core;
 use crate::settings::Settings;
 use crate::state::{ClusterState, Event};
@@ -29,6 +31,19 @@ impl Core {
         self.published.settings.borrow().clone()
     }
 
+    /// Whether a copy or a node is lost, as far as this node knows, that the state still counts as there: the manager's
+    /// disk has no room for another state.
+    pub fn state_hides_loss(&self) -> bool {
+        self.published.hides_loss.get()
+    }
+
+    /// Notes why the manager did not store that something is lost.
+    pub(crate) fn loss_not_stored(&self, failure: &Failure) {
+        if failure.error_kind() == ErrorKind::DiskFull {
+            self.published.hides_loss.set(true);
+        }
+    }
+
     /// Takes over a state, unless it is older than the one it has.
     pub(crate) fn accept_state(&self, state: Arc<ClusterState>) {
         let before = {
@@ -36,6 +51,10 @@ impl Core {
             let same = current.cluster_uuid == state.cluster_uuid;
             if same && state.version < current.version {
                 return;
+            }
+            if !same || state.version > current.version {
+                // The manager can store it again. What is still not in it is reported once more, and noted then.
+                self.published.hides_loss.set(false);
             }
             std::mem::replace(&mut *current, state.clone())
         };
@@ -64,6 +83,25 @@ impl Core {
     pub(crate) fn accept(&self, publication: Publication) -> Result<()> {
         let (diff, state) = match publication {
             Publication::Whole(state) => {
+                // Addresses are given anew: the manager of another cluster may still mean a node that is gone. The own
+                // manager that lost its state and counts this node in is heard: its answer to the join may be lost.
+                let own = self.state();
+                let me = state.present_node(self.name());
+                let is_counted_in = state.cluster_name == own.cluster_name
+                    && me.is_some_and(|me| me.transport_address == self.row.transport);
+                let is_other = own.cluster_uuid != state.cluster_uuid && !is_counted_in;
+                if own.is_joined() && is_other {
+                    let reason = format!(
+                        "node [{}] is in the cluster [{}] with the uuid [{}], the state is of [{}] with the uuid [{}]",
+                        self.config.name,
+                        own.cluster_name,
+                        own.cluster_uuid,
+                        state.cluster_name,
+                        state.cluster_uuid
+                    );
+                    let kind = "coordination_state_rejected_exception";
+                    return Err(Failure::new(409, kind, reason));
+                }
                 self.accept_state(state);
                 return Ok(());
             }

@@ -22,7 +22,8 @@ use crate::settings::FollowPace;
 use crate::shard::LocalShard;
 use crate::state::{Event, FollowChange, FollowOrigin};
 use crate::transport::{
-    CallError, Failure, LeaderShard, ReadChanges, Request, Response, Result, unexpected,
+    CallError, Failure, LeaderShard, ReadChanges, Request, Response, Result, bytes_at_once,
+    unexpected,
 };
 
 /// A shard that follows. Shared by the task that follows and by whoever asks for its statistics.
@@ -74,7 +75,13 @@ impl Pacing {
         let parameters = &leader.following.parameters;
         match service.core.settings().following_pace() {
             FollowPace::Adaptive if !parameters.any_given() => Pacing::Adaptive,
-            _ => Pacing::Field(parameters.limits()),
+            _ => {
+                let mut limits = parameters.limits();
+                // A write travels to the replicas in one message.
+                limits.max_write_request_size =
+                    bytes_at_once(&service.core.env, limits.max_write_request_size);
+                Pacing::Field(limits)
+            }
         }
     }
 }
@@ -199,13 +206,7 @@ impl Follower {
         let is_news = !covers(&known, &changes.versions);
         // Operations may need mappings that the leader's index has by now.
         self.carried
-            .bring(
-                service,
-                &self.shard.index,
-                self.source.alias(),
-                &self.source.shard,
-                changes.versions,
-            )
+            .bring(service, &self.shard, self.source.alias(), &self.source.shard, changes.versions)
             .await
             .map_err(of_failure)?;
         let at_most = (ask.max_ops, ask.max_bytes);

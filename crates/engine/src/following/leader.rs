@@ -15,7 +15,7 @@ use crate::replication::{add_lease, advance_global_checkpoint, begin_lease, remo
 use crate::shard::LocalShard;
 use crate::transport::{
     Changes, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Response, Result,
-    Versions,
+    Versions, bytes_at_once,
 };
 
 /// Reads operations for a follower; waits for the first where there is none yet.
@@ -51,7 +51,8 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
     let ops = match global_checkpoint {
         Some(last) if last >= ask.from => {
             let last = last.min(ask.from.saturating_add(ask.max_ops.max(1) - 1));
-            let max_bytes = usize::try_from(ask.max_bytes).unwrap_or(usize::MAX);
+            let max_bytes = bytes_at_once(&core.env, ask.max_bytes);
+            let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
             let max_ops = usize::try_from(ask.max_ops).unwrap_or(usize::MAX);
             let read = store.ops_between(ask.from..=last, max_ops, max_bytes).await;
             read.map_err(|error| gone(&store, error))?

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
+use crate::shard::LocalShard;
 use crate::state::{Alias, AliasAction, Aliases, Event};
 use crate::transport::{Failure, LeaderShard, RemoteIndex, Result, Versions};
 
@@ -52,7 +53,7 @@ impl MetadataSync {
     pub(crate) async fn bring(
         &self,
         service: &Rc<FollowService>,
-        index: &str,
+        follower: &LocalShard,
         alias: &str,
         leader: &LeaderShard,
         versions: Versions,
@@ -68,7 +69,7 @@ impl MetadataSync {
             remote::ask_index(service.remotes.clone(), alias.to_owned(), leader.index.clone())
                 .await?;
         if asked.uuid == leader.index_uuid {
-            take_over(service, index, &asked).await?;
+            take_over(service, follower, &asked).await?;
         }
         let have = Versions {
             mappings: asked.mapping_version,
@@ -84,10 +85,17 @@ impl MetadataSync {
     }
 }
 
-async fn take_over(service: &Rc<FollowService>, index: &str, leader: &RemoteIndex) -> Result<()> {
+async fn take_over(
+    service: &Rc<FollowService>,
+    follower: &LocalShard,
+    leader: &RemoteIndex,
+) -> Result<()> {
+    let (index, uuid) = (follower.index.as_str(), follower.index_uuid.as_str());
+    remote::take_mappings(&service.core, (index, uuid), leader).await?;
     let state = service.core.state();
-    let Some(meta) = state.indices.get(index) else { return Ok(()) };
-    remote::take_mappings(&service.core, index, leader).await?;
+    // Another index may have its name by now.
+    let meta = state.indices.get(index).filter(|meta| meta.uuid == uuid);
+    let Some(meta) = meta else { return Ok(()) };
     let Some(origin) = &meta.leader else { return Ok(()) };
     let settings = changes(&meta.settings, &leader.settings, &origin.following.own_settings);
     if !settings.is_empty() {

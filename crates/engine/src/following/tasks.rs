@@ -103,11 +103,7 @@ fn end_following(core: &Rc<Core>, state: &ClusterState, shard: Rc<LocalShard>) {
     shard.ends_following.set(true);
     let core2 = core.clone();
     core.keep("ends following", async move {
-        let is_there = || {
-            let shards = core2.shards.borrow();
-            let is_same = |there: &Rc<LocalShard>| Rc::ptr_eq(there, &shard);
-            shards.get(&shard.key()).is_some_and(is_same) && shard.is_primary()
-        };
+        let is_there = || core2.is_here(&shard) && shard.is_primary();
         // Operations that are being written have sequence numbers, also where a replica does not have them yet.
         while shard.followed_writes.get() > 0 {
             core2.env.sleep(RETRY_AFTER).await;

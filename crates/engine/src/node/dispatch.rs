@@ -35,6 +35,9 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
         Request::DiskLook => Response::DiskLook(Box::new(disk_usage::look(core))),
         Request::Hello => Response::Hello(core.row.clone()),
         Request::Join(row, found) => {
+            if row.cluster != core.config.cluster {
+                return Err(other_cluster(node, &row.cluster));
+            }
             let joined = state::Node {
                 name: row.name,
                 transport_address: row.transport,
@@ -119,8 +122,9 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
         }
         Request::ReadChanges(ask) => Box::pin(following::read_changes(core, *ask)).await?,
         Request::Lease(ask) => Box::pin(following::lease(core, *ask)).await?,
-        Request::Leases { index_uuid, shard, leases } => {
-            Box::pin(replication::take_leases(core, (index_uuid, shard), leases)).await?
+        Request::Leases { index_uuid, shard, primary_term, leases } => {
+            let key = (index_uuid, shard);
+            Box::pin(replication::take_leases(core, key, primary_term, leases)).await?
         }
         Request::StartTracking(session) => recovery::start_tracking(recovery, session)?,
         Request::Finalize { session, local_checkpoint } => {
@@ -162,6 +166,15 @@ pub(super) fn manager(node: &Node) -> Result<&Manager> {
         let reason = format!("[{}] is not the cluster manager", node.name());
         Failure::new(503, "not_master_exception", reason)
     })
+}
+
+/// Addresses are given anew: one that was a node's may be that of a node of another cluster.
+fn other_cluster(node: &Node, asks: &str) -> Failure {
+    let (name, own) = (node.name(), &node.core().config.cluster);
+    let reason = format!(
+        "node [{name}] is of the cluster [{own}], and was asked by one of [{asks}]; check the addresses"
+    );
+    Failure::new(400, "illegal_state_exception", reason)
 }
 
 fn heartbeat(node: &Node, name: &str) -> Result<Response> {

@@ -43,9 +43,7 @@ pub(super) async fn run(core: Rc<Core>) {
         };
         let state = core.state();
         for shard in shards {
-            let is_here =
-                core.shards.borrow().get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard));
-            let stays = is_here && {
+            let stays = core.is_here(&shard) && {
                 let maintained = maintain_one(&core, &state, &shard, &mut synced_at).await;
                 sweep_at = sweep_at.min(now + maintained.leases_last.unwrap_or(SWEEP_EVERY));
                 maintained.is_in_use

@@ -25,6 +25,7 @@ const CHECKS_LOST: u32 = 3;
 async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<Answer> {
     let old = manager.state.borrow().clone();
     let mut new = ClusterState::clone(&old);
+    let is_loss = events.iter().any(Event::is_loss);
     let batch = state::apply_all(&mut new, core.env.epoch_ms(), events);
     let answers = |state: &Arc<ClusterState>| -> Vec<Answer> {
         let answer = |one: &Result<(), state::StateError>| {
@@ -44,6 +45,9 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
         let _ = core.disk.write_state(&old).await;
         let reason = "nothing was changed, as the cluster state cannot be stored";
         let failure = Failure::not_stored((500, "process_cluster_event_exception"), reason, &error);
+        if is_loss {
+            core.loss_not_stored(&failure);
+        }
         return batch.accepted.iter().map(|_| Err(failure.clone())).collect();
     }
     *manager.state.borrow_mut() = new.clone();

@@ -40,11 +40,7 @@ pub(super) async fn run(node: Node) {
 async fn take_down(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
     let core = node.core();
     let is_wanted = |shard: &LocalShard| {
-        let meta = state.indices.get(&shard.index);
-        let routing = meta
-            .filter(|meta| meta.uuid == shard.index_uuid)
-            .and_then(|_| state.shard(&shard.index, shard.number));
-        let copy = routing.and_then(|routing| routing.on_node(core.name()));
+        let copy = shard.routing(state).and_then(|routing| routing.on_node(core.name()));
         // A primary that could not be opened keeps its id when it is assigned to this node again, and this node may
         // have missed the state in between.
         copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id) && !shard.has_given_up()

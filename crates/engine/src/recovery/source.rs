@@ -13,7 +13,7 @@ use crate::replication::{advance_global_checkpoint, begin_lease, mapping_version
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, Result, SessionKind, SessionOpened, SourcePhases, WireChunk,
-    maybe_compress,
+    bytes_at_once, maybe_compress,
 };
 use policy::failures::GONE;
 use policy::transfer::chunk::ChunkRequest;
@@ -35,7 +35,12 @@ pub(crate) async fn open_session(
     kind: SessionKind,
     key: u64,
 ) -> Result<Response> {
-    let shard = service.core.local_shard(index, number)?;
+    let shard = match &kind {
+        SessionKind::Peer { index_uuid, .. } => {
+            service.core.local_shard_of((index, index_uuid), number)?
+        }
+        SessionKind::Remote { .. } => service.core.local_shard(index, number)?,
+    };
     if let SessionKind::Remote { index_uuid, .. } = &kind
         && *index_uuid != shard.index_uuid
     {
@@ -115,8 +120,9 @@ async fn until_assigned(
 
 fn is_assigned(service: &RecoveryService, shard: &LocalShard, allocation_id: &str) -> bool {
     let state = service.core.state();
-    let routing = state.shard(&shard.index, shard.number);
-    routing.is_some_and(|shard| shard.assigned().any(|c| c.allocation_id == allocation_id))
+    shard
+        .routing(&state)
+        .is_some_and(|shard| shard.assigned().any(|c| c.allocation_id == allocation_id))
 }
 
 /// Waits until this node's state is such.
@@ -282,6 +288,7 @@ pub(crate) async fn read_ops(
         SessionKind::Remote { .. } => store.global_checkpoint(),
     };
     let give_up = service.core.env.now() + OPS_PATIENCE;
+    let max_bytes = bytes_at_once(&service.core.env, max_bytes);
     loop {
         let ops = match last() {
             Some(last) if from <= last => {
@@ -350,6 +357,9 @@ pub(crate) async fn expire_sessions(service: Rc<RecoveryService>) {
         let now = service.core.env.now();
         let expired: Vec<u64> = {
             let open = service.sessions.open.borrow();
+            // A read that waits for its rate limit, or hashes a large file, holds the session.
+            let in_use = open.values().filter(|session| Rc::strong_count(session) > 1);
+            in_use.for_each(|session| session.used.set(now));
             let idle = |session: &Session| now - session.used.get() > limit;
             open.iter().filter(|(_, session)| idle(session)).map(|(id, _)| *id).collect()
         };

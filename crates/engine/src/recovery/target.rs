@@ -100,7 +100,9 @@ pub(crate) async fn report_started(core: &Rc<Core>, shard: &Rc<LocalShard>) {
         let (index, allocation_id) = (shard.index.clone(), shard.allocation_id.clone());
         core.report(Event::ShardStarted { index, shard: shard.number, allocation_id }).await;
         shard.reported.set(true);
-        if !shard.is_to_be_opened(&core.state()) || core.env.is_planted(planted::STARTED_ONCE) {
+        // Another life of the copy reports itself.
+        let is_wanted = core.is_here(shard) && shard.is_to_be_opened(&core.state());
+        if !is_wanted || core.env.is_planted(planted::STARTED_ONCE) {
             return;
         }
         core.env.sleep(REPORT_AGAIN_AFTER).await;
@@ -253,7 +255,8 @@ impl Recovery {
             (store.history_uuid().to_owned(), store.local_checkpoint().map_or(0, |seq| seq + 1))
         });
         let allocation_id = self.shard.allocation_id.clone();
-        let kind = SessionKind::Peer { allocation_id, has };
+        let index_uuid = self.shard.index_uuid.clone();
+        let kind = SessionKind::Peer { index_uuid, allocation_id, has };
         let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
         let source = self.source(address, None);
         let _pings = self.ping(&source);
@@ -456,7 +459,8 @@ impl Recovery {
         let request = Request::RemoteIndex(leader.leader_index.clone());
         match source.ask(&self.service, Class::Control, request).await? {
             Response::RemoteIndex(described) if described.uuid == leader.leader_uuid => {
-                let taken = remote::take_mappings(core, &self.shard.index, &described).await;
+                let index = (self.shard.index.as_str(), self.shard.index_uuid.as_str());
+                let taken = remote::take_mappings(core, index, &described).await;
                 taken.map_err(CallError::Failed)?;
                 Ok(described.mapping_version)
             }

@@ -182,16 +182,23 @@ pub(crate) async fn ask_index(
     }
 }
 
-/// Gives a follower its leader's mappings.
-pub(crate) async fn take_mappings(core: &Core, index: &str, leader: &RemoteIndex) -> Result<()> {
+/// Gives a follower, by its name and UUID, its leader's mappings.
+pub(crate) async fn take_mappings(
+    core: &Core,
+    (index, uuid): (&str, &str),
+    leader: &RemoteIndex,
+) -> Result<()> {
     let mappings: Value = serde_json::from_str(&leader.mappings).map_err(|error| {
         let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
         Failure::new(500, "transport_exception", reason)
     })?;
-    if core.state().indices.get(index).is_none_or(|meta| meta.mappings == mappings) {
+    let state = core.state();
+    let meta = state.indices.get(index).filter(|meta| meta.uuid == uuid);
+    if meta.is_none_or(|meta| meta.mappings == mappings) {
         return Ok(());
     }
-    core.submit(Event::PutMapping { index: index.to_owned(), uuid: None, mappings }).await
+    let (index, uuid) = (index.to_owned(), Some(uuid.to_owned()));
+    core.submit(Event::PutMapping { index, uuid, mappings }).await
 }
 
 /// The indices of a remote cluster, at a version of its state.

@@ -9,8 +9,9 @@ use query::Mapping;
 use store::Operation;
 
 use crate::core::Core;
+use crate::planted;
 use crate::shard::LocalShard;
-use crate::transport::{Failure, UNAVAILABLE};
+use crate::transport::{Failure, Result, UNAVAILABLE};
 
 /// What failed for now is tried again after this.
 pub const RETRY_AFTER: Duration = Duration::from_millis(50);
@@ -135,6 +136,18 @@ pub(crate) async fn follow_mapping_to(
         return Err(Failure::new(503, UNAVAILABLE, reason).into());
     }
     follow_mapping(core, shard, store).await
+}
+
+/// Refuses what a primary sends whose term is over: it must not acknowledge.
+pub(super) fn check_term(core: &Core, shard: &LocalShard, primary_term: u64) -> Result<()> {
+    if primary_term >= shard.term() || core.env.is_planted(planted::OLD_TERM_ACCEPTED) {
+        return Ok(());
+    }
+    let reason = format!(
+        "the primary's term {primary_term} is over, the term is {}; it must not acknowledge",
+        shard.term()
+    );
+    Err(Failure::new(409, "no_longer_primary_shard_exception", reason))
 }
 
 pub(super) fn fillers(store: &store::Shard) -> Vec<Operation> {

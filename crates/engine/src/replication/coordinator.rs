@@ -13,7 +13,8 @@ use super::apply::{RETRY_AFTER, not_known};
 use crate::core::Core;
 use crate::planted;
 use crate::transport::{
-    CallError, Class, Failure, Request, Response, Result, UNAVAILABLE, Write, Written, unexpected,
+    CallError, Class, Failure, OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, Request, Response,
+    Result, UNAVAILABLE, Write, Written, unexpected,
 };
 
 /// How long a write waits for its primary.
@@ -26,15 +27,23 @@ pub async fn write_documents(
     index: &str,
     requests: Vec<WriteRequest>,
 ) -> Result<Vec<Result<Written>>> {
-    let shards = number_of_shards(core, index)?;
+    let index = Routed::by(core, index)?;
     let mut groups = Groups::new();
+    let mut refused = Vec::new();
     let total = requests.len();
     for (place, request) in requests.into_iter().enumerate() {
-        let (places, group) = groups.entry(routing::shard_of(request.id(), shards)).or_default();
+        if let Err(failure) = check_size(&request) {
+            refused.push((place, failure));
+            continue;
+        }
+        let shard = routing::shard_of(request.id(), index.shards);
+        let (places, group) = groups.entry(shard).or_default();
         places.push(place);
         group.push(request);
     }
-    Ok(write_groups(core, index, groups, total).await)
+    let mut results = write_groups(core, index, groups, total).await;
+    refused.into_iter().for_each(|(place, failure)| results[place] = Err(failure));
+    Ok(results)
 }
 
 /// Writes a synthetic batch: new documents that exist only as a number, an equal part to each shard. In the
@@ -47,11 +56,11 @@ pub async fn write_synthetic_batch(
     source_bytes: u64,
     id: Option<&str>,
 ) -> Result<Vec<(u32, u64, Result<Written>)>> {
-    let shards = number_of_shards(core, index)?;
-    let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, shards);
+    let index = Routed::by(core, index)?;
+    let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, index.shards);
     let mut groups = Groups::new();
     let mut parts = Vec::new();
-    for shard in 0..shards {
+    for shard in 0..index.shards {
         let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
         if documents > 0 {
             let id = id.map_or_else(|| core.next_id(), |id| SyntheticBatch::id_of_shard(id, shard));
@@ -71,9 +80,52 @@ pub async fn write_synthetic_batch(
         .collect())
 }
 
-fn number_of_shards(core: &Rc<Core>, index: &str) -> Result<u32> {
-    let state = core.state();
-    state.indices.get(index).map(|meta| meta.shards).ok_or_else(|| Failure::no_such_index(index))
+/// The index that writes are routed by. Another of the same name is not meant, however long a write waits.
+struct Routed {
+    name: String,
+    uuid: String,
+    shards: u32,
+}
+
+impl Routed {
+    fn by(core: &Rc<Core>, index: &str) -> Result<Routed> {
+        let state = core.state();
+        let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
+        Ok(Routed { name: index.to_owned(), uuid: meta.uuid.clone(), shards: meta.shards })
+    }
+}
+
+/// What a request takes in a message beside its id and its source, at most.
+const REQUEST_BYTES: u64 = 64;
+
+/// Refuses what would fit into no message: the primary could keep it, and no other copy could be sent it.
+fn check_size(request: &WriteRequest) -> Result<()> {
+    let bytes = request.source().map_or(0, |source| source.len() as u64);
+    if bytes <= OPERATION_BYTES_MAX {
+        return Ok(());
+    }
+    let id = request.id();
+    let reason = format!("document [{id}] has {bytes} bytes, and may have {OPERATION_BYTES_MAX}");
+    Err(Failure::new(413, "content_too_long_exception", reason))
+}
+
+/// Cuts a write, in order, so that each part fits into a message, also on its way to the replicas.
+fn parts(requests: Vec<WriteRequest>) -> Vec<Vec<WriteRequest>> {
+    let mut parts: Vec<Vec<WriteRequest>> = Vec::new();
+    let mut bytes = 0;
+    for request in requests {
+        let source = request.source().map_or(0, |source| source.len());
+        let more = REQUEST_BYTES + (request.id().len() + source) as u64;
+        bytes += more;
+        if parts.is_empty() || bytes > OPERATIONS_AT_ONCE_BYTES {
+            parts.push(Vec::new());
+            bytes = more;
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(request);
+        }
+    }
+    parts
 }
 
 /// Writes by shard, with the place of each in the request.
@@ -81,33 +133,54 @@ type Groups = BTreeMap<u32, (Vec<usize>, Vec<WriteRequest>)>;
 
 async fn write_groups(
     core: &Rc<Core>,
-    index: &str,
+    index: Routed,
     groups: Groups,
     total: usize,
 ) -> Vec<Result<Written>> {
     let tasks: Vec<(Vec<usize>, Task<_>)> = groups
         .into_iter()
         .map(|(shard, (places, requests))| {
-            let write = Write { index: index.to_owned(), shard, requests };
+            let (index, index_uuid) = (index.name.clone(), index.uuid.clone());
+            let write = Write { index, index_uuid, shard, requests };
             let core2 = core.clone();
-            (places, core.env.spawn("writes", async move { to_primary(&core2, write).await }))
+            (places, core.env.spawn("writes", async move { in_parts(&core2, write).await }))
         })
         .collect();
-    let mut results: Vec<Option<Result<Written>>> = vec![None; total];
+    let mut results = vec![Err(unexpected()); total];
     for (places, task) in tasks {
-        let answers = task.await.unwrap_or_else(|_| Err(unexpected()));
-        match answers {
+        let answers = task.await.unwrap_or_default();
+        places.into_iter().zip(answers).for_each(|(place, answer)| results[place] = answer);
+    }
+    results
+}
+
+/// Sends a write to the primary, one part after the other; one result for each request. What comes after a part that
+/// failed fails with it: that part may still be under way, and must not be overtaken.
+async fn in_parts(core: &Rc<Core>, write: Write) -> Vec<Result<Written>> {
+    let Write { index, index_uuid, shard, requests } = write;
+    let total = requests.len();
+    let mut results = Vec::with_capacity(total);
+    for requests in parts(requests) {
+        let asked = results.len() + requests.len();
+        let (index, index_uuid) = (index.clone(), index_uuid.clone());
+        match to_primary(core, Write { index, index_uuid, shard, requests }).await {
             Ok(answers) => {
-                for (place, answer) in places.into_iter().zip(answers) {
-                    results[place] = Some(answer);
-                }
+                results.extend(answers);
+                results.resize(asked, Err(unexpected()));
             }
             Err(failure) => {
-                places.into_iter().for_each(|p| results[p] = Some(Err(failure.clone())))
+                results.resize(total, Err(failure));
+                break;
             }
         }
     }
-    results.into_iter().map(|result| result.unwrap_or_else(|| Err(unexpected()))).collect()
+    results
+}
+
+/// Whether the index that a write was routed by is still there.
+fn is_there(core: &Core, write: &Write) -> bool {
+    let state = core.state();
+    state.indices.get(&write.index).is_some_and(|meta| meta.uuid == write.index_uuid)
 }
 
 /// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is
@@ -116,6 +189,10 @@ async fn to_primary(core: &Rc<Core>, mut write: Write) -> Result<Vec<Result<Writ
     let give_up = core.env.now() + WRITE_TIMEOUT;
     let mut was_sent = false;
     loop {
+        if !is_there(core, &write) {
+            let gone = Failure::no_such_index(&write.index);
+            return Err(if was_sent { not_known(gone) } else { gone });
+        }
         let state = core.state();
         let primary = state.shard(&write.index, write.shard).and_then(|s| s.started_primary());
         let address =
@@ -152,15 +229,50 @@ async fn to_primary(core: &Rc<Core>, mut write: Write) -> Result<Vec<Result<Writ
                 }
             }
         };
-        if core.env.now() >= give_up || !core.state().indices.contains_key(&write.index) {
+        if core.env.now() >= give_up {
             return Err(failure);
         }
-        core.env.sleep(RETRY_AFTER).await;
+        if is_there(core, &write) {
+            core.env.sleep(RETRY_AFTER).await;
+        }
     }
 }
 
 fn may_exist(request: &mut WriteRequest) {
     if let WriteRequest::Index { auto_id, .. } = request {
         *auto_id = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn index(id: &str, bytes: u64) -> WriteRequest {
+        let source = Bytes::from(vec![0; bytes as usize]);
+        WriteRequest::Index { id: id.into(), source, auto_id: false, create: false }
+    }
+
+    #[test]
+    fn each_part_of_a_write_fits_into_a_message() {
+        let third = OPERATIONS_AT_ONCE_BYTES / 3;
+        let sizes = [third, third, third, 1, OPERATION_BYTES_MAX, 1];
+        let requests = ["a", "b", "c", "d", "e", "f"].into_iter().zip(sizes);
+        let requests: Vec<WriteRequest> = requests.map(|(id, bytes)| index(id, bytes)).collect();
+        let ids = |part: &Vec<WriteRequest>| -> String {
+            part.iter().map(|request| request.id().to_string()).collect()
+        };
+        let cut: Vec<String> = parts(requests).iter().map(ids).collect();
+        assert_eq!(cut, ["ab", "cd", "e", "f"]);
+    }
+
+    #[test]
+    fn a_document_that_fits_into_no_message_is_refused() {
+        assert!(check_size(&index("a", OPERATION_BYTES_MAX)).is_ok());
+        let refused = check_size(&index("b", OPERATION_BYTES_MAX + 1)).unwrap_err();
+        assert_eq!(refused.status, 413);
+        assert!(refused.reason.contains("document [b] has 134217729 bytes"), "{refused}");
     }
 }

@@ -93,7 +93,7 @@ async fn replace_followed_copies(
     shard.followed_copies.set(FollowedCopies::Replaced);
     fill_gaps(store).await.map_err(|error| report_store_failure(core, shard, error))?;
     let state = core.state();
-    let Some(routing) = state.shard(&shard.index, shard.number) else { return Ok(()) };
+    let Some(routing) = shard.routing(&state) else { return Ok(()) };
     let assigned = routing.assigned().map(|copy| &copy.allocation_id);
     // Also those that are being brought up: they may have begun with what they had.
     let others: BTreeSet<&String> =

@@ -70,7 +70,7 @@ async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Res
 /// Whether the state has the copy that is the primary here moved to this one.
 fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<()> {
     let state = core.state();
-    let primary = state.shard(&shard.index, shard.number).map(|routing| routing.primary());
+    let primary = shard.routing(&state).map(|routing| routing.primary());
     let own = primary.filter(|primary| primary.allocation_id == shard.allocation_id);
     let named = own.and_then(|primary| primary.target.as_ref());
     match named.is_some_and(|named| named.allocation_id == target) {
@@ -88,7 +88,7 @@ fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<()> {
 fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext> {
     let store = shard.store()?;
     let state = core.state();
-    let routing = state.shard(&shard.index, shard.number);
+    let routing = shard.routing(&state);
     let copies = shard.copies.borrow();
     let in_sync = routing.iter().flat_map(|routing| &routing.in_sync);
     let known = |id: &String| {

@@ -39,7 +39,7 @@ pub(super) fn send_to_replicas(
     ops: Arc<Vec<Operation>>,
 ) -> Vec<Replica> {
     let state = core.state();
-    let Some(routing) = state.shard(&shard.index, shard.number) else { return Vec::new() };
+    let Some(routing) = shard.routing(&state) else { return Vec::new() };
     let global_checkpoint = shard.store().ok().and_then(|store| store.global_checkpoint());
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
     let mut replicas = Vec::new();
@@ -102,9 +102,8 @@ async fn await_replicas(
         marked.await?;
     }
     let state = core.state();
-    let routing = state.shard(&shard.index, shard.number);
     let missing: Vec<String> =
-        routing.iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
+        shard.routing(&state).iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
     for id in missing {
         if core.env.is_planted(planted::MISSING_COPY_STAYS_IN_SYNC) {
             continue;
@@ -213,7 +212,7 @@ pub(super) fn mark_copy_stale(
 /// The global checkpoint is the lowest local checkpoint of the copies in sync, and of those that are about to be.
 pub(crate) fn advance_global_checkpoint(core: &Rc<Core>, shard: &Rc<LocalShard>) {
     let state = core.state();
-    let Some(routing) = state.shard(&shard.index, shard.number) else { return };
+    let Some(routing) = shard.routing(&state) else { return };
     let Ok(store) = shard.store() else { return };
     let mut copies = shard.copies.borrow_mut();
     let is_own = core.env.is_planted(planted::CHECKPOINT_OF_ONE_COPY);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use policy::retention::{Lease, Leases};
 use store::Shard;
 
+use super::apply::check_term;
 use crate::core::Core;
 use crate::planted;
 use crate::settings::IndexSettings;
@@ -79,7 +80,7 @@ pub(crate) async fn remove_lease(core: &Rc<Core>, shard: &Rc<LocalShard>, id: &s
 /// Keeps the operations that a copy lacks which leaves the in-sync set: it has all up to the global checkpoint.
 pub(super) fn retain_for_copy(core: &Core, shard: &LocalShard, allocation_id: &str) {
     let state = core.state();
-    let routing = state.shard(&shard.index, shard.number);
+    let routing = shard.routing(&state);
     let Ok(store) = shard.store() else { return };
     if !routing.is_some_and(|routing| routing.in_sync.contains(allocation_id)) {
         return;
@@ -97,8 +98,7 @@ fn expire_peer_leases(core: &Core, shard: &LocalShard, store: &Shard, period: Du
     let mut leases = shard.peer_leases.borrow_mut();
     let is_whole =
         |routing: &IndexShardRoutingTable| routing.copies.iter().all(ShardCopy::is_started);
-    let all_go =
-        !shard.is_primary() || state.shard(&shard.index, shard.number).is_none_or(is_whole);
+    let all_go = !shard.is_primary() || shard.routing(&state).is_none_or(is_whole);
     let stats = store.stats();
     let committed = store.committed_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
     let floor =
@@ -155,12 +155,14 @@ pub(crate) fn set_leases(shard: &LocalShard, store: &Shard, leases: Leases) {
 pub(crate) async fn take_leases(
     core: &Rc<Core>,
     key: (String, u32),
+    primary_term: u64,
     leases: Leases,
 ) -> Result<Response> {
     let shard = core.shards.borrow().get(&key).cloned();
     let shard = shard.filter(|shard| !shard.is_primary()).ok_or_else(|| {
         Failure::new(404, "shard_not_found_exception", "there is no replica of it on this node")
     })?;
+    check_term(core, &shard, primary_term)?;
     set_leases(&shard, &shard.store()?, leases);
     write_leases(core, &shard).await?;
     Ok(Response::Done)
@@ -169,12 +171,13 @@ pub(crate) async fn take_leases(
 async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     write_leases(core, shard).await?;
     let state = core.state();
-    let Some(routing) = state.shard(&shard.index, shard.number) else { return Ok(()) };
+    let Some(routing) = shard.routing(&state) else { return Ok(()) };
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
     for address in others.filter_map(|copy| core.address_of(copy.node.as_deref()?)) {
         let request = Request::Leases {
             index_uuid: shard.index_uuid.clone(),
             shard: shard.number,
+            primary_term: shard.term(),
             leases: shard.leases.borrow().clone(),
         };
         let core2 = core.clone();

@@ -28,7 +28,7 @@ pub(crate) async fn write(core: &Rc<Core>, write: Write) -> Result<Response> {
 
 async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let began = core.env.now();
-    let shard = core.local_shard(&write.index, write.shard)?;
+    let shard = core.local_shard_of((&write.index, &write.index_uuid), write.shard)?;
     let store = shard.primary_store()?;
     let mut read = read_documents(core, &shard, &store, write.requests)
         .await

@@ -14,7 +14,7 @@ use crate::transport::{Failure, Result};
 /// and not on others. So the new primary fills the gaps in its history and has the other copies recover from it; only
 /// then does it take writes.
 pub(crate) async fn promoted(core: Rc<Core>, shard: Rc<LocalShard>) {
-    while shard.is_primary() {
+    while shard.is_primary() && core.is_here(&shard) {
         if complete_promotion(&core, &shard).await.is_ok() {
             shard.promotion_is_complete();
             (core.upward().promoted)();
@@ -36,8 +36,7 @@ async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(
     if !core.env.is_planted(planted::GAPS_STAY) {
         fill_gaps(&store).await.map_err(|error| report_store_failure(core, shard, error))?;
     }
-    let routing = state.shard(&shard.index, shard.number);
-    let routing = routing.ok_or_else(|| Failure::no_such_index(&shard.index))?;
+    let routing = shard.routing(&state).ok_or_else(|| Failure::no_such_index(&shard.index))?;
     let others: Vec<String> =
         routing.in_sync.iter().filter(|id| **id != shard.allocation_id).cloned().collect();
     let is_planted = core.env.is_planted(planted::PROMOTION_LEAVES_COPIES);

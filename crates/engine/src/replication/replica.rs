@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use store::Operation;
 
-use super::apply::follow_mapping_to;
+use super::apply::{check_term, follow_mapping_to};
 use crate::core::Core;
 use crate::planted;
-use crate::shard::LocalShard;
 use crate::transport::{Failure, Response, Result};
 
 /// Which copy a primary means.
@@ -51,15 +50,4 @@ pub(crate) async fn replicate(
         store.advance_global_checkpoint(checkpoint);
     }
     Ok(Response::Replicated { local_checkpoint: store.persisted_checkpoint() })
-}
-
-fn check_term(core: &Core, shard: &LocalShard, primary_term: u64) -> Result<()> {
-    if primary_term >= shard.term() || core.env.is_planted(planted::OLD_TERM_ACCEPTED) {
-        return Ok(());
-    }
-    let reason = format!(
-        "the primary's term {primary_term} is over, the term is {}; it must not acknowledge",
-        shard.term()
-    );
-    Err(Failure::new(409, "no_longer_primary_shard_exception", reason))
 }

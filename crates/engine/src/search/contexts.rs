@@ -82,13 +82,11 @@ impl Contexts {
     /// Gives a view back: one that is kept for further searches as often as it is asked for, another once.
     pub(super) fn take(&self, number: u64) -> Result<(ShardKey, SearchView)> {
         let mut open = self.open.borrow_mut();
-        match open.get(&number) {
-            Some(held) if held.kept.is_some() => Ok((held.shard.clone(), held.view.clone())),
-            Some(_) => {
-                Ok(open.remove(&number).map(|held| (held.shard, held.view)).expect("it is there"))
-            }
-            None => Err(missing(number)),
+        if let Some(held) = open.get(&number).filter(|held| held.kept.is_some()) {
+            return Ok((held.shard.clone(), held.view.clone()));
         }
+        let held = open.remove(&number).ok_or_else(|| missing(number))?;
+        Ok((held.shard, held.view))
     }
 
     /// Gives a kept view of a copy back, and keeps it from now on for as long as it was last said, at least as long as

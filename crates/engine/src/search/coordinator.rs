@@ -405,10 +405,9 @@ fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<Wanted> {
 /// Frees the search contexts from which nothing is fetched.
 fn free(service: &Rc<SearchService>, answers: &[Answered], used: &BTreeMap<usize, Vec<usize>>) {
     for (at, answered) in answers.iter().enumerate() {
-        let Some(context) = answered.searched.context.filter(|_| !used.contains_key(&at)) else {
-            continue;
-        };
-        free_view(service, &answered.node, context);
+        if let Some(context) = answered.searched.context.filter(|_| !used.contains_key(&at)) {
+            free_view(service, &answered.node, context);
+        }
     }
 }
 

@@ -83,6 +83,10 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
         });
     } else if !hits.hits.is_empty() && context.is_none() {
         context = Some(service.contexts.hold(service.core.env.now(), shard.key(), view)?);
+        // It may have left this node while it was searched.
+        if !service.core.is_here(&shard) {
+            keep_a_moment(service, shard.key(), store);
+        }
     }
     let took = service.core.env.now() - began;
     service.pool.served_in(took);
@@ -180,11 +184,14 @@ const KEPT_FOR_FETCHES: Duration = Duration::from_secs(2);
 /// else has its view.
 pub(crate) fn keep_for_fetches(service: &Rc<SearchService>, key: &ShardKey, shard: &LocalShard) {
     let Ok(store) = shard.store() else { return };
-    if !service.contexts.wait_for_fetch(key) {
-        return;
+    if service.contexts.wait_for_fetch(key) {
+        keep_a_moment(service, key.clone(), store);
     }
+}
+
+fn keep_a_moment(service: &Rc<SearchService>, key: ShardKey, store: Shard) {
     service.closing.borrow_mut().insert(key.clone(), store);
-    let (service2, key) = (Rc::downgrade(service), key.clone());
+    let service2 = Rc::downgrade(service);
     let env = service.core.env.clone();
     service.core.keep("keeps a copy for fetches", async move {
         env.sleep(KEPT_FOR_FETCHES).await;

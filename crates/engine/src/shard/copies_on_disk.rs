@@ -106,6 +106,7 @@ impl NodeDisk {
             return;
         }
         let work = Work::DiskWrite { bytes: 0 };
+        let written = [path.clone()];
         self.env
             .work(work, move || {
                 let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
@@ -116,6 +117,7 @@ impl NodeDisk {
                 }
             })
             .await;
+        self.turns.forget(&written);
     }
 }
 
@@ -150,12 +152,14 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use policy::retention::Leases;
     use world::Env;
 
     use super::*;
+    use crate::state::{IndexMeta, StoredIndex};
 
     async fn removes_one_copy_alone(env: Env) {
         let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
@@ -212,6 +216,19 @@ mod tests {
             disk.remove_copy("uuid", 0).await.unwrap();
             late.join().unwrap();
             assert!(!dir.exists());
+        });
+    }
+
+    #[test]
+    fn what_was_written_of_an_index_that_is_gone_takes_no_memory() {
+        world::real_world::run(7, |env| async move {
+            let root = tempfile::tempdir().unwrap();
+            let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+            let meta = IndexMeta { uuid: "uuid".to_owned(), ..IndexMeta::default() };
+            let stored = StoredIndex { index: "a".to_owned(), meta };
+            disk.write_index(&Arc::new(stored)).await.unwrap();
+            disk.remove_empty_index("uuid").await;
+            assert!(disk.turns.files.borrow().is_empty());
         });
     }
 

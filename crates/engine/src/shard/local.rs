@@ -13,7 +13,7 @@ use super::disk::{CopyMetadata, NodeDisk};
 use super::hand_off::{Operation, Operations};
 use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
-use crate::state::{ClusterState, IndexMeta, ShardCopy};
+use crate::state::{ClusterState, IndexMeta, IndexShardRoutingTable, ShardCopy};
 use crate::transport::{Failure, Result};
 
 /// UUID of the index, and shard number.
@@ -240,6 +240,15 @@ impl LocalShard {
         self.given_up.get()
     }
 
+    /// The shard in a state; none once its index is gone, also where another has the name by now.
+    pub(crate) fn routing<'a>(
+        &self,
+        state: &'a ClusterState,
+    ) -> Option<&'a IndexShardRoutingTable> {
+        let meta = state.indices.get(&self.index).filter(|meta| meta.uuid == self.index_uuid);
+        meta.and_then(|_| state.shard(&self.index, self.number))
+    }
+
     /// By what the node knows it.
     pub(crate) fn key(&self) -> ShardKey {
         (self.index_uuid.clone(), self.number)
@@ -263,7 +272,7 @@ impl LocalShard {
     /// hears of the global checkpoint with the next operations only. What is known of copies that have left stays, and
     /// does not count.
     pub(crate) fn replicas_need_from(&self, state: &ClusterState) -> Option<u64> {
-        let routing = state.shard(&self.index, self.number)?;
+        let routing = self.routing(state)?;
         let is_there = |id: &String| {
             let mut assigned = routing.assigned();
             routing.in_sync.contains(id) || assigned.any(|copy| copy.allocation_id == *id)
@@ -276,7 +285,7 @@ impl LocalShard {
     /// Whether it is unknown from where one of the replicas in sync would read: a primary that was promoted has told
     /// them nothing yet, and from the one before each may have heard of another global checkpoint.
     pub(crate) fn has_untold_replicas(&self, state: &ClusterState) -> bool {
-        let Some(routing) = state.shard(&self.index, self.number) else { return false };
+        let Some(routing) = self.routing(state) else { return false };
         let copies = self.copies.borrow();
         let is_told = |id: &String| copies.get(id).is_some_and(|copy| copy.needs_from.is_some());
         let others = routing.assigned().filter(|copy| copy.allocation_id != self.allocation_id);
@@ -342,8 +351,7 @@ impl LocalShard {
 
     /// Whether the state has this copy opened, and nobody says that it failed.
     pub(crate) fn is_to_be_opened(&self, state: &ClusterState) -> bool {
-        let is_same = state.indices.get(&self.index).is_some_and(|m| m.uuid == self.index_uuid);
-        let routing = state.shard(&self.index, self.number).filter(|_| is_same);
+        let routing = self.routing(state);
         let mut copies = routing.iter().flat_map(|routing| routing.assigned());
         let own = copies.find(|copy| copy.allocation_id == self.allocation_id);
         own.is_some_and(|copy| !copy.is_started()) && !self.failed.get()
@@ -388,5 +396,39 @@ pub(crate) fn store_durability(durability: Durability) -> store::Durability {
     match durability {
         Durability::Request => store::Durability::Request,
         Durability::Async => store::Durability::Async,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::settings::Update;
+    use crate::state::{Aliases, Event, Node, apply};
+
+    #[test]
+    fn an_index_that_was_made_anew_is_another() {
+        let node = Node {
+            name: "n1".to_owned(),
+            transport_address: "n1:1".to_owned(),
+            http_address: "n1:2".to_owned(),
+            attributes: BTreeMap::new(),
+        };
+        let create = || Event::CreateIndex {
+            index: "a".to_owned(),
+            settings: Update::default(),
+            mappings: Value::Null,
+            aliases: Aliases::default(),
+        };
+        let mut state = ClusterState::new("c", [node.clone()], || 7);
+        apply(&mut state, 0, Event::NodeJoined { node, found: Vec::new() }).unwrap();
+        apply(&mut state, 0, create()).unwrap();
+        let copy = state.shard("a", 0).unwrap().primary().clone();
+        let shard = LocalShard::new("a", &state.indices["a"].uuid, 0, &copy, 1);
+        assert!(shard.routing(&state).is_some());
+        apply(&mut state, 0, Event::DeleteIndex { index: "a".to_owned() }).unwrap();
+        apply(&mut state, 0, create()).unwrap();
+        assert!(state.shard("a", 0).is_some() && shard.routing(&state).is_none());
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Default)]
 pub(super) struct Turns {
     last: Cell<u64>,
-    files: RefCell<BTreeMap<PathBuf, Arc<Mutex<u64>>>>,
+    pub(super) files: RefCell<BTreeMap<PathBuf, Arc<Mutex<u64>>>>,
 }
 
 /// A change's turn at a file.

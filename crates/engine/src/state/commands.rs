@@ -1,6 +1,7 @@
 //! What an operator does with copies by hand: the commands of `_cluster/reroute`.
 //!
-//! As in Elasticsearch, a command may go beyond what throttles allow, and against no other decider.
+//! As in Elasticsearch, a command may go beyond what throttles and `cluster.routing.allocation.enable` allow
+//! (`RoutingAllocation.ignoreDisable`), and against no other decider.
 
 use super::applied::{Applied, find};
 use super::deciders::{DELAY_IS_OVER, Deciders, Slot, Verdict};
@@ -11,6 +12,7 @@ use super::{
     Change, ClusterState, IndexShardRoutingTable, StateError, UnassignedReason, allocation, moving,
     relocation,
 };
+use crate::settings::Settings;
 
 /// Carries out commands: all of them, or nothing.
 pub(super) fn run(state: &mut ClusterState, now_ms: u64, commands: &[RerouteCommand]) -> Applied {
@@ -93,14 +95,15 @@ fn move_copy(
     Ok(())
 }
 
-/// Whether nothing but throttles stands against a copy on a node.
+/// Whether nothing stands against a copy on a node that a command is held to.
 fn may_go(
     state: &ClusterState,
     (index, number): (&str, u32),
     at: usize,
     node: &str,
 ) -> Result<(), String> {
-    let settings = state.settings();
+    let enabled = ("cluster.routing.allocation.enable".to_owned(), "all".to_owned());
+    let settings = Settings::resolve(&[&[enabled].into(), &state.transient, &state.persistent]);
     let (counts, filters) = (RecoveryCounts::of(state, &settings), Filters::of(state, &settings));
     let (settings, counts, filters) = (&settings, &counts, &filters);
     let deciders =
@@ -201,8 +204,9 @@ mod tests {
         lab.create("a", 1, 1);
         lab.start_all();
         assert!(!lab.shard("a", 0).replicas().next().unwrap().is_assigned());
+        lab.set("cluster.routing.allocation.enable", "none");
         lab.reroute(RerouteAction::AllocateReplica, ("a", 0), "n3").unwrap();
-        assert!(lab.shard("a", 0).on_node("n3").is_some(), "a throttle does not count");
+        assert!(lab.shard("a", 0).on_node("n3").is_some(), "neither of both counts");
         lab.reroute(RerouteAction::Cancel { allow_primary: false }, ("a", 0), "n3").unwrap();
         assert!(lab.shard("a", 0).on_node("n3").is_none());
     }

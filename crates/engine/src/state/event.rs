@@ -205,3 +205,11 @@ pub enum Event {
     /// An index with its copies, which are open on their nodes already.
     PlaceIndex(Box<PlacedIndex>),
 }
+
+impl Event {
+    /// Whether the cluster is worse off than its state says for as long as the event is not in it.
+    pub(crate) fn is_loss(&self) -> bool {
+        use Event::{CopyOutOfSync, NodeLeft, ShardFailed};
+        matches!(self, ShardFailed { .. } | CopyOutOfSync { .. } | NodeLeft { .. })
+    }
+}

@@ -9,7 +9,7 @@ use super::{Aliases, FollowOrigin, json_text};
 use crate::settings::{IndexSettings, SettingsMap};
 
 /// An index, without the places of its shards.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IndexMeta {
     /// Unique over all clusters and all time.
     pub uuid: String,

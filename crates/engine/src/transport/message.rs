@@ -92,6 +92,8 @@ pub enum ShardAnswer {
 pub struct Write {
     /// Index.
     pub index: String,
+    /// Its UUID when the write was routed: an index of the same name that was made later is not meant.
+    pub index_uuid: String,
     /// Shard number.
     pub shard: u32,
     /// What to write, in order.
@@ -290,6 +292,8 @@ pub enum Request {
         /// UUID of the index.
         index_uuid: String,
         shard: u32,
+        /// The primary's term.
+        primary_term: u64,
         /// All of them.
         leases: Leases,
     },

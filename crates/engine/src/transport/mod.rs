@@ -35,6 +35,7 @@ pub use message::{
     Written,
 };
 pub use operations::Operations;
+pub(crate) use operations::{OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, bytes_at_once};
 pub use pool::Reply;
 pub use pool::{CallError, Class, Pool};
 pub(crate) use pool::{Handlers, serve};

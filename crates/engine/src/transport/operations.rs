@@ -25,7 +25,14 @@ pub enum Operations {
 }
 
 /// More than one operation takes: a body of 100 MB.
-const OPERATION_BYTES_MAX: u64 = 128 << 20;
+pub(crate) const OPERATION_BYTES_MAX: u64 = 128 << 20;
+/// Operations that travel in one message, so that with one operation of any size they fit into a frame (256 MiB).
+pub(crate) const OPERATIONS_AT_ONCE_BYTES: u64 = 64 << 20;
+
+/// Bytes of operations to put into a message where so many are asked for; a message of the virtual world has no bound.
+pub(crate) fn bytes_at_once(env: &Env, asked: u64) -> u64 {
+    if env.is_virtual() { asked } else { asked.min(OPERATIONS_AT_ONCE_BYTES) }
+}
 
 /// What is packed.
 #[derive(Serialize, Deserialize)]
@@ -95,4 +102,21 @@ impl Operations {
 /// Bytes of operations in a message.
 pub(super) fn ops_bytes(ops: &[Operation]) -> u64 {
     ops.iter().map(Operation::encoded_bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn asked(env: Env) -> [u64; 2] {
+        [1, u64::MAX].map(|bytes| bytes_at_once(&env, bytes))
+    }
+
+    #[test]
+    fn what_is_asked_for_at_once_fits_into_a_frame() {
+        assert_eq!(world::virtual_world::run(7, asked), [1, u64::MAX]);
+        let [few, all] = world::real_world::run(7, asked);
+        assert_eq!(few, 1);
+        assert!(all + OPERATION_BYTES_MAX < world::MAX_HEAD_BYTES as u64);
+    }
 }

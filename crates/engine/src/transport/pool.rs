@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -239,6 +240,9 @@ impl Pool {
         self.inner.partition.passes().await;
         let sent = channel.sender.send(Envelope::Request(id, request)).await;
         if let Err(error) = sent {
+            if let Some(refused) = too_large(&error) {
+                return Err(CallError::Failed(refused));
+            }
             channel.open.set(false);
             return Err(broken(error.to_string()));
         }
@@ -292,6 +296,12 @@ impl Pool {
         let channels = std::mem::take(&mut *self.inner.channels.borrow_mut());
         drop(channels);
     }
+}
+
+/// The refusal of a message that no connection takes: nothing of it was sent, and others go on.
+fn too_large(error: &io::Error) -> Option<Failure> {
+    let refused = || Failure::new(413, "content_too_long_exception", error.to_string());
+    (error.kind() == io::ErrorKind::InvalidInput).then(refused)
 }
 
 /// Forgets a request when its caller is gone.
@@ -413,7 +423,10 @@ async fn serve_connection<F>(
             };
             partition.passes().await;
             // Who asked may have gone meanwhile.
-            let _ = sender.send(Envelope::Response(id, answer)).await;
+            let sent = sender.send(Envelope::Response(id, answer)).await;
+            if let Some(refused) = sent.err().as_ref().and_then(too_large) {
+                let _ = sender.send(Envelope::Response(id, Err(refused))).await;
+            }
             drop(hold);
         });
         running.insert(id, task);
@@ -421,5 +434,60 @@ async fn serve_connection<F>(
             running.retain(|_, task| !task.is_finished());
             sweep_at = (running.len() * 2).max(64);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use world::{MAX_HEAD_BYTES, MAX_TAIL_BYTES};
+
+    use super::*;
+    use crate::transport::{SourcePhases, WireChunk};
+
+    /// Zeros take no memory until they are copied.
+    fn zeros(bytes: usize) -> Response {
+        Response::Chunk(Box::new(WireChunk {
+            chunk: store::Chunk::Bytes(Bytes::from(vec![0; bytes])),
+            crc32c: 0,
+            plain_len: None,
+            wire_len: bytes as u64,
+            phases: SourcePhases::default(),
+            pressure: false,
+        }))
+    }
+
+    async fn answer(request: Request) -> Result<Reply> {
+        let is_large = matches!(request, Request::Probe);
+        Ok(Reply::from(if is_large { zeros(MAX_TAIL_BYTES + 1) } else { Response::Done }))
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_is_refused_by_name_and_the_connection_goes_on() {
+        world::real_world::run(7, async |env| {
+            let listener = env.listen::<Envelope>(&env.any_address()).await.unwrap();
+            let address = listener.address().to_owned();
+            let at_once = |_: &Request| -> Option<Response> { None };
+            let handlers = Handlers { at_once, in_time: answer };
+            let serving = serve(env.clone(), NetworkPartition::default(), listener, handlers);
+            let _serving = env.spawn("serves", serving);
+            let pool = Pool::new(env.clone());
+            let ask = async |request| {
+                pool.call(&address, Class::Control, request, Duration::from_secs(60)).await
+            };
+            assert!(matches!(ask(Request::Ping).await, Ok(Response::Done)));
+            let before = pool.open_channel(&address, Class::Control).unwrap();
+            let question = String::from_utf8(vec![0; MAX_HEAD_BYTES]).unwrap();
+            for request in [Request::Probe, Request::Dangling(question)] {
+                let Err(CallError::Failed(refused)) = ask(request).await else {
+                    panic!("it is refused")
+                };
+                assert_eq!(refused.status, 413, "{refused}");
+                assert!(refused.reason.contains("too large to send"), "{refused}");
+            }
+            assert!(matches!(ask(Request::Ping).await, Ok(Response::Done)));
+            let after = pool.open_channel(&address, Class::Control).unwrap();
+            assert!(Rc::ptr_eq(&before, &after));
+        });
     }
 }

@@ -15,6 +15,8 @@ use policy::retention::Leases;
 pub enum SessionKind {
     /// A replica of the same cluster; throttled by `indices.recovery.*`.
     Peer {
+        /// UUID of the index: the source may know it later, and another of its name still.
+        index_uuid: String,
         /// Allocation id of the copy that recovers.
         allocation_id: String,
         /// What the copy has already: its history, and the first operation that it lacks.

@@ -14,6 +14,7 @@ testbed::virtual_world!(
     a_write_to_a_full_disk_is_refused_by_its_kind,
     a_full_disk_ends_a_recovery_and_room_completes_it,
     a_follower_whose_disk_is_full_goes_on_with_room,
+    health_is_what_searches_find_where_the_managers_disk_is_full,
 );
 
 const HOST: &str = "follower-0";
@@ -30,13 +31,18 @@ enum Disk {
 impl Disk {
     /// Puts such a disk below the copies of a cluster; the directory that this cluster has to start in.
     fn new(env: &Env, bytes: u64) -> (Disk, Option<tempfile::TempDir>) {
+        Disk::below(env, &format!("{HOST}/indices"), bytes)
+    }
+
+    /// In the real world, below a directory of the cluster's.
+    fn below(env: &Env, path: &str, bytes: u64) -> (Disk, Option<tempfile::TempDir>) {
         if env.is_virtual() {
             let host = env.host(HOST);
             assert!(store::set_disk_free_bytes(&host, Some(bytes)));
             return (Disk::Virtual(host), None);
         }
         let dir = tempfile::tempdir().unwrap();
-        let mount = dir.path().join(HOST).join("indices");
+        let mount = dir.path().join(path);
         std::fs::create_dir_all(&mount).unwrap();
         (Disk::Mounted(SmallDisk::mount(&mount, bytes).unwrap()), Some(dir))
     }
@@ -158,6 +164,34 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
     eventually(&env, "there is room for it", accepted).await;
     let count = cluster.must("GET", "/a/_count", Value::Null).await["count"].as_u64();
     assert_eq!(count, Some(written + 1));
+    cluster.stop().await;
+    drop(disk);
+}
+
+/// In the real world the cluster state has no room either, so that the manager cannot note that the copy failed.
+pub async fn health_is_what_searches_find_where_the_managers_disk_is_full(env: Env) {
+    let (disk, dir) = Disk::below(&env, HOST, 8 << 20);
+    let cluster = Cluster::start_in(&env, "follower", 1, |_| (), dir).await;
+    cluster.create("a", 1, 0).await;
+    cluster.must("PUT", "/a/_settings", json!({ "index.refresh_interval": "-1" })).await;
+    index(&cluster, 0..10).await;
+    disk.fill();
+    // It has segments to write, and fails the copy.
+    cluster.ask("POST", "/a/_refresh", Value::Null).await;
+    env.sleep(std::time::Duration::from_secs(3)).await;
+    let green = "/_cluster/health?wait_for_status=green&timeout=1s";
+    eventually(&env, "health says whether searches are answered", async || {
+        let counted = cluster.ask("GET", "/a/_count", Value::Null).await.0;
+        let waited = cluster.ask("GET", green, Value::Null).await.0;
+        (counted == 200) == (waited == 200)
+    })
+    .await;
+    disk.make_room();
+    eventually(&env, "it is green with room", async || {
+        let waited = cluster.ask("GET", green, Value::Null).await.0;
+        waited == 200 && cluster.ask("GET", "/a/_count", Value::Null).await.0 == 200
+    })
+    .await;
     cluster.stop().await;
     drop(disk);
 }

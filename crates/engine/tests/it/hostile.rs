@@ -1,13 +1,15 @@
-//! Nodes that answer nonsense, that refuse for a while, and that are asked too early.
+//! Nodes that answer nonsense, that refuse for a while, and that are asked too early or too late.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use engine::state::ClusterState;
 use engine::transport::{
-    CallError, Changes, Class, Failure, Operations, Pool, RemoteIndex, Request, Response,
-    SessionOpened, ShardAction, ShardSearch, WireChunk,
+    CallError, Changes, Class, Failure, NodeRow, Operations, Pool, Publication, RemoteIndex,
+    Request, Response, SessionKind, SessionOpened, ShardAction, ShardSearch, WireChunk,
 };
 use serde_json::{Value, json};
 use store::{Chunk, FileMeta, Operation};
@@ -20,6 +22,8 @@ testbed::both_worlds!(
     a_copy_that_recovers_is_not_read,
     a_node_joins_once_its_manager_can_take_it,
     a_leader_that_answers_nonsense_harms_no_follower,
+    what_is_of_another_cluster_is_refused,
+    sessions_of_an_earlier_life_are_gone,
 );
 
 /// Who has an older state may ask a copy that is being brought up: its store is open, and lacks operations.
@@ -102,6 +106,74 @@ async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
         })
         .await;
     }
+    cluster.stop().await;
+}
+
+/// The address of a node that is gone may be that of another cluster's node by now.
+async fn what_is_of_another_cluster_is_refused(env: Env) {
+    let one = Cluster::start(&env, "one", 2).await;
+    let two = Cluster::start(&env, "two", 1).await;
+    let pool = Pool::new(env.host("asks"));
+    let row = NodeRow {
+        name: "one-1".to_owned(),
+        cluster: "two".to_owned(),
+        transport: two.any().transport_address().to_owned(),
+        http: two.any().http_address().to_owned(),
+        attributes: BTreeMap::new(),
+    };
+    let limit = Duration::from_secs(10);
+    let asked = [
+        (1, Request::Publish(Publication::Whole(two.any().state()))),
+        (0, Request::Join(row, Vec::new())),
+    ];
+    for (number, request) in asked {
+        let known = || {
+            let state = one.node(number).state();
+            (state.cluster_uuid.clone(), state.members.clone())
+        };
+        let before = known();
+        let address = one.node(number).transport_address();
+        let answer = pool.call(address, Class::Control, request, limit).await;
+        let said = answer.map(drop).unwrap_err().to_string();
+        assert!(said.contains("[one]") && said.contains("[two]"), "{said}");
+        assert_eq!(known(), before);
+    }
+    // Its own manager may have lost its state, and the answer to the join that followed may be lost.
+    let mut anew = ClusterState::clone(&one.node(1).state());
+    anew.cluster_uuid = "anew".to_owned();
+    let request = Request::Publish(Publication::Whole(Arc::new(anew)));
+    let address = one.node(1).transport_address();
+    let answer = pool.call(address, Class::Control, request, limit).await;
+    assert!(matches!(answer, Ok(Response::Done)), "{answer:?}");
+    pool.close();
+    one.stop().await;
+    two.stop().await;
+}
+
+/// Who read from a node before its restart must not read on in somebody else's session.
+async fn sessions_of_an_earlier_life_are_gone(env: Env) {
+    let mut cluster = Cluster::holding(&env, "c", 2, ("a", 1, 0), 10).await;
+    let state = cluster.any().state();
+    let here = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let number = (0..2).find(|number| *cluster.config(*number).name == *here).unwrap();
+    let index_uuid = state.indices["a"].uuid.clone();
+    let pool = Pool::new(env.host("asks"));
+    let open = async |cluster: &Cluster, lease: &str| {
+        let kind = SessionKind::Remote { lease: lease.to_owned(), index_uuid: index_uuid.clone() };
+        let request = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
+        let address = cluster.node(number).transport_address();
+        match pool.call(address, Class::Control, request, Duration::from_secs(10)).await {
+            Ok(Response::Session(session)) => session.session,
+            other => panic!("{other:?}"),
+        }
+    };
+    let before = [open(&cluster, "x").await, open(&cluster, "y").await];
+    cluster.kill_node(number).await;
+    cluster.start_node(number).await;
+    cluster.green("a").await;
+    let after = [open(&cluster, "x").await, open(&cluster, "y").await];
+    assert!(after.iter().all(|number| !before.contains(number)), "{before:?}, {after:?}");
+    pool.close();
     cluster.stop().await;
 }
 

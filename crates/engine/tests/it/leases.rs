@@ -10,6 +10,7 @@ use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, SessionKind,
     ShardAction, ShardAnswer,
 };
+use policy::retention::Leases;
 use serde_json::{Value, json};
 use world::Env;
 
@@ -25,6 +26,7 @@ testbed::both_worlds!(
     a_session_is_of_the_index_that_is_followed,
     what_cannot_be_followed_is_named,
     a_chain_two_followers_and_oneself,
+    leases_of_an_older_term_are_refused,
 );
 
 /// A follower's copy begins: it asks for a session on the one shard of `a`.
@@ -69,6 +71,56 @@ fn a_session_whose_target_is_lost_keeps_no_operations() {
         let leases = cluster.any().retention_leases("a").unwrap();
         let ids: Vec<&str> = leases.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["f"]);
+        cluster.stop().await;
+    });
+}
+
+/// A primary that was replaced, and does not know it yet, sends its replicas what it keeps.
+async fn leases_of_an_older_term_are_refused(env: Env) {
+    let cluster = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
+    let state = cluster.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    let replica = shard.copies.iter().find(|copy| !copy.primary).unwrap().node.clone().unwrap();
+    let address = cluster.nodes[&replica].transport_address().to_owned();
+    let pool = Pool::new(env.clone());
+    let send = async |primary_term| {
+        let (index_uuid, leases) = (state.indices["a"].uuid.clone(), Leases::default());
+        let request = Request::Leases { index_uuid, shard: 0, primary_term, leases };
+        pool.call(&address, Class::Control, request, Duration::from_secs(30)).await
+    };
+    let refused = send(shard.primary_term - 1).await.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("is over"), "{refused}");
+    let taken = send(shard.primary_term).await;
+    assert!(matches!(taken, Ok(Response::Done)), "{taken:?}");
+    pool.close();
+    cluster.stop().await;
+}
+
+/// The rate limit holds a chunk back for longer than a session may be idle.
+#[test]
+fn a_session_that_reads_is_not_idle() {
+    world::virtual_world::run(7, |env| async move {
+        let cluster = Cluster::holding(&env, "c", 1, ("a", 1, 0), 1000).await;
+        let address = cluster.any().transport_address().to_owned();
+        let pool = Pool::new(env.clone());
+        let ask = async |request| {
+            pool.call(&address, Class::Control, request, Duration::from_secs(600)).await
+        };
+        let Ok(Response::Session(opened)) = ask(opening(&cluster, 0)).await else {
+            panic!("the primary is here")
+        };
+        let (session, commit) = (opened.session, opened.commit.clone().unwrap());
+        let files = (0..).zip(commit.files.iter().map(|file| file.len));
+        let (file, len) = files.max_by_key(|(_, len)| *len).unwrap();
+        let rate = json!({ "ccr.indices.recovery.max_bytes_per_sec": format!("{}b", len / 180) });
+        cluster.must("PUT", "/_cluster/settings", json!({ "transient": rate })).await;
+        let asked = env.now();
+        let read = Request::ReadChunk { session, file, offset: 0, len: len as u32, compress: 0 };
+        assert!(matches!(ask(read).await, Ok(Response::Chunk(_))));
+        assert!(env.now() - asked > Duration::from_secs(90), "the limit does not hold it back");
+        let verified = ask(Request::VerifyFile { session, file }).await;
+        assert!(matches!(verified, Ok(Response::Done)), "{verified:?}");
+        pool.close();
         cluster.stop().await;
     });
 }

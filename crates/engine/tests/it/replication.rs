@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::common::{Cluster, eventually};
+use crate::common::between::cluster_behind;
+use crate::common::{Cluster, ask, eventually};
 use bytes::Bytes;
 use engine::transport::{Class, Pool, Request, Write};
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ testbed::both_worlds!(
     a_write_goes_on_where_the_node_that_sent_it_is_lost,
     the_log_is_cut_however_often_copies_recover_by_files,
     a_copy_that_left_comes_back_by_operations_after_a_commit,
+    a_write_is_not_for_an_index_that_was_made_anew,
 );
 
 async fn replicas(cluster: &Cluster, replicas: u32) {
@@ -87,7 +89,8 @@ async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
     for number in 0..100 {
         let (id, source) = (format!("d{number}").into(), Bytes::from_static(b"{}"));
         let request = WriteRequest::Index { id, source, auto_id: false, create: false };
-        let write = Write { index: "a".to_owned(), shard: 0, requests: vec![request] };
+        let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
+        let write = Write { index, index_uuid, shard: 0, requests: vec![request] };
         let pool = Pool::new(env.clone());
         let limit = Duration::from_micros(20 * number);
         let _ = pool.call(&address, Class::Bulk, Request::Write(write), limit).await;
@@ -180,5 +183,34 @@ async fn updates_and_deletes_reach_every_copy(env: Env) {
         found["_source"]["n"] == 33
     })
     .await;
+    cluster.stop().await;
+}
+
+/// The index is deleted and made anew while a write is on its way to its primary.
+async fn a_write_is_not_for_an_index_that_was_made_anew(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
+    let make = async || {
+        let settings = json!({
+            "number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "one-1",
+        });
+        let mappings = json!({ "properties": { "n": { "type": "long" } } });
+        let body = json!({ "settings": settings, "mappings": mappings });
+        cluster.must("PUT", "/a", body).await;
+        cluster.green("a").await;
+    };
+    make().await;
+    between.hold(|request| matches!(request, Request::Write(_)));
+    let coordinator = cluster.node(0).clone();
+    let writing = env.spawn("writes", async move {
+        ask(&coordinator, "PUT", "/a/_doc/1", json!({ "n": 1 })).await
+    });
+    eventually(&env, "the write is on its way", async || between.held() > 0).await;
+    cluster.must("DELETE", "/a", Value::Null).await;
+    make().await;
+    between.be_honest();
+    let (status, answer) = writing.await.unwrap();
+    let kind = &answer["error"]["type"];
+    assert_eq!((status, kind), (404, &json!("index_not_found_exception")), "{answer}");
+    assert_eq!(cluster.digests("a").await[0].1, 0, "a document came");
     cluster.stop().await;
 }
