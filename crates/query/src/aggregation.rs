@@ -36,9 +36,11 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// Whether the width of its buckets depends on what is found.
-    pub fn is_auto(&self) -> bool {
-        matches!(self.kind, AggregationKind::AutoHistogram(_))
+    /// Whether it or one within its buckets is `composite`. A page is found before documents are collected, of all that
+    /// match: it stands within filters alone.
+    pub fn has_pages(&self) -> bool {
+        matches!(&self.kind, AggregationKind::Tuples(tuples) if tuples.paged.is_some())
+            || self.subs.iter().any(Aggregation::has_pages)
     }
 
     /// Whether it is computed of the others once these are merged: no shard is asked for it.

@@ -2,7 +2,7 @@
 //!
 //! Everything is milliseconds since 1970, UTC, in the proleptic Gregorian calendar.
 
-use crate::value::{Moment, civil_date, days_to_month, iso};
+use crate::value::{Moment, civil_date, days_in_month, days_to_month, iso};
 use crate::zone::Zone;
 
 /// Milliseconds of a day.
@@ -70,20 +70,23 @@ impl CalendarUnit {
         self.fixed_ms().unwrap_or(self.months() * 2_629_746_000)
     }
 
-    /// The start of the unit that a moment lies in.
+    /// The start of the unit that a moment lies in. Documents may have any moment: a start before the first one that
+    /// an `i64` can say becomes that one.
     pub fn floor(self, ms: i64) -> i64 {
         match self.fixed_ms() {
             // 1970 began on a Thursday; weeks begin on Mondays.
             Some(unit) if self == CalendarUnit::Week => {
                 let shift = 3 * DAY_MS;
-                ms.saturating_add(shift).div_euclid(unit) * unit - shift
+                let weeks = ms.saturating_add(shift).div_euclid(unit);
+                weeks.saturating_mul(unit).saturating_sub(shift)
             }
-            Some(unit) => ms.div_euclid(unit) * unit,
+            Some(unit) => ms.div_euclid(unit).saturating_mul(unit),
             None => {
                 let (year, month, _) = civil_date(ms.div_euclid(DAY_MS));
                 let months = year * 12 + month - 1;
                 let months = months.div_euclid(self.months()) * self.months();
-                days_to_month(months.div_euclid(12), months.rem_euclid(12) + 1) * DAY_MS
+                let days = days_to_month(months.div_euclid(12), months.rem_euclid(12) + 1);
+                days.saturating_mul(DAY_MS)
             }
         }
     }
@@ -98,13 +101,9 @@ impl CalendarUnit {
         let months = year * 12 + month - 1 + step;
         let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
         let day = day.min(days_in_month(year, month));
-        (days_to_month(year, month) + day - 1) * DAY_MS + ms.rem_euclid(DAY_MS)
+        let days = days_to_month(year, month) + day - 1;
+        days.saturating_mul(DAY_MS).saturating_add(ms.rem_euclid(DAY_MS))
     }
-}
-
-pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
-    let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    days_to_month(next_year, next_month) - days_to_month(year, month)
 }
 
 /// Milliseconds of a fixed interval: `90m`, `1.5h` is not one.
@@ -336,6 +335,15 @@ fn read_pattern(pattern: &str, text: &str) -> Option<Moment> {
         }
         let number: i64 = rest[..digits].parse().ok()?;
         rest = &rest[digits..];
+        // What no clock shows is refused, as the field's strict resolver does.
+        let greatest = match letter {
+            b'H' => 23,
+            b'm' | b's' => 59,
+            _ => i64::MAX,
+        };
+        if number > greatest {
+            return None;
+        }
         match letter {
             b'y' | b'u' => year = if width == 2 { 2000 + number } else { number },
             b'M' => month = number,
@@ -353,7 +361,7 @@ fn read_pattern(pattern: &str, text: &str) -> Option<Moment> {
         && (0..=9999).contains(&year)
         && (1..=12).contains(&month)
         && (1..=days_in_month(year, month.clamp(1, 12))).contains(&day)
-        && of_day < DAY_MS + 1000;
+        && of_day < DAY_MS;
     let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
     fits.then(|| Moment { ms: ms(), open_ms: open, is_zoned: text.ends_with('Z') })
 }
@@ -448,6 +456,10 @@ mod tests {
         assert_eq!(CalendarUnit::Month.add(at("2024-01-31"), 1), at("2024-02-29"));
         assert_eq!(CalendarUnit::Month.add(at("2024-03-31"), -13), at("2023-02-28"));
         assert_eq!(CalendarUnit::Week.floor(at("1969-12-31")), at("1969-12-29"));
+        for (unit, ..) in UNITS {
+            let (first, last) = (unit.floor(i64::MIN), unit.floor(i64::MAX));
+            assert!(first < 0 && last > 0 && unit.add(last, 1) > last, "{unit:?}");
+        }
     }
 
     #[test]
@@ -493,6 +505,11 @@ mod tests {
         assert_eq!(format.read("09/03/2015"), iso("2015-03-09"));
         assert_eq!(format.read("2015-03"), iso("2015-03-01"));
         assert_eq!(format.read("31/02/2015"), None);
+        let clock = DateFormat::parse("yyyy-MM-dd HH:mm:ss").unwrap();
+        assert_eq!(clock.read("2015-03-09 23:59:59"), iso("2015-03-09T23:59:59"));
+        for beyond in ["2015-03-09 24:00:00", "2015-03-09 10:60:00", "2015-03-09 10:00:60"] {
+            assert_eq!(clock.read(beyond), None, "{beyond}");
+        }
         assert!(DateFormat::parse("EEE").unwrap_err().contains("[E]"));
         assert!(DateFormat::parse("yyyy'T").is_err());
         assert!(DateFormat::parse(&"yyyy||".repeat(170)).is_ok());

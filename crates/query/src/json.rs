@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use record::names::did_you_mean;
@@ -93,32 +94,52 @@ pub fn document<'a>(
 
 /// Where a name or value stands in JSON, by its number.
 pub fn spot(json: &[u8], token: u32) -> Option<Spot> {
-    let (mut at, mut seen, mut line, mut line_start) = (0, 0, 1, 0);
-    while let Some(byte) = json.get(at) {
-        let start = at;
-        at += 1;
-        match byte {
-            b'\n' => (line, line_start) = (line + 1, at),
-            b' ' | b'\t' | b'\r' | b'}' | b']' | b',' | b':' => {}
+    let start = Tokens { json, at: 0 }.nth(token as usize)?;
+    let before = &json[..start];
+    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
+    Some(Spot { line, column: (start - line_start) as u32 + 1 })
+}
+
+/// The numbers of the values that are written `-0`, which are read as the fraction -0.0.
+pub(crate) fn whole_zeros(json: &[u8]) -> BTreeSet<u32> {
+    let is_zero = |(_, start): &(u32, usize)| {
+        let written = &json[*start..];
+        written.starts_with(b"-0") && !written.get(2).is_some_and(|next| b".eE".contains(next))
+    };
+    (0..).zip(Tokens { json, at: 0 }).filter(is_zero).map(|(token, _)| token).collect()
+}
+
+/// Where names and values begin in JSON, in the order in which they are numbered.
+struct Tokens<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let rest = self.json.get(self.at..)?.iter();
+        self.at += rest.take_while(|byte| b" \t\r\n}],:".contains(byte)).count();
+        let start = self.at;
+        let first = self.json.get(start)?;
+        self.at += 1;
+        match first {
+            b'{' | b'[' => {}
+            b'"' => {
+                while self.json.get(self.at)? != &b'"' {
+                    self.at += if self.json[self.at] == b'\\' { 2 } else { 1 };
+                }
+                self.at += 1;
+            }
             _ => {
-                if seen == token {
-                    return Some(Spot { line, column: (start - line_start) as u32 + 1 });
-                }
-                seen += 1;
-                match byte {
-                    b'{' | b'[' => {}
-                    b'"' => {
-                        while json.get(at)? != &b'"' {
-                            at += if json[at] == b'\\' { 2 } else { 1 };
-                        }
-                        at += 1;
-                    }
-                    _ => at += json[at..].iter().take_while(|b| !b" \t\r\n}],".contains(b)).count(),
-                }
+                let rest = self.json[self.at..].iter();
+                self.at += rest.take_while(|byte| !b" \t\r\n}],".contains(byte)).count();
             }
         }
+        Some(start)
     }
-    None
 }
 
 /// Reads a value; counts names and values.
@@ -333,20 +354,10 @@ impl<'b> Node<'b> {
         })
     }
 
-    /// Whether it is `-0`, which is read as the fraction -0.0; `text` is what it was read from.
-    pub(crate) fn is_whole_zero(&self, text: &[u8]) -> bool {
-        // One without the sign need not be looked for in the text.
-        let is_zero = |number: &Number| {
-            let value = number.as_f64().filter(|_| number.is_f64());
-            value.is_some_and(|value| value == 0.0 && value.is_sign_negative())
-        };
-        if !matches!(&self.value, Value::Number(number) if is_zero(number)) {
-            return false;
-        }
-        let Some(Spot { line, column }) = spot(text, self.at.column) else { return false };
-        let line = text.split(|byte| *byte == b'\n').nth(line as usize - 1).unwrap_or_default();
-        let written = line.get(column as usize - 1..).unwrap_or_default();
-        written.starts_with(b"-0") && !written.get(2).is_some_and(|next| b".eE".contains(next))
+    /// Whether it is read as the fraction -0.0.
+    pub(crate) fn is_minus_zero(&self) -> bool {
+        let Value::Number(number) = &self.value else { return false };
+        number.as_f64().is_some_and(|value| value == 0.0 && value.is_sign_negative())
     }
 
     /// Without places.
@@ -500,6 +511,12 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert!(plain(&deep).unwrap_err().reason.contains("recursion"));
+    }
+
+    #[test]
+    fn whole_zeros_are_told_from_fractions() {
+        let text = b"{\"a\": -0, \"-0\": [-0.0, -0e1,\n-0], \"b\":\"-0\", \"c\": 0}";
+        assert_eq!(whole_zeros(text).into_iter().collect::<Vec<_>>(), [2, 7]);
     }
 
     proptest! {

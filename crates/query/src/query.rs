@@ -149,12 +149,14 @@ pub enum FieldQuery {
         center: (f64, f64),
         distance_m: f64,
     },
-    /// Degrees; `left` is greater than `right` where the box crosses the date line.
+    /// Degrees; `left` is greater than `right` where the box crosses the date line. `ignore_unmapped`: nothing matches
+    /// where the field is not mapped, which is an error otherwise.
     GeoBoundingBox {
         top: f64,
         left: f64,
         bottom: f64,
         right: f64,
+        ignore_unmapped: bool,
     },
 }
 

@@ -108,6 +108,11 @@ pub fn civil_date(days: i64) -> (i64, i64, i64) {
     (year, u8::from(date.month()).into(), date.day().into())
 }
 
+pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
+    let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    days_to_month(next_year, next_month) - days_to_month(year, month)
+}
+
 /// A reader over the text's bytes.
 struct Digits<'a>(&'a [u8]);
 
@@ -150,7 +155,11 @@ const PARTS: [(&[u8], usize, i64); 6] = [
     (b":", 2, 999),
 ];
 
-/// `2024-05-06T07:08:09.123+02:00` and its shorter forms, a space in place of the T.
+/// No time zone is further from UTC.
+const MAX_OFFSET_MINUTES: i64 = 18 * 60;
+
+/// `2024-05-06T07:08:09.123+02:00` and its shorter forms, a space in place of the T. A day that no calendar has and a
+/// time that no clock shows are refused, as by the strict resolver of the field.
 pub fn iso(text: &str) -> Option<Moment> {
     let mut rest = Digits(text.as_bytes());
     let (mut parts, mut read, mut open_ms) = ([0, 1, 1, 0, 0, 0], 0, 0);
@@ -175,11 +184,14 @@ pub fn iso(text: &str) -> Option<Moment> {
     if let Some(sign @ (b'+' | b'-')) = zone {
         let hours = rest.number(2)?;
         rest.skip(b":");
-        let minutes = if rest.0.is_empty() { 0 } else { rest.number(2)? };
+        let minutes = if rest.0.is_empty() { 0 } else { rest.number(2).filter(|of| *of < 60)? };
         offset = (hours * 60 + minutes) * if sign == b'-' { -1 } else { 1 };
     }
-    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
-    let fits = rest.0.is_empty() && is_date && hour <= 24 && minute <= 59 && second <= 60;
+    // Every month has 28 days: of most dates the calendar is not asked.
+    let is_day = |days| (1..=days).contains(&day);
+    let is_date = (1..=12).contains(&month) && (is_day(28) || is_day(days_in_month(year, month)));
+    let is_time = hour <= 23 && minute <= 59 && second <= 59 && offset.abs() <= MAX_OFFSET_MINUTES;
+    let fits = rest.0.is_empty() && is_date && is_time;
     let of_day = ((hour * 60 + minute - offset) * 60 + second) * 1000 + millis;
     let ms = || (days_to_month(year, month) + day - 1) * 86_400_000 + of_day;
     fits.then(|| Moment { ms: ms(), open_ms, is_zoned: zone.is_some() })
@@ -238,10 +250,22 @@ mod tests {
         for (text, millis) in cases {
             assert_eq!(iso(text).map(|moment| moment.ms), Some(millis), "{text}");
         }
-        for bad in
-            ["", "today", "2024-13-01", "2024-01-32", "2024-01-01T25:00", "2024-1-1", "20-01"]
-        {
+        for bad in ["", "today", "2024-1-1", "20-01"] {
             assert_eq!(iso(bad), None, "{bad}");
+        }
+        for (last, beyond) in [
+            ("2024-12-31", "2024-13-01"),
+            ("2024-01-31", "2024-01-32"),
+            ("2024-02-29", "2024-02-30"),
+            ("2024-02-29", "2023-02-29"),
+            ("2024-04-30", "2024-04-31"),
+            ("2024-01-01T23:00", "2024-01-01T24:00"),
+            ("2024-01-01T10:59", "2024-01-01T10:60"),
+            ("2024-01-01T10:00:59", "2024-01-01T10:00:60"),
+            ("2024-01-01T10:00+18:00", "2024-01-01T10:00+18:01"),
+            ("2024-01-01T10:00-05:59", "2024-01-01T10:00-05:60"),
+        ] {
+            assert!(iso(last).is_some() && iso(beyond).is_none(), "{last} {beyond}");
         }
     }
 

@@ -6,7 +6,7 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object};
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{indices, matches_any};
 use super::table::{Cell, Column, Table, words};
@@ -93,8 +93,7 @@ pub(super) async fn change(call: Call) -> Result<Reply> {
     if actions.is_empty() {
         return Err(bad_request("no aliases action specified"));
     }
-    let done = call.submit(vec![Event::ChangeAliases { actions }]).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(vec![Event::ChangeAliases { actions }]).await
 }
 
 fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<AliasAction>> {
@@ -174,16 +173,11 @@ fn fitting<'a>(
 
 /// `PUT /{index}/_alias/{name}`.
 pub(super) async fn put(call: Call) -> Result<Reply> {
-    let properties = match call.json()? {
-        Value::Null => Alias::default(),
-        Value::Object(object) => read_alias(&object, &[])?,
-        _ => return Err(bad_body("the body is a JSON object: {\"is_write_index\"}")),
-    };
+    let properties = read_alias(&object(call.json()?, ": {\"is_write_index\"}")?, &[])?;
     let found = indices(&call.state(), call.indices(), &call.query)?;
     let alias = call.part("name").unwrap_or_default().to_owned();
     let actions = adding(&found, &[alias], &properties);
-    let done = call.submit(vec![Event::ChangeAliases { actions }]).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(vec![Event::ChangeAliases { actions }]).await
 }
 
 /// `DELETE /{index}/_alias/{name}`.
@@ -191,8 +185,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
     let found = indices(&state, call.indices(), &call.query)?;
     let actions = removing(&state, &found, call.part("name").unwrap_or_default(), true)?;
-    let done = call.submit(vec![Event::ChangeAliases { actions }]).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(vec![Event::ChangeAliases { actions }]).await
 }
 
 /// `GET /_alias`, `GET /{index}/_alias/{name}`. Without a name: every index, also those without an alias. A name that

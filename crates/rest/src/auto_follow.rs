@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::call::Call;
 use super::ccr::{read_follower, text};
-use super::error::bad_body;
+use super::error::{bad_body, invalid};
 use super::names::matches_any;
 use engine::remote;
 use engine::state::{AutoFollow, AutoFollowChange, Event};
@@ -25,8 +25,7 @@ fn read(json: Value) -> Result<AutoFollow> {
     let (object, follower) = read_follower(json, "auto_follow", "leader_index_patterns", &KEYS)?;
     let leader_index_patterns = texts(&object, "leader_index_patterns")?;
     if leader_index_patterns.is_empty() {
-        let reason = "Validation Failed: 1: leader_index_patterns is missing;";
-        return Err(Failure::new(400, "action_request_validation_exception", reason));
+        return Err(invalid("leader_index_patterns is missing"));
     }
     let follow_index_pattern = object.contains_key("follow_index_pattern");
     Ok(AutoFollow {
@@ -62,25 +61,11 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let there = listing.map(|listing| listing.uuids).unwrap_or_default();
     let old = there.into_iter().filter(|(name, _)| pattern.fits(name)).map(|(_, uuid)| uuid);
     pattern.settled = old.collect();
-    change(&call, AutoFollowChange::Put(Box::new(pattern))).await
+    change(call, AutoFollowChange::Put(Box::new(pattern))).await
 }
 
-/// `DELETE /_ccr/auto_follow/{name}`.
-pub(super) async fn delete(call: Call) -> Result<Reply> {
-    change(&call, AutoFollowChange::Delete).await
-}
-
-/// `POST /_ccr/auto_follow/{name}/pause`.
-pub(super) async fn pause(call: Call) -> Result<Reply> {
-    change(&call, AutoFollowChange::SetActive(false)).await
-}
-
-/// `POST /_ccr/auto_follow/{name}/resume`.
-pub(super) async fn resume(call: Call) -> Result<Reply> {
-    change(&call, AutoFollowChange::SetActive(true)).await
-}
-
-async fn change(call: &Call, change: AutoFollowChange) -> Result<Reply> {
+/// Changes a pattern: also `DELETE /_ccr/auto_follow/{name}`, and `POST` to `pause` and `resume` below it.
+pub(super) async fn change(call: Call, change: AutoFollowChange) -> Result<Reply> {
     let name = call.part("name").unwrap_or_default().to_owned();
     call.node.core().submit(Event::ChangeAutoFollow { name, change }).await?;
     Ok(json!({ "acknowledged": true }).into())

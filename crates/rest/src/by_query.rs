@@ -16,8 +16,8 @@ use world::Time;
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::Call;
-use super::document::{Refresh, ensure_index, refuse_follower};
+use super::call::{Call, object};
+use super::document::{Refresh, ensure_index, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
 use super::keep_alive::scroll_keep_alive;
 use super::names::{indices, write_index};
@@ -113,14 +113,8 @@ impl Asked {
         if let Work::Reindex { index, .. } = &self.work {
             ensure_index(node, index).await?;
         }
-        let (active, limit) = self.active;
         for index in self.written() {
-            if !active.wait(node, index, limit).await {
-                let reason = format!(
-                    "[{index}] has not enough active shard copies: {active:?} within {limit:?}"
-                );
-                return Err(Failure::new(503, "unavailable_shards_exception", reason));
-            }
+            wait_until_active(node, index, self.active).await?;
         }
         Ok(())
     }
@@ -181,7 +175,7 @@ impl Manner {
 
 /// `POST /{index}/_delete_by_query`.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
-    let mut body = object(call.json()?)?;
+    let mut body = object(call.json()?, "")?;
     if body.get("query").is_none_or(Value::is_null) && call.query.get("q").is_none() {
         return Err(invalid("query is missing"));
     }
@@ -192,7 +186,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
 
 /// `POST /{index}/_update_by_query`: without a script, documents are read anew by the mappings of now.
 pub(super) async fn update(call: Call) -> Result<Reply> {
-    let mut body = object(call.json()?)?;
+    let mut body = object(call.json()?, "")?;
     let manner = Manner::take(&call, &mut body)?;
     by_query(call, Work::Update, manner, body).await
 }
@@ -217,7 +211,7 @@ async fn by_query(
 
 /// `POST /_reindex`.
 pub(super) async fn reindex(call: Call) -> Result<Reply> {
-    let mut body = object(call.needed_json()?)?;
+    let mut body = object(call.needed_json()?, "")?;
     let manner = Manner::take(&call, &mut body)?;
     let mut part = |name: &str| match body.remove(name) {
         Some(Value::Object(part)) => Ok(part),
@@ -303,14 +297,6 @@ fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool)> {
     }
     known(dest, &[], "index, op_type, version_type and routing")?;
     Ok((index, create))
-}
-
-fn object(json: Value) -> Result<Map<String, Value>> {
-    match json {
-        Value::Null => Ok(Map::new()),
-        Value::Object(object) => Ok(object),
-        _ => Err(bad_body("the body is a JSON object")),
-    }
 }
 
 fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<()> {

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use engine::Node;
 use engine::state::{ClusterState, Event};
 use engine::transport::Result;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::answer::Reply;
 use super::error::bad_body;
 use super::parameters::Query;
 
@@ -61,6 +62,12 @@ impl Call {
         }
     }
 
+    /// As [`Call::submit`]; the answer says whether it was done.
+    pub(super) async fn acknowledged(&self, events: Vec<Event>) -> Result<Reply> {
+        let done = self.submit(events).await?;
+        Ok(json!({ "acknowledged": done }).into())
+    }
+
     /// The body as JSON; null for none.
     pub(super) fn json(&self) -> Result<Value> {
         if self.body.is_empty() {
@@ -83,6 +90,21 @@ impl Call {
         }
         self.json()
     }
+}
+
+/// A body that is an object, and empty where there is none; `form` ends the sentence that says what it is.
+pub(super) fn object(body: Value, form: &str) -> Result<Map<String, Value>> {
+    match body {
+        Value::Null => Ok(Map::new()),
+        Value::Object(object) => Ok(object),
+        _ => Err(bad_body(format!("the body is a JSON object{form}"))),
+    }
+}
+
+/// A text, or a list of texts. The error is what is no text: a member of the list, or all of it.
+pub(super) fn texts(value: &Value) -> Result<Vec<String>, &Value> {
+    let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    all.iter().map(|one| one.as_str().map(str::to_owned).ok_or(one)).collect()
 }
 
 async fn submit_all(node: &Node, events: Vec<Event>) -> Result<()> {

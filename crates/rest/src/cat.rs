@@ -43,7 +43,10 @@ static HEALTH: [Column; 14] = [
 
 /// `GET /_cat/health`.
 pub(super) async fn health(call: Call) -> Result<Reply> {
-    let health = state::health(&call.state());
+    let mut health = state::health(&call.state());
+    if call.node.core().state_hides_loss() {
+        health.status = state::Status::Red;
+    }
     let now_ms = call.node.core().env.epoch_ms();
     let with_time = call.query.flag("ts", true)?;
     let number = |count: u32| Cell::Number(u64::from(count));
@@ -261,7 +264,7 @@ mod tests {
         let mut table = Table::new(&RECOVERY);
         table.push(row.clone());
         let cell = |name: &str| {
-            let at = RECOVERY.iter().position(|column| column.name() == name).unwrap();
+            let at = RECOVERY.iter().position(|column| column.name == name).unwrap();
             row[at].clone()
         };
         assert_eq!(cell("start_time"), "1970-01-01T00:00:00.000Z".into());

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::Call;
-use super::error::bad_body;
+use super::call::{Call, object};
+use super::error::{bad_body, invalid};
 use super::names::{called, no_such_index};
 use super::spread::{on_shards, primaries, shards_json};
 use engine::Node;
@@ -81,10 +81,7 @@ pub(super) fn refuse_unknown(
 
 pub(super) fn text(object: &Map<String, Value>, key: &str) -> Result<String> {
     let value = object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    value.map(str::to_owned).ok_or_else(|| {
-        let reason = format!("Validation Failed: 1: {key} is missing;");
-        Failure::new(400, "action_request_validation_exception", reason)
-    })
+    value.map(str::to_owned).ok_or_else(|| invalid(&format!("{key} is missing")))
 }
 
 /// `PUT /{index}/_ccr/follow`.
@@ -115,11 +112,7 @@ pub(super) async fn pause(call: Call) -> Result<Reply> {
 
 /// `POST /{index}/_ccr/resume_follow`.
 pub(super) async fn resume(call: Call) -> Result<Reply> {
-    let mut object = match call.json()? {
-        Value::Null => Map::new(),
-        Value::Object(object) => object,
-        _ => return Err(bad_body("the body is a JSON object of parameters, or none")),
-    };
+    let mut object = object(call.json()?, " of parameters, or none")?;
     let parameters = FollowParameters::take(&mut object)?;
     refuse_unknown(&object, "resume_follow", &[])?;
     change(&call, FollowChange::Resume { parameters }).await

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use query::SourceFilter;
 use serde_json::{Value, json};
 use store::{WriteOutcome, WriteRequest};
+use world::Work;
 
 use super::active::Active;
 use super::answer::{Body, Reply};
@@ -260,7 +261,16 @@ pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<()> {
     // A write waits for its primary in any case.
     let active = Active::read(&call.query, 0)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
-    if active.wait(&call.node, index, limit).await {
+    wait_until_active(&call.node, index, (active, limit)).await
+}
+
+/// Waits until an index has so many copies; fails where that takes too long.
+pub(super) async fn wait_until_active(
+    node: &Node,
+    index: &str,
+    (active, limit): (Active, Duration),
+) -> Result<()> {
+    if active.wait(node, index, limit).await {
         return Ok(());
     }
     let reason =
@@ -367,6 +377,15 @@ impl Wanted {
         let sent = if source.is_empty() { None } else { self.0.apply(&source) };
         sent.map(|source| source.to_vec())
     }
+
+    /// The same, away from what else the node does: a source that is filtered is read as JSON, however large it is.
+    async fn sent(self, node: &Node, source: Bytes) -> Option<Vec<u8>> {
+        if self.0 == SourceFilter::default() {
+            return self.of(source);
+        }
+        let work = Work::Parse { bytes: source.len() as u64 };
+        node.core().env.work(work, move || self.of(source)).await
+    }
 }
 
 /// `GET /{index}/_doc/{id}`. The source is sent as it came, not written anew.
@@ -374,11 +393,17 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
     let id = call.part("id").unwrap_or_default();
     let (index, found) = read(&call).await?;
     let status = if found.is_some() { 200 } else { 404 };
-    Ok(Reply::written(status, found_json(&index, id, found, &Wanted::read(&call.query))))
+    let text = found_json(&call.node, (&index, id), found, Wanted::read(&call.query)).await;
+    Ok(Reply::written(status, text))
 }
 
 /// A document as it is answered, or that there is none.
-pub(super) fn found_json(index: &str, id: &str, found: Option<Found>, wanted: &Wanted) -> Vec<u8> {
+pub(super) async fn found_json(
+    node: &Node,
+    (index, id): (&str, &str),
+    found: Option<Found>,
+    wanted: Wanted,
+) -> Vec<u8> {
     let Some(found) = found else {
         return json!({ "_index": index, "_id": id, "found": false }).to_string().into_bytes();
     };
@@ -391,7 +416,7 @@ pub(super) fn found_json(index: &str, id: &str, found: Option<Found>, wanted: &W
         "found": true,
     });
     let mut text = head.to_string().into_bytes();
-    let Some(source) = wanted.of(found.source) else { return text };
+    let Some(source) = wanted.sent(node, found.source).await else { return text };
     text.pop();
     text.extend_from_slice(b",\"_source\":");
     text.extend_from_slice(&source);
@@ -402,8 +427,11 @@ pub(super) fn found_json(index: &str, id: &str, found: Option<Found>, wanted: &W
 /// `GET /{index}/_source/{id}`.
 pub(super) async fn get_source(call: Call) -> Result<Reply> {
     let (index, found) = read(&call).await?;
-    let source = found.and_then(|found| Wanted::read(&call.query).of(found.source));
-    match source {
+    let sent = match found {
+        Some(found) => Wanted::read(&call.query).sent(&call.node, found.source).await,
+        None => None,
+    };
+    match sent {
         Some(source) => Ok(Reply { status: 200, body: Body::Written(source) }),
         None => {
             let id = call.part("id").unwrap_or_default();

@@ -6,10 +6,10 @@ use query::Mapping;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
-use super::error::{bad_body, not_supported};
+use super::call::{Call, object, texts};
+use super::error::{bad_body, invalid, not_supported};
 use super::names::{indices, matches_any};
-use engine::transport::{Failure, Result};
+use engine::transport::Result;
 
 /// Parameters.
 pub(super) const KNOWN: &[&str] = &["fields", "include_unmapped"];
@@ -92,29 +92,16 @@ fn shown(kind: &str, mapped: &[Mapped], several: bool) -> Value {
 /// Which fields are asked for, by parameter or body, joined by commas.
 fn patterns(call: &Call) -> Result<String> {
     let mut fields = call.query.get("fields").unwrap_or_default().to_owned();
-    match call.json()? {
-        Value::Null => {}
-        Value::Object(body) => {
-            for (key, value) in body {
-                match (key.as_str(), value) {
-                    ("fields", Value::String(text)) => fields = text,
-                    ("fields", Value::Array(all)) => {
-                        let texts: Option<Vec<&str>> = all.iter().map(Value::as_str).collect();
-                        let texts = texts.ok_or_else(|| bad_body("[fields] is a list of texts"))?;
-                        fields = texts.join(",");
-                    }
-                    (key, _) => {
-                        let instead = "name the indices and fields in the path";
-                        return Err(not_supported(&format!("[{key}] of _field_caps"), instead));
-                    }
-                }
-            }
+    for (key, value) in object(call.json()?, ": {\"fields\"}")? {
+        if key != "fields" || !(value.is_string() || value.is_array()) {
+            let instead = "name the indices and fields in the path";
+            return Err(not_supported(&format!("[{key}] of _field_caps"), instead));
         }
-        _ => return Err(bad_body("the body is a JSON object: {\"fields\"}")),
+        let given = texts(&value).map_err(|_| bad_body("[fields] is a list of texts"))?;
+        fields = given.join(",");
     }
     if fields.is_empty() {
-        let reason = "Validation Failed: 1: no fields specified;";
-        return Err(Failure::new(400, "action_request_validation_exception", reason));
+        return Err(invalid("no fields specified"));
     }
     Ok(fields)
 }

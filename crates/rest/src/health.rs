@@ -40,10 +40,17 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
     }
     let wanted = Wanted::read(&call.query)?;
     let scope = Scope::read(call.indices(), &call.query);
+    let look = |state: &ClusterState| -> Result<Seen> {
+        let mut seen = scope.look(state)?;
+        if call.node.core().state_hides_loss() {
+            seen.health.status = Status::Red;
+        }
+        Ok(seen)
+    };
     // What is wrong with the request is said at once.
-    scope.look(&call.state())?;
+    look(&call.state())?;
     let lost = || call.node.manager_missing();
-    let met = |state: &ClusterState| scope.look(state).is_ok_and(|seen| wanted.met(&seen));
+    let met = |state: &ClusterState| look(state).is_ok_and(|seen| wanted.met(&seen));
     let done = |state: &ClusterState| lost().is_some() || met(state);
     let waits =
         KNOWN.iter().any(|name| name.starts_with("wait_for_") && call.query.get(name).is_some());
@@ -55,7 +62,7 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
         return Err(failure);
     }
     let state = call.state();
-    let Seen { names, health, .. } = scope.look(&state)?;
+    let Seen { names, health, .. } = look(&state)?;
     let mut answer = health_json(&health);
     let now_ms = call.node.core().env.epoch_ms();
     answer["delayed_unassigned_shards"] = json!(state::delayed_copies(&state, now_ms));

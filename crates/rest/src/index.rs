@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::active::Active;
 use super::alias::{aliases_json, read_aliases};
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object};
 use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
 use super::identity::release;
@@ -49,11 +49,7 @@ impl Body {
 
     fn read(json: Value) -> Result<Body> {
         const KEYS: [&str; 3] = ["aliases", "mappings", "settings"];
-        let mut object = match json {
-            Value::Null => return Ok(Body::default()),
-            Value::Object(object) => object,
-            _ => return Err(bad_body("the body is a JSON object: {\"settings\", \"mappings\"}")),
-        };
+        let mut object = object(json, ": {\"settings\", \"mappings\"}")?;
         let body = Body::take(&mut object)?;
         if let Some(key) = object.keys().next() {
             let near = did_you_mean(key, KEYS);
@@ -153,8 +149,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     }
     let names = indices(&state, call.indices(), &call.query)?;
     let events = names.into_iter().map(|index| Event::DeleteIndex { index });
-    let done = call.submit(events.collect()).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(events.collect()).await
 }
 
 /// `GET /{index}/_mapping`.
@@ -202,8 +197,7 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
         };
     }
     let put = |index| Event::PutMapping { index, uuid: None, mappings: mappings.clone() };
-    let done = call.submit(names.into_iter().map(put).collect()).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(names.into_iter().map(put).collect()).await
 }
 
 #[cfg(test)]

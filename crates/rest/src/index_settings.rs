@@ -1,6 +1,6 @@
 //! `_settings` of indices.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::answer::Reply;
 use super::call::Call;
@@ -67,8 +67,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
             .collect();
         events.push(Event::PutIndexSettings { index, settings });
     }
-    let done = call.submit(events).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(events).await
 }
 
 #[cfg(test)]
@@ -76,22 +75,12 @@ mod tests {
     use super::super::identity::ELASTICSEARCH;
     use super::*;
     use engine::settings::SettingsMap;
+    use serde_json::json;
 
     #[test]
     fn shows_what_was_given_and_what_the_engine_adds() {
-        let meta = IndexMeta {
-            uuid: "u".into(),
-            shards: 1,
-            replicas: 0,
-            mappings: json!({}),
-            mapping_version: 1,
-            settings: SettingsMap::from([("index.number_of_replicas".into(), "0".into())]),
-            settings_version: 1,
-            aliases: Default::default(),
-            aliases_version: 1,
-            created_ms: 7,
-            leader: None,
-        };
+        let settings = SettingsMap::from([("index.number_of_replicas".into(), "0".into())]);
+        let meta = IndexMeta { uuid: "u".into(), settings, created_ms: 7, ..Default::default() };
         let whole = settings_json(&ELASTICSEARCH, ("a", &meta), None, false, false);
         assert_eq!(
             whole["settings"]["index"],

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, texts};
 use super::document::{Found, Refresh, Wanted, check_read, find, found_json};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
+use engine::Node;
 use engine::transport::{Failure, Result, unexpected};
 
 /// Documents of one request, at most; those that are read at once, each of which may have 100 MB; bytes of an answer.
@@ -51,7 +52,7 @@ pub(super) async fn mget(call: Call) -> Result<Reply> {
                         Ok(index) => find(&node, index, one.id.clone()).await,
                         Err(failure) => Err(failure.clone()),
                     };
-                    written(&index.unwrap_or(one.name), &one.id, found, &one.wanted)
+                    written(&node, (&index.unwrap_or(one.name), &one.id), found, one.wanted).await
                 })
             })
             .collect();
@@ -76,9 +77,14 @@ pub(super) async fn mget(call: Call) -> Result<Reply> {
     Ok(Reply::written(200, text))
 }
 
-fn written(index: &str, id: &str, found: Result<Option<Found>>, wanted: &Wanted) -> Vec<u8> {
+async fn written(
+    node: &Node,
+    (index, id): (&str, &str),
+    found: Result<Option<Found>>,
+    wanted: Wanted,
+) -> Vec<u8> {
     match found {
-        Ok(found) => found_json(index, id, found, wanted),
+        Ok(found) => found_json(node, (index, id), found, wanted).await,
         Err(failure) => {
             let error = &error_json(&failure)["error"];
             serde_json::json!({ "_index": index, "_id": id, "error": error }).to_string().into()
@@ -135,15 +141,7 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
 
 /// `_source` of one document stands above that of the request.
 fn source(value: &Value, query: &mut Query) -> Result<()> {
-    let list = |value: &Value| -> Option<String> {
-        match value {
-            Value::String(one) => Some(one.clone()),
-            Value::Array(all) => {
-                all.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|all| all.join(","))
-            }
-            _ => None,
-        }
-    };
+    let list = |value: &Value| texts(value).ok().map(|all| all.join(","));
     for (parameter, all) in
         [("_source", "true"), ("_source_includes", ""), ("_source_excludes", "")]
     {

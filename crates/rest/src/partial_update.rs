@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::error::{bad_body, bad_request, not_supported};
+use super::error::{bad_body, bad_request, invalid, not_supported};
 use engine::transport::{Failure, Result};
 
 /// The body of an update, read.
@@ -62,11 +62,7 @@ impl<'a> PartialUpdate<'a> {
         }
         match update.doc {
             Some(_) => Ok(update),
-            None => Err(Failure::new(
-                400,
-                "action_request_validation_exception",
-                "Validation Failed: 1: script or doc is missing;",
-            )),
+            None => Err(invalid("script or doc is missing")),
         }
     }
 

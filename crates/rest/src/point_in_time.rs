@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, texts};
 use super::error::{bad_body, invalid};
 use super::keep_alive::point_in_time_keep_alive;
 use super::names::indices;
@@ -80,17 +80,11 @@ pub(super) async fn close(call: Call) -> Result<Reply> {
 
 /// `DELETE /_search/point_in_time`: these end. One that has ended already is no error, as in the field.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
-    let ids: Vec<String> = match named(&call, "pit_id")? {
-        Value::String(id) => vec![id],
-        Value::Array(ids) => {
-            let texts = ids.into_iter().map(|id| match id {
-                Value::String(id) => Ok(id),
-                other => Err(bad_body(format!("pit_id [{other}] is no text"))),
-            });
-            texts.collect::<Result<_, _>>()?
-        }
-        other => return Err(bad_body(format!("[pit_id] is a list of texts, not {other}"))),
-    };
+    let given = named(&call, "pit_id")?;
+    let ids = texts(&given).map_err(|odd| match given.is_array() {
+        true => bad_body(format!("pit_id [{odd}] is no text")),
+        false => bad_body(format!("[pit_id] is a list of texts, not {odd}")),
+    })?;
     if ids.is_empty() {
         return Err(invalid("no pit ids specified"));
     }

@@ -174,19 +174,7 @@ mod tests {
             leader_uuid: "u".into(),
             following: Default::default(),
         };
-        let meta = IndexMeta {
-            uuid: "v".into(),
-            shards: 1,
-            replicas: 0,
-            mappings: json!({}),
-            mapping_version: 1,
-            settings: Default::default(),
-            settings_version: 1,
-            aliases: Default::default(),
-            aliases_version: 1,
-            created_ms: 0,
-            leader: Some(leader),
-        };
+        let meta = IndexMeta { leader: Some(leader), ..Default::default() };
         state.indices.insert("f".into(), meta.into());
         state
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object};
 use super::error::{bad_body, bad_request};
 use super::index::{Body, replicas};
 use super::names::no_such_index;
@@ -112,11 +112,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let active = Active::read(&call.query, 1)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
     let dry_run = call.query.flag("dry_run", false)?;
-    let mut object = match call.json()? {
-        Value::Null => Map::new(),
-        Value::Object(object) => object,
-        _ => return Err(bad_body("the body is a JSON object: {\"conditions\", \"settings\"}")),
-    };
+    let mut object = object(call.json()?, ": {\"conditions\", \"settings\"}")?;
     let conditions = read_conditions(object.remove("conditions"))?;
     let Body { settings, mappings, aliases } = Body::take(&mut object)?;
     if let Some(key) = object.keys().next() {

@@ -17,7 +17,7 @@ use super::{
     point_in_time, recovery, remote, replication, reroute, rollover, scroll, search, settings,
     stats, synthetic_batch, templates, update,
 };
-use engine::state::TemplateKind;
+use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
 
 type Answer = Pin<Box<dyn Future<Output = Result<Reply>>>>;
@@ -191,10 +191,12 @@ routes! {
     "ccr.get_auto_follow_pattern", GET, ["/_ccr/auto_follow", "/_ccr/auto_follow/{name}"],
         [MANAGER], auto_follow::get;
     "ccr.put_auto_follow_pattern", PUT, ["/_ccr/auto_follow/{name}"], [MANAGER], auto_follow::put;
-    "ccr.delete_auto_follow_pattern", DELETE, ["/_ccr/auto_follow/{name}"], [MANAGER], auto_follow::delete;
-    "ccr.pause_auto_follow_pattern", POST, ["/_ccr/auto_follow/{name}/pause"], [MANAGER], auto_follow::pause;
+    "ccr.delete_auto_follow_pattern", DELETE, ["/_ccr/auto_follow/{name}"],
+        [MANAGER], auto_follow::change(AutoFollowChange::Delete);
+    "ccr.pause_auto_follow_pattern", POST, ["/_ccr/auto_follow/{name}/pause"],
+        [MANAGER], auto_follow::change(AutoFollowChange::SetActive(false));
     "ccr.resume_auto_follow_pattern", POST, ["/_ccr/auto_follow/{name}/resume"],
-        [MANAGER], auto_follow::resume;
+        [MANAGER], auto_follow::change(AutoFollowChange::SetActive(true));
     "replication.follower_stats", GET, ["/_plugins/_replication/follower_stats"],
         [], replication::follower_stats;
     "replication.start", PUT, ["/_plugins/_replication/{index}/_start"], [], replication::start;

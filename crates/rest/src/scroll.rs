@@ -4,7 +4,7 @@ use query::TrackTotalHits;
 use serde_json::{Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object, texts};
 use super::error::{bad_body, bad_request};
 use super::keep_alive::scroll_keep_alive;
 use super::search::{Shape, failed, found, job, search_one};
@@ -57,22 +57,14 @@ impl Asked {
             ids: ids.into_iter().flat_map(|ids| ids.split(',')).map(str::to_owned).collect(),
             keep_alive: call.query.get("scroll").map(str::to_owned),
         };
-        let body = match call.json()? {
-            Value::Null => return Ok(asked),
-            Value::Object(body) => body,
-            _ => return Err(bad_body("the body is a JSON object: {\"scroll_id\", \"scroll\"}")),
-        };
+        let body = object(call.json()?, ": {\"scroll_id\", \"scroll\"}")?;
         // As in the field, the body stands above the path.
         for (key, value) in body {
             match (key.as_str(), value) {
                 ("scroll", Value::String(text)) => asked.keep_alive = Some(text),
-                ("scroll_id", Value::String(id)) => asked.ids = vec![id],
-                ("scroll_id", Value::Array(ids)) => {
-                    let texts = ids.into_iter().map(|id| match id {
-                        Value::String(id) => Ok(id),
-                        other => Err(bad_body(format!("scroll_id [{other}] is no text"))),
-                    });
-                    asked.ids = texts.collect::<Result<_, _>>()?;
+                ("scroll_id", ids @ (Value::String(_) | Value::Array(_))) => {
+                    let wrong = |id: &Value| bad_body(format!("scroll_id [{id}] is no text"));
+                    asked.ids = texts(&ids).map_err(wrong)?;
                 }
                 (key, value) => {
                     return Err(bad_body(format!(

@@ -112,6 +112,11 @@ pub(super) fn job(
     query: &Query,
     body: &[u8],
 ) -> Result<(SearchJob, Shape)> {
+    resolved(call, expression, query, read(query, body)?)
+}
+
+/// What body and parameters ask for, whatever indices there are.
+fn read(query: &Query, body: &[u8]) -> Result<SearchRequest> {
     check_size(body)?;
     refuse(query)?;
     let mut request = parse_search(body)?;
@@ -120,6 +125,16 @@ pub(super) fn job(
     if let Some(query) = uri_query(query)? {
         request.query = query;
     }
+    Ok(request)
+}
+
+/// The same of the indices that an expression names.
+fn resolved(
+    call: &Call,
+    expression: Option<&str>,
+    query: &Query,
+    mut request: SearchRequest,
+) -> Result<(SearchJob, Shape)> {
     let state = call.state();
     let point_in_time = point_in_time(call, (expression, query), &request)?;
     let names = match &point_in_time {
@@ -378,7 +393,8 @@ pub(super) fn failed(failures: &[ShardFailure]) -> Reply {
     Reply::with(status, json!({ "error": error, "status": status }))
 }
 
-/// `POST /{index}/_msearch`: a line about each search, and a line with its body.
+/// `POST /{index}/_msearch`: a line about each search, and a line with its body. As in the field, one that cannot be
+/// read fails them all; where its indices are not there, or its shards cannot do it, it fails alone.
 pub(super) async fn search_many(call: Call) -> Result<Reply> {
     refuse(&call.query)?;
     let began = call.node.core().env.now();
@@ -396,7 +412,8 @@ pub(super) async fn search_many(call: Call) -> Result<Reply> {
             return Err(bad_request(format!("more than [{MAX_SEARCHES}] searches in one request")));
         }
         let (expression, query) = read_head(&call, head)?;
-        jobs.push(job(&call, expression.as_deref(), &query, body));
+        let request = read(&query, body)?;
+        jobs.push(resolved(&call, expression.as_deref(), &query, request));
     }
     if jobs.is_empty() {
         return Err(bad_request("no requests added; each search is two lines"));

@@ -78,22 +78,26 @@ pub(super) async fn on_shards(
     action: &ShardAction,
     limit: Duration,
 ) -> Answers {
-    let calls: Vec<_> = copies
-        .into_iter()
-        .map(|copy| {
-            let (node2, copy2, action) = (node.clone(), copy.clone(), action.clone());
-            let call = node
-                .core()
-                .env
-                .spawn("asks a shard", async move { ask(&node2, &copy2, action, limit).await });
-            (copy, call)
-        })
-        .collect();
-    let mut answers = Vec::with_capacity(calls.len());
-    for (copy, call) in calls {
-        answers.push((copy, call.await.unwrap_or_else(|_| Err(unexpected()))));
+    let work = copies.iter().map(|copy| {
+        let (node, copy, action) = (node.clone(), copy.clone(), action.clone());
+        async move { ask(&node, &copy, action, limit).await }
+    });
+    let answers = at_once(node, "asks a shard", work).await;
+    copies.into_iter().zip(answers).collect()
+}
+
+/// Does all of this at once. What came of each, in their order.
+pub(super) async fn at_once<T: 'static>(
+    node: &Node,
+    name: &'static str,
+    work: impl Iterator<Item = impl Future<Output = Result<T>> + 'static>,
+) -> Vec<Result<T>> {
+    let tasks: Vec<_> = work.map(|one| node.core().env.spawn(name, one)).collect();
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        results.push(task.await.unwrap_or_else(|_| Err(unexpected())));
     }
-    answers
+    results
 }
 
 /// Asks one copy.
@@ -163,22 +167,15 @@ pub(super) async fn ask_nodes(
     request: &Request,
     limit: Duration,
 ) -> Vec<(String, Result<Response>)> {
-    let calls: Vec<_> = names
-        .into_iter()
-        .map(|name| {
-            let (node2, name2, request) = (node.clone(), name.clone(), request.clone());
-            let call = node.core().env.spawn("asks a node", async move {
-                let address = node2.core().address_of(&name2).ok_or_else(|| gone(&name2))?;
-                Ok(node2.core().call(&address, Class::Control, request, limit).await?)
-            });
-            (name, call)
-        })
-        .collect();
-    let mut answers = Vec::with_capacity(calls.len());
-    for (name, call) in calls {
-        answers.push((name, call.await.unwrap_or_else(|_| Err(unexpected()))));
-    }
-    answers
+    let work = names.iter().map(|name| {
+        let (node, name, request) = (node.clone(), name.clone(), request.clone());
+        async move {
+            let address = node.core().address_of(&name).ok_or_else(|| gone(&name))?;
+            Ok(node.core().call(&address, Class::Control, request, limit).await?)
+        }
+    });
+    let answers = at_once(node, "asks a node", work).await;
+    names.into_iter().zip(answers).collect()
 }
 
 fn gone(name: &str) -> Failure {

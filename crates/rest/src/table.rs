@@ -15,7 +15,7 @@ pub(super) const TABLE: &[&str] = &["bytes", "h", "help", "s", "time", "v"];
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// Short names, joined by commas.
     aliases: &'static str,
     /// Whether it is shown where nobody says which.
@@ -46,11 +46,6 @@ impl Column {
     /// The same column, shown only where it is asked for.
     pub(super) const fn on_demand(self) -> Column {
         Column { is_default: false, ..self }
-    }
-
-    #[cfg(test)]
-    pub(super) fn name(&self) -> &'static str {
-        self.name
     }
 
     fn is(&self, pattern: &str) -> bool {

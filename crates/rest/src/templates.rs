@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::alias::aliases_json;
 use super::answer::Reply;
-use super::call::Call;
-use super::error::{bad_body, not_supported};
+use super::call::{Call, texts};
+use super::error::{bad_body, invalid, not_supported};
 use super::index::{Body, refuse_types};
 use super::names::matches_any;
 use super::table::{Cell, Column, Table, numbers, words};
@@ -48,20 +48,16 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template> {
         let near = did_you_mean(key, keys(kind).iter().copied());
         return Err(bad_body(format!("unknown key [{key}] in the {what}{near}")));
     }
-    let mut texts = |key: &str| match object.remove(key) {
+    let mut list = |key: &str| match object.remove(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::String(text)) => Ok(vec![text]),
-        Some(Value::Array(all)) => {
-            let texts: Option<Vec<String>> =
-                all.iter().map(|one| one.as_str().map(str::to_owned)).collect();
-            texts.ok_or_else(|| bad_body(format!("[{key}] is a list of texts")))
-        }
-        Some(other) => Err(bad_body(format!("[{key}] is a list of texts, not {other}"))),
+        Some(value) => texts(&value).map_err(|odd| match value.is_array() {
+            true => bad_body(format!("[{key}] is a list of texts")),
+            false => bad_body(format!("[{key}] is a list of texts, not {odd}")),
+        }),
     };
-    let (index_patterns, composed_of) = (texts("index_patterns")?, texts("composed_of")?);
+    let (index_patterns, composed_of) = (list("index_patterns")?, list("composed_of")?);
     if index_patterns.is_empty() && kind != TemplateKind::Component {
-        let reason = "Validation Failed: 1: index patterns are missing;";
-        return Err(Failure::new(400, "action_request_validation_exception", reason));
+        return Err(invalid("index patterns are missing"));
     }
     let mut number = |key: &str| match object.remove(key) {
         None | Some(Value::Null) => Ok(None),
@@ -112,8 +108,7 @@ pub(super) async fn put(call: Call, kind: TemplateKind) -> Result<Reply> {
     }
     let change = TemplateChange::Put { template: Box::new(template), create };
     let event = Event::ChangeTemplate { kind, name: name(&call).to_owned(), change };
-    let done = call.submit(vec![event]).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(vec![event]).await
 }
 
 fn name(call: &Call) -> &str {
@@ -132,8 +127,7 @@ pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply> {
         }
     };
     let delete = |name| Event::ChangeTemplate { kind, name, change: TemplateChange::Delete };
-    let done = call.submit(names.into_iter().map(delete).collect()).await?;
-    Ok(json!({ "acknowledged": done }).into())
+    call.acknowledged(names.into_iter().map(delete).collect()).await
 }
 
 /// `GET /_template/{name}` and the like; `HEAD` asks only whether there are any.
@@ -281,6 +275,8 @@ mod tests {
         assert!(near.contains("\"settings\""), "{near}");
         assert!(said(legacy, json!({"template": {}})).contains("unknown key [template]"));
         assert!(said(legacy, json!({"index_patterns": 7})).contains("list of texts"));
+        let mixed = json!({"index_patterns": ["a", 7]});
+        assert_eq!(said(legacy, mixed), "[index_patterns] is a list of texts");
         assert!(
             said(legacy, of_all("settings", json!({"no_such": 1}))).contains("unknown setting")
         );

@@ -12,10 +12,11 @@ use super::document::{
     Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported,
     wait_for_active, written_reply,
 };
-use super::error::{bad_request, not_supported};
+use super::error::{bad_request, invalid, not_supported};
 use super::names::write_index;
 use super::parameters::Query;
 use super::partial_update::{Change, PartialUpdate};
+use super::spread::at_once;
 use super::unchanged::Unchanged;
 use engine::Node;
 use engine::replication::{RETRY_AFTER, WRITE_TIMEOUT, write_documents};
@@ -45,11 +46,7 @@ impl Update {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
         }
         if self.unchanged.is_some() && self.retries > 0 {
-            return Err(Failure::new(
-                400,
-                "action_request_validation_exception",
-                "Validation Failed: 1: compare and write operations can not be retried;",
-            ));
+            return Err(invalid("compare and write operations can not be retried"));
         }
         let mut retries = self.retries;
         loop {
@@ -159,21 +156,16 @@ async fn write_together(
     index: &Arc<str>,
     writes: Vec<BulkWrite>,
 ) -> Vec<Result<Written>> {
-    let tasks = writes.into_iter().map(|write| {
+    let work = writes.into_iter().map(|write| {
         let (node, index) = (node.clone(), index.clone());
-        node.core().env.clone().spawn("writes a document of a bulk", async move {
+        async move {
             match write {
                 BulkWrite::Plain(request) => write_one(&node, &index, request).await,
                 BulkWrite::Update(update) => update.carry_out(&node, &index).await,
             }
-        })
+        }
     });
-    let tasks: Vec<_> = tasks.collect();
-    let mut results = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        results.push(task.await.unwrap_or_else(|_| Err(unexpected())));
-    }
-    results
+    at_once(node, "writes a document of a bulk", work).await
 }
 
 /// Refuses to answer with parts of the document.

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::dynamic::{Dynamic, adds};
-use super::{Field, FieldType, Mapping};
+use super::forms::{integer, number, place, range};
+use super::{Analyzer, Field, FieldType, Mapping};
 use crate::Refusal;
-use crate::json::{self, Member, Node, Part, Value};
-use crate::value::{ip, is_point as is_on_earth, point};
+use crate::json::{self, Member, Part, Value};
+use crate::value::{ip, is_point as is_on_earth};
 
 /// A value as it is indexed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,11 +91,16 @@ impl Mapping {
 }
 
 impl Mapping {
-    /// The ways in which the values of a field are kept: its own, its `fields`, and the fields of `copy_to`.
-    fn kept_ways<'a>(&'a self, path: &str, field: &'a Field) -> impl Iterator<Item = &'a Field> {
+    /// The ways in which the values of a field are kept, with their paths: its own, its `fields`, and the fields of
+    /// `copy_to`.
+    fn kept_ways<'a>(
+        &'a self,
+        path: &'a str,
+        field: &'a Field,
+    ) -> impl Iterator<Item = (&'a str, &'a Field)> {
         // A document names the field itself, never one of its `fields`.
-        let ways = std::iter::once(field).chain(self.multi_fields(path));
-        ways.filter(|way| way.is_kept() && !field.is_multi)
+        let ways = std::iter::once((path, field)).chain(self.multi_fields(path, field));
+        ways.filter(|(_, way)| way.is_kept() && !field.is_multi)
     }
 }
 
@@ -134,9 +140,9 @@ impl<S: Sink> Walk<'_, S> {
             self.path.push_str(name);
             match self.mapping.field(&self.path).filter(|field| !field.is_multi) {
                 Some(field) => {
-                    for way in self.mapping.kept_ways(&self.path, field) {
-                        match way.read(&self.path, &node.value, self.sink) {
-                            Err(reason) if self.is_new => return Err(Refusal::parsing(reason)),
+                    for (path, way) in self.mapping.kept_ways(&self.path, field) {
+                        match way.read(path, &node.value, self.sink) {
+                            Err(refusal) if self.is_new => return Err(refusal),
                             _ => {}
                         }
                     }
@@ -179,11 +185,16 @@ impl Field {
     pub(super) fn check_null(&self) -> Result<(), String> {
         let Some(null) = &self.null_value else { return Ok(()) };
         let strict = Field { ignore_malformed: false, ..self.clone() };
-        strict.read("null_value", null, &mut Nowhere)
+        strict.read("null_value", null, &mut Nowhere).map_err(|refusal| refusal.reason)
+    }
+
+    /// Whether its texts are one term each, however long they are.
+    fn keeps_whole_texts(&self) -> bool {
+        self.kind == FieldType::Keyword || self.analyzers.0 == Analyzer::Keyword
     }
 
     /// Puts a value, or each of an array.
-    fn read(&self, path: &str, json: &Value, sink: &mut impl Sink) -> Result<(), String> {
+    fn read(&self, path: &str, json: &Value, sink: &mut impl Sink) -> Result<(), Refusal> {
         let is_point = self.kind == FieldType::GeoPoint;
         let is_text = self.kind == FieldType::Keyword || self.kind.has_words();
         match json {
@@ -202,10 +213,13 @@ impl Field {
                     Value::Text(text) => Cow::Borrowed(text.as_ref()),
                     other => other.to_string().into(),
                 };
-                let above = self.ignore_above.unwrap_or(usize::MAX);
-                if text.len() <= above || text.chars().count() <= above {
-                    sink.put(self.number, Indexed::Text(&text));
+                if self.ignores(&text) {
+                    return Ok(());
                 }
+                if text.len() > MAX_TERM_BYTES && self.keeps_whole_texts() {
+                    return Err(immense(path, &text));
+                }
+                sink.put(self.number, Indexed::Text(&text));
                 return Ok(());
             }
             _ => {}
@@ -257,70 +271,28 @@ impl Field {
             None if self.ignore_malformed => {}
             None => {
                 let kind = self.kind.name();
-                return Err(format!("[{json}] is no value for field [{path}] of type [{kind}]"));
+                return Err(Refusal::parsing(format!(
+                    "[{json}] is no value for field [{path}] of type [{kind}]"
+                )));
             }
         }
         Ok(())
     }
 }
 
-fn number(node: &Node) -> Option<f64> {
-    match &node.value {
-        Value::Number(number) => number.as_f64(),
-        _ => None,
-    }
-}
+/// Lucene's `IndexWriter.MAX_TERM_LENGTH`. The index library silently drops terms of about twice that length.
+const MAX_TERM_BYTES: usize = 32_766;
 
-/// A whole number. Elasticsearch coerces unless it is told not to: the fraction is cut off, and strings are read.
-fn integer(json: &Value, coerce: bool) -> Option<i64> {
-    let is_whole = |number: f64| coerce || number.fract() == 0.0;
-    let cut = |number: f64| (number.abs() < 9.2e18 && is_whole(number)).then_some(number as i64);
-    match json {
-        Value::Text(_) if !coerce => None,
-        Value::Number(number) if number.is_f64() => number.as_f64().and_then(cut),
-        Value::Number(number) => number.as_i64(),
-        Value::Text(text) => {
-            text.trim().parse().ok().or_else(|| text.trim().parse().ok().and_then(cut))
-        }
-        _ => None,
-    }
-}
-
-/// The ends of a range of numbers; one that is left out is as far as numbers go.
-fn range(json: &Value) -> Option<(f64, f64)> {
-    let Value::Object(members) = json else { return None };
-    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-    for member in members {
-        if member.node.value == Value::Null {
-            continue;
-        }
-        let end = member.node.float("").ok()?;
-        match member.name.as_ref() {
-            "gte" => low = end,
-            "gt" => low = end.next_up(),
-            "lte" => high = end,
-            "lt" => high = end.next_down(),
-            _ => return None,
-        }
-    }
-    (low <= high).then_some((low, high))
-}
-
-/// Latitude and longitude.
-fn place(json: &Value) -> Option<(f64, f64)> {
-    match json {
-        Value::Text(text) => point(text),
-        Value::List(items) => match items.as_slice() {
-            [lon, lat] | [lon, lat, _] => Some((number(lat)?, number(lon)?)),
-            _ => None,
-        },
-        Value::Object(members) => {
-            let find = |name| members.iter().find(|of| of.name == name).map(|of| &of.node);
-            let point = (number(find("lat")?)?, number(find("lon")?)?);
-            (members.len() == 2).then_some(point)
-        }
-        _ => None,
-    }
+/// A text that would be too long a term, in the words of the field.
+fn immense(path: &str, text: &str) -> Refusal {
+    let (len, first) = (text.len(), &text.as_bytes()[..30]);
+    let reason = format!(
+        "Document contains at least one immense term in field=\"{path}\" (whose UTF8 encoding is longer than the max \
+         length {MAX_TERM_BYTES}), all of which were skipped. Please correct the analyzer to not produce such terms, or \
+         map the field with [ignore_above]. The prefix of the first immense term is: '{first:?}...', original message: \
+         bytes can be at most {MAX_TERM_BYTES} in length; got {len}"
+    );
+    Refusal { status: 400, kind: "illegal_argument_exception".to_owned(), reason }
 }
 
 #[cfg(test)]
@@ -408,6 +380,36 @@ mod tests {
     }
 
     #[test]
+    fn a_term_is_not_immense() {
+        let texts = json!({
+            "k": {"type": "keyword"}, "s": {"type": "keyword", "ignore_above": 256},
+            "t": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+            "w": {"type": "text", "analyzer": "keyword"}, "x": {"type": "text"},
+        });
+        // Two bytes each.
+        let text = |letters: usize| "é".repeat(letters);
+        let of = |path: &str, letters| {
+            read(texts.clone(), &json!({ path: [text(letters)] }).to_string())
+        };
+        for (path, named) in [("k", "k"), ("t", "t.raw"), ("w", "w")] {
+            assert!(of(path, 16_383).is_ok(), "{path}");
+            let refused = of(path, 16_384).unwrap_err();
+            assert_eq!(
+                (refused.status, refused.kind.as_str()),
+                (400, "illegal_argument_exception")
+            );
+            let said = refused.reason;
+            assert!(said.contains(&format!("immense term in field=\"{named}\"")), "{said}");
+            assert!(said.contains("'[195, 169, ") && said.ends_with("got 32768"), "{said}");
+        }
+        assert_eq!(of("s", 40_000).unwrap(), [""; 0], "it is left out");
+        assert_eq!(of("x", 40_000).unwrap().len(), 1, "it is cut into words");
+        // Two characters of Java each.
+        let smiles = json!({"s": ["😀".repeat(128), "😀".repeat(129)]}).to_string();
+        assert_eq!(read(texts.clone(), &smiles).unwrap().len(), 1);
+    }
+
+    #[test]
     fn a_field_is_kept_in_all_its_ways() {
         let properties = json!({
             "n": {"type": "keyword", "index": false, "doc_values": false, "fields": {
@@ -487,6 +489,12 @@ mod tests {
             (default, "1420070400001", Some(NEW_YEAR_2015 + 1)),
             (default, "-2015", Some(-2015)),
             (default, "2015.5", Some(2015)),
+            (default, "\"0001-01-01\"", Some(-62_135_596_800_000)),
+            (default, "\"9999-12-31T23:59:59.999Z\"", Some(253_402_300_799_999)),
+            (default, "-9223372036854775808", Some(i64::MIN)),
+            (default, "\"2023-02-30\"", None),
+            (default, "\"2023-02-03T25:00\"", None),
+            ("yyyy-MM-dd HH:mm", "\"2023-02-03 10:61\"", None),
             ("yyyy", "2015", Some(NEW_YEAR_2015)),
             ("yyyy", "20150", None),
             ("basic_date", "20150101", Some(NEW_YEAR_2015)),

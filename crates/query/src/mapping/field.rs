@@ -90,7 +90,7 @@ pub struct Field {
     /// Whether it can be sorted and aggregated although it is not indexed (`doc_values`).
     pub has_column: bool,
     /// Texts with more characters are not indexed (`ignore_above`).
-    pub ignore_above: Option<usize>,
+    pub(super) ignore_above: Option<usize>,
     /// Whether a value that is none of the type is left out, and the document kept (`ignore_malformed`).
     pub ignore_malformed: bool,
     /// What stands for null (`null_value`).
@@ -366,6 +366,12 @@ impl Field {
     /// becomes 3.2600000000000002.
     pub fn by_steps(&self, number: f64, whole: impl FnOnce(f64) -> f64) -> f64 {
         self.scaling_factor.map_or(number, |factor| whole(number * factor) * (1.0 / factor))
+    }
+
+    /// Whether a text is too long to be kept (`ignore_above`); the field counts characters as Java does.
+    pub fn ignores(&self, text: &str) -> bool {
+        let above = |most: usize| text.len() > most && text.encode_utf16().count() > most;
+        self.ignore_above.is_some_and(above)
     }
 
     /// Whether its values are kept beside `_source`.

@@ -5,12 +5,14 @@
 //! | `mod.rs` | [`Mapping`] |
 //! | `field.rs` | [`Field`], [`FieldType`]: one mapped field and its parameters |
 //! | `document.rs` | reads a document's mapped fields |
+//! | `forms.rs` | the forms in which it writes numbers, ranges and points |
 //! | `dynamic.rs` | what becomes of a field that the mapping does not name |
 //! | `new_fields.rs` | the fields that documents bring |
 
 pub mod document;
 mod dynamic;
 mod field;
+mod forms;
 mod new_fields;
 
 use std::collections::BTreeMap;
@@ -33,8 +35,6 @@ pub struct Mapping {
     objects: BTreeMap<String, Dynamic>,
     /// The further ways in which fields are kept (`fields`), by the paths of those.
     multi: BTreeMap<String, Vec<String>>,
-    /// The fields that get the values of others (`copy_to`) and their `fields`, by the paths of those others.
-    copies: BTreeMap<String, Vec<String>>,
     templates: Vec<Template>,
     dynamic: Dynamic,
     /// Whether a text that is a date in a new field makes that a date.
@@ -47,7 +47,6 @@ impl Default for Mapping {
             fields: BTreeMap::new(),
             objects: BTreeMap::new(),
             multi: BTreeMap::new(),
-            copies: BTreeMap::new(),
             templates: Vec::new(),
             dynamic: Dynamic::True,
             detects_dates: true,
@@ -97,7 +96,8 @@ impl Mapping {
         if is_new {
             mapping.check_values()?;
         }
-        mapping.complete();
+        let numbered = mapping.fields.values_mut().enumerate();
+        numbered.for_each(|(number, field)| field.number = number);
         Ok(mapping)
     }
 
@@ -114,21 +114,6 @@ impl Mapping {
             }
         }
         Ok(())
-    }
-
-    /// Gives each field its number, and finds the fields that get values of others.
-    fn complete(&mut self) {
-        for (number, field) in self.fields.values_mut().enumerate() {
-            field.number = number;
-        }
-        let copied = self.fields.iter().filter(|(_, field)| !field.copy_to.is_empty());
-        let copies = copied.map(|(path, field)| {
-            let there = field.copy_to.iter().filter(|to| self.fields.contains_key(*to));
-            let ways = there
-                .flat_map(|to| std::iter::once(to).chain(self.multi.get(to).into_iter().flatten()));
-            (path.clone(), ways.cloned().collect())
-        });
-        self.copies = copies.collect();
     }
 
     fn add(&mut self, above: &str, properties: Option<&Value>, is_new: bool) -> Result<()> {
@@ -181,11 +166,19 @@ impl Mapping {
         Ok(())
     }
 
-    /// The further ways in which the values of a field are kept.
-    fn multi_fields(&self, path: &str) -> impl Iterator<Item = &Field> {
-        let paths = [self.multi.get(path), self.copies.get(path)];
-        let paths = paths.into_iter().flatten().flatten();
-        paths.filter_map(|path| self.fields.get(path))
+    /// The further ways in which the values of a field are kept, with their paths: its `fields`, and the fields of its
+    /// `copy_to` with theirs.
+    fn multi_fields<'a>(
+        &'a self,
+        path: &'a str,
+        field: &'a Field,
+    ) -> impl Iterator<Item = (&'a str, &'a Field)> {
+        let (multi, fields) = (&self.multi, &self.fields);
+        let fields_of = move |path: &str| multi.get(path).into_iter().flatten();
+        let copied = field.copy_to.iter();
+        let copied = copied.flat_map(move |to| std::iter::once(to).chain(fields_of(to)));
+        let paths = fields_of(path).chain(copied);
+        paths.filter_map(move |path| Some((path.as_str(), fields.get(path)?)))
     }
 
     /// `dynamic` of the nearest object around a path, or at it.

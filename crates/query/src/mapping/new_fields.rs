@@ -1,11 +1,12 @@
 //! The fields that documents bring, mapped by their first values.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value as Json, json};
 
 use super::Mapping;
 use super::document::{Extent, Nowhere};
 use super::dynamic::{Dynamic, adds};
-use crate::date::days_in_month;
 use crate::json::{self, Member, Node, Value};
 use crate::value::iso;
 use crate::{DateFormat, Refusal};
@@ -44,6 +45,20 @@ impl Mapping {
         }
         json
     }
+
+    /// Takes out what stands at a path and below it.
+    fn forget(&mut self, path: &str) {
+        forget(&mut self.fields, path);
+        forget(&mut self.multi, path);
+        forget(&mut self.objects, path);
+    }
+}
+
+fn forget<T>(of: &mut BTreeMap<String, T>, path: &str) {
+    let above = format!("{path}.");
+    let names = of.range(above.clone()..).map(|(name, _)| name);
+    let below: Vec<String> = names.take_while(|name| name.starts_with(&above)).cloned().collect();
+    below.iter().map(String::as_str).chain([path]).for_each(|path| drop(of.remove(path)));
 }
 
 /// Whether a text is a date as `strict_date_optional_time` has it. Numbers are not, though a year is one.
@@ -51,12 +66,7 @@ fn is_iso_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let has = |at: usize, wanted: u8| bytes.get(at).is_none_or(|byte| *byte == wanted);
     let parts = has(4, b'-') && has(7, b'-') && has(10, b'T') && !text.ends_with('z');
-    let number = |at: std::ops::Range<usize>| text.get(at).and_then(|part| part.parse().ok());
-    let fits = || match (number(0..4), number(5..7), number(8..10)) {
-        (Some(year), Some(month), Some(day)) => day <= days_in_month(year, month),
-        _ => true,
-    };
-    parts && text.parse::<f64>().is_err() && iso(text).is_some() && fits()
+    parts && text.parse::<f64>().is_err() && iso(text).is_some()
 }
 
 fn is_date_with_slashes(text: &str) -> bool {
@@ -65,9 +75,11 @@ fn is_date_with_slashes(text: &str) -> bool {
     is_shaped && format.is_ok_and(|format| format.read_ms(text).is_some())
 }
 
-/// The fields that the documents of a request bring, each read after the ones before.
+/// The fields that the documents of a request bring, each read after the ones before. What a document costs does not
+/// grow with the fields that those before it brought.
 pub struct NewFields<'a> {
     mapping: &'a Mapping,
+    /// With the fields of the documents before. They have no numbers: nothing is indexed by it.
     grown: Option<Mapping>,
 }
 
@@ -84,22 +96,33 @@ impl<'a> NewFields<'a> {
         if before.read(source, true, &mut Nowhere)? == Extent::Whole {
             return Ok(None);
         }
-        let mut growing = Growing { mapping: before.clone(), added: Map::new(), source };
-        if let Value::Object(members) = json::document(source, None).map_err(Refusal::parsing)? {
-            growing.members("", &members)?;
+        let document = json::document(source, None).map_err(Refusal::parsing)?;
+        let mapping = self.grown.get_or_insert_with(|| self.mapping.clone());
+        let (added, put, zeros) = (Map::new(), Vec::new(), None);
+        let mut growing = Growing { mapping, added, put, zeros, source };
+        let taken = match &document {
+            Value::Object(members) => growing.members("", members),
+            _ => Ok(()),
+        };
+        let Growing { mapping, added, put, .. } = growing;
+        let read = taken.and_then(|()| mapping.read(source, true, &mut Nowhere));
+        if let Err(refusal) = read {
+            put.iter().rev().for_each(|path| mapping.forget(path));
+            return Err(refusal);
         }
-        growing.mapping.complete();
-        growing.mapping.read(source, true, &mut Nowhere)?;
-        self.grown = Some(growing.mapping);
-        Ok(Some(Json::Object(growing.added)))
+        Ok(Some(Json::Object(added)))
     }
 }
 
 /// A mapping that takes the fields of one document.
 struct Growing<'a> {
-    mapping: Mapping,
+    mapping: &'a mut Mapping,
     /// What it took, as mapping JSON.
     added: Map<String, Json>,
+    /// The paths of that, in their order.
+    put: Vec<String>,
+    /// The places of `-0` in the document, once they are needed.
+    zeros: Option<BTreeSet<u32>>,
     /// The document.
     source: &'a [u8],
 }
@@ -129,10 +152,12 @@ impl Growing<'_> {
             for (end, _) in path.match_indices('.') {
                 self.object(&path[..end], path)?;
             }
-            // `-0` is a whole number in the field, and no longer one as it is read here. It is looked for in the whole
-            // document: once for a field.
+            // `-0` is a whole number in the field, and no longer one as it is read here.
             let zero = Value::Number(0.into());
-            let first = if node.is_whole_zero(self.source) { &zero } else { value };
+            let zeros = || json::whole_zeros(self.source);
+            let is_whole = node.is_minus_zero()
+                && self.zeros.get_or_insert_with(zeros).contains(&node.at.column);
+            let first = if is_whole { &zero } else { value };
             self.put(path, self.mapping.type_of(path, first))?;
         }
         match value {
@@ -159,6 +184,7 @@ impl Growing<'_> {
     /// Maps what stands at a path, within objects that are mapped.
     fn put(&mut self, path: &str, json: Json) -> std::result::Result<(), Refusal> {
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
+        self.put.push(path.to_owned());
         self.mapping.add(above, Some(&json!({ name: json })), true).map_err(Refusal::parsing)?;
         let mut at = &mut self.added;
         for part in path.split('.') {

@@ -2,6 +2,9 @@
 
 use record::names::did_you_mean;
 
+use super::limits::{
+    AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS_SIZE, PERCENTS, RANGES, few,
+};
 use super::query::{date_format, point, query, time_zone};
 use super::{hits, pipeline};
 use crate::aggregation::{
@@ -18,12 +21,6 @@ use crate::{geo, refused};
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-/// Aggregations within each other, at most.
-const MAX_DEPTH: usize = 20;
-/// Orders of one aggregation, and sources of one tuple, at most: each is looked for among others.
-const MAX_PARTS: usize = 64;
-/// Buckets that are asked of a shard at most, so that one request cannot take all of its memory.
-const MAX_TERMS_SIZE: u64 = 1 << 31;
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
 
@@ -120,13 +117,21 @@ pub fn aggregations() -> impl Iterator<Item = &'static str> {
 
 /// Reads `aggs`.
 pub(super) fn all(node: &Node) -> Result<Vec<Aggregation>> {
-    level(node, 0, None)
+    let all = level(node, 0, None)?;
+    few(node.at, count(&all), AGGREGATIONS)?;
+    Ok(all)
+}
+
+/// How many aggregations there are, with those within them.
+fn count(all: &[Aggregation]) -> usize {
+    all.iter().map(|of| 1 + count(&of.subs)).sum()
 }
 
 /// Those of one level: within `parent`, if that is not the search itself.
 fn level(node: &Node, depth: usize, parent: Option<&Aggregation>) -> Result<Vec<Aggregation>> {
-    if depth == MAX_DEPTH {
-        return Err(illegal(format!("aggregations are nested deeper than {MAX_DEPTH}")));
+    if depth == MAX_AGGREGATION_DEPTH {
+        let reason = format!("aggregations are nested deeper than {MAX_AGGREGATION_DEPTH}");
+        return Err(illegal(reason));
     }
     let members = node.object("aggs")?;
     let all = members.iter().map(|member| aggregation(member, depth));
@@ -142,6 +147,10 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
     let (mut kind, mut subs, mut meta) = (None, None, None);
     for part in member.node.object(&name)? {
         match part.name.as_ref() {
+            "aggs" | "aggregations" if subs.is_some() => {
+                let reason = format!("Found two sub aggregation definitions under [{name}]");
+                return Err(parsing(part.at, reason));
+            }
             "aggs" | "aggregations" => subs = Some(part),
             "meta" => meta = Some(part.node.plain().to_string()),
             _ if kind.is_some() => {
@@ -169,6 +178,10 @@ fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
         }
     }
     check_order(&aggregation, member)?;
+    if kind.name != "filter" && aggregation.subs.iter().any(Aggregation::has_pages) {
+        let reason = "[composite] aggregation cannot be used with a parent aggregation of type";
+        return Err(parsing(kind.at, format!("{reason}: [{}]", kind.name)));
+    }
     if aggregation.subs.iter().any(Aggregation::has_top_hits) && !are_queries(&aggregation) {
         let reason = format!(
             "[top_hits] within [{}], or within [missing] values, is not supported by this engine; send a search for \
@@ -289,6 +302,7 @@ fn filters(options: &Options<'_>) -> Result<AggregationKind> {
             .map(|of| Ok((String::new(), query(of)?)))
             .collect::<Result<_>>()?,
     };
+    few(node.at, filters.len(), FILTERS)?;
     if filters.is_empty() {
         return Err(parsing(node.at, "[filters] cannot be empty"));
     }
@@ -314,7 +328,8 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("terms")?;
     let mut sources = Vec::new();
     node.list("terms")?;
-    for (at, node) in few(node, "terms")?.iter().enumerate() {
+    few(node.at, node.items().len(), (MAX_PARTS, "fields of one [multi_terms]"))?;
+    for (at, node) in node.items().iter().enumerate() {
         let of = of_kind(&Member { at: node.at, name: "terms".into(), node: node.clone() })?;
         node.options("multi_terms", "field missing", 0)?;
         sources.push(Aggregation { name: at.to_string(), ..source(of) });
@@ -331,7 +346,8 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
 fn composite(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("sources")?;
     let mut sources: Vec<Aggregation> = Vec::new();
-    for node in few(node, "sources")? {
+    few(node.at, node.items().len(), (MAX_PARTS, "sources of one [composite]"))?;
+    for node in node.items() {
         let [Member { name, node, .. }] = node.object("sources")? else {
             return Err(node.wrong("sources", "objects with one name each"));
         };
@@ -394,6 +410,7 @@ fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
         Ok((options.read("key", Node::text)?, end("from")?, end("to")?))
     };
     let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
+    few(node.at, ranges.len(), RANGES)?;
     if ranges.is_empty() {
         return Err(parsing(node.at, "[date_range] requires [ranges], at least one"));
     }
@@ -404,19 +421,11 @@ fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
     }))
 }
 
-/// Not too many parts of one aggregation.
-fn few<'a, 'b>(node: &'a Node<'b>, name: &str) -> Result<&'a [Node<'b>]> {
-    match node.items().len() {
-        count if count <= MAX_PARTS => Ok(node.items()),
-        count => {
-            Err(parsing(node.at, format!("[{name}] has at most {MAX_PARTS} parts, found {count}")))
-        }
-    }
-}
-
-fn orders(node: &Node, name: &str) -> Result<Vec<BucketOrder>> {
+fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
+    const KEYS: (usize, &str) = (MAX_PARTS, "keys of one [order]");
+    few(node.at, node.items().len(), KEYS)?;
     let mut orders = Vec::new();
-    for item in few(node, name)? {
+    for item in node.items() {
         for Member { name, node, .. } in item.object("order")? {
             let by = match name.as_ref() {
                 "_count" => OrderBy::Count,
@@ -429,6 +438,7 @@ fn orders(node: &Node, name: &str) -> Result<Vec<BucketOrder>> {
             };
             orders.push(BucketOrder { by, descending: super::sort::is_descending(node)? });
         }
+        few(node.at, orders.len(), KEYS)?;
     }
     Ok(orders)
 }
@@ -436,6 +446,7 @@ fn orders(node: &Node, name: &str) -> Result<Vec<BucketOrder>> {
 fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
     let read = node.list(name)?.iter().map(|item| item.float(name));
     let percents = read.collect::<Result<Vec<f64>>>()?;
+    few(node.at, percents.len(), PERCENTS)?;
     if percents.is_empty() || percents.iter().any(|p| !(0.0..=100.0).contains(p)) {
         return Err(parsing(node.at, "[percents] must be numbers from 0 to 100, at least one"));
     }
@@ -452,6 +463,7 @@ fn ranges(node: &Node) -> Result<Vec<RangeBucket>> {
         })
     };
     let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
+    few(node.at, ranges.len(), RANGES)?;
     if ranges.is_empty() {
         return Err(parsing(node.at, "[ranges] has at least one"));
     }

@@ -1,12 +1,8 @@
 //! How many clauses a body may have. Those of the texts in it count, and each counts once for each field that it names:
 //! it is kept, sent and resolved as many times.
 
+use super::limits::{MAX_CLAUSES, MAX_NAME_BYTES};
 use crate::error::{SearchError, illegal};
-
-/// `indices.query.bool.max_clause_count` of the field.
-const MAX_CLAUSES: usize = 1024;
-/// A field's name is kept with each clause that asks it.
-const MAX_NAME_BYTES: usize = 1024;
 
 /// The clauses of a body so far.
 #[derive(Default)]

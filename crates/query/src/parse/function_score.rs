@@ -35,6 +35,7 @@ impl Reader {
         let mut functions = Vec::new();
         for node in options.get("functions").map_or(&[][..], Node::items) {
             let options = node.options("function_score", OF_FUNCTION, 0)?;
+            self.clauses.add(1)?;
             let filter =
                 options.get("filter").map(|node| self.query(node, depth + 1)).transpose()?;
             let function = function(&options)?.ok_or_else(|| options.missing("a function"))?;

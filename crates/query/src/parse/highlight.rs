@@ -1,5 +1,6 @@
 //! `highlight` from JSON.
 
+use super::limits::{MAX_HIGHLIGHT_FIELDS, MAX_TAG_BYTES};
 use super::query;
 use crate::error::{SearchError, illegal, parsing};
 use crate::highlight::{Highlight, HighlightField, Highlighter};
@@ -14,9 +15,6 @@ const OF_FIELD: &str = "force_source fragment_size highlight_query no_match_size
 /// Those that stand above all fields alone.
 const OF_ALL: &str = "encoder fields";
 
-/// Each field has a copy of what stands above it: so many fields, and tags of so many bytes.
-const MAX_FIELDS: usize = 1024;
-const MAX_TAG_BYTES: usize = 1024;
 /// Sizes of the field's are of 32 bits.
 const MAX_SIZE: u64 = i32::MAX as u64;
 
@@ -39,9 +37,10 @@ pub(super) fn highlight(node: &Node) -> Result<Highlight> {
             return Err(item.wrong("fields", "a list of objects with one field each"));
         }
         for member in members {
-            if highlight.fields.len() == MAX_FIELDS {
-                let reason =
-                    format!("[highlight] names more than {MAX_FIELDS} fields; send a pattern");
+            if highlight.fields.len() == MAX_HIGHLIGHT_FIELDS {
+                let reason = format!(
+                    "[highlight] names more than {MAX_HIGHLIGHT_FIELDS} fields; send a pattern"
+                );
                 return Err(illegal(reason));
             }
             let mut field = HighlightField { pattern: member.name.to_string(), ..above.clone() };

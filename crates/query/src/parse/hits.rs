@@ -1,27 +1,25 @@
 //! What hits show, from JSON; and `top_hits`.
 
+use super::limits::{MAX_COLUMN_FIELDS, MAX_INNER_WINDOW, SOURCE_PATTERNS, few};
 use super::{query, sort};
 use crate::aggregation::AggregationKind;
-use crate::error::{SearchError, parsing};
+use crate::error::{SearchError, illegal, parsing};
 use crate::hits::{ColumnField, SortKey, TopHits};
 use crate::json::{Node, Options, Value};
 use crate::source::SourceFilter;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-/// `index.max_inner_result_window`, where nothing else is said.
-const MAX_WINDOW: usize = 100;
-
 pub(super) fn top_hits(options: &Options<'_>) -> Result<AggregationKind> {
     let from = options.read("from", Node::count)?.unwrap_or(0) as usize;
     let size = options.read("size", Node::count)?.unwrap_or(3) as usize;
     let reach = from.saturating_add(size);
-    if reach > MAX_WINDOW {
+    if reach > MAX_INNER_WINDOW {
         return Err(parsing(
             options.node.at,
             format!(
-                "Top hits result window is too large, from + size must be less than or equal to: [{MAX_WINDOW}] but was \
-             [{reach}]"
+                "Top hits result window is too large, from + size must be less than or equal to: [{MAX_INNER_WINDOW}] but \
+                 was [{reach}]"
             ),
         ));
     }
@@ -43,6 +41,13 @@ pub(super) fn top_hits(options: &Options<'_>) -> Result<AggregationKind> {
 
 /// `docvalue_fields`: names, or objects with a format.
 pub(super) fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
+    let count = node.items().len();
+    if count > MAX_COLUMN_FIELDS {
+        return Err(illegal(format!(
+            "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [{MAX_COLUMN_FIELDS}] but was \
+             [{count}] (index.max_docvalue_fields_search)"
+        )));
+    }
     let read = node.items().iter().map(|item| match &item.value {
         Value::Object(_) => {
             let options = item.options("docvalue_fields", "field format", 0)?;
@@ -64,6 +69,10 @@ pub(super) fn texts(node: &Node, what: &str) -> Result<Vec<String>> {
 }
 
 pub(super) fn source(node: &Node) -> Result<SourceFilter> {
+    let patterns = |node: &Node, name: &str| {
+        few(node.at, node.items().len(), SOURCE_PATTERNS)?;
+        texts(node, name)
+    };
     let mut filter = SourceFilter::default();
     match &node.value {
         Value::Bool(enabled) => filter.enabled = *enabled,
@@ -71,12 +80,12 @@ pub(super) fn source(node: &Node) -> Result<SourceFilter> {
             let options = node.options("_source", "includes include excludes exclude", 0)?;
             for (name, node) in options.iter() {
                 match name.starts_with("include") {
-                    true => filter.includes = texts(node, name)?,
-                    false => filter.excludes = texts(node, name)?,
+                    true => filter.includes = patterns(node, name)?,
+                    false => filter.excludes = patterns(node, name)?,
                 }
             }
         }
-        _ => filter.includes = texts(node, "_source")?,
+        _ => filter.includes = patterns(node, "_source")?,
     }
     Ok(filter)
 }

@@ -5,6 +5,7 @@ mod clauses;
 mod function_score;
 mod highlight;
 mod hits;
+mod limits;
 mod pipeline;
 mod query;
 mod query_string;
@@ -139,10 +140,8 @@ fn point_in_time(node: &Node) -> Result<AskedPointInTime> {
 
 /// `ext.narrows.cost`: documents, bytes, response_bytes.
 fn cost(node: &Node) -> Result<Option<DeclaredCost>> {
-    let Some(member) = node.object("ext")?.iter().find(|member| member.name == "narrows") else {
-        return Ok(None);
-    };
-    member.node.options("narrows", "cost", 0)?.read("cost", |node, name| {
+    let Some(narrows) = node.options("ext", "narrows", 0)?.get("narrows") else { return Ok(None) };
+    narrows.options("narrows", "cost", 0)?.read("cost", |node, name| {
         let options = node.options(name, "documents bytes response_bytes", 0)?;
         let number = |name: &str| Ok(options.read(name, Node::count)?.unwrap_or(0));
         Ok(DeclaredCost {
@@ -359,6 +358,33 @@ mod tests {
             ),
             (r#"{"collapse":{"field":"x","inner_hits":{}}}"#, "[inner_hits]"),
             (r#"{"ext":{"narrows":{"cost":{"documnets":1}}}}"#, "did you mean \"documents\""),
+            (r#"{"ext":{"other":{}}}"#, "[ext] does not support [other]"),
+            (r#"{"query":{"term":{"k":{"value":"a","_name":"n"}}}}"#, "[_name] is not supported"),
+            (r#"{"query":{"bool":{"must":[],"_name":"n"}}}"#, "[_name] is not supported"),
+            (r#"{"query":{"match_all":{"_name":"n"}}}"#, "[_name] is not supported"),
+            (r#"{"query":{"query_string":{"query":"a","_name":"n"}}}"#, "[_name] is not supported"),
+            (
+                r#"{"query":{"function_score":{"weight":2,"_name":"n"}}}"#,
+                "[_name] is not supported",
+            ),
+            (r#"{"query":{"prefix":{"k":{"value":"a","rewrite":"top_terms_5"}}}}"#, "rewrite"),
+            (r#"{"query":{"regexp":{"k":{"value":"a","rewrite":"scoring_boolean"}}}}"#, "rewrite"),
+            (
+                r#"{"query":{"multi_match":{"query":"a","type":"phrase","fuzziness":1}}}"#,
+                "Fuzziness not allowed for type [phrase]",
+            ),
+            (
+                r#"{"aggs":{"a":{"terms":{"field":"x"},"aggs":{},"aggregations":{}}}}"#,
+                "two sub aggregation definitions",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"c":{"composite":{"sources":[{"x":{"terms":{"field":"x"}}}]}}}}}}"#,
+                "[composite] aggregation cannot be used with a parent aggregation of type: [terms]",
+            ),
+            (
+                r#"{"aggs":{"t":{"terms":{"field":"x"},"aggs":{"f":{"filter":{"match_all":{}},"aggs":{"c":{"composite":{"sources":[{"x":{"terms":{"field":"x"}}}]}}}}}}}}"#,
+                "with a parent aggregation of type: [terms]",
+            ),
         ] {
             let (reason, spot) = said(body);
             assert!(reason.contains(part), "{body}: {reason}");

@@ -1,5 +1,6 @@
 //! Pipeline aggregations from JSON: what each reads, whether that is there, and which of them comes first.
 
+use super::limits::{MAX_PIPELINES, few};
 use super::sort;
 use crate::aggregation::{Aggregation, AggregationKind, FiltersShape};
 use crate::date::{CalendarUnit, fixed_interval_ms};
@@ -9,17 +10,6 @@ use crate::json::{Member, Node, Options};
 use crate::pipeline::{Pipeline, PipelineKind};
 
 type Result<T> = std::result::Result<T, SearchError>;
-
-/// Pipelines of one level, and keys of one `bucket_sort`, at most: each is looked for among the others, in a chain of
-/// pipelines once for each that comes before it.
-const MAX_PIPELINES: usize = 128;
-
-fn few(count: usize, what: &str) -> Result<()> {
-    match count {
-        count if count <= MAX_PIPELINES => Ok(()),
-        count => Err(illegal(format!("there are at most {MAX_PIPELINES} {what}, found {count}"))),
-    }
-}
 
 /// One that reads the numbers at `buckets_path`.
 pub(super) fn over_path(options: &Options<'_>, kind: PipelineKind) -> Result<AggregationKind> {
@@ -57,7 +47,7 @@ pub(super) fn bucket_sort(options: &Options<'_>) -> Result<AggregationKind> {
         paths.push(path(name, at)?);
         descending.push(key.descending);
     }
-    few(paths.len(), "keys of one [bucket_sort]")?;
+    few(at, paths.len(), (MAX_PIPELINES, "keys of one [bucket_sort]"))?;
     let size = options.read("size", |node, name| match node.count(name)? {
         0 => Err(parsing(node.at, "[size] must be a positive integer: [0]")),
         count => Ok(count as usize),
@@ -97,7 +87,8 @@ pub(super) fn in_order(
     parent: Option<&Aggregation>,
 ) -> Result<Vec<Aggregation>> {
     let pipelines = list.iter().filter(|of| of.is_pipeline()).count();
-    few(pipelines, "pipeline aggregations within one aggregation")?;
+    let at = members.first().map(|member| member.at).unwrap_or_default();
+    few(at, pipelines, (MAX_PIPELINES, "pipeline aggregations within one aggregation"))?;
     for (of, member) in list.iter().zip(members) {
         let AggregationKind::Pipeline(asked) = &of.kind else { continue };
         let checked = check(&of.name, asked, &list, parent);

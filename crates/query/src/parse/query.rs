@@ -3,6 +3,7 @@
 use record::names::did_you_mean;
 
 use super::clauses::Clauses;
+use super::limits::{MAX_BOOL_DEPTH, MAX_TERMS};
 use super::query_string::QueryString;
 use super::simple_query_string::SimpleQueryString;
 use crate::error::{SearchError, illegal, parsing};
@@ -16,11 +17,6 @@ use crate::value::{Literal, is_point, point as point_of_text};
 use crate::{DateFormat, Zone, refused};
 
 type Result<T> = std::result::Result<T, SearchError>;
-
-/// `indices.query.bool.max_nested_depth` of the field.
-const MAX_BOOL_DEPTH: usize = 20;
-/// `index.max_terms_count` of the field.
-const MAX_TERMS: usize = 65_536;
 
 /// Reads what stands under the name of a query; of those that have others within them, so deep.
 type Read = fn(&mut Reader, &Node, usize) -> Result<Query>;
@@ -64,7 +60,7 @@ pub(crate) fn query(node: &Node) -> Result<Query> {
 }
 
 pub(super) struct Reader {
-    clauses: Clauses,
+    pub(super) clauses: Clauses,
 }
 
 impl Reader {
@@ -139,7 +135,11 @@ fn plain(name: &str, node: &Node, kind: QueryKind) -> Result<Query> {
 
 /// A query with the boost that its options give it.
 pub(super) fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
-    options.read("_name", Node::text)?;
+    if let Some(node) = options.get("_name") {
+        let reason = "[_name] is not supported by this engine: hits do not show their [matched_queries]; send a search \
+                      for each of the queries";
+        return Err(parsing(node.at, reason));
+    }
     let boost = options.read("boost", Node::float)?.unwrap_or(1.0);
     if let Some(node) = options.get("boost").filter(|_| boost < 0.0) {
         return Err(parsing(node.at, format!("boost [{boost}] is negative")));
@@ -250,9 +250,14 @@ fn term(node: &Node) -> Result<Query> {
     }
 }
 
+/// `rewrite` of what finds words by a pattern: each of these gives all documents the same score.
+const OF_PATTERNS: [&str; 3] =
+    ["constant_score", "constant_score_boolean", "constant_score_blended"];
+
 fn prefix(node: &Node) -> Result<Query> {
     const KNOWN: &str = "value case_insensitive rewrite boost _name";
     let (field, value, options) = valued("prefix", node, KNOWN)?;
+    options.one_of("rewrite", &OF_PATTERNS)?;
     asked(&options, field, FieldQuery::Prefix(value.text()))
 }
 
@@ -265,6 +270,7 @@ fn pattern(name: &str, node: &Node, of: fn(String) -> FieldQuery) -> Result<Quer
     let options = body.options(name, KNOWN, 0)?;
     options.one_of("case_insensitive", &["false"])?;
     options.one_of("flags", &["all"])?;
+    options.one_of("rewrite", &OF_PATTERNS)?;
     let value = options.get("wildcard").map_or_else(|| options.need("value"), Ok)?;
     asked(&options, field, of(value.text("value")?))
 }
@@ -299,6 +305,9 @@ fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
     options.one_of("zero_terms_query", &["none"])?;
     options.one_of("slop", &["0"])?;
     let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
+    if let ("phrase", Some(node)) = (kind, options.get("fuzziness")) {
+        return Err(parsing(node.at, "Fuzziness not allowed for type [phrase]"));
+    }
     let fields = fields(&options)?;
     reader.clauses.of_fields(&fields)?;
     let lenient = lenient(&options, &fields)?;
@@ -483,7 +492,8 @@ fn geo_bounding_box(node: &Node) -> Result<Query> {
     options.one_of("validation_method", &["strict"])?;
     let (field, corners) = options.field()?;
     let [top, left, bottom, right] = sides(corners)?;
-    asked(&options, field, FieldQuery::GeoBoundingBox { top, left, bottom, right })
+    let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
+    asked(&options, field, FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped })
 }
 
 /// Top, left, bottom, right.

@@ -2,14 +2,12 @@
 //! fields, with `AND`, `OR`, `NOT`, `+`, `-` and parentheses.
 
 use super::clauses::Clauses;
+use super::limits::MAX_PARENTHESES;
 use crate::error::{SearchError, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd, RangeQuery};
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
-
-/// Parentheses within each other, at most.
-const MAX_DEPTH: usize = 20;
 
 /// What a text of this language is read with.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -261,7 +259,7 @@ impl Reader<'_> {
 
     /// Clauses up to the end, or to the parenthesis that closes them.
     fn query(&mut self, field: Option<&str>, depth: usize) -> Result<Query> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_PARENTHESES {
             return Err(self.wrong("its parentheses are nested too deep"));
         }
         let mut clauses: Vec<(Occurs, Query)> = Vec::new();
@@ -382,10 +380,8 @@ impl Reader<'_> {
                 match field {
                     Some("*") => self.of_no_field(QueryKind::MatchAll)?,
                     None if of_all => self.of_no_field(QueryKind::MatchAll)?,
-                    Some(field) if !field.contains('*') => {
-                        self.of_no_field(QueryKind::Exists(field.to_owned()))?
-                    }
-                    _ => self.wildcard(field, pattern)?,
+                    Some(field) => self.of_no_field(QueryKind::Exists(field.to_owned()))?,
+                    None => self.wildcard(None, pattern)?,
                 }
             }
             Some(Token::Pattern(pattern)) => self.wildcard(field, pattern)?,
@@ -524,6 +520,7 @@ mod tests {
             ("*", "*:~*", "*:~*"),
             ("*:*", "*:*", "*:*"),
             ("x:*", "exists(x)", "exists(x)"),
+            ("x.*:*", "exists(x.*)", "exists(x.*)"),
             ("_exists_:x.y", "exists(x.y)", "exists(x.y)"),
             ("/a.\\/b/", "*:/a./b/", "*:/a./b/"),
             ("a\\ b\\:c\\*", "*:a|b:c*", "*:a&b:c*"),

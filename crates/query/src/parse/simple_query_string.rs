@@ -2,14 +2,13 @@
 //! and parentheses. Nothing of it is wrong: what cannot be an operator is passed over.
 
 use super::clauses::Clauses;
+use super::limits::MAX_PARENTHESES;
 use crate::error::{SearchError, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind};
 use crate::value::Literal;
 
 type Result<T> = std::result::Result<T, SearchError>;
 
-/// Parentheses within each other, at most.
-const MAX_DEPTH: usize = 20;
 /// Clauses within each other, at most: parentheses are, a `-`, and what stands before each change between `+` and `|`.
 const MAX_NESTED: usize = 64;
 
@@ -100,7 +99,7 @@ fn negated(of: Nested) -> Nested {
 impl Reader<'_> {
     /// Clauses up to the end, or to the parenthesis that closes them.
     fn query(&mut self, depth: usize) -> Result<Option<Nested>> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_PARENTHESES {
             return Err(illegal("[simple_query_string] has parentheses nested too deep"));
         }
         let (mut joined, mut operator, mut not) = (Joined::default(), None, false);

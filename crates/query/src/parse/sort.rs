@@ -1,5 +1,6 @@
 //! `sort` and `search_after` from JSON.
 
+use super::limits::{SORT_KEYS, few};
 use crate::error::{SearchError, illegal, parsing};
 use crate::hits::{SortKey, SortMissing, SortValue};
 use crate::json::{Node, Value};
@@ -21,6 +22,7 @@ pub(super) fn keys(node: &Node) -> Result<Vec<SortKey>> {
             }
             _ => return Err(item.wrong("sort", "a field, or an object with one")),
         }
+        few(node.at, keys.len(), SORT_KEYS)?;
     }
     Ok(keys)
 }

@@ -1,5 +1,6 @@
 //! Bodies that nobody would write.
 
+use query::mapping::NewFields;
 use query::{Mapping, SearchRequest, parse_count, parse_search, parse_sort};
 use testbed::fuzz::{self, Budget};
 
@@ -87,5 +88,20 @@ fn mappings() {
         if let Ok(value) = serde_json::from_slice(body) {
             let _ = Mapping::parse(&value);
         }
+    });
+}
+
+/// A document costs what it holds, not what those before it brought, whether they are accepted or refused: allocations
+/// are counted.
+#[test]
+fn documents_with_new_fields() {
+    let of = |document: fn(u32) -> String| (0..1_000).map(document).collect::<String>();
+    let accepted = of(|n| format!("{{\"f{n}\":{n}}}\n"));
+    let refused = of(|n| format!("{{\"f{n}\":0}}\n{{\"g{n}\":[0,\"x\"]}}\n"));
+    let samples = [accepted.as_bytes(), refused.as_bytes()];
+    fuzz::search("documents with new fields", &samples, 50, Budget::default(), |bulk| {
+        let mapping = Mapping::default();
+        let mut fields = NewFields::of(&mapping);
+        bulk.split(|byte| *byte == b'\n').for_each(|document| drop(fields.meet(document)));
     });
 }

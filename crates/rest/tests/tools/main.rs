@@ -11,6 +11,7 @@ testbed::main! {
     a_write_to_a_full_disk_is_refused_by_its_kind [MOUNT],
     a_full_disk_ends_a_recovery_and_room_completes_it [MOUNT],
     a_follower_whose_disk_is_full_goes_on_with_room [MOUNT],
+    health_is_what_searches_find_where_the_managers_disk_is_full [MOUNT],
 }
 
 fn a_write_to_a_full_disk_is_refused_by_its_kind() {
@@ -23,4 +24,8 @@ fn a_full_disk_ends_a_recovery_and_room_completes_it() {
 
 fn a_follower_whose_disk_is_full_goes_on_with_room() {
     run(7, disk_full::a_follower_whose_disk_is_full_goes_on_with_room);
+}
+
+fn health_is_what_searches_find_where_the_managers_disk_is_full() {
+    run(7, disk_full::health_is_what_searches_find_where_the_managers_disk_is_full);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::{Digest, Error, ListedDocument, Operation, Result, SearchView};
 use query::{FetchRequest, FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
+use world::Work;
 
 use super::Shard;
 use crate::requests::{GetResult, ShardStats, ShardWork, Timed};
@@ -86,8 +87,9 @@ impl Shard {
     ) -> Result<Vec<FetchedHit>> {
         let began = self.inner.env.now();
         let found = self.inner.storage.fetch(view, hits, source.enabled).await?;
+        let found = self.filtered(found, source).await;
         self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
-        Ok(filtered(found, source))
+        Ok(found)
     }
 
     /// The same, with fragments of their texts.
@@ -102,8 +104,9 @@ impl Shard {
         let storage = &self.inner.storage;
         let found = storage.fetch(view, hits, true).await?;
         let found = storage.highlight(view, found, (request, limits)).await?;
+        let found = self.filtered(found, &request.source).await;
         self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
-        Ok(filtered(found, &request.source))
+        Ok(found)
     }
 
     /// Whether something was applied that searches do not see yet.
@@ -188,15 +191,24 @@ impl Shard {
     }
 }
 
-/// Hits with what they show of their sources.
-fn filtered(mut hits: Vec<FetchedHit>, source: &SourceFilter) -> Vec<FetchedHit> {
-    for hit in &mut hits {
-        hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
-    }
-    hits
-}
-
 impl Shard {
+    /// Hits with what they show of their sources. These are read as JSON only where parts of them are left out.
+    async fn filtered(&self, mut hits: Vec<FetchedHit>, source: &SourceFilter) -> Vec<FetchedHit> {
+        if *source == SourceFilter::default() || hits.is_empty() {
+            return hits;
+        }
+        let sources = hits.iter().filter_map(|hit| hit.source.as_ref());
+        let bytes = sources.map(|source| source.len() as u64).sum();
+        let source = source.clone();
+        let filter = move || {
+            for hit in &mut hits {
+                hit.source = hit.source.take().and_then(|bytes| source.apply(&bytes));
+            }
+            hits
+        };
+        self.inner.env.work(Work::Parse { bytes }, filter).await
+    }
+
     /// Highest sequence number seen; none before the first operation.
     pub fn max_seq_no(&self) -> Option<u64> {
         self.inner.seq_nos.borrow().tracker.max_seq_no()

@@ -6,7 +6,7 @@
 
 use query::mapping::Analyzer;
 use tantivy::Index;
-use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer, WhitespaceTokenizer};
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::english::{self, Letters};
@@ -35,8 +35,8 @@ pub(crate) fn register(index: &Index) {
     for known in [index.tokenizers(), index.fast_field_tokenizer()] {
         known.register(Analyzer::Standard.name(), StandardAnalyzer::default());
         known.register(MARKED, StandardAnalyzer::marked());
-        known.register(Analyzer::Whitespace.name(), WhitespaceTokenizer::default());
-        known.register(Analyzer::Simple.name(), SimpleAnalyzer::default());
+        known.register(Analyzer::Whitespace.name(), RunAnalyzer::whitespace());
+        known.register(Analyzer::Simple.name(), RunAnalyzer::simple());
         known.register(Analyzer::English.name(), StandardAnalyzer::english());
     }
 }
@@ -71,54 +71,79 @@ fn tokenizer(analyzer: Analyzer) -> Option<TextAnalyzer> {
     match analyzer {
         Analyzer::Keyword => None,
         Analyzer::Standard => Some(TextAnalyzer::from(StandardAnalyzer::default())),
-        Analyzer::Whitespace => Some(TextAnalyzer::from(WhitespaceTokenizer::default())),
-        Analyzer::Simple => Some(TextAnalyzer::from(SimpleAnalyzer::default())),
+        Analyzer::Whitespace => Some(TextAnalyzer::from(RunAnalyzer::whitespace())),
+        Analyzer::Simple => Some(TextAnalyzer::from(RunAnalyzer::simple())),
         Analyzer::English => Some(TextAnalyzer::from(StandardAnalyzer::english())),
     }
 }
 
-/// The simple analyzer: runs of letters, in lower case.
-#[derive(Clone, Debug, Default)]
-struct SimpleAnalyzer(Token);
+/// The analyzers whose words are runs of characters of one kind, which are cut like those of the standard analyzer.
+#[derive(Clone, Debug)]
+struct RunAnalyzer {
+    token: Token,
+    is_of_word: fn(char) -> bool,
+    lowers: bool,
+}
 
-impl Tokenizer for SimpleAnalyzer {
-    type TokenStream<'a> = Runs<'a>;
+impl RunAnalyzer {
+    /// Runs of letters, in lower case.
+    fn simple() -> Self {
+        RunAnalyzer { token: Token::default(), is_of_word: char::is_alphabetic, lowers: true }
+    }
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Runs<'a> {
-        self.0.reset();
-        Runs { text, at: 0, token: &mut self.0 }
+    /// What stands between spaces.
+    fn whitespace() -> Self {
+        RunAnalyzer { token: Token::default(), is_of_word: |char| !is_space(char), lowers: false }
     }
 }
 
-/// The runs of letters of one text.
+/// Java's `Character.isWhitespace`: spaces that hold words together are none.
+fn is_space(char: char) -> bool {
+    let holds_together = matches!(char, '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}');
+    matches!(char, '\u{1c}'..='\u{1f}') || (char.is_whitespace() && !holds_together)
+}
+
+impl Tokenizer for RunAnalyzer {
+    type TokenStream<'a> = Runs<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Runs<'a> {
+        self.token.reset();
+        Runs { text, at: 0, of: self }
+    }
+}
+
+/// The runs of one text.
 struct Runs<'a> {
     text: &'a str,
     /// Where the next one is looked for.
     at: usize,
-    token: &'a mut Token,
+    of: &'a mut RunAnalyzer,
 }
 
 impl TokenStream for Runs<'_> {
     fn advance(&mut self) -> bool {
+        let (is_of_word, lowers) = (self.of.is_of_word, self.of.lowers);
         let rest = &self.text[self.at..];
-        let Some(start) = rest.find(char::is_alphabetic) else { return false };
-        let run = &rest[start..];
-        let run = &run[..run.find(|char: char| !char.is_alphabetic()).unwrap_or(run.len())];
-        let from = self.at + start;
-        self.at = from + run.len();
-        self.token.position = self.token.position.wrapping_add(1);
-        (self.token.offset_from, self.token.offset_to) = (from, self.at);
-        self.token.text.clear();
-        self.token.text.extend(run.chars().flat_map(char::to_lowercase));
+        let Some(start) = rest.find(is_of_word) else { return false };
+        let run = rest[start..].chars().take_while(|char| is_of_word(*char)).take(MAX_WORD_CHARS);
+        let (from, token) = (self.at + start, &mut self.of.token);
+        token.text.clear();
+        self.at = from + run.clone().map(char::len_utf8).sum::<usize>();
+        match lowers {
+            true => token.text.extend(run.flat_map(char::to_lowercase)),
+            false => token.text.extend(run),
+        }
+        token.position = token.position.wrapping_add(1);
+        (token.offset_from, token.offset_to) = (from, self.at);
         true
     }
 
     fn token(&self) -> &Token {
-        self.token
+        &self.of.token
     }
 
     fn token_mut(&mut self) -> &mut Token {
-        self.token
+        &mut self.of.token
     }
 }
 
@@ -320,6 +345,16 @@ mod tests {
             each_word(analyzer, "It's 2 Été, x-3", |_, word| words.push(word.to_owned()));
             assert_eq!(words.join("|"), expected);
         }
+        for analyzer in [Analyzer::Simple, Analyzer::Whitespace, Analyzer::English] {
+            let mut lengths = Vec::new();
+            each_word(analyzer, &"b".repeat(70_000), |_, word| lengths.push(word.len()));
+            assert_eq!((lengths.len(), lengths[0], lengths[274]), (275, 255, 130), "{analyzer:?}");
+        }
+        let mut words = Vec::new();
+        each_word(Analyzer::Whitespace, "a\u{3000}b\u{a0}c\u{b}d", |_, word| {
+            words.push(word.to_owned());
+        });
+        assert_eq!(words, ["a", "b\u{a0}c", "d"]);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tantivy::indexer::UserOperation;
 use tantivy::{TantivyDocument, Term};
 
-use query::Refusal;
 use query::mapping::document::Extent;
+use query::{DateFormat, Refusal};
 
 use super::queue::{Queue, Queued};
 use super::schema::DocumentSink;
@@ -55,6 +55,16 @@ impl Group {
     }
 }
 
+/// A copy that an earlier build made takes no date that it would keep as another.
+fn out_of_range(ms: i64) -> Refusal {
+    let date = DateFormat::default().show(ms);
+    let reason = format!(
+        "failed to parse: the date [{date}] is out of the range that this index keeps, 1677-09-21 to 2262-04-11, since \
+         an earlier build of narrows made it; an index that is made now keeps every date: reindex into one"
+    );
+    Refusal { status: 400, kind: "mapper_parsing_exception".to_owned(), reason }
+}
+
 impl Handles {
     fn read(
         &self,
@@ -62,9 +72,12 @@ impl Handles {
         is_new: bool,
     ) -> std::result::Result<(TantivyDocument, Extent), Refusal> {
         let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
-        let mut sink = DocumentSink { fields: &self.fields, document };
+        let mut sink = DocumentSink { fields: &self.fields, document, out_of_range: None };
         let extent = self.mapping.read(source, is_new, &mut sink)?;
-        Ok((sink.document, extent))
+        match sink.out_of_range.filter(|_| is_new) {
+            Some(ms) => Err(out_of_range(ms)),
+            None => Ok((sink.document, extent)),
+        }
     }
 }
 
@@ -160,5 +173,97 @@ impl Handles {
         document.add_u64(self.fields.seq_no, op.seq_no);
         document.add_u64(self.fields.version, op.version);
         document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::AtomicBool;
+
+    use query::{Literal, Mapping, SearchLimits, parse_search};
+    use serde_json::{Value, json};
+    use tantivy::schema::{DateOptions, DateTimePrecision, FieldEntry};
+
+    use super::super::commits;
+    use super::super::shared::Merge;
+    use super::*;
+
+    fn found(shared: &Shared, body: &Value) -> Vec<i64> {
+        let request = parse_search(body.to_string().as_bytes()).unwrap();
+        let limits = SearchLimits {
+            index: "a".to_owned(),
+            default_fields: Vec::new(),
+            now_ms: 0,
+            max_buckets: 10,
+            stop: Arc::new(AtomicBool::new(false)),
+        };
+        let handles = shared.handles();
+        let hits = shared.search((&handles.searcher(), &handles.mapping), &request, &limits);
+        let moment = |sort: &[Option<Literal>]| match sort {
+            [Some(Literal::Integer(ms))] => *ms,
+            other => panic!("{other:?}"),
+        };
+        hits.unwrap().hits.iter().map(|hit| moment(&hit.sort)).collect()
+    }
+
+    /// Dates in nanoseconds are found as others, and merged with those that come; a date that is mapped later is kept
+    /// in milliseconds beside them.
+    #[test]
+    fn a_copy_of_an_earlier_build_goes_on_with_its_dates() {
+        let dates =
+            |properties: Value| Mapping::parse(&json!({ "properties": properties })).unwrap();
+        let mapping = dates(json!({"d": {"type": "date"}}));
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("copy");
+        commits::create(&copy, &mapping, "history").unwrap();
+        let path = commits::dir(&copy, 1).join("meta.json");
+        let mut meta: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let entries = meta["schema"].as_array_mut().unwrap();
+        let entry = entries.iter_mut().find(|entry| entry["name"] == "d").unwrap();
+        let date = DateOptions::default().set_precision(DateTimePrecision::Milliseconds);
+        *entry = json!(FieldEntry::new_date("d".to_owned(), date.set_fast()));
+        fs::write(&path, meta.to_string()).unwrap();
+        let (lock, stored) = commits::prepare(&copy).unwrap();
+        let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
+        let index = |seq_no: u64, document: Value| {
+            let (id, source) = (seq_no.to_string().into(), Bytes::from(document.to_string()));
+            let kind = OpKind::Index { source, auto_id: false };
+            let ops = [Operation { seq_no, version: 1, id, kind }];
+            let changes = [Change { at: 0, replaces: false }];
+            let parsed = shared.parse_changes(&ops, &changes).unwrap();
+            shared.index(&ops, &changes, parsed).unwrap();
+            shared.refresh().unwrap();
+        };
+        index(0, json!({"d": "2000-03-01"}));
+        index(1, json!({"d": -1}));
+        let refusals =
+            |document: Value| shared.parse(&[Some(document.to_string().into())]).rejected;
+        let said = refusals(json!({"d": "3000-01-01"})).remove(&0).unwrap().reason;
+        assert!(said.contains("[3000-01-01T00:00:00.000Z] is out of the range"), "{said}");
+
+        let wider = dates(json!({"d": {"type": "date"}, "e": {"type": "date"}}));
+        shared.set_mapping(&wider).unwrap();
+        let both = json!({"d": "1970", "e": "3000-01-01"});
+        assert!(refusals(both.clone()).is_empty());
+        index(2, both);
+        let march = 951_868_800_000;
+        for when in ["in segments", "merged"] {
+            for (body, expected) in [
+                (json!({"sort": ["d"]}), vec![-1, 0, march]),
+                (json!({"sort": ["d"], "search_after": [-1]}), vec![0, march]),
+                (json!({"sort": ["d"], "query": {"range": {"d": {"lt": "1970"}}}}), vec![-1]),
+                (json!({"sort": ["d"], "query": {"term": {"d": "2000-03-01"}}}), vec![march]),
+                (
+                    json!({"sort": ["e"], "query": {"range": {"e": {"gt": "2999"}}}}),
+                    vec![32_503_680_000_000],
+                ),
+            ] {
+                assert_eq!(found(&shared, &body), expected, "{body} {when}");
+            }
+            while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
+            shared.refresh().unwrap();
+        }
+        assert_eq!(shared.counts().segments, 1);
     }
 }

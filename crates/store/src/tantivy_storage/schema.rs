@@ -1,7 +1,8 @@
 //! How a mapping becomes the index library's schema, and a document one of its documents.
 //!
 //! Numbers, dates, addresses and points are columns and nothing else: range queries read those, and they are
-//! cheap to write.
+//! cheap to write. Dates are milliseconds, as in the field: the index library's own are nanoseconds, which end in 1677
+//! and in 2262. Copies of earlier builds have those, and go on with them.
 //!
 //! A field that comes later, mapped or brought by a document, goes to the end of the schema: segments name
 //! fields by number, so that those from before stay as they are, and have nothing of it. It is a field like any other
@@ -10,11 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use tantivy::TantivyDocument;
 use tantivy::schema::{
-    BytesOptions, DateOptions, DateTimePrecision, Field, IndexRecordOption, IpAddrOptions,
-    NumericOptions, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions,
+    BytesOptions, Field, FieldType as Kept, IndexRecordOption, IpAddrOptions, NumericOptions,
+    STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Type,
 };
+use tantivy::{DateTime, TantivyDocument};
 
 use query::mapping::document::{Indexed, Sink};
 use query::mapping::{self, Analyzer};
@@ -47,6 +48,8 @@ pub(super) struct Fields {
 enum Mapped {
     One(Field),
     Words(Field, Analyzer),
+    /// Dates of a copy that an earlier build made.
+    Nanos(Field),
     /// Latitudes and longitudes, or least and greatest numbers.
     Two(Field, Field),
     /// Not indexed: kept in `_source` alone.
@@ -72,14 +75,23 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
 pub(super) fn conflict(schema: &Schema, mapping: &Mapping) -> Option<String> {
     let expected = self::schema(mapping);
     let differs = |name: &str| {
-        let of = |schema: &Schema| {
-            let field = schema.get_field(name).ok()?;
-            Some(schema.get_field_entry(field).field_type().value_type())
-        };
-        matches!((of(schema), of(&expected)), (Some(has), Some(wants)) if has != wants)
+        let (has, wants) = (kept_as(schema, name), kept_as(&expected, name));
+        let is_nanos = has.is_some_and(|(has, _)| has == Type::Date) && wants == Some(DATE);
+        has.is_some() && wants.is_some() && has != wants && !is_nanos
     };
     let mut names = expected.fields().map(|(_, entry)| entry.name());
     names.find(|name| differs(name)).map(str::to_owned)
+}
+
+/// How the columns of dates are kept: as long numbers with a mark, without which a schema would not tell the one from
+/// the other. To the library the mark says how it parses documents of its own, and it parses none here.
+const DATE: (Type, bool) = (Type::I64, true);
+
+/// As what a schema has a field: its type, and whether it has the mark of dates.
+fn kept_as(schema: &Schema, name: &str) -> Option<(Type, bool)> {
+    let kind = schema.get_field_entry(schema.get_field(name).ok()?).field_type();
+    let is_marked = matches!(kind, Kept::I64(options) if options.should_coerce());
+    Some((kind.value_type(), is_marked))
 }
 
 /// Indexed fields of a mapping that a schema does not have, with their paths.
@@ -168,15 +180,14 @@ fn add(
         FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
             builder.add_i64_field(path, column());
         }
+        FieldType::Date => {
+            builder.add_i64_field(path, column().set_coerce());
+        }
         FieldType::Double | FieldType::Float | FieldType::ScaledFloat => {
             builder.add_f64_field(path, column());
         }
         FieldType::Boolean => {
             builder.add_bool_field(path, column());
-        }
-        FieldType::Date => {
-            let millis = DateOptions::default().set_precision(DateTimePrecision::Milliseconds);
-            builder.add_date_field(path, millis.set_fast());
         }
         FieldType::Ip => {
             builder.add_ip_addr_field(path, IpAddrOptions::default().set_fast());
@@ -202,6 +213,7 @@ impl Fields {
             None => match (find(path), field.kind) {
                 (None, _) => Mapped::Absent,
                 (Some(found), FieldType::Text) => Mapped::Words(found, field.analyzers.0),
+                (Some(found), FieldType::Date) if has_nanos(schema, found) => Mapped::Nanos(found),
                 (Some(found), _) => Mapped::One(found),
             },
         });
@@ -226,10 +238,22 @@ impl Fields {
     }
 }
 
+/// Whether a field has dates in nanoseconds.
+pub(crate) fn has_nanos(schema: &Schema, field: Field) -> bool {
+    schema.get_field_entry(field).field_type().value_type() == Type::Date
+}
+
+/// The moment of a field that has nanoseconds; of one that these do not reach, the first or the last.
+pub(crate) fn nanos(ms: i64) -> DateTime {
+    DateTime::from_timestamp_nanos(ms.saturating_mul(1_000_000))
+}
+
 /// Puts the values of one document where they belong.
 pub(super) struct DocumentSink<'a> {
     pub(super) fields: &'a Fields,
     pub(super) document: TantivyDocument,
+    /// A date, in milliseconds, that nanoseconds do not reach where the copy has these.
+    pub(super) out_of_range: Option<i64>,
 }
 
 impl Sink for DocumentSink<'_> {
@@ -248,19 +272,22 @@ impl Sink for DocumentSink<'_> {
                 }
                 document.add_text(field, text);
             }
+            (Mapped::Nanos(field), Indexed::Date(ms)) => {
+                document.add_date(field, nanos(ms));
+                let is_reached = ms.checked_mul(1_000_000).is_some();
+                self.out_of_range = self.out_of_range.or((!is_reached).then_some(ms));
+            }
             (Mapped::One(field), value) => match value {
                 Indexed::Text(text) => document.add_text(field, text),
-                Indexed::Integer(number) => document.add_i64(field, number),
+                Indexed::Integer(number) | Indexed::Date(number) => {
+                    document.add_i64(field, number);
+                }
                 Indexed::Float(number) => document.add_f64(field, number),
                 Indexed::Boolean(yes) => document.add_bool(field, yes),
-                Indexed::Date(millis) => {
-                    let nanos = millis.saturating_mul(1_000_000);
-                    document.add_date(field, tantivy::DateTime::from_timestamp_nanos(nanos));
-                }
                 Indexed::Address(address) => document.add_ip_addr(field, address),
                 Indexed::Point { .. } | Indexed::Range { .. } => {}
             },
-            (Mapped::Two(..) | Mapped::Words(..), _) => {}
+            (Mapped::Two(..) | Mapped::Words(..) | Mapped::Nanos(_), _) => {}
         }
     }
 }
@@ -268,6 +295,7 @@ impl Sink for DocumentSink<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tantivy::schema::DateOptions;
     use tantivy::{Index, IndexWriter};
 
     use super::*;
@@ -288,7 +316,8 @@ mod tests {
         let fields = Fields::of(&schema, &mapping).unwrap();
         let source = br#"{"b":true,"d":"2000-03-01","f":1.5,"i":"10.0.0.1","k":"a b","l":-7,
             "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4,"w":"Two words"}"#;
-        let mut sink = DocumentSink { fields: &fields, document: TantivyDocument::new() };
+        let document = TantivyDocument::new();
+        let mut sink = DocumentSink { fields: &fields, document, out_of_range: None };
         mapping.read(source, true, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
         analyzer::register(&index);
@@ -299,8 +328,7 @@ mod tests {
         let segment = searcher.segment_reader(0);
         let columns = segment.fast_fields();
         assert_eq!(columns.bool("b").unwrap().first(0), Some(true));
-        let date = columns.date("d").unwrap().first(0).unwrap();
-        assert_eq!(date.into_timestamp_millis(), 951_868_800_000);
+        assert_eq!(columns.i64("d").unwrap().first(0), Some(951_868_800_000));
         assert_eq!(columns.f64("f").unwrap().first(0), Some(1.5));
         let address = columns.ip_addr("i").unwrap().first(0).unwrap();
         assert_eq!(address.to_ipv4_mapped().unwrap().to_string(), "10.0.0.1");
@@ -314,5 +342,35 @@ mod tests {
         };
         assert_eq!((words("k"), words("t")), (1, 2));
         assert!(schema.get_field("hidden").is_err() && schema.get_field("seen").is_ok());
+    }
+
+    #[test]
+    fn a_copy_with_dates_in_nanoseconds_goes_on_with_them() {
+        let mapping =
+            |kind: &str| Mapping::parse(&json!({"properties": {"d": {"type": kind}}})).unwrap();
+        let dates = mapping("date");
+        let mut builder = Schema::builder();
+        for (_, entry) in schema(&mapping("text")).fields().filter(|(_, of)| of.name() != "d") {
+            builder.add_field(entry.clone());
+        }
+        let field = builder.add_date_field("d", DateOptions::default().set_fast());
+        let older = builder.build();
+        assert_eq!((conflict(&older, &dates), missing(&older, &dates).len()), (None, 0));
+        // Long numbers are no dates in either form, though new ones are kept as such.
+        let (newer, long) = (schema(&dates), schema(&mapping("long")));
+        for (has, wants) in [(&older, "long"), (&newer, "long"), (&long, "date")] {
+            assert_eq!(conflict(has, &mapping(wants)), Some("d".to_owned()), "{wants}");
+        }
+        // The mark is kept with the schema.
+        let stored = serde_json::to_value(&newer).unwrap();
+        assert_eq!(conflict(&serde_json::from_value(stored).unwrap(), &dates), None);
+        let fields = Fields::of(&older, &dates).unwrap();
+        for (year, out_of_range) in [("1969", None), ("1500", Some(-14_831_769_600_000))] {
+            let document = TantivyDocument::new();
+            let mut sink = DocumentSink { fields: &fields, document, out_of_range: None };
+            dates.read(format!("{{\"d\":\"{year}\"}}").as_bytes(), true, &mut sink).unwrap();
+            assert_eq!(sink.out_of_range, out_of_range, "{year}");
+            assert_eq!(sink.document.get_all(field).count(), 1, "{year}");
+        }
     }
 }

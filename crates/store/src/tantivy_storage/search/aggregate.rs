@@ -5,27 +5,23 @@
 //! of dates in whole milliseconds, with `missing`), ranges that overlap, percentiles (of the values themselves, not a
 //! sketch), and the number of distinct values (of the least hashes; its sketch is off by 2 % where Lucene's is exact).
 //!
-//! Histograms with nothing within are counted here: blocks of documents that lie in one bucket are counted by their
-//! bounds alone. `cargo bench -p store --bench aggregations` measures that beside the library.
+//! Histograms with nothing within are counted in `counted.rs`; `cargo bench -p store --bench aggregations` measures
+//! that beside the library. Of `composite` the page is found first (`pages.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use tantivy::aggregation::agg_req::{self, AggregationVariants, Aggregations};
 use tantivy::aggregation::bucket::{CustomOrder, Order, OrderTarget, TermsAggregation};
-use tantivy::aggregation::intermediate_agg_result::{
-    IntermediateAggregationResult, IntermediateAggregationResults, IntermediateBucketResult,
-    IntermediateHistogramBucketEntry, PruneMode,
-};
+use tantivy::aggregation::intermediate_agg_result::PruneMode;
 use tantivy::aggregation::metric::{ExtendedStatsAggregation, StatsAggregation};
 use tantivy::aggregation::{
     AggContextParams, AggregationLimitsGuard, AggregationSegmentCollector,
-    DistributedAggregationCollector, Key, ValueSource, ValueSourceRegistry,
+    DistributedAggregationCollector, Key, ValueSourceProvider, ValueSourceRegistry,
 };
 use tantivy::collector::{Collector as _, SegmentCollector as _};
-use tantivy::query::{EnableScoring, Query as _, Weight};
-use tantivy::{DocId, SegmentReader, TantivyError};
+use tantivy::query::{EnableScoring, Query as _};
+use tantivy::{DocId, Searcher, SegmentReader, TantivyError};
 
 use query::aggregation::{
     Aggregation, AggregationKind, BucketOrder, DateRanges, OrderBy, RangeBucket, Statistic, Tuples,
@@ -34,11 +30,14 @@ use query::date::DateContext;
 use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, mapping, unfit};
 
 use super::aggregated::{Found, buckets, too_many};
-use super::bounds::{BLOCK, Bounds, Findings};
-use super::column::{Column, double_bits, double_of, long_bits};
-use super::computed::{Computed, Matches, Reading, Source};
+use super::bounds::Findings;
+use super::column::{Column, double_bits, long_bits};
+use super::computed::{Computed, Matches, Reading};
+use super::counted::Counted;
 use super::failed::{Failed, Result};
+use super::matching::Matching;
 use super::metrics::Shown;
+use super::pages::{Page, Sought};
 use super::resolve::Resolver;
 use super::rows::{distinct_kept, ranges_key, statistic_name};
 use super::value::{self, check_sortable, format_of};
@@ -71,16 +70,18 @@ impl<'a> Collectors<'a> {
         of: &'a [Aggregation],
         resolver: &Resolver<'_>,
         max_buckets: usize,
-        weight: &dyn Weight,
+        matching: Matching<'_>,
     ) -> Result<Self> {
         let Resolver { searcher, mapping, now_ms, .. } = *resolver;
         let (sources, found) = (Vec::new(), Found::default());
-        let mut translator = Translator { resolver, mapping, now_ms, sources, found };
+        let around = Vec::new();
+        let mut translator =
+            Translator { resolver, mapping, now_ms, matching, around, max_buckets, sources, found };
         for of in of {
             let AggregationKind::AutoHistogram(auto) = &of.kind else { continue };
             // Only a column of dates has a span.
             translator.computed(of, Reading::Value)?;
-            let span = span(resolver, weight, &of.field)?;
+            let span = span(searcher, matching, &of.field)?;
             let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
             translator.found.levels.insert(of.name.clone(), level);
         }
@@ -94,13 +95,11 @@ impl<'a> Collectors<'a> {
         for of in plain {
             let AggregationKind::Histogram(histogram) = &of.kind else { continue };
             let column = translator.computed(of, Reading::Start(histogram.clone()))?;
-            let (name, source, space) = (of.name.as_str(), None, Default::default());
-            let counts = FxHashMap::default();
-            counted.push(Counted { name, column, max_buckets, source, counts, space });
+            counted.push(Counted::new(&of.name, column, max_buckets));
         }
         let mut registry = ValueSourceRegistry::default();
         for (name, source) in translator.sources {
-            registry.register(&name, Arc::new(source));
+            registry.register(&name, source);
         }
         let mut pruned = asked.clone();
         prune(of, &mut pruned, true, &translator.found.shown);
@@ -175,18 +174,14 @@ impl<'a> Collectors<'a> {
 }
 
 /// The first and the last moment of the documents that match, in milliseconds.
-fn span(resolver: &Resolver<'_>, weight: &dyn Weight, path: &str) -> Result<Option<(f64, f64)>> {
+fn span(searcher: &Searcher, matching: Matching<'_>, path: &str) -> Result<Option<(f64, f64)>> {
     let mut span = None::<(f64, f64)>;
-    for segment in resolver.searcher.segment_readers() {
+    for segment in searcher.segment_readers() {
         let column = Column::open(segment, path, FieldType::Date)?;
-        let alive = segment.alive_bitset();
-        weight.for_each_no_score(segment, &mut |docs| {
-            let docs = docs.iter().filter(|doc| alive.is_none_or(|alive| alive.is_alive(**doc)));
-            docs.for_each(|doc| {
-                column.each_number(*doc, |ms| {
-                    let (low, high) = span.unwrap_or((ms, ms));
-                    span = Some((low.min(ms), high.max(ms)));
-                });
+        matching.each(segment, |doc| {
+            column.each_number(doc, |ms| {
+                let (low, high) = span.unwrap_or((ms, ms));
+                span = Some((low.min(ms), high.max(ms)));
             });
         })?;
     }
@@ -252,7 +247,11 @@ struct Translator<'a> {
     resolver: &'a Resolver<'a>,
     mapping: &'a Mapping,
     now_ms: i64,
-    sources: Vec<(String, Computed)>,
+    matching: Matching<'a>,
+    /// The filters around the aggregation at hand: all that stands around a page.
+    around: Vec<Arc<Matches>>,
+    max_buckets: usize,
+    sources: Vec<(String, Arc<dyn ValueSourceProvider>)>,
     /// How what will be found is shown.
     found: Found,
 }
@@ -261,7 +260,10 @@ impl Translator<'_> {
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
         let kind = self.mapping.field(&of.field).map(|mapped| mapped.kind);
         if let AggregationKind::Tuples(tuples) = &of.kind {
-            return self.tuples(of, tuples);
+            return match &tuples.paged {
+                Some(after) => self.page(of, tuples, after.clone()),
+                None => self.tuples(of, tuples),
+            };
         }
         let is_text = kind.is_some_and(FieldType::is_set);
         let missing = self.missing(of);
@@ -271,11 +273,7 @@ impl Translator<'_> {
                 kind,
                 None | Some(FieldType::Date | FieldType::Boolean | FieldType::GeoPoint)
             );
-        let mut terms = TermsAggregation {
-            segment_size: Some(u32::MAX),
-            order: Some(CustomOrder { target: OrderTarget::Key, order: Order::Asc }),
-            ..TermsAggregation::default()
-        };
+        let mut terms = all_terms();
         let reading = match &of.kind {
             AggregationKind::Terms { .. } if has_texts => {
                 terms.missing = missing.map(|missing| Key::Str(missing.text()));
@@ -319,11 +317,7 @@ impl Translator<'_> {
         let computed = self.computed(of, reading.clone().unwrap_or(Reading::Value))?;
         terms.field = match reading {
             None => computed.path,
-            Some(_) => {
-                let name = format!("{}\0{}", of.field, self.sources.len());
-                self.sources.push((name.clone(), computed));
-                name
-            }
+            Some(_) => self.register(&of.field, Arc::new(computed)),
         };
         let (field, missing) = (terms.field.clone(), None);
         let agg = match of.kind {
@@ -340,11 +334,57 @@ impl Translator<'_> {
             }
             _ => AggregationVariants::Terms(terms),
         };
-        let mut sub_aggregation = Aggregations::default();
-        for sub in of.subs.iter().filter(|sub| sub.is_collected()) {
-            sub_aggregation.insert(sub.name.clone(), self.one(sub)?);
+        let filters = self.around.len();
+        if let Some(Reading::Matches(matches)) = reading {
+            self.around.push(matches);
         }
+        let sub_aggregation = self.within(of)?;
+        self.around.truncate(filters);
         Ok(agg_req::Aggregation { agg, sub_aggregation })
+    }
+
+    fn within(&mut self, of: &Aggregation) -> Result<Aggregations> {
+        let mut within = Aggregations::default();
+        for sub in of.subs.iter().filter(|sub| sub.is_collected()) {
+            within.insert(sub.name.clone(), self.one(sub)?);
+        }
+        Ok(within)
+    }
+
+    /// Names a column that is computed.
+    fn register(&mut self, field: &str, column: Arc<dyn ValueSourceProvider>) -> String {
+        let name = format!("{field}\0{}", self.sources.len());
+        self.sources.push((name.clone(), column));
+        name
+    }
+
+    /// A bucket for each of the tuples that this shard may show.
+    fn page(
+        &mut self,
+        of: &Aggregation,
+        asked: &Tuples,
+        mut after: Option<Vec<Literal>>,
+    ) -> Result<agg_req::Aggregation> {
+        let sources = &asked.sources;
+        let mut columns = Vec::with_capacity(sources.len());
+        for source in sources {
+            let reading = match &source.kind {
+                AggregationKind::Histogram(histogram) => Reading::Start(histogram.clone()),
+                _ => Reading::Value,
+            };
+            columns.push(self.computed(source, reading)?);
+        }
+        if let Some(after) = &mut after {
+            self.found.keep(sources, after);
+        }
+        // With more than a search may have there will be no answer.
+        let size = asked.size.min(self.max_buckets.saturating_add(1));
+        let sought = Sought { sources, columns, after, size, around: &self.around };
+        let (page, named) = Page::find(sought, self.resolver.searcher, self.matching)?;
+        self.found.tuples.extend(named);
+        let field = self.register(&of.name, Arc::new(page));
+        let agg = AggregationVariants::Terms(TermsAggregation { field, ..all_terms() });
+        Ok(agg_req::Aggregation { agg, sub_aggregation: self.within(of)? })
     }
 
     /// Each source within the one before; what is asked of the buckets is within the last.
@@ -455,6 +495,15 @@ impl Translator<'_> {
     }
 }
 
+/// All values of a column.
+fn all_terms() -> TermsAggregation {
+    TermsAggregation {
+        segment_size: Some(u32::MAX),
+        order: Some(CustomOrder { target: OrderTarget::Key, order: Order::Asc }),
+        ..TermsAggregation::default()
+    }
+}
+
 /// Whether an aggregation can read a field of this type.
 fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
     let kind = mapped.kind;
@@ -484,72 +533,4 @@ fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
     let reason =
         format!("Field [{path}] of type [{kind}] is not supported for aggregation [{name}]");
     Err(illegal(reason).into())
-}
-
-/// A histogram with nothing within its buckets.
-struct Counted<'a> {
-    name: &'a str,
-    column: Computed,
-    max_buckets: usize,
-    /// In the segment at hand.
-    source: Option<(Source, Option<Arc<Bounds>>)>,
-    counts: FxHashMap<u64, u64>,
-    /// Space for the starts of buckets and the documents in them.
-    space: (Vec<u64>, Vec<DocId>),
-}
-
-impl Counted<'_> {
-    fn enter(&mut self, segment: &SegmentReader, findings: &Findings) -> tantivy::Result<()> {
-        let source = self.column.open(segment)?;
-        let bounds = source.bounds(segment, findings)?;
-        self.source = Some((source, bounds));
-        Ok(())
-    }
-
-    fn collect(&mut self, mut docs: &[DocId]) {
-        let Some((source, bounds)) = &mut self.source else { return };
-        let (starts, docids) = &mut self.space;
-        // With more buckets than a search may have there will be no answer.
-        while !docs.is_empty() && self.counts.len() <= self.max_buckets {
-            let mut batch = docs;
-            if let Some(bounds) = bounds {
-                let block = docs[0] / BLOCK;
-                let most = &docs[..docs.len().min(BLOCK as usize)];
-                let end = bounds.docs(block).end;
-                batch = &docs[..most.partition_point(|doc| *doc < end)];
-                let (least, greatest) = bounds.of_block(block);
-                starts.clear();
-                source.put(least.into(), starts);
-                source.put(greatest.into(), starts);
-                if starts[0] == starts[1] {
-                    *self.counts.entry(starts[0]).or_default() += batch.len() as u64;
-                    docs = &docs[batch.len()..];
-                    continue;
-                }
-            }
-            source.load_block(batch, starts, docids, &mut Vec::new());
-            let mut last = None;
-            for (at, start) in starts.iter().enumerate() {
-                // A document counts once for a bucket; its values are in order.
-                let value = (docids.get(at), *start);
-                if last != Some(value) || value.0.is_none() {
-                    *self.counts.entry(*start).or_default() += 1;
-                }
-                last = Some(value);
-            }
-            docs = &docs[batch.len()..];
-        }
-    }
-
-    fn buckets(self) -> (String, IntermediateAggregationResult) {
-        let bucket = |(start, doc_count): (u64, u64)| IntermediateHistogramBucketEntry {
-            key: double_of(start),
-            doc_count,
-            sub_aggregation: IntermediateAggregationResults::default(),
-        };
-        let mut buckets: Vec<_> = self.counts.into_iter().map(bucket).collect();
-        buckets.sort_unstable_by(|a, b| a.key.total_cmp(&b.key));
-        let found = IntermediateBucketResult::Histogram { is_date_agg: false, buckets };
-        (self.name.to_owned(), IntermediateAggregationResult::Bucket(found))
-    }
 }

@@ -21,6 +21,7 @@ use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
 use serde_json::Value;
 
 use super::metrics::{Shown, write_percentiles, write_statistics};
+use super::pages::Named;
 use super::pipelines::{self, Numbers, Written};
 use super::rows::{
     Row, compare_tuples, distinct, numbered, placed, ranges_key, rows, sort, tuples,
@@ -43,9 +44,68 @@ pub(super) struct Found {
     pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
     /// Of `top_hits`, by the path to them.
     pub(super) hits: BTreeMap<String, Best>,
+    /// Of the pages of `composite`, by the keys of their buckets.
+    pub(super) tuples: Named,
 }
 
 impl Found {
+    fn format(&self, of: &Aggregation) -> Option<DateFormat> {
+        match self.shown.get(&of.field) {
+            Some(Shown::Date(format)) => Some(format.clone()),
+            _ => None,
+        }
+    }
+
+    /// Makes values of tuples, also those that a request goes on behind, what they are compared as.
+    pub(super) fn keep(&self, sources: &[Aggregation], values: &mut [Literal]) {
+        for (source, value) in sources.iter().zip(values) {
+            let shown = self.shown.get(&source.field);
+            // A key is read as it was written.
+            let (format, zone) = match &source.kind {
+                AggregationKind::Histogram(of) => (of.format.clone(), of.zone.clone()),
+                _ => (None, Zone::default()),
+            };
+            let format = format.or_else(|| self.format(source));
+            let moment = |text: &str| {
+                let format = format.clone().unwrap_or_default();
+                DateContext { format: &format, now_ms: 0, zone: &zone }.resolve(text, false)
+            };
+            let is_number = match &source.kind {
+                AggregationKind::Histogram(_) => true,
+                _ => matches!(shown, Some(Shown::Double)),
+            };
+            *value = match value.clone() {
+                Literal::Text(text) if format.is_some() => {
+                    moment(&text).map_or(Literal::Text(text), Literal::Integer)
+                }
+                Literal::Text(text) if matches!(shown, Some(Shown::Address)) => {
+                    ip(&text).map_or(Literal::Text(text), Literal::Address)
+                }
+                Literal::Boolean(yes) => Literal::Integer(yes.into()),
+                value => value,
+            };
+            if is_number && !matches!(value, Literal::Text(_)) {
+                *value = Literal::Float(value.number());
+            }
+        }
+    }
+
+    /// The buckets of tuples, each with a value of each source.
+    fn tuples<'r>(&self, asked: &Tuples, found: Option<&'r One>) -> Vec<(Vec<Literal>, Row<'r>)> {
+        let mut all = match asked.paged {
+            None => tuples(&asked.sources, found),
+            Some(_) => {
+                let named = |row: Row<'r>| match row.key {
+                    Literal::Integer(name) => Some((self.tuples.get(&(name as u64))?.clone(), row)),
+                    _ => None,
+                };
+                rows(found).into_iter().filter_map(named).collect()
+            }
+        };
+        all.iter_mut().for_each(|(values, _)| self.keep(&asked.sources, values));
+        all
+    }
+
     pub(super) fn encode(&self) -> tantivy::Result<bytes::Bytes> {
         let encoded = postcard::to_stdvec(self).map(Into::into);
         encoded.map_err(|error| TantivyError::InternalError(error.to_string()))
@@ -58,7 +118,7 @@ pub(super) fn buckets(of: &[Aggregation], results: &Results) -> usize {
     let of = of.flat_map(|of| {
         let found = results.get(&of.name);
         let rows: Vec<Row<'_>> = match &of.kind {
-            AggregationKind::Tuples(asked) => {
+            AggregationKind::Tuples(asked) if asked.paged.is_none() => {
                 tuples(&asked.sources, found).into_iter().map(|(_, row)| row).collect()
             }
             _ => rows(found),
@@ -101,6 +161,7 @@ impl Aggregated {
         self.shards += 1;
         self.found.shown.extend(found.shown);
         self.found.ranges.extend(found.ranges);
+        self.found.tuples.extend(found.tuples);
         for (path, best) in found.hits {
             self.found.hits.entry(path).or_default().add(index, best);
         }
@@ -162,7 +223,7 @@ impl<'a> Writer<'a> {
                 AggregationKind::DateRange(of_dates) => {
                     let read = self.found.ranges.get(&ranges_key(of));
                     let ranges = read.map_or(&[][..], Vec::as_slice);
-                    let format = of_dates.format.clone().or_else(|| self.format(of));
+                    let format = of_dates.format.clone().or_else(|| self.found.format(of));
                     let written = (format.unwrap_or_default(), of_dates.zone.clone());
                     self.ranges(of, (ranges, Some(written)), found)?;
                 }
@@ -208,13 +269,6 @@ impl<'a> Writer<'a> {
         let numbers = self.all(&of.subs, row.subs)?;
         self.path.truncate(above);
         Ok(numbers)
-    }
-
-    fn format(&self, of: &Aggregation) -> Option<DateFormat> {
-        match self.found.shown.get(&of.field) {
-            Some(Shown::Date(format)) => Some(format.clone()),
-            _ => None,
-        }
     }
 
     /// Writes buckets. `name` is the key as text, under which keyed answers have a bucket; `own` writes its members.
@@ -349,7 +403,7 @@ impl<'a> Writer<'a> {
         histogram: &Histogram,
         rows: &[Row<'_>],
     ) -> Result<()> {
-        let own = self.format(of).unwrap_or_default();
+        let own = self.found.format(of).unwrap_or_default();
         let format = histogram.format.as_ref().unwrap_or(&own);
         let name = |key: &Literal| match histogram.of_dates {
             true => format.show_in_zone(key.number() as i64, &histogram.zone),
@@ -403,7 +457,7 @@ impl<'a> Writer<'a> {
     ) -> Result<()> {
         let rows = placed(found, ranges.len());
         let is_distance = matches!(of.kind, AggregationKind::Distance(_));
-        let own = || self.format(of).map(|format| (format, Zone::default()));
+        let own = || self.found.format(of).map(|format| (format, Zone::default()));
         let written = written.or_else(own);
         let show = |end: f64| match &written {
             Some((format, zone)) => format.show_in_zone(end as i64, zone),
@@ -459,14 +513,11 @@ impl<'a> Writer<'a> {
 
     fn tuples(&mut self, of: &'a Aggregation, asked: &Tuples, found: Option<&One>) -> Result<()> {
         let sources = &asked.sources;
-        let mut all = tuples(sources, found);
-        for (values, _) in &mut all {
-            self.as_kept(sources, values);
-        }
+        let mut all = self.found.tuples(asked, found);
         all.sort_by(|(a, _), (b, _)| compare_tuples(sources, a, b));
         if let Some(Some(after)) = &asked.paged {
             let mut after = after.clone();
-            self.as_kept(sources, &mut after);
+            self.found.keep(sources, &mut after);
             all.retain(|(values, _)| compare_tuples(sources, values, &after).is_gt());
         }
         // Where nothing else is said tuples are in the order of their values: a row is known by its place in it.
@@ -491,7 +542,8 @@ impl<'a> Writer<'a> {
         self.to.member("sum_other_doc_count", &other);
         let keys = values.iter().map(|of| {
             let pairs = sources.iter().zip(of);
-            let shown = |(source, value): (&Aggregation, &Literal)| match self.format(source) {
+            let shown = |(source, value): (&Aggregation, &Literal)| match self.found.format(source)
+            {
                 Some(format) => format.show(value.number() as i64).into(),
                 None => self.shown_value(source, value),
             };
@@ -505,40 +557,6 @@ impl<'a> Writer<'a> {
             to.member("key_as_string", &name(key));
         };
         self.buckets(of, &rows, (name, own))
-    }
-
-    /// Values of tuples as they are compared, also those that a request goes on behind.
-    fn as_kept(&self, sources: &[Aggregation], values: &mut [Literal]) {
-        for (source, value) in sources.iter().zip(values) {
-            let shown = self.found.shown.get(&source.field);
-            // A key is read as it was written.
-            let (format, zone) = match &source.kind {
-                AggregationKind::Histogram(of) => (of.format.clone(), of.zone.clone()),
-                _ => (None, Zone::default()),
-            };
-            let format = format.or_else(|| self.format(source));
-            let moment = |text: &str| {
-                let format = format.clone().unwrap_or_default();
-                DateContext { format: &format, now_ms: 0, zone: &zone }.resolve(text, false)
-            };
-            let is_number = match &source.kind {
-                AggregationKind::Histogram(_) => true,
-                _ => matches!(shown, Some(Shown::Double)),
-            };
-            *value = match value.clone() {
-                Literal::Text(text) if format.is_some() => {
-                    moment(&text).map_or(Literal::Text(text), Literal::Integer)
-                }
-                Literal::Text(text) if matches!(shown, Some(Shown::Address)) => {
-                    ip(&text).map_or(Literal::Text(text), Literal::Address)
-                }
-                Literal::Boolean(yes) => Literal::Integer(yes.into()),
-                value => value,
-            };
-            if is_number && !matches!(value, Literal::Text(_)) {
-                *value = Literal::Float(value.number());
-            }
-        }
     }
 
     fn named(&self, sources: &[Aggregation], values: &[Literal]) -> Value {

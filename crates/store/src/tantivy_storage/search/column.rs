@@ -3,13 +3,13 @@
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-use tantivy::columnar::{Column as Library, ColumnIndex, StrColumn};
+use tantivy::columnar::{Column as Library, ColumnIndex, ColumnType, StrColumn};
 use tantivy::{DocId, SegmentReader, f64_to_u64};
 pub(super) use tantivy::{i64_to_u64 as long_bits, u64_to_f64 as double_of, u64_to_i64 as long_of};
 
 use query::FieldType;
 
-/// Nanoseconds of a millisecond: columns keep the former, everybody else counts in the latter.
+/// Nanoseconds of a millisecond. Copies of earlier builds keep dates in nanoseconds, everybody else in milliseconds.
 const NANOS: i64 = 1_000_000;
 
 /// The column of a field in one segment.
@@ -17,6 +17,8 @@ const NANOS: i64 = 1_000_000;
 pub(super) struct Column {
     kind: FieldType,
     values: Values,
+    /// Whether it keeps dates in nanoseconds.
+    has_nanos: bool,
 }
 
 #[derive(Debug)]
@@ -32,7 +34,7 @@ enum Values {
 impl Column {
     /// The column of a field that no document has.
     pub(super) fn absent(kind: FieldType) -> Self {
-        Column { kind, values: Values::Absent }
+        Column { kind, values: Values::Absent, has_nanos: false }
     }
 
     /// Opens the column of a field that is neither a text nor a point.
@@ -42,15 +44,19 @@ impl Column {
         kind: FieldType,
     ) -> tantivy::Result<Self> {
         let columns = segment.fast_fields();
+        let mut has_nanos = false;
         let found = match kind {
             FieldType::Ip => columns.column_opt(path)?.map(Values::Ip),
             // Of a text with `fielddata` the words.
             FieldType::Keyword | FieldType::Text => columns.str(path)?.map(Values::Text),
             FieldType::MatchOnlyText | FieldType::GeoPoint | FieldType::DoubleRange => None,
-            _ => columns.u64_lenient(path)?.map(|(column, _)| Values::Raw(column)),
+            _ => columns.u64_lenient(path)?.map(|(column, kept)| {
+                has_nanos = kept == ColumnType::DateTime;
+                Values::Raw(column)
+            }),
         };
         let kind = if kind == FieldType::Text { FieldType::Keyword } else { kind };
-        Ok(Column { kind, values: found.unwrap_or(Values::Absent) })
+        Ok(Column { kind, values: found.unwrap_or(Values::Absent), has_nanos })
     }
 
     pub(super) fn kind(&self) -> FieldType {
@@ -108,7 +114,7 @@ impl Column {
         match (&self.values, self.raw()) {
             (Values::Ip(column), _) => column.values_for_doc(doc).for_each(|v| call(v.to_bits())),
             (_, Some(column)) => {
-                column.values_for_doc(doc).for_each(|raw| call(bits_of(self.kind, raw).into()));
+                column.values_for_doc(doc).for_each(|raw| call(self.bits_of(raw).into()));
             }
             _ => {}
         }
@@ -140,39 +146,37 @@ impl Column {
     /// The bits of the one value of each document.
     pub(super) fn block_bits(&self, docs: &[DocId], bits: &mut Vec<u64>) {
         self.block(docs, bits);
+        // Long numbers, dates and ordinals are kept as such bits.
+        if self.has_nanos || self.kind.is_float() || self.kind == FieldType::Boolean {
+            bits.iter_mut().for_each(|raw| *raw = self.bits_of(*raw));
+        }
+    }
+
+    fn bits_of(&self, raw: u64) -> u64 {
         match self.kind {
-            kind if kind.is_float() || matches!(kind, FieldType::Date | FieldType::Boolean) => {
-                bits.iter_mut().for_each(|raw| *raw = bits_of(self.kind, *raw));
-            }
-            // Long numbers and ordinals are kept as such bits.
-            _ => {}
+            _ if self.has_nanos => long_bits(long_of(raw).div_euclid(NANOS)),
+            FieldType::Boolean => long_bits(raw as i64),
+            kind if kind.is_float() => double_bits(double_of(raw)),
+            _ => raw,
         }
     }
 
     /// Puts those of some documents whose one value has bits between two ends into `found`.
     pub(super) fn find(&self, docs: Range<DocId>, ends: (u64, u64), found: &mut Vec<DocId>) {
         found.clear();
-        if let (Some(column), Some((low, high))) = (self.raw(), raw_ends(self.kind, ends)) {
+        let ends = raw_ends(self.kind, self.has_nanos, ends);
+        if let (Some(column), Some((low, high))) = (self.raw(), ends) {
             column.values.get_row_ids_for_value_range(low..=high, docs, found);
         }
     }
 }
 
-fn bits_of(kind: FieldType, raw: u64) -> u64 {
-    match kind {
-        FieldType::Date => long_bits(long_of(raw).div_euclid(NANOS)),
-        FieldType::Boolean => long_bits(raw as i64),
-        kind if kind.is_float() => double_bits(double_of(raw)),
-        _ => raw,
-    }
-}
-
 /// Two ends as the column keeps its values; none where nothing lies between.
-fn raw_ends(kind: FieldType, (low, high): (u64, u64)) -> Option<(u64, u64)> {
+fn raw_ends(kind: FieldType, has_nanos: bool, (low, high): (u64, u64)) -> Option<(u64, u64)> {
     let nanos =
         |bits: u64, rest: i64| long_bits(long_of(bits).saturating_mul(NANOS).saturating_add(rest));
     let ends = match kind {
-        FieldType::Date => (nanos(low, 0), nanos(high, NANOS - 1)),
+        _ if has_nanos => (nanos(low, 0), nanos(high, NANOS - 1)),
         FieldType::Boolean => {
             let last = long_of(high).min(1);
             (long_of(low).max(0) as u64, u64::try_from(last).ok()?)
@@ -199,17 +203,55 @@ pub(super) fn double_bits(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tantivy::schema::{DateOptions, DateTimePrecision, NumericOptions, Schema};
+    use tantivy::{Index, IndexWriter, TantivyDocument};
+
     use super::*;
+    use crate::tantivy_storage::schema::nanos;
 
     #[test]
     fn ends_reach_the_same_values_as_they_are_kept() {
-        let date = raw_ends(FieldType::Date, (long_bits(-1), long_bits(2))).unwrap();
-        assert_eq!((long_of(date.0), long_of(date.1)), (-NANOS, 3 * NANOS - 1));
-        let yes = |low, high| raw_ends(FieldType::Boolean, (long_bits(low), long_bits(high)));
+        let date = (long_bits(-1), long_bits(2));
+        assert_eq!(raw_ends(FieldType::Date, false, date), Some(date));
+        let nanos = raw_ends(FieldType::Date, true, date).unwrap();
+        assert_eq!((long_of(nanos.0), long_of(nanos.1)), (-NANOS, 3 * NANOS - 1));
+        let yes =
+            |low, high| raw_ends(FieldType::Boolean, false, (long_bits(low), long_bits(high)));
         assert_eq!(yes(i64::MIN, i64::MAX), Some((0, 1)));
         assert_eq!((yes(1, 1), yes(2, 5), yes(-5, -1)), (Some((1, 1)), None, None));
         let minus_zero = !(-0.0f64).to_bits();
-        let (low, _) = raw_ends(FieldType::Double, (double_bits(0.0), u64::MAX)).unwrap();
+        let (low, _) = raw_ends(FieldType::Double, false, (double_bits(0.0), u64::MAX)).unwrap();
         assert_eq!(low, minus_zero);
+    }
+
+    /// A copy that an earlier build made is read as one that is made now.
+    #[test]
+    fn dates_in_nanoseconds_are_read_as_milliseconds() {
+        let mut builder = Schema::builder();
+        let dates = DateOptions::default().set_precision(DateTimePrecision::Milliseconds);
+        let older = builder.add_date_field("older", dates.set_fast());
+        let newer = builder.add_i64_field("newer", NumericOptions::default().set_fast());
+        let index = Index::create_in_ram(builder.build());
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
+        let moments = [-1, 0, 951_868_800_001];
+        for ms in moments {
+            let mut document = TantivyDocument::new();
+            document.add_date(older, nanos(ms));
+            document.add_i64(newer, ms);
+            writer.add_document(document).unwrap();
+        }
+        writer.commit().unwrap();
+        let searcher = index.reader().unwrap().searcher();
+        for path in ["older", "newer"] {
+            let column = Column::open(searcher.segment_reader(0), path, FieldType::Date).unwrap();
+            let (mut bits, mut found) = (Vec::new(), Vec::new());
+            column.block_bits(&[0, 1, 2], &mut bits);
+            assert_eq!(bits, moments.map(long_bits), "{path}");
+            (0..3).for_each(|doc| column.each_number(doc, |ms| found.push(ms)));
+            assert_eq!(found, moments.map(|ms| ms as f64), "{path}");
+            let mut docs = Vec::new();
+            column.find(0..3, (long_bits(i64::MIN), long_bits(0)), &mut docs);
+            assert_eq!(docs, [0, 1], "{path}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! months, by ranges that overlap, or by milliseconds.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use tantivy::aggregation::{ValueSource, ValueSourceProvider};
@@ -12,7 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use query::aggregation::{Distances, RangeBucket};
 use query::histogram::Histogram;
-use query::{FieldType, geo};
+use query::{FieldType, Literal, geo};
 
 use super::bounds::{Bounds, Findings};
 use super::column::{Column, double_bits, double_of, long_of, text_of};
@@ -52,7 +53,7 @@ impl fmt::Debug for Matches {
 
 impl Matches {
     /// For each query a bit for each document of a segment that matches.
-    fn open(&self, segment: &SegmentReader) -> tantivy::Result<Vec<Vec<u64>>> {
+    pub(super) fn open(&self, segment: &SegmentReader) -> tantivy::Result<Vec<Vec<u64>>> {
         let open = |weight: &dyn Weight| {
             let mut bits = vec![0u64; segment.max_doc() as usize / 64 + 1];
             weight.for_each_no_score(segment, &mut |docs| {
@@ -186,6 +187,34 @@ impl Source {
             Some((_, text)) if self.is_hash_of_text() => values.push(hash_text(&text)),
             Some((bits, _)) => self.put(bits, values),
             None => {}
+        }
+    }
+
+    /// Reads the values of a document, each once, as bits that sort as they do in this segment.
+    pub(super) fn read_bits(&mut self, doc: DocId, found: &mut Vec<u128>) {
+        found.clear();
+        self.column.each_bits(doc, |bits| found.push(bits));
+        if let Reading::Start(_) = self.computed.reading {
+            let mut starts = Vec::new();
+            found.drain(..).for_each(|bits| self.put(bits, &mut starts));
+            found.extend(starts.into_iter().map(u128::from));
+        }
+        if found.is_empty() {
+            found.extend(self.computed.missing.as_ref().map(|(bits, _)| *bits));
+        }
+        found.sort_unstable();
+        found.dedup();
+    }
+
+    /// The value with such bits.
+    pub(super) fn literal(&self, bits: u128) -> Literal {
+        let is_start = matches!(self.computed.reading, Reading::Start(_));
+        match (self.column.texts(), &self.computed.missing, self.column.kind()) {
+            (Some(texts), ..) => Literal::Text(text_of(texts, bits as u64)),
+            (None, Some((_, text)), FieldType::Keyword) => Literal::Text(text.clone()),
+            (.., FieldType::Ip) => Literal::Address(Ipv6Addr::from_bits(bits)),
+            (.., kind) if kind.is_float() || is_start => Literal::Float(double_of(bits as u64)),
+            _ => Literal::Integer(long_of(bits as u64)),
         }
     }
 

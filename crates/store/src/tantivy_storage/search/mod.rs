@@ -14,6 +14,8 @@
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
+//! | `counted.rs`, `pages.rs` | plain histograms, and the page that a `composite` shows |
+//! | `matching.rs` | the documents that match, before they are collected |
 //! | `aggregated.rs`, `rows.rs`, `text.rs` | their answers, merged and written |
 //! | `metrics.rs`, `pipelines.rs` | numbers, and what is computed of the buckets that are written |
 //! | `top_hits.rs` | the best documents of each bucket |
@@ -29,11 +31,14 @@ mod by_score;
 mod by_segment;
 mod column;
 mod computed;
+mod counted;
 mod failed;
 mod functions;
 mod fuzzy;
 mod highlight;
+mod matching;
 mod metrics;
+mod pages;
 mod pattern;
 mod pipelines;
 mod resolve;
@@ -58,7 +63,7 @@ use tantivy::{DocId, Score, Searcher, SegmentReader};
 
 use query::{
     BoolQuery, FetchedHit, Literal, Mapping, Query, QueryKind, SearchLimits, SearchRequest,
-    ShardHit, ShardHits, SortKey, SortValue, compare_hits, keep_first_of_group, unfit,
+    ShardHit, ShardHits, SortKey, SortValue, compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -69,6 +74,7 @@ use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
 use self::failed::Result;
 pub(crate) use self::highlight::highlight;
+use self::matching::Matching;
 use self::resolve::Resolver;
 use self::shown::show_columns;
 use self::top::{Top, shows_scores};
@@ -196,17 +202,10 @@ impl Execution<'_> {
             check_collapsible(path, field.kind)?;
         }
         let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
-        if request.min_score.is_some()
-            && request.aggregations.iter().any(query::aggregation::Aggregation::is_auto)
-        {
-            return Err(unfit("[auto_date_histogram] with [min_score] is not supported").into());
-        }
-        let mut collectors = Collectors::new(
-            &request.aggregations,
-            resolver,
-            self.limits.max_buckets,
-            weight.as_ref(),
-        )?;
+        let stop = &self.limits.stop;
+        let matching = Matching { weight: weight.as_ref(), min_score: request.min_score, stop };
+        let mut collectors =
+            Collectors::new(&request.aggregations, resolver, self.limits.max_buckets, matching)?;
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.is_over() {

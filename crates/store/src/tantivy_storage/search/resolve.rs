@@ -250,6 +250,9 @@ impl Resolver<'_> {
         match (name, self.mapping.field(path).map(|mapped| mapped.kind)) {
             (None, _) | (Some(_), Some(FieldType::GeoPoint)) => {}
             (Some(_), None) => {
+                if let FieldQuery::GeoBoundingBox { ignore_unmapped: true, .. } = query {
+                    return Ok(nothing());
+                }
                 return Err(unfit(format!("failed to find geo field [{path}]")).into());
             }
             (Some(name), Some(kind)) => {
@@ -294,7 +297,7 @@ impl Resolver<'_> {
             FieldQuery::GeoDistance { center, distance_m } => {
                 Ok(self.within_distance(path, *center, *distance_m))
             }
-            FieldQuery::GeoBoundingBox { top, left, bottom, right } => {
+            FieldQuery::GeoBoundingBox { top, left, bottom, right, .. } => {
                 Ok(self.within_box(path, (*top, *left, *bottom, *right)))
             }
         }
@@ -320,11 +323,15 @@ impl Resolver<'_> {
             return Err(unfit(reason).into());
         }
         let below = format!("{path}.");
-        let within = |name: &str| name == path || name.starts_with(&below);
+        let is_pattern = path.contains('*') && self.mapping.field(path).is_none();
+        let within = |name: &str| {
+            name == path || name.starts_with(&below) || (is_pattern && matches(path, name))
+        };
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
-        // What is one of the `fields` of another does not make that one exist.
+        // What is one of the `fields` of another does not make that one exist; a pattern may mean it.
         let fields = self.mapping.fields().iter();
-        let fields = fields.filter(|(name, field)| *name == path || !field.is_multi_field());
+        let fields =
+            fields.filter(|(name, field)| is_pattern || *name == path || !field.is_multi_field());
         for name in fields.map(|(name, _)| name).filter(|name| within(name)) {
             let Some(indexed) = self.indexed(name) else { continue };
             self.spend(CLAUSE_BYTES)?;

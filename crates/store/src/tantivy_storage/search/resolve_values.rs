@@ -95,12 +95,8 @@ impl Resolver<'_> {
         }
         let ends = ends_of(kind, &bounds);
         let (low, high) = bounds;
-        let field = indexed.field;
-        let term = move |bound: Bound<Value>| match bound {
-            Bound::Included(value) => Bound::Included(value.term(field)),
-            Bound::Excluded(value) => Bound::Excluded(value.term(field)),
-            Bound::Unbounded => Bound::Unbounded,
-        };
+        let (field, schema) = (indexed.field, self.searcher.schema());
+        let term = |bound: Bound<Value>| bound.map(|value| value.term(field, schema));
         let library: Resolved = match kind {
             FieldType::Text | FieldType::MatchOnlyText => {
                 let low = match term(low) {

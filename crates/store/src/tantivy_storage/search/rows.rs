@@ -92,11 +92,14 @@ pub(super) fn tuples<'a>(
 /// The order of tuples: by each source in its own.
 pub(super) fn compare_tuples(sources: &[Aggregation], a: &[Literal], b: &[Literal]) -> Ordering {
     let pairs = sources.iter().zip(a.iter().zip(b));
-    let by = pairs.map(|(source, (a, b))| match source.order.first() {
-        Some(BucketOrder { by: OrderBy::Key, descending: true }) => b.order(a),
-        _ => a.order(b),
-    });
+    let by =
+        pairs.map(|(source, (a, b))| if is_descending(source) { b.order(a) } else { a.order(b) });
     by.fold(Ordering::Equal, Ordering::then)
+}
+
+/// Whether a source of tuples begins with its greatest key.
+pub(super) fn is_descending(source: &Aggregation) -> bool {
+    matches!(source.order.first(), Some(BucketOrder { by: OrderBy::Key, descending: true }))
 }
 
 /// What is known of numbers, and what more of them is asked for.

@@ -3,12 +3,13 @@
 use std::net::Ipv6Addr;
 use std::ops::Bound;
 
-use tantivy::schema::Field as IndexField;
-use tantivy::{DateTime, Term};
+use tantivy::Term;
+use tantivy::schema::{Field as IndexField, Schema};
 
 use query::{Field, FieldType, Literal, RangeEnd, SearchError, Zone, illegal, unfit};
 
 use super::column::{double_bits, long_bits};
+use crate::tantivy_storage::schema::{has_nanos, nanos};
 use query::date::{DateContext, DateFormat};
 use query::value::ip;
 
@@ -27,15 +28,12 @@ pub(super) enum Value {
 type Bounds = (Bound<Value>, Bound<Value>);
 
 impl Value {
-    pub(super) fn term(self, field: IndexField) -> Term {
+    pub(super) fn term(self, field: IndexField, schema: &Schema) -> Term {
         match self {
-            Value::Long(number) => Term::from_field_i64(field, number),
+            Value::Date(ms) if has_nanos(schema, field) => Term::from_field_date(field, nanos(ms)),
+            Value::Long(number) | Value::Date(number) => Term::from_field_i64(field, number),
             Value::Double(number) => Term::from_field_f64(field, number + 0.0),
             Value::Boolean(yes) => Term::from_field_bool(field, yes),
-            Value::Date(ms) => {
-                let nanos = ms.saturating_mul(1_000_000);
-                Term::from_field_date(field, DateTime::from_timestamp_nanos(nanos))
-            }
             Value::Ip(address) => Term::from_field_ip_addr(field, address),
             Value::Text(text) => Term::from_field_text(field, &text),
         }
@@ -115,6 +113,9 @@ fn double(path: &str, literal: &Literal) -> Result<f64, SearchError> {
     number.filter(|n: &f64| n.is_finite()).ok_or_else(|| no_number(path, &literal.text()))
 }
 
+/// The first number behind those of 64 bits.
+const LONG_END: f64 = 9_223_372_036_854_775_808.0;
+
 /// A whole number exactly, or the number that it is not.
 fn long(path: &str, literal: &Literal) -> Result<Result<i64, f64>, SearchError> {
     match literal {
@@ -127,7 +128,7 @@ fn long(path: &str, literal: &Literal) -> Result<Result<i64, f64>, SearchError> 
         _ => {}
     }
     let number = double(path, literal)?;
-    let whole = number.fract() == 0.0 && number.abs() < 9.2e18;
+    let whole = number.fract() == 0.0 && (-LONG_END..LONG_END).contains(&number);
     Ok(if whole { Ok(number as i64) } else { Err(number) })
 }
 
@@ -151,7 +152,7 @@ fn addresses(path: &str, text: &str) -> Result<(Ipv6Addr, Ipv6Addr), SearchError
     let base = ip(base).ok_or_else(wrong)?;
     let prefix: u32 = prefix.parse().map_err(|_| wrong())?;
     let shift = if base.to_ipv4_mapped().is_some() { 96 } else { 0 };
-    let bits = Some(prefix + shift).filter(|_| prefix <= 128 - shift).ok_or_else(wrong)?;
+    let bits = prefix.checked_add(shift).filter(|bits| *bits <= 128).ok_or_else(wrong)?;
     let host = u128::MAX.checked_shr(bits).unwrap_or(0);
     let first = base.to_bits() & !host;
     Ok((Ipv6Addr::from_bits(first), Ipv6Addr::from_bits(first | host)))
@@ -233,12 +234,15 @@ pub(super) fn range(
 /// A bound between whole numbers is moved to the next one inside; none where there is none.
 fn between_whole(number: f64, is_lower: bool) -> Option<Bound<Value>> {
     let whole = if is_lower { number.ceil() } else { number.floor() };
-    let outside = if is_lower { whole >= 9.2e18 } else { whole <= -9.2e18 };
+    let outside = if is_lower { whole >= LONG_END } else { whole < -LONG_END };
     (!outside).then_some(Bound::Included(Value::Long(whole as i64)))
 }
 
 #[cfg(test)]
 mod tests {
+    use tantivy::DateTime;
+    use tantivy::schema::{DateOptions, NumericOptions};
+
     use super::*;
 
     #[test]
@@ -249,6 +253,7 @@ mod tests {
         assert_eq!(of("2001:db8::/32").unwrap().0, "2001:db8::");
         assert_eq!(of("10.0.0.1/32"), pair("::ffff:10.0.0.1", "::ffff:10.0.0.1"));
         assert!(of("10.0.0.1/33").is_err() && of("::1/129").is_err() && of("ten").is_err());
+        assert!(of("10.0.0.1/4294967295").is_err());
         assert_eq!(of("0.0.0.0/0").unwrap().1, "::ffff:255.255.255.255");
     }
 
@@ -270,11 +275,24 @@ mod tests {
     }
 
     #[test]
+    fn a_moment_is_sought_as_its_field_keeps_it() {
+        let mut builder = Schema::builder();
+        let older = builder.add_date_field("older", DateOptions::default());
+        let newer = builder.add_i64_field("newer", NumericOptions::default());
+        let schema = builder.build();
+        let of = |ms: i64, field| Value::Date(ms).term(field, &schema);
+        let at = |ns: i64| Term::from_field_date(older, DateTime::from_timestamp_nanos(ns));
+        assert_eq!((of(-1, older), of(i64::MIN, older)), (at(-1_000_000), at(i64::MIN)));
+        assert_eq!(of(i64::MIN, newer), Term::from_field_i64(newer, i64::MIN));
+    }
+
+    #[test]
     fn bounds_between_whole_numbers() {
         let long = |n| Some(Bound::Included(Value::Long(n)));
         assert_eq!((between_whole(1.5, true), between_whole(2.5, false)), (long(2), long(2)));
         assert_eq!((between_whole(-1.5, true), between_whole(-2.5, false)), (long(-1), long(-3)));
         assert_eq!((between_whole(1e19, true), between_whole(-1e19, false)), (None, None));
         assert_eq!(between_whole(1e19, false), long(i64::MAX));
+        assert_eq!(between_whole(9.21e18, true), long(9_210_000_000_000_000_000));
     }
 }

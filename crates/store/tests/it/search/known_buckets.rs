@@ -7,8 +7,12 @@ use store::{Aggregated, Shard};
 use super::known::{ids, refused, shard};
 use super::{run, search};
 
-async fn aggregated(shard: &Shard, aggs: Value) -> Value {
-    let (request, hits, _) = search(shard, &json!({"size": 0, "aggs": aggs})).await;
+pub(super) async fn aggregated(shard: &Shard, aggs: Value) -> Value {
+    answered(shard, json!({"size": 0, "aggs": aggs})).await
+}
+
+async fn answered(shard: &Shard, body: Value) -> Value {
+    let (request, hits, _) = search(shard, &body).await;
     let (mut answer, mut text) = (Aggregated::default(), Vec::new());
     answer.add("a", &hits.aggregations).unwrap();
     answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
@@ -114,6 +118,74 @@ fn buckets_of_dates_and_of_pages() {
             let expected = expected.into_iter().filter(|(.., n)| *n > 0).map(bucket);
             assert_eq!(pages, expected.collect::<Vec<_>>(), "{zone}");
         }
+    });
+}
+
+/// What is looked at before documents are collected is what filters around it and the least score leave.
+#[test]
+fn pages_of_what_is_left() {
+    run("pages", 1, async |env, dir, _| {
+        let mut properties = json!({
+            "n": {"type": "long"}, "t": {"type": "text"}, "d": {"type": "date"}, "p": {"type": "geo_point"},
+        });
+        let mut many = json!({"t": "c"});
+        for n in 0..21 {
+            properties[format!("f{n}")] = json!({"type": "long"});
+            many[format!("f{n}")] = json!([1, 2]);
+        }
+        let documents = [
+            json!({"n": 1, "t": "a", "d": "1990-01-01"}),
+            json!({"n": 2, "t": "a b", "d": "2020-01-01"}),
+            json!({"n": 2, "t": "b", "d": "2020-01-01"}),
+            json!({"n": 20, "t": "b", "d": "2020-01-01"}),
+            many,
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let page = |source: Value| json!({"composite": {"size": 1, "sources": [{"n": source}]}});
+        let terms = page(json!({"terms": {"field": "n"}}));
+        let widths = page(json!({"histogram": {"field": "n", "interval": 1}}));
+        let bucket = |n: Value, count: u64| {
+            let key = json!({ "n": n });
+            json!({"after_key": key, "buckets": [{"key": key, "doc_count": count}]})
+        };
+        let greater = json!({"filter": {"range": {"n": {"gt": 2}}}, "aggs": {"p": terms}});
+        let of_b =
+            json!({"filter": {"match": {"t": "b"}}, "aggs": {"p": terms, "greater": greater}});
+        // The same values of two pages, each shown as its field is.
+        let answer = aggregated(&shard, json!({"b": of_b, "p": terms, "w": widths})).await;
+        assert_eq!(answer["b"]["p"], bucket(json!(2), 2));
+        assert_eq!(answer["b"]["greater"]["p"], bucket(json!(20), 1));
+        assert_eq!(answer["p"], bucket(json!(1), 1));
+        assert_eq!(answer["w"], bucket(json!(1.0), 1));
+
+        let scored = |word: &str, boost: u64| {
+            let filter = json!({"match": {"t": word}});
+            json!({"constant_score": {"filter": filter, "boost": boost}})
+        };
+        let answer = answered(&shard, json!({
+            "size": 0, "min_score": 2, "query": {"bool": {"should": [scored("a", 1), scored("b", 2)]}},
+            "aggs": {"p": terms, "d": {"auto_date_histogram": {"field": "d", "buckets": 10}}},
+        }))
+        .await;
+        assert_eq!(answer["p"], bucket(json!(2), 2));
+        assert_eq!(
+            (&answer["d"]["interval"], &answer["d"]["buckets"][0]["doc_count"]),
+            (&json!("1s"), &json!(3))
+        );
+
+        let sources =
+            (0..21).map(|n| json!({format!("f{n}"): {"terms": {"field": format!("f{n}")}}}));
+        let wide = json!({"composite": {"sources": sources.collect::<Vec<_>>()}});
+        let said = refused(&shard, json!({"aggs": {"wide": wide}})).await;
+        assert!(said.contains("combinations of values"), "{said}");
+
+        let within = |field: &str, ignored: bool| {
+            let sides = json!({"top": 1, "left": 0, "bottom": 0, "right": 1});
+            json!({"query": {"geo_bounding_box": {field: sides, "ignore_unmapped": ignored}}})
+        };
+        assert!(ids(&shard, within("none", true)).await.is_empty());
+        assert!(refused(&shard, within("none", false)).await.contains("find geo field [none]"));
+        assert!(refused(&shard, within("n", true)).await.contains("unsupported type [long]"));
     });
 }
 

@@ -7,10 +7,12 @@
 //! | `buckets.rs` | what an aggregation answers |
 //! | `known.rs` | queries whose hits are written down |
 //! | `known_buckets.rs` | aggregations whose answers are written down |
+//! | `known_values.rs` | values at the ends of what fields keep, and fields by patterns |
 
 mod buckets;
 mod known;
 mod known_buckets;
+mod known_values;
 mod model;
 mod random;
 
@@ -304,6 +306,13 @@ fn many_values_are_counted_and_sampled() {
             "last": {"terms": {"field": "n", "size": 2, "order": {"_key": "desc"}}},
             "by_sum": {"terms": {"field": "n", "size": 1, "order": {"s": "desc"}},
                 "aggs": {"s": {"sum": {"field": "n"}}}},
+            // Pages have no more buckets than they show.
+            "page": {"composite": {"size": 2, "sources": [{"n": {"terms": {"field": "n"}}}], "after": {"n": MANY - 4}},
+                "aggs": {"s": {"sum": {"field": "n"}}}},
+            "first": {"composite": {"size": 2, "sources": [
+                {"key": {"terms": {"field": "key", "order": "desc"}}},
+                {"n": {"histogram": {"field": "n", "interval": 10}}},
+            ]}},
         }});
         let (request, hits, _) = search(&shard, &body).await;
         let mut aggregated = Aggregated::default();
@@ -322,6 +331,13 @@ fn many_values_are_counted_and_sampled() {
         assert_eq!(found["last"]["buckets"][1], json!({"key": MANY - 2, "doc_count": 1}));
         assert_eq!(found["last"]["sum_other_doc_count"], MANY - 2);
         assert_eq!(found["by_sum"]["buckets"][0]["key"], MANY - 1);
+        let bucket = |n: u64| json!({"key": {"n": n}, "doc_count": 1, "s": {"value": n as f64}});
+        let page =
+            json!({"after_key": {"n": MANY - 2}, "buckets": [bucket(MANY - 3), bucket(MANY - 2)]});
+        assert_eq!(found["page"], page);
+        let bucket = |key: &str, n: f64| json!({"key": {"key": key, "n": n}, "doc_count": 1});
+        let first = [bucket("k9999", 9990.0), bucket("k9998", 9990.0)];
+        assert_eq!(found["first"]["buckets"], json!(first));
     });
 }
 

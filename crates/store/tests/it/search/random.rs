@@ -162,6 +162,22 @@ pub fn metric(numbers: &mut Numbers) -> Value {
     }
 }
 
+/// Whether it is a `composite`, or holds one.
+fn has_pages(agg: &Value) -> bool {
+    let subs = agg.get("aggs").and_then(Value::as_object);
+    agg.get("composite").is_some() || subs.is_some_and(|subs| subs.values().any(has_pages))
+}
+
+/// An aggregation that may stand within another: a `composite` stands within filters alone.
+fn within(numbers: &mut Numbers, depth: u64, is_filter: bool) -> Value {
+    loop {
+        let agg = aggregation(numbers, depth);
+        if is_filter || !has_pages(&agg) {
+            return agg;
+        }
+    }
+}
+
 pub fn aggregation(numbers: &mut Numbers, depth: u64) -> Value {
     if depth == 0 || numbers.below(3) == 0 {
         return metric(numbers);
@@ -197,8 +213,9 @@ pub fn aggregation(numbers: &mut Numbers, depth: u64) -> Value {
         }
     };
 
+    let is_filter = agg.get("filter").is_some();
     let subs: Map<String, Value> = (0..numbers.below(3))
-        .map(|at| (format!("s{at}"), aggregation(numbers, depth - 1)))
+        .map(|at| (format!("s{at}"), within(numbers, depth - 1, is_filter)))
         .collect();
     if !subs.is_empty() {
         agg["aggs"] = Value::Object(subs);

@@ -137,14 +137,13 @@ impl Shown<'_> {
         let path = parent.map_or(self.path, |(parent, _)| parent);
         let mut values = Vec::new();
         collect(source, path, &mut values);
-        let most = self.mapped.ignore_above.unwrap_or(usize::MAX);
         let texts = values.into_iter().filter_map(|value| match value {
             Value::String(text) => Some(text.clone()),
             Value::Null => self.mapped.null_text(),
             Value::Object(_) | Value::Array(_) => None,
             other => Some(other.to_string()),
         });
-        texts.filter(|text| text.len() <= most || text.chars().count() <= most).collect()
+        texts.filter(|text| !self.mapped.ignores(text)).collect()
     }
 
     fn fragments(

@@ -1,0 +1,63 @@
+//! The forms in which documents write numbers, ranges and points.
+
+use crate::json::{Node, Value};
+use crate::value::point;
+
+pub(super) fn number(node: &Node) -> Option<f64> {
+    match &node.value {
+        Value::Number(number) => number.as_f64(),
+        _ => None,
+    }
+}
+
+/// A whole number. Elasticsearch coerces unless it is told not to: the fraction is cut off, and strings are read.
+pub(super) fn integer(json: &Value, coerce: bool) -> Option<i64> {
+    let is_whole = |number: f64| coerce || number.fract() == 0.0;
+    let cut = |number: f64| (number.abs() < 9.2e18 && is_whole(number)).then_some(number as i64);
+    match json {
+        Value::Text(_) if !coerce => None,
+        Value::Number(number) if number.is_f64() => number.as_f64().and_then(cut),
+        Value::Number(number) => number.as_i64(),
+        Value::Text(text) => {
+            text.trim().parse().ok().or_else(|| text.trim().parse().ok().and_then(cut))
+        }
+        _ => None,
+    }
+}
+
+/// The ends of a range of numbers; one that is left out is as far as numbers go.
+pub(super) fn range(json: &Value) -> Option<(f64, f64)> {
+    let Value::Object(members) = json else { return None };
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for member in members {
+        if member.node.value == Value::Null {
+            continue;
+        }
+        let end = member.node.float("").ok()?;
+        match member.name.as_ref() {
+            "gte" => low = end,
+            "gt" => low = end.next_up(),
+            "lte" => high = end,
+            "lt" => high = end.next_down(),
+            _ => return None,
+        }
+    }
+    (low <= high).then_some((low, high))
+}
+
+/// Latitude and longitude.
+pub(super) fn place(json: &Value) -> Option<(f64, f64)> {
+    match json {
+        Value::Text(text) => point(text),
+        Value::List(items) => match items.as_slice() {
+            [lon, lat] | [lon, lat, _] => Some((number(lat)?, number(lon)?)),
+            _ => None,
+        },
+        Value::Object(members) => {
+            let find = |name| members.iter().find(|of| of.name == name).map(|of| &of.node);
+            let point = (number(find("lat")?)?, number(find("lon")?)?);
+            (members.len() == 2).then_some(point)
+        }
+        _ => None,
+    }
+}

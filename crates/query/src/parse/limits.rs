@@ -1,0 +1,151 @@
+//! How much a body may ask for. What is a setting of the field has the field's default and is named by it; what the
+//! field leaves open is bounded so that one request cannot take all of a node.
+
+use crate::error::{SearchError, Spot, illegal};
+
+/// At most so many of what errors call this.
+pub(super) type Bound = (usize, &'static str);
+
+/// `indices.query.bool.max_clause_count`
+pub(super) const MAX_CLAUSES: usize = 1024;
+/// `indices.query.bool.max_nested_depth`
+pub(super) const MAX_BOOL_DEPTH: usize = 20;
+/// `index.max_terms_count`
+pub(super) const MAX_TERMS: usize = 65_536;
+/// A field's name is kept with each clause that asks it.
+pub(super) const MAX_NAME_BYTES: usize = 1024;
+/// Parentheses within each other in the text of a query.
+pub(super) const MAX_PARENTHESES: usize = 20;
+
+/// `index.max_docvalue_fields_search`
+pub(super) const MAX_COLUMN_FIELDS: usize = 100;
+/// Each is compared with each path of each hit.
+pub(super) const SOURCE_PATTERNS: Bound = (1024, "patterns of [_source]");
+/// Hits are compared by each.
+pub(super) const SORT_KEYS: Bound = (128, "keys of one [sort]");
+
+/// `index.max_inner_result_window`
+pub(super) const MAX_INNER_WINDOW: usize = 100;
+/// Each field of `highlight` has a copy of what stands above it: so many fields, and tags of so many bytes.
+pub(super) const MAX_HIGHLIGHT_FIELDS: usize = 1024;
+pub(super) const MAX_TAG_BYTES: usize = 1024;
+
+/// Each is collected from each document.
+pub(super) const AGGREGATIONS: Bound = (1024, "aggregations");
+/// Aggregations within each other.
+pub(super) const MAX_AGGREGATION_DEPTH: usize = 20;
+/// Each has a bit for each document of a segment.
+pub(super) const FILTERS: Bound = (128, "filters of one aggregation");
+/// Each value is compared with each.
+pub(super) const RANGES: Bound = (1024, "ranges of one aggregation");
+/// For each the values of a bucket are walked through.
+pub(super) const PERCENTS: Bound = (128, "percents of one aggregation");
+/// Orders of one aggregation, and sources of one tuple: each is looked for among the others.
+pub(super) const MAX_PARTS: usize = 64;
+/// Pipelines of one level, and keys of one `bucket_sort`: each is looked for among the others, in a chain of pipelines
+/// once for each that comes before it.
+pub(super) const MAX_PIPELINES: usize = 128;
+/// Buckets that are asked of a shard, so that one request cannot take all of its memory.
+pub(super) const MAX_TERMS_SIZE: u64 = 1 << 31;
+
+/// Refuses a list of the body that is longer than it may be.
+pub(super) fn few(at: Spot, count: usize, (most, what): (usize, &str)) -> Result<(), SearchError> {
+    match count {
+        count if count <= most => Ok(()),
+        count => {
+            let reason = format!("there are at most {most} {what}, found {count}");
+            Err(SearchError { at: Some(at), ..illegal(reason) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::{SearchErrorKind, SearchRequest, parse_search};
+
+    fn read(body: &Value) -> Result<SearchRequest, SearchError> {
+        parse_search(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn each_list_of_a_body_has_a_bound() {
+        let columns = "less than or equal to: [100] but was [101]";
+        let clauses = "indices.query.bool.max_clause_count";
+        for (most, item, said, body) in [
+            (MAX_COLUMN_FIELDS, r#""f""#, columns, r#"{"docvalue_fields":[LIST]}"#),
+            (
+                MAX_COLUMN_FIELDS,
+                r#""f""#,
+                columns,
+                r#"{"aggs":{"a":{"top_hits":{"docvalue_fields":[LIST]}}}}"#,
+            ),
+            (SOURCE_PATTERNS.0, r#""f""#, SOURCE_PATTERNS.1, r#"{"_source":[LIST]}"#),
+            (SOURCE_PATTERNS.0, r#""f""#, SOURCE_PATTERNS.1, r#"{"_source":{"excludes":[LIST]}}"#),
+            (SORT_KEYS.0, r#"{"f":"asc"}"#, SORT_KEYS.1, r#"{"sort":[LIST]}"#),
+            (
+                FILTERS.0,
+                r#"{"match_all":{}}"#,
+                FILTERS.1,
+                r#"{"aggs":{"a":{"filters":{"filters":[LIST]}}}}"#,
+            ),
+            (
+                RANGES.0,
+                r#"{"to":1}"#,
+                RANGES.1,
+                r#"{"aggs":{"a":{"range":{"field":"f","ranges":[LIST]}}}}"#,
+            ),
+            (
+                RANGES.0,
+                r#"{"to":1}"#,
+                RANGES.1,
+                r#"{"aggs":{"a":{"date_range":{"field":"f","ranges":[LIST]}}}}"#,
+            ),
+            (
+                PERCENTS.0,
+                "50",
+                PERCENTS.1,
+                r#"{"aggs":{"a":{"percentiles":{"field":"f","percents":[LIST]}}}}"#,
+            ),
+            // The query itself is a clause, too.
+            (
+                MAX_CLAUSES - 1,
+                r#"{"weight":1}"#,
+                clauses,
+                r#"{"query":{"function_score":{"functions":[LIST]}}}"#,
+            ),
+        ] {
+            let read =
+                |count| parse_search(body.replace("LIST", &vec![item; count].join(",")).as_bytes());
+            assert!(read(most).is_ok(), "{body}: {:?}", read(most).map(drop));
+            let error = read(most + 1).unwrap_err();
+            assert_eq!(error.kind, SearchErrorKind::IllegalArgument, "{body}: {error}");
+            assert!(error.reason.contains(said), "{body}: {error}");
+        }
+    }
+
+    /// What stands in an object counts as what stands in a list.
+    #[test]
+    fn names_of_one_object_are_counted() {
+        let named = |count: usize, value: Value| -> Value {
+            let one = |n| (format!("f{n}"), value.clone());
+            (0..count).map(one).collect::<Map<String, Value>>().into()
+        };
+        let sort = |count| read(&json!({"sort": named(count, json!("asc"))}));
+        assert!(sort(SORT_KEYS.0).is_ok() && sort(SORT_KEYS.0 + 1).is_err());
+        let order = |count| {
+            let terms = json!({"field": "f", "order": named(count, json!("asc"))});
+            read(&json!({"aggs": {"a": {"terms": terms}}})).unwrap_err().reason
+        };
+        assert!(order(MAX_PARTS).contains("order path [f0]"), "{}", order(MAX_PARTS));
+        assert!(order(MAX_PARTS + 1).contains("at most 64"));
+        let aggs = |count: usize| {
+            let within = named(count, json!({"max": {"field": "f"}}));
+            read(&json!({"aggs": {"a": {"filter": {"match_all": {}}, "aggs": within}}}))
+        };
+        assert!(aggs(AGGREGATIONS.0 - 1).is_ok());
+        assert!(aggs(AGGREGATIONS.0).unwrap_err().reason.contains("at most 1024 aggregations"));
+    }
+}

@@ -1,0 +1,118 @@
+//! Values at the ends of what fields keep, and fields that are named by patterns.
+
+use bytes::Bytes;
+use query::Literal;
+use serde_json::{Value, json};
+use store::{Rejection, WriteRequest};
+
+use super::known::{ids, shard};
+use super::known_buckets::aggregated;
+use super::{run, search};
+
+#[test]
+fn dates_of_every_year_are_found_sorted_and_counted() {
+    run("years", 1, async |env, dir, _| {
+        // In the first segment each document has a date, in the second one has none: they are read in two ways.
+        let days = ["0800-12-25", "1492-10-12", "1969-12-31", "2024-02-29", "3000-01-01"];
+        let mut documents = days.map(|day| json!({ "d": day })).to_vec();
+        documents.push(json!({}));
+        let shard = shard(&env, &dir, json!({"d": {"type": "date"}}), &documents).await;
+        for (query, expected) in [
+            (json!({"range": {"d": {"lt": "1492-10-12"}}}), vec![0u64]),
+            (json!({"range": {"d": {"gte": "1492-10-12", "lt": "1970"}}}), vec![1, 2]),
+            (json!({"range": {"d": {"gt": "2024-02-29"}}}), vec![4]),
+            (json!({"range": {"d": {"gte": "2500", "lte": "2600"}}}), vec![]),
+            (json!({"range": {"d": {"gte": "0001", "lte": "9999"}}}), vec![0, 1, 2, 3, 4]),
+            (json!({"range": {"d": {"gte": i64::MIN, "lte": "0900"}}}), vec![0]),
+            (json!({"term": {"d": "3000-01-01"}}), vec![4]),
+            (json!({"terms": {"d": ["1492-10-12", "2024-02-29"]}}), vec![1, 3]),
+        ] {
+            let body = json!({"query": query, "sort": ["d"]});
+            assert_eq!(ids(&shard, body).await, expected, "{query}");
+        }
+        let (_, hits, found) = search(&shard, &json!({"sort": [{"d": "desc"}]})).await;
+        assert_eq!(found, [4, 3, 2, 1, 0, 5]);
+        assert_eq!(hits.hits[0].sort, [Some(Literal::Integer(32_503_680_000_000))]);
+        let years = json!({"date_histogram": {"field": "d", "calendar_interval": "year", "min_doc_count": 1}});
+        let answer =
+            aggregated(&shard, json!({"y": years, "first": {"min": {"field": "d"}}})).await;
+        assert_eq!(answer["first"]["value_as_string"], "0800-12-25T00:00:00.000Z");
+        let buckets = answer["y"]["buckets"].as_array().unwrap();
+        let years = buckets.iter().map(|bucket| bucket["key_as_string"].as_str().unwrap());
+        let years: Vec<&str> = years.map(|key| &key[..10]).collect();
+        assert_eq!(years, ["0800-01-01", "1492-01-01", "1969-01-01", "2024-01-01", "3000-01-01"]);
+    });
+}
+
+#[test]
+fn a_pattern_of_fields_exists_where_one_of_them_does() {
+    run("patterns", 1, async |env, dir, _| {
+        let raw = json!({"type": "text", "fields": {"raw": {"type": "keyword"}}});
+        let properties = json!({
+            "other": {"type": "boolean"},
+            "user": {"properties": {"name": {"type": "keyword"}, "age": {"type": "long"}, "nick": raw}},
+        });
+        let documents = [
+            json!({"user": {"name": "a"}}),
+            json!({"user": {"age": 3}}),
+            json!({"user": {"nick": "x"}}),
+            json!({"other": true}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for (pattern, expected) in [
+            ("user.*", vec![0u64, 1, 2]),
+            ("us*", vec![0, 1, 2]),
+            ("user.n*", vec![0, 2]),
+            ("*.raw", vec![2]),
+            ("*", vec![0, 1, 2, 3]),
+            ("none*", vec![]),
+        ] {
+            let exists = json!({"exists": {"field": pattern}});
+            let mut found = ids(&shard, json!({ "query": exists })).await;
+            found.sort_unstable();
+            assert_eq!(found, expected, "{pattern}");
+            let mut others = ids(&shard, json!({"query": {"bool": {"must_not": exists}}})).await;
+            others.extend(&found);
+            others.sort_unstable();
+            assert_eq!(others, [0, 1, 2, 3], "{pattern}");
+        }
+        let text = json!({"query": {"query_string": {"query": "user.*:*"}}});
+        assert_eq!(ids(&shard, text).await.len(), 3);
+    });
+}
+
+/// What would be kept as another value, or not found, is refused before it is acknowledged; its neighbours go on.
+#[test]
+fn what_cannot_be_kept_is_refused() {
+    run("refused", 1, async |env, dir, _| {
+        let properties =
+            json!({"d": {"type": "date"}, "k": {"type": "keyword"}, "n": {"type": "long"}});
+        let shard = shard(&env, &dir, properties, &[]).await;
+        let index = |(id, document): (usize, &Value)| WriteRequest::Index {
+            id: id.to_string().into(),
+            source: Bytes::from(document.to_string()),
+            auto_id: false,
+            create: false,
+        };
+        let documents = [
+            json!({"d": "2023-02-28", "k": "k".repeat(32_766)}),
+            json!({"d": "2023-02-30"}),
+            json!({"d": "2023-02-28T25:00"}),
+            json!({"k": "k".repeat(32_767)}),
+        ];
+        let results = shard.index(documents.iter().enumerate().map(index).collect()).await.unwrap();
+        let said = results.into_iter().map(|result| match result {
+            Ok(_) => "kept".to_owned(),
+            Err(Rejection::Document { refusal, .. }) => refusal.kind,
+            Err(other) => other.to_string(),
+        });
+        let parsing = "mapper_parsing_exception";
+        assert_eq!(
+            said.collect::<Vec<_>>(),
+            ["kept", parsing, parsing, "illegal_argument_exception"]
+        );
+        shard.refresh().await.unwrap();
+        let query = json!({"query": {"term": {"k": "k".repeat(32_766)}}});
+        assert_eq!(ids(&shard, query).await, [0]);
+    });
+}
