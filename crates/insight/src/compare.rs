@@ -131,10 +131,11 @@ impl<'a> Runs<'a> {
         let words = |(figure, other, difference): (&Compared, &Contender<'_>, Difference)| {
             let worse = figure.worse_percent(&difference);
             let which = if worse > 0.0 { "worse" } else { "better" };
-            let by = if worse.is_finite() {
-                format!("{:.1} % {which} than", worse.abs())
-            } else {
-                "not nothing any more, as it was".to_owned()
+            let by = match worse.abs() {
+                size if !size.is_finite() => "not nothing any more, as it was".to_owned(),
+                // It would be said to be nothing.
+                size if size < 0.05 => format!("less than 0.1 % {which} than"),
+                size => format!("{size:.1} % {which} than"),
             };
             let base = &self.contenders[0].label;
             let name = figure.name;
@@ -464,6 +465,13 @@ mod tests {
         let runs = Runs::of(&[&a, &b]);
         assert_eq!(runs.worse_by(5.0), []);
         assert!(runs.headline().starts_with("No difference that the laps support"));
+    }
+
+    #[test]
+    fn a_difference_that_rounds_to_nothing_is_not_said_to_be_nothing() {
+        let (a, b) = (recovery(&[10.0]), recovery(&[10.003]));
+        let headline = Runs::of(&[&a, &b]).headline();
+        assert!(headline.contains(" is less than 0.1 % worse than in "), "{headline}");
     }
 
     #[test]

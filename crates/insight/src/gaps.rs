@@ -75,7 +75,7 @@ fn unfinished(variant: &Variant) -> Option<String> {
         Progress::Partial { seconds, recovered_bytes, total_bytes } => Some(format!(
             "{name}: stopped after {} at {} of {}.",
             units::show_seconds(*seconds),
-            words::percent(*recovered_bytes as f64 / *total_bytes as f64),
+            words::done(*recovered_bytes as f64 / *total_bytes as f64),
             units::show_bytes(*total_bytes)
         )),
     }

@@ -18,6 +18,9 @@ pub const NOT_MODELLED: f64 = 0.2;
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;
+/// What a node uses at most is looked for over times in which it moves so many chunks. A chunk counts when the whole of
+/// it is sent or has come, so that between two samples a large one seems to go far faster than the bytes do.
+const CHUNKS_OF_A_WINDOW: u64 = 64;
 
 /// An answer for one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -286,35 +289,80 @@ fn foreground(run: &RunDir, variant: &record::VariantInfo, of_lap: u32) -> Foreg
             by_node.entry(&sample.node).or_default().push((t_ms / 1e3, sample));
         }
     }
-    let (mut rx_max, mut tx_max, mut cores_max) = (0.0f64, 0.0f64, 0.0f64);
-    let mut moved = Vec::new();
-    for samples in by_node.values() {
-        for pair in samples.windows(2) {
-            let ((from, before), (to, after)) = (pair[0], pair[1]);
-            let seconds = to - from;
-            // A node that restarted counts from its own start.
-            let more = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
-            if seconds > 0.0 {
-                rx_max = rx_max.max(more(before.transport_rx_bytes, after.transport_rx_bytes));
-                tx_max = tx_max.max(more(before.transport_tx_bytes, after.transport_tx_bytes));
-                cores_max = cores_max.max(after.cpu_cores);
-            }
-        }
-        if let (Some((_, first)), Some((_, last))) = (samples.first(), samples.last()) {
-            let rx = last.transport_rx_bytes.saturating_sub(first.transport_rx_bytes);
-            let tx = last.transport_tx_bytes.saturating_sub(first.transport_tx_bytes);
-            moved.push(rx.max(tx));
-        }
-    }
-    let all: u64 = moved.iter().sum();
-    let share = |of: f64, name: &str| model(variant, name).map(|whole| of / whole);
-    let disk = [share(rx_max, "disk.write_bytes_per_s"), share(tx_max, "disk.read_bytes_per_s")];
+    let chunks = samples(run, &variant.name, of_lap);
+    let chunk_bytes = chunks.iter().filter_map(|(_, sample)| sample.chunk_bytes).max().unwrap_or(0);
+    let window_bytes = chunk_bytes.saturating_mul(CHUNKS_OF_A_WINDOW);
+    let by_node: Vec<Vec<Used>> = by_node.values().map(|samples| used(samples)).collect();
+    let moved = |used: &[Used]| used.last().map_or(0, |last| last.rx_bytes.max(last.tx_bytes));
+    let all: u64 = by_node.iter().map(|used| moved(used)).sum();
+    let taking_part: Vec<&Vec<Used>> =
+        by_node.iter().filter(|used| moved(used) * 100 > all).collect();
+    let peaks = taking_part.iter().map(|used| peak(used, window_bytes));
+    let (rx, tx, cores) = peaks.fold((0.0f64, 0.0f64, 0.0f64), |most, peak| {
+        (most.0.max(peak.0), most.1.max(peak.1), most.2.max(peak.2))
+    });
+    let share = |of: f64, name: &str| model(variant, name).map(|whole| (of / whole).min(1.0));
+    let disk = [share(rx, "disk.write_bytes_per_s"), share(tx, "disk.read_bytes_per_s")];
     Foreground {
-        link_peak: share(rx_max.max(tx_max), "card.bytes_per_s"),
+        link_peak: share(rx.max(tx), "card.bytes_per_s"),
         disk_peak: disk.into_iter().flatten().reduce(f64::max),
-        cores_peak: share(cores_max, "cores.count"),
-        nodes: moved.iter().filter(|moved| **moved * 100 > all).count(),
+        cores_peak: share(cores, "cores.count"),
+        nodes: taking_part.len(),
     }
+}
+
+/// What a node had used by the time of a sample, since its first one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    t_s: f64,
+    rx_bytes: u64,
+    tx_bytes: u64,
+    cores_s: f64,
+}
+
+impl Used {
+    fn bytes(&self) -> u64 {
+        self.rx_bytes + self.tx_bytes
+    }
+}
+
+fn used<'s>(samples: &[(f64, &'s NodeSample)]) -> Vec<Used> {
+    let (mut sum, mut before) = (Used::default(), None::<&'s NodeSample>);
+    let so_far = |(t_s, sample): &(f64, &'s NodeSample)| {
+        if let Some(before) = before.replace(*sample) {
+            // A node that restarted counts from its own start.
+            let more = |before: u64, now: u64| now.checked_sub(before).unwrap_or(now);
+            sum.rx_bytes += more(before.transport_rx_bytes, sample.transport_rx_bytes);
+            sum.tx_bytes += more(before.transport_tx_bytes, sample.transport_tx_bytes);
+            sum.cores_s += sample.cpu_cores.max(0.0) * (t_s - sum.t_s);
+        }
+        sum.t_s = *t_s;
+        sum
+    };
+    samples.iter().map(so_far).collect()
+}
+
+/// The most that a node received, sent, and used of its cores in a second: of each sample the shortest time before it
+/// in which so many bytes were moved counts, or all that the node moved where that is less.
+fn peak(used: &[Used], bytes: u64) -> (f64, f64, f64) {
+    let needed = used.last().map_or(0, Used::bytes).min(bytes).max(1);
+    let (mut peak, mut from) = ((0.0f64, 0.0f64, 0.0f64), 0);
+    for to in used {
+        let moved_since = |from: &Used| to.bytes().saturating_sub(from.bytes());
+        while used.get(from + 1).is_some_and(|next| moved_since(next) >= needed) {
+            from += 1;
+        }
+        let from = &used[from];
+        let seconds = to.t_s - from.t_s;
+        if moved_since(from) < needed || seconds <= 0.0 {
+            continue;
+        }
+        let of_bytes = |before: u64, now: u64| (now - before) as f64 / seconds;
+        peak.0 = peak.0.max(of_bytes(from.rx_bytes, to.rx_bytes));
+        peak.1 = peak.1.max(of_bytes(from.tx_bytes, to.tx_bytes));
+        peak.2 = peak.2.max((to.cores_s - from.cores_s) / seconds);
+    }
+    peak
 }
 
 #[cfg(test)]
@@ -356,5 +404,38 @@ mod tests {
         let curve = curve(&samples);
         assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
         assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
+    }
+
+    /// A node receives 40 MB/s in chunks of 32 MB, of which two come at once, and looks ten times a second.
+    #[test]
+    fn large_chunks_make_no_larger_peak() {
+        const CHUNK: u64 = 32_000_000;
+        let sample = |tenth: u32| NodeSample {
+            transport_rx_bytes: u64::from(tenth / 16) * 2 * CHUNK,
+            cpu_cores: if tenth.is_multiple_of(16) { 3.2 } else { 0.0 },
+            ..NodeSample::default()
+        };
+        let all: Vec<NodeSample> = (0..2000).map(sample).collect();
+        let timed: Vec<(f64, &NodeSample)> =
+            (0u32..).map(|tenth| f64::from(tenth) / 10.0).zip(&all).collect();
+        let peak_with = |bytes: u64| peak(&used(&timed), bytes);
+        assert!(peak_with(0).0 > 600e6, "between two samples two chunks came");
+        let (rx, tx, cores) = peak_with(CHUNKS_OF_A_WINDOW * CHUNK);
+        assert!((39e6..42e6).contains(&rx), "{rx}");
+        assert!((0.19..0.22).contains(&cores), "{cores}");
+        assert_eq!(tx, 0.0);
+    }
+
+    #[test]
+    fn a_peak_is_no_mean_and_a_restart_loses_nothing() {
+        let sample = |rx: u64| NodeSample { transport_rx_bytes: rx, ..NodeSample::default() };
+        let all = [sample(1000), sample(1000), sample(2000), sample(300), sample(300)];
+        let times = [0.0, 60.0, 61.0, 62.0, 100.0];
+        let timed: Vec<(f64, &NodeSample)> = times.into_iter().zip(&all).collect();
+        let used = used(&timed);
+        assert_eq!(used.last().unwrap().rx_bytes, 1300);
+        // All of it is less than 64 chunks of a kilobyte: it came within two seconds.
+        assert_eq!(peak(&used, 64 << 10).0, 650.0);
+        assert_eq!(peak(&used, 0).0, 1000.0);
     }
 }

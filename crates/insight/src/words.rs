@@ -15,6 +15,11 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A share that is done: nothing is whole before its last byte.
+pub fn done(share: f64) -> String {
+    percent(if share < 1.0 { share.min(0.99) } else { share })
+}
+
 /// Three digits: `0.66`, `9.87`, `48.2`, `192`; more after the point for what is smaller than 0.1.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
@@ -144,6 +149,7 @@ mod tests {
         assert_eq!(percent(0.0001), "< 0.1 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(f64::NAN), "-");
+        assert_eq!([0.004, 0.999, 1.0, f64::NAN].map(done), ["0.4 %", "99 %", "100 %", "-"]);
         assert_eq!(rate(655_360.0), "0.66 MB/s");
         assert_eq!(rate(125e6), "125 MB/s");
         assert_eq!(rate(4200.0), "0.0042 MB/s");

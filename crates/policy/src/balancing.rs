@@ -5,6 +5,10 @@
 //! heaviest node gives to the lightest while their weights differ by more than a threshold; where nothing of it may go
 //! there, the next lightest is tried, then the next heaviest.
 
+/// A copy that moves takes one from the heavy node's weight and adds one to the light node's: from a difference of this
+/// or less it would only swap the two, for ever.
+const SWAPS: f64 = 1.0;
+
 /// The factors: `cluster.routing.allocation.balance.*`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Balance {
@@ -39,13 +43,14 @@ impl Balance {
     /// The pairs of nodes, by their places in `weights`, between which a copy of the index may be moved, heavy and
     /// light: the order in which they are tried. Equals stand in the order in which they came.
     pub fn pairs(&self, weights: &[f64]) -> Vec<(usize, usize)> {
+        // Rounding must not move copies for ever.
+        let least = self.threshold.max(SWAPS) + 1e-9;
         let mut by_weight: Vec<usize> = (0..weights.len()).collect();
         by_weight.sort_by(|a, b| weights[*a].total_cmp(&weights[*b]));
         let mut pairs = Vec::new();
         for heavy in by_weight.iter().rev() {
             for light in &by_weight {
-                // Rounding must not move copies for ever.
-                if weights[*heavy] - weights[*light] <= self.threshold + 1e-9 {
+                if weights[*heavy] - weights[*light] <= least {
                     break;
                 }
                 pairs.push((*heavy, *light));
@@ -80,5 +85,17 @@ mod tests {
         assert_eq!(DEFAULT.pairs(&[0.0, 3.0, -1.0, 0.5]), [(1, 2), (1, 0), (1, 3), (3, 2)]);
         assert_eq!(DEFAULT.pairs(&[0.0, 1.0, 0.5]), []);
         assert_eq!(DEFAULT.pairs(&[]), []);
+    }
+
+    /// Whatever the threshold: a copy more on one of two nodes is as good a balance as one more on the other.
+    #[test]
+    fn no_copy_goes_back_and_forth() {
+        for threshold in [0.0, 0.5, 1.0] {
+            let balance = Balance { threshold, ..DEFAULT };
+            let average = load(2.5, 2.5);
+            let weights = [3.0, 2.0].map(|copies| balance.weight(load(copies, copies), average));
+            assert_eq!(balance.pairs(&weights), [], "{threshold}");
+            assert_eq!(balance.pairs(&[2.0, -0.5]), [(0, 1)], "{threshold}");
+        }
     }
 }

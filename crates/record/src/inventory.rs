@@ -40,6 +40,8 @@ pub struct InventoryNode {
     pub name: String,
     /// Whether it holds shards; none where it does not tell its roles.
     pub holds_data: Option<bool>,
+    /// Its roles, data tiers among them; empty where it does not tell them.
+    pub roles: Vec<String>,
     /// Attributes, as shard allocation awareness goes by.
     pub attributes: BTreeMap<String, String>,
     /// Cores that it may use.

@@ -87,7 +87,8 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
 /// Bytes a second of a throttle setting: a size, where zero and below (`-1`) mean no limit.
 pub fn parse_throttle(text: &str) -> Result<Option<u64>, ParseError> {
     let bytes = parse_bytes(text, "rate", THROTTLE)?;
-    Ok((bytes > 0.0).then_some(bytes.round() as u64))
+    // Less than half a byte a second is next to nothing, and not no limit.
+    Ok((bytes > 0.0).then(|| (bytes.round() as u64).max(1)))
 }
 
 /// As in Elasticsearch, `0` and `-1` alone may stand without a unit.
@@ -213,11 +214,9 @@ pub fn show_interval(soon: f64, late: f64) -> String {
 
 fn clock(seconds: f64) -> String {
     let whole = seconds.round() as u64;
-    match seconds {
-        s if s >= 3600.0 => {
-            format!("{}:{:02}:{:02}", whole / 3600, whole % 3600 / 60, whole % 60)
-        }
-        _ => format!("{}:{:02}", whole / 60, whole % 60),
+    match whole / 3600 {
+        0 => format!("{}:{:02}", whole / 60, whole % 60),
+        hours => format!("{hours}:{:02}:{:02}", whole % 3600 / 60, whole % 60),
     }
 }
 
@@ -233,6 +232,7 @@ mod tests {
         assert_eq!(parse_throttle("-1"), Ok(None));
         assert_eq!(parse_throttle("0"), Ok(None));
         assert_eq!(parse_throttle("40mb"), Ok(Some(40 << 20)));
+        assert_eq!(parse_throttle("0.4b"), Ok(Some(1)));
         assert_eq!(parse_rate("1gbit"), Ok(125_000_000));
         assert_eq!(parse_rate("12.5MB/s"), Ok(12_500_000));
         assert_eq!(parse_duration("100ms"), Ok(Duration::from_millis(100)));
@@ -261,6 +261,7 @@ mod tests {
         assert_eq!(show_bytes(512), "512 B");
         assert_eq!(show_rate(118.4e6), "118 MB/s");
         assert_eq!(show_seconds(14384.9), "3:59:45");
+        assert_eq!(show_seconds(3599.7), "1:00:00");
         assert_eq!(show_seconds(73.3), "73.3 s");
         assert_eq!(show_size_setting(5 << 20), "5mb");
     }

@@ -72,8 +72,9 @@ fn sentence(finding: &Finding) -> String {
 }
 
 fn names(series: &Series<'_>) -> BTreeSet<String> {
-    let nodes = series.last().map(|look| &look.nodes).into_iter().flatten();
-    nodes.map(|node| node.name.clone()).collect()
+    // Not every look asks for nodes.
+    let nodes = series.last_nodes().map_or(&[][..], |(_, nodes)| nodes);
+    nodes.iter().map(|node| node.name.clone()).collect()
 }
 
 /// All recoveries of the last look that go on.

@@ -98,6 +98,12 @@ impl Knobs {
         self.chunk.0.filter(is_there)
     }
 
+    /// The setting of chunks in flight, its default, and how many there may be; none where a scheduler chooses them, or
+    /// fetches one after another: then the setting is without effect.
+    pub fn chunks_setting(&self, series: &Series<'_>) -> Option<(&'static str, &'static str, u32)> {
+        self.chunks.filter(|_| !matches!(scheduler(series), Some("adaptive" | "sequential")))
+    }
+
     /// Chunks in flight; none where a scheduler chooses them.
     pub fn chunk_count(&self, series: &Series<'_>) -> Option<f64> {
         match scheduler(series) {

@@ -42,7 +42,7 @@ pub struct Pace {
     pub now_bytes_per_s: Option<f64>,
     /// Bytes a second since the rate last changed.
     pub bytes_per_s: Option<f64>,
-    /// Operations a second between the last two looks.
+    /// Operations a second since it replays them.
     pub ops_per_s: Option<f64>,
     /// Share of the time paused by limiters, source and target summed; may exceed 1.
     pub paused_share: Option<f64>,

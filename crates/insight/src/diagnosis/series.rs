@@ -314,10 +314,13 @@ impl<'a> Transfer<'a> {
         (wall_s > 0.0).then_some(self.bytes()? as f64 / wall_s)
     }
 
-    /// Operations a second.
+    /// Operations a second since it replays them: what it took to copy files before is no part of that.
     pub fn ops_per_s(&self) -> Option<f64> {
-        let ops = self.rise(|recovery| recovery.recovered_ops)?;
-        let wall_s = self.wall_ms() / 1e3;
+        let begins = self.steps.iter().position(|(_, one)| one.stage == "TRANSLOG").unwrap_or(0);
+        let from = begins.min(self.steps.len().saturating_sub(2));
+        let replay = Transfer { steps: self.steps[from..].to_vec() };
+        let ops = replay.rise(|recovery| recovery.recovered_ops)?;
+        let wall_s = replay.wall_ms() / 1e3;
         (wall_s > 0.0).then_some(ops as f64 / wall_s)
     }
 

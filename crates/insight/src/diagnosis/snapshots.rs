@@ -60,7 +60,8 @@ impl Written<'_> {
         parts.extend(
             shards_done.zip(*shards).map(|(done, all)| format!("{done} of {all} shards done")),
         );
-        let left = bytes.zip(*written_bytes).filter(|_| self.limit.1.is_finite());
+        let is_told = self.limit.1.is_finite() && self.nodes > 0.0;
+        let left = bytes.zip(*written_bytes).filter(|_| is_told);
         parts.extend(left.map(|(all, written)| {
             let s = all.saturating_sub(written) as f64 / (self.limit.1 * self.nodes);
             let (text, nodes, left) = (self.limit.0, self.nodes, show_seconds(s.ceil()));

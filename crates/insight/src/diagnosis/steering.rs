@@ -168,7 +168,7 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
             add(rate, Role::Rate, None, false);
         }
         // A scheduler that chooses what is in flight leaves nothing to set.
-        if let (Some((name, default, most)), Some(_)) = (knobs.chunks, knobs.chunk_count(series)) {
+        if let Some((name, default, most)) = knobs.chunks_setting(series) {
             add((name, default), Role::Chunks, Some(u64::from(most)), begins);
         }
         if let (Some(name), Some(_)) = (knobs.chunk_setting(series), knobs.chunk_bytes(series)) {

@@ -5,9 +5,10 @@ use record::units::{show_bytes, show_interval, show_seconds};
 
 use super::finding::{Evidence, Finding, STATS_DCP};
 use super::pace::{interval, since_change};
+use super::rivals::Against;
 use super::rule::Rule;
 use super::series::{MS_PER_S, Series};
-use super::threshold::{BEHIND_S, STAGE, WINDOW_FULL};
+use super::threshold::{BEHIND_S, PAUSED_FOR, STAGE, STARVED, WINDOW_FULL};
 use crate::stats::mean;
 use crate::words;
 
@@ -188,6 +189,36 @@ impl<'a> Streaming<'a> {
     pub fn window_full(&self) -> f64 {
         let looks = || self.producer.share_of_looks(Self::is_full);
         self.producer.paused(WINDOW).unwrap_or_else(looks)
+    }
+
+    /// How much of the time the producer has nothing ready, where its own disk holds it; else what speaks against that.
+    pub fn starved(&self) -> Result<f64, Against> {
+        let end = &self.producer;
+        let waits = end.paused(DATA).ok_or_else(|| {
+            Against::untold("how long the producer waits for messages to be ready is not told")
+        })?;
+        let waits_most = waits >= PAUSED_FOR.value
+            || waits >= STARVED.value && self.window_full() >= PAUSED_FOR.value;
+        if !waits_most {
+            return Err(Against::below("the producer has nothing ready", waits, PAUSED_FOR));
+        }
+        let is_reading = |(_, one): Step<'_>| {
+            one.backfilling > 0 || one.backfills.is_some_and(|count| count > 0)
+        };
+        if end.share_of_looks(is_reading) < STAGE.value {
+            return Err(Against::figure(
+                "it has nothing ready, but none of its streams reads from disk",
+            ));
+        }
+        let full = end.share_of_looks(|(_, one)| one.backfill_full == Some(true));
+        if full >= STAGE.value {
+            let why = format!(
+                "what it read from disk fills its buffer in {} of the looks",
+                words::percent(full)
+            );
+            return Err(Against::figure(why));
+        }
+        Ok(waits)
     }
 
     /// How long bytes wait for their acknowledgement: Little's law.

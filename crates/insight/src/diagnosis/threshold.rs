@@ -106,6 +106,11 @@ pub(crate) const CATCHES_UP: Threshold = at("lag over the lag at first", 0.9);
 pub(crate) const BEHIND_S: Threshold = at("seconds by which a DCP connection is behind", 3.0);
 /// What a producer waits for holds its connection where it waits for this much of the time.
 pub(crate) const PAUSED_FOR: Threshold = at("time that a producer waits over wall time", 0.5);
+/// A producer whose window is full for most of the time is held by its disk all the same where it has nothing ready for
+/// this much of it, though items are left and its streams read from disk. What is read comes in parts, and whoever
+/// takes a part more slowly than it is sent fills the window; if the consumer held, something would always be ready.
+pub(crate) const STARVED: Threshold =
+    at("time that a producer that reads from disk has nothing ready, over wall time", 0.2);
 /// A window is full from here on.
 pub(crate) const WINDOW_FULL: Threshold = at("unacked_bytes over max_buffer_bytes", 0.9);
 /// It holds where at least this share of the looks found it so: from ten seconds on, servers tell pauses to a second.

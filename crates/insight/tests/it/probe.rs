@@ -442,3 +442,19 @@ fn nothing_is_tried_where_nothing_recovers() {
     let diagnosis = diagnose(&model.series());
     assert!(plan(&model.series(), &diagnosis).is_empty());
 }
+
+#[test]
+fn a_limit_that_has_no_lower_one_is_not_braked() {
+    let of_limit = |limit: &str| {
+        let look = |s: u32| {
+            let look = case(u64::from(s), 2000);
+            let settings = settings(&[(LIMIT, limit)]);
+            (f64::from(s) * 1e3, Observation { settings, ..look })
+        };
+        let looks: Vec<(f64, Observation)> = (0..=10).map(look).collect();
+        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        let probes = plan(&series, &diagnose(&series));
+        probes.iter().any(|probe| probe.kind == Kind::Brake)
+    };
+    assert!(of_limit("40kb") && !of_limit("2kb"));
+}

@@ -172,6 +172,12 @@ fn an_interrupted_run_says_how_far_it_came() {
     assert_eq!(curves.len(), 1);
     assert_eq!(curves[0].recovered.last().unwrap().value, 400.0);
     assert!(curves[0].link.is_empty() && curves[0].nodes.is_empty());
+    // Nothing is whole before its last byte.
+    if let Some(Line::Recovery { sample, .. }) = run.lines.last_mut() {
+        sample.recovered_bytes = 999;
+    }
+    let gaps = Summary::of(&run).gaps;
+    assert!(gaps.iter().any(|gap| gap.contains(" at 99 % of ")), "{gaps:?}");
 }
 
 #[test]

@@ -43,6 +43,10 @@ const MUCH: f64 = 3.0;
 const HURT_FOR: Duration = Duration::from_secs(900);
 const HURT_TIMES: u32 = 2;
 const HALF_STEP: f64 = 1.15;
+/// A trial that told nothing is made again no sooner, and the next time after twice as long, for it may be the change
+/// that keeps it from telling; doubled so often at most.
+const AGAIN: Duration = Duration::from_secs(300);
+const AGAIN_DOUBLED: u32 = 5;
 /// Nothing is raised for so long after users suffered.
 const QUIET: Duration = Duration::from_secs(30);
 /// A recovery that began this lately says that others begin.
@@ -76,6 +80,16 @@ enum Phase {
     Over(String),
 }
 
+/// A value from which a raise is not tried.
+#[derive(Clone, Copy, Debug)]
+struct Knee {
+    amount: u64,
+    /// Trials from this value before the last one.
+    times: u32,
+    /// Until then; none where a raise brought nothing, which stays so until something else was raised.
+    until: Option<Time>,
+}
+
 /// Where users suffered.
 #[derive(Clone, Copy, Debug)]
 struct Hurt {
@@ -96,8 +110,7 @@ pub struct Steering {
     found: BTreeMap<String, Lever>,
     /// What was changed and helped, the last one last.
     kept: Vec<Made>,
-    /// Values from which a raise brought nothing.
-    knees: BTreeMap<String, u64>,
+    knees: BTreeMap<String, Knee>,
     hurts: BTreeMap<String, Hurt>,
     /// Settings that are left alone, by whom somebody else is at work or which the cluster refused.
     left: BTreeSet<String>,
@@ -350,8 +363,14 @@ impl Steering {
         let found = self.found.get(name).unwrap_or(lever);
         let value = &lever.setting.value;
         let now = amount(lever.role, value).ok_or_else(|| format!("{name} is {value}"))?;
-        if self.knees.get(name) == Some(&now) {
-            return Err(format!("more than {name} = {value} brings nothing"));
+        match self.knees.get(name).filter(|knee| knee.amount == now) {
+            Some(Knee { until: None, .. }) => {
+                return Err(format!("more than {name} = {value} brings nothing"));
+            }
+            Some(Knee { until: Some(until), .. }) if look.at < *until => {
+                return Err(format!("a trial of more than {name} = {value} did not tell"));
+            }
+            _ => {}
         }
         if lever.later_only && !self.others_begin(look) {
             return Err(format!(
@@ -425,8 +444,6 @@ impl Steering {
                 if is_worth {
                     return self.keep(trial, after);
                 }
-                let (name, from) = (&trial.made.proposal.setting, &trial.made.proposal.from);
-                self.knees.extend(amount(role, from).map(|from| (name.clone(), from)));
                 self.take_back(look, trial, Some(after), "it brings nothing")
             }
             None if is_late && trial.later_only => {
@@ -468,11 +485,12 @@ impl Steering {
         says: &str,
     ) -> Decision {
         let back = self.back(&trial.made);
-        if after.is_none() {
-            // Not worth the same trial again at once.
-            let name = trial.made.proposal.setting.clone();
-            let from = amount(trial.made.role, &trial.made.proposal.from);
-            self.knees.extend(from.map(|from| (name, from)));
+        let name = trial.made.proposal.setting.clone();
+        if let Some(amount) = amount(trial.made.role, &trial.made.proposal.from) {
+            let before = self.knees.get(&name).filter(|knee| knee.amount == amount);
+            let times = before.map_or(0, |knee| knee.times + 1).min(AGAIN_DOUBLED);
+            let until = after.is_none().then(|| look.at + AGAIN * 2u32.pow(times));
+            self.knees.insert(name, Knee { amount, times, until });
         }
         self.phase = Phase::Watching(look.at + look.passes_in.clamp(SETTLE, SETTLE_MAX));
         let outcome = Outcome {

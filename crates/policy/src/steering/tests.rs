@@ -384,6 +384,28 @@ fn nothing_is_begun_while_nothing_recovers() {
     let did = sim.steer(&mut steering, 90);
     assert!(matches!(&did[..], [Decision::TakeBack(one, _)] if one.after_per_s.is_none()));
     assert_eq!(sim.value(LIMIT), "10mb");
+    // Nor does it say that more brings nothing: the same is tried again, later.
+    sim.active = 1;
+    assert_eq!(sim.steer(&mut steering, 20), []);
+    assert!(sim.waits(&mut steering).contains("did not tell"));
+    let did = sim.steer(&mut steering, 400);
+    let kept = did.iter().filter(|one| matches!(one, Decision::Keep(_))).count();
+    assert!(kept > 0 && sim.value(LIMIT) != "10mb", "{did:#?}");
+}
+
+/// Nobody knows that the change does no harm where nothing is measured with it.
+#[test]
+fn a_trial_that_never_tells_is_made_ever_more_rarely() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    let mut trials = 0;
+    for _ in 0..72 {
+        sim.active = 1;
+        trials += sim.steer(&mut steering, 8).len();
+        sim.active = 0;
+        sim.steer(&mut steering, 92);
+        assert_eq!(sim.value(LIMIT), "10mb");
+    }
+    assert!((3..8).contains(&trials), "{trials} trials in two hours");
 }
 
 #[test]

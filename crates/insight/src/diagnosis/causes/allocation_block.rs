@@ -58,10 +58,16 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
 fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let copies = &waiting.copies;
     let decider = DECIDERS.iter().find(|decider| decider.name == name);
-    let setting = decider.and_then(|decider| decider.setting);
+    // Some deciders obey a setting of the index as well, and say which of the two it is.
+    let decisions = copies.iter().flat_map(|copy| &copy.decisions);
+    let is_of_index = decisions
+        .filter(|decision| decision.decider == name)
+        .any(|decision| decision.explanation.contains("index setting ["));
+    let setting = decider.and_then(|decider| decider.setting).filter(|_| !is_of_index);
     let found = setting.and_then(|name| waiting.series.setting(name));
     let action =
         decider.map_or("read what the cluster says of each node", |decider| decider.action);
+    let of_index = if is_of_index { " (a setting of the index: see the evidence)" } else { "" };
     let others = if waiting.unassigned > copies.len() {
         format!(" (of {} that wait)", waiting.unassigned)
     } else {
@@ -82,7 +88,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             setting: setting.map(str::to_owned),
             now: found.map(|found| found.value.clone()),
             set_by: found.map(|found| found.scope),
-            ..Lift::action(action)
+            ..Lift::action(&format!("{action}{of_index}"))
         }),
         next: Some("a recovery slot, then the recovery itself".to_owned()),
         ..Finding::of(&CAUSE.rule, name, strength.value, sentence)

@@ -89,8 +89,9 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
         subjects: names(copies),
         evidence,
         lift: Some(Lift::setting(name, setting, Some(to.to_string()), action)),
-        gain: waiting.held_by.is_none().then(|| Gain {
-            factor: to / now.max(1.0),
+        // From no slot at all there is no rate to gain on.
+        gain: (waiting.held_by.is_none() && now > 0.0).then(|| Gain {
+            factor: to / now,
             formula: format!("{to} slots / {now}, while each recovery keeps its rate"),
         }),
         next: Some(

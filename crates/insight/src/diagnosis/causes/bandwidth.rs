@@ -195,11 +195,14 @@ fn is_a_cards(bytes_per_s: f64) -> bool {
 fn evidence(recovery: &Copying<'_, '_>, spread: f64) -> Vec<Evidence> {
     let mut evidence = vec![recovery.rate_evidence()];
     evidence.extend(recovery.paused_evidence());
-    if let Some(end) = recovery.ends.first()
-        && let Some(sent) = end.span.per_s(|node| node.transport_tx_bytes)
-    {
-        let value = format!("{}: {}", end.node(), words::rate(sent));
-        evidence.push(Evidence::new(NODES_STATS, "transport.tx_size_in_bytes", value));
+    // The source sends what the target receives; of a recovery from remote the target alone is seen.
+    if let Some(end) = recovery.ends.first() {
+        let (field, moved) = match end.is_source {
+            true => ("transport.tx_size_in_bytes", end.span.per_s(|node| node.transport_tx_bytes)),
+            false => ("transport.rx_size_in_bytes", end.span.per_s(|node| node.transport_rx_bytes)),
+        };
+        let value = moved.map(|moved| format!("{}: {}", end.node(), words::rate(moved)));
+        evidence.extend(value.map(|value| Evidence::new(NODES_STATS, field, value)));
     }
     let value = format!("level: within {} of its mean", words::percent(spread));
     evidence.push(Evidence::new(RECOVERY, "recovered_in_bytes between looks", value));

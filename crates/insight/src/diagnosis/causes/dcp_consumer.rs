@@ -11,7 +11,7 @@ use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::streaming::Streaming;
 use crate::diagnosis::threshold::{
-    BEHIND_S, GIVEN_BACK, PAUSED_FOR, STAGE, WINDOW_FULL, WINDOW_LOOKS,
+    BEHIND_S, GIVEN_BACK, PAUSED_FOR, STAGE, STARVED, WINDOW_FULL, WINDOW_LOOKS,
 };
 use crate::words;
 
@@ -21,8 +21,8 @@ pub(super) static CAUSE: Cause = Cause {
         label: "DCP consumer",
         signature: "the producer waits for acknowledgements: what may be unacknowledged is full",
         reads: "stats dcp paused_*_BufferLogFull_duration, unacked_bytes, max_buffer_bytes, total_acked_bytes, \
-                items_remaining",
-        thresholds: &[BEHIND_S, STAGE, PAUSED_FOR, WINDOW_FULL, WINDOW_LOOKS, GIVEN_BACK],
+                items_remaining; paused_*_ReadyListEmpty_duration, stream_*_state, backfill_buffer_full",
+        thresholds: &[BEHIND_S, STAGE, PAUSED_FOR, STARVED, WINDOW_FULL, WINDOW_LOOKS, GIVEN_BACK],
         lift: "look at the consumer's disks, cores and threads; where the round trip to it is about as long as \
                acknowledgements take, give it a larger window: dcp_consumer_buffer_ratio between data nodes, \
                connection_buffer_size for other consumers",
@@ -48,6 +48,11 @@ fn judge(streaming: &Streaming<'_>) -> Answer {
     if looks < WINDOW_LOOKS.value {
         let (looks, least) = (words::percent(looks), words::percent(WINDOW_LOOKS.value));
         let why = format!("{looks} of the looks found its window full ({least} would tell)");
+        return Err(Against::figure(why));
+    }
+    if let Ok(waits) = streaming.starved() {
+        let waits = words::percent(waits);
+        let why = format!("its window is open for {waits} of the time with nothing read to send");
         return Err(Against::figure(why));
     }
     let after_s = streaming.acknowledged_after_ms().map(|ms| show_seconds(ms / MS_PER_S));

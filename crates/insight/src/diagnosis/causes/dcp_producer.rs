@@ -4,10 +4,9 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, STATS};
-use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::streaming::{DATA, Streaming};
-use crate::diagnosis::threshold::{BEHIND_S, PAUSED_FOR, STAGE};
+use crate::diagnosis::streaming::Streaming;
+use crate::diagnosis::threshold::{BEHIND_S, PAUSED_FOR, STAGE, STARVED};
 use crate::words;
 
 pub(super) static CAUSE: Cause = Cause {
@@ -17,7 +16,7 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "the producer has nothing ready though items are left, and its streams read from disk",
         reads: "stats dcp paused_*_ReadyListEmpty_duration, items_remaining, stream_*_state, backfill_num_*, \
                 backfill_buffer_full; stats ep_cursors_dropped",
-        thresholds: &[BEHIND_S, STAGE, PAUSED_FOR],
+        thresholds: &[BEHIND_S, STAGE, PAUSED_FOR, STARVED],
         lift: "look at the disk of the producer's node; more vbuckets moved at once read side by side \
                (rebalanceMovesPerNode), and with more memory for checkpoints (checkpoint_memory_ratio) less has to be \
                read from disk",
@@ -28,28 +27,8 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(streaming: &Streaming<'_>) -> Answer {
+    let waits = streaming.starved()?;
     let end = &streaming.producer;
-    let waits = end.paused(DATA).ok_or_else(|| {
-        Against::untold("how long the producer waits for messages to be ready is not told")
-    })?;
-    if waits < PAUSED_FOR.value {
-        return Err(Against::below("the producer has nothing ready", waits, PAUSED_FOR));
-    }
-    let reads =
-        end.share_of_looks(|(_, one)| one.backfilling > 0 || one.backfills.is_some_and(|n| n > 0));
-    if reads < STAGE.value {
-        return Err(Against::figure(
-            "it has nothing ready, but none of its streams reads from disk",
-        ));
-    }
-    let full = end.share_of_looks(|(_, one)| one.backfill_full == Some(true));
-    if full >= STAGE.value {
-        let why = format!(
-            "what it read from disk fills its buffer in {} of the looks",
-            words::percent(full)
-        );
-        return Err(Against::figure(why));
-    }
     let node = end.node();
     let sentence = format!(
         "the disk of {node} holds {}: its producer has nothing ready for {} of the time while its streams read from \

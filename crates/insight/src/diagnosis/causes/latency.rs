@@ -144,8 +144,8 @@ fn evidence(recovery: &Copying<'_, '_>) -> Vec<Evidence> {
         evidence.push(Evidence::new(NODES_STATS, "time through another node", value));
     }
     let knobs = recovery.knobs;
-    evidence
-        .extend(knobs.chunks.map(|(name, default, _)| recovery.setting_evidence(name, default)));
+    let chunks = knobs.chunks_setting(recovery.series);
+    evidence.extend(chunks.map(|(name, default, _)| recovery.setting_evidence(name, default)));
     if let Some(name) = knobs.chunk_setting(recovery.series) {
         evidence.push(recovery.setting_evidence(name, knobs.chunk.1));
     }
@@ -168,15 +168,15 @@ fn between(recovery: &Copying<'_, '_>) -> String {
 /// What to raise so that more is in flight, by what factor, and how that is reckoned.
 fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
     let (series, knobs) = (recovery.series, recovery.knobs);
-    let (name, default, most) = knobs.chunks?;
     let count = knobs.chunk_count(series)?;
-    if count < f64::from(most) {
+    let chunks = knobs.chunks_setting(series);
+    if let Some((name, default, most)) = chunks.filter(|(.., most)| count < f64::from(*most)) {
         let found = series.setting_or_default(name, default);
         let lift = Lift::setting(name, found, Some(most.to_string()), "keep more chunks in flight");
         return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
     }
     let chunk_bytes = knobs.chunk_bytes(series)?;
-    let Some(name) = knobs.chunk.0 else {
+    let Some(name) = knobs.chunk_setting(series) else {
         let action = "chunks are at their most and their size is fixed: recover more shards side by side \
                       (cluster.routing.allocation.node_concurrent_recoveries)";
         let formula = "twice the shards side by side / 1".to_owned();

@@ -75,7 +75,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         let to = (found.value != most.to_string()).then(|| most.to_string());
         Lift::setting(setting, found, to, action)
     };
-    let lift = recovery.knobs.chunks.map_or_else(|| Lift::action(action), of_setting);
+    let chunks = recovery.knobs.chunks_setting(recovery.series);
+    let lift = chunks.map_or_else(|| Lift::action(action), of_setting);
     let strength = match on_core {
         _ if threads > 0 => STRENGTH_BY_STACKS.value,
         Some(share) => STRENGTH.up_to_one(share),

@@ -50,7 +50,8 @@ fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     // Whole kilobytes: a limit is written as a size.
     let kib = (busiest.limit_bytes_per_s? * BRAKE.value / 1024.0).ceil().max(1.0);
     let factor = kib * 1024.0 / busiest.limit_bytes_per_s?;
-    Some(Probe {
+    // A limit of a few of them cannot be lowered by a fifth.
+    (factor < 1.0).then(|| Probe {
         kind: Kind::Brake,
         setting: name.to_owned(),
         found,
@@ -81,8 +82,6 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
 
 /// Twice the chunks in flight; where their number is at its maximum, chunks of twice the size.
 fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
-    let (name, default, most) = busiest.knobs.chunks?;
-    let found = series.setting_or_default(name, default);
     // A scheduler that chooses the number of chunks leaves nothing to probe.
     let count = busiest.knobs.chunk_count(series)?;
     // The field's engines read both when a recovery begins; the embedded one at each chunk.
@@ -100,7 +99,9 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
         meter,
     };
-    if count < f64::from(most) {
+    let chunks = busiest.knobs.chunks_setting(series);
+    if let Some((name, default, most)) = chunks.filter(|(.., most)| count < f64::from(*most)) {
+        let found = series.setting_or_default(name, default);
         let to = (count * 2.0).min(f64::from(most));
         return Some(probe(name, found, format!("{to:.0}"), to / count));
     }

@@ -74,6 +74,15 @@ fn slots_of_one_side_are_raised_only_where_somebody_set_them() {
     let change = |name: &str, now: &str, to: &str| (name.to_owned(), now.to_owned(), to.to_owned());
     assert_eq!(raised(Scope::Persistent), change(INCOMING, "1", "2"));
     assert_eq!(raised(Scope::Default), change(BOTH, "2", "4"));
+    // None at all: nothing recovers that could go times as fast.
+    let looks = looks(|s| Observation {
+        recoveries: vec![],
+        waiting: [waiting("throttled", &[("b", "throttling", "THROTTLE")])].into(),
+        settings: settings(&[(BOTH, "0")]),
+        ..case(s, 0)
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.lift.unwrap().to.as_deref(), finding.gain), (Some("1"), None));
 }
 
 #[test]
@@ -98,6 +107,25 @@ fn a_block_names_its_decider_and_what_to_do() {
         assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationBlock, decider));
         assert!(finding.lift.unwrap().action.contains(words));
     }
+}
+
+/// The trap: a decider obeys the cluster's setting and the index's, and only the one that it names lifts the block.
+#[test]
+fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
+    let lift = |by: &str| {
+        let mut copy = waiting("no", &[("a", "enable", "NO")]);
+        copy.decisions[0].explanation = format!("no allocations are allowed due to {by}");
+        let looks = looks(|_| Observation {
+            recoveries: vec![],
+            waiting: [copy.clone()].into(),
+            ..case(0, 0)
+        });
+        only(&looks).lift.unwrap()
+    };
+    let of_index = lift("index setting [index.routing.allocation.enable=none]");
+    assert!(of_index.setting.is_none() && of_index.action.contains("of the index"), "{of_index:?}");
+    let of_cluster = lift("cluster setting [cluster.routing.allocation.enable=none]");
+    assert_eq!(of_cluster.setting.as_deref(), Some("cluster.routing.allocation.enable"));
 }
 
 /// A primary that no node may hold is a finding. Its replica comes once the primary is there, whatever else is said of

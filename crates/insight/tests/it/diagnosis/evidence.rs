@@ -1,10 +1,12 @@
 //! What is enough for a verdict, and what is healthy or unknown.
 
+use std::collections::BTreeMap;
+
 use insight::diagnosis::{By, Class, Series, paces};
-use record::observation::{Gap, Node, Observation, RoundTrip};
+use record::observation::{Gap, HotThreads, Node, Observation, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks, looks_at, only};
-use crate::common::{MB, case, recovery, rtt, settings};
+use crate::common::{MB, case, cluster, recovery, rtt, settings};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
 #[test]
@@ -255,4 +257,57 @@ fn what_is_unknown_says_so_of_every_cause() {
     let named: Vec<Class> = unknown.ruled_out.iter().map(|one| one.class).collect();
     assert_eq!(named, OF_COPYING);
     assert!(unknown.ruled_out.iter().all(|one| one.by == By::Figure), "{unknown:#?}");
+}
+
+/// The trap: releases differ in which settings they have, and schedulers in which they obey.
+#[test]
+fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
+    let mut looks = looks_at(9 * MB, |look, _| {
+        look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+        look.round_trips = rtt(280.0);
+        let all = look.settings.as_mut().unwrap();
+        all.values_mut().for_each(|setting| setting.scope = Scope::Default);
+    });
+    let lift = only(&looks).lift.unwrap();
+    assert!(lift.setting.is_none() && lift.action.contains("size is fixed"), "{lift:?}");
+    looks = looks_at(8 * MB, |look, _| {
+        look.cluster = cluster("narrows");
+        look.settings = settings(&[("narrows.recovery.scheduler", "sequential")]);
+        look.round_trips = rtt(60.0);
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+    let lift = finding.lift.unwrap();
+    assert_eq!(
+        (lift.setting.as_deref(), lift.to.as_deref()),
+        (Some("indices.recovery.chunk_size"), Some("2mb"))
+    );
+    looks = looks_at(20 * MB, |look, s| {
+        look.cluster = cluster("narrows");
+        look.settings = settings(&[("narrows.recovery.scheduler", "adaptive")]);
+        look.nodes[1].process_cpu_ms = Some(s * 1000);
+        let threads = BTreeMap::from([("tls".to_owned(), 1)]);
+        look.hot_threads = vec![HotThreads { node: "b".into(), threads }];
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.class, finding.lift.unwrap().setting), (Class::ThreadCpu, None));
+}
+
+/// The trap: before it replays, operations stand still however long one looks.
+#[test]
+fn the_rate_of_a_replay_is_that_since_it_replays() {
+    let looks = looks_at(0, |look, s| {
+        let recovery = &mut look.recoveries[0];
+        let stage = if s < 5 { "INDEX" } else { "TRANSLOG" };
+        recovery.stage = stage.into();
+        recovery.recovered_ops = Some(s.saturating_sub(5) * 2000);
+        recovery.total_ops = Some(30_000);
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::OperationReplay);
+    assert!(finding.sentence.contains("at 2000 a second"), "{}", finding.sentence);
+    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let pace = paces(&series).remove(0);
+    // 20 000 are left: ten seconds, from half of them to twice.
+    assert_eq!((pace.ops_per_s, pace.eta_s), (Some(2000.0), Some((5.0, 20.0))));
 }

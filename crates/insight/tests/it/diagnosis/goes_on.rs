@@ -123,6 +123,18 @@ fn what_nodes_wrote_that_are_done_is_not_taken_for_the_others_rate() {
         assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
         assert_eq!(diagnosis.healthy, ["snapshot nightly to backups goes on"]);
     }
+    // None writes any more: the rest is no bytes.
+    let mut looks = looks(|s| at_rest(s, |_| ()));
+    for (_, look) in &mut looks {
+        look.snapshots = vec![Snapshot {
+            nodes: Some(0),
+            bytes: Some(200 * MB),
+            written_bytes: Some(100 * MB),
+            time_ms: Some(100_000),
+            ..Snapshot::default()
+        }];
+    }
+    assert!(!judge(&looks).healthy[0].contains("the rest takes"));
     let held = taken(400, (10, 8));
     assert!(held.findings[0].sentence.contains("lets each of 10 nodes write"), "{held:?}");
 }

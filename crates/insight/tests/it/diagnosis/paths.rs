@@ -124,3 +124,18 @@ fn a_recovery_that_has_the_slot_others_wait_for_is_no_riddle_beside_them() {
     let classes: Vec<Class> = elsewhere.iter().map(|(class, _)| *class).collect();
     assert_eq!(classes, [Class::AllocationSlots, Class::Unknown], "the slot of another node");
 }
+
+/// Of a recovery from remote the source is no node of this cluster.
+#[test]
+fn a_path_from_remote_is_told_by_what_the_target_receives() {
+    let finding = only(&looks_at(20 * MB, |look, s| {
+        look.recoveries[0].source = None;
+        look.recoveries[0].repository = Some("_ccr_eu".into());
+        look.nodes[1].transport_rx_bytes = Some(s * 21 * MB);
+        look.round_trips = vec![RoundTrip { from: "b".into(), to: "eu".into(), rtt_ms: 10.0 }];
+    }));
+    assert_eq!(finding.class, Class::Bandwidth);
+    let moved = finding.evidence.iter().find(|line| line.field.starts_with("transport."));
+    let moved = moved.map(|line| (&*line.field, line.value.as_str()));
+    assert_eq!(moved, Some(("transport.rx_size_in_bytes", "b: 21.0 MB/s")));
+}

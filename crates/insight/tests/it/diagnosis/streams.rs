@@ -142,6 +142,20 @@ fn a_producer_that_reads_from_disk_and_has_nothing_ready() {
     assert_eq!((finding.class, finding.place.as_str()), (Class::DcpProducer, "a:11210"));
     assert!(finding.evidence.iter().any(|line| line.value == "+10"), "cursors: {finding:#?}");
     assert_eq!(against(&finding, Class::DcpConsumer).0, By::Figure);
+    // Parts come from disk, and each fills the window until the consumer has it: the disk holds all the same.
+    let parts = |s, full| DcpConnection {
+        backfilling: 2,
+        backfill_full: Some(full),
+        ..producer(s, 610, 370)
+    };
+    let finding = only(&of_producer(|s| parts(s, false)));
+    assert_eq!(finding.class, Class::DcpProducer);
+    assert!(against(&finding, Class::DcpConsumer).1.contains("open for 37 %"), "{finding:#?}");
+    assert_eq!(only(&of_producer(|s| parts(s, true))).class, Class::DcpConsumer);
+    assert_eq!(only(&of_producer(|s| producer(s, 610, 370))).class, Class::DcpConsumer);
+    // Neither for most of the time: nobody holds for sure.
+    let neither = |s| DcpConnection { backfilling: 2, ..producer(s, 300, 300) };
+    assert_eq!(only(&of_producer(neither)).class, Class::Unknown);
     // What was read waits to be sent, or nothing reads at all: that is not the disk.
     assert_eq!(only(&of_producer(|s| reading(s, true))).class, Class::Unknown);
     assert_eq!(only(&of_producer(|s| producer(s, 0, 900))).class, Class::Unknown);
