@@ -185,12 +185,14 @@ pub enum Error {
         /// `cluster_uuid` of the one that answers.
         found: String,
     },
-    /// The manager is busy, so that nobody knows whether an index that it was asked for will still be made.
+    /// The cluster is busy, so that nobody knows whether an index that it was asked for will still be made.
     #[error(
-        "the cluster's manager is busy, and may yet make the index {index}, which is to be deleted: try again once it \
-         is less busy"
+        "the cluster is busy, and may yet make the index {index}, which is to be deleted: try again once it is less so"
     )]
     Busy { index: String },
+    /// Somebody did not want to wait until everything was put back.
+    #[error("somebody said stop once more before everything was put back")]
+    BrokenOff,
     /// An operation on a file failed.
     #[error("cannot {what} {path}: {source}")]
     Io { what: &'static str, path: PathBuf, source: io::Error },

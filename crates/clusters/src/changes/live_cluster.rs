@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use record::observation::{Identity, Scope};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
 use super::settings::{ClusterSettings, SETTINGS, put_back, text};
@@ -22,6 +22,12 @@ const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
 const PLUGIN: &str = "/_plugins/_replication/follower_stats?filter_path=num_syncing_indices";
 /// A request that is answered once the manager has done all that it was asked before.
 const ALL_DONE: &str = "/_cluster/health?wait_for_events=languid&timeout=30s";
+/// Requests to follow an index of another cluster that are under way, through either API.
+const FOLLOWS_BEGIN: &str =
+    "/_tasks?actions=*ccr/put_follow*,*replication/index/start*&filter_path=nodes.*.tasks.*.action";
+/// How long they are waited for, and how often they are asked for.
+const FOLLOWS_BEGIN_MAX: Duration = Duration::from_secs(30);
+const FOLLOWS_BEGIN_EVERY: Duration = Duration::from_millis(250);
 /// How long one answer may take where a cluster is put back: the removal of an index takes its time.
 pub const PUT_BACK_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -248,10 +254,30 @@ async fn remove(
         }
         match client.ask("DELETE", &format!("/{index}"), &Value::Null).await {
             Err(Error::Refused { status: 404, .. }) if may_be_made => {
+                until_followers_began(client, index).await?;
                 until_all_is_done(client, index).await?;
                 may_be_made = false;
             }
             Ok(_) | Err(Error::Refused { status: 404, .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits until no follower is being begun. Until its leader has been asked, nobody has asked the manager for its index,
+/// and neither a request that is given up nor a connection that breaks ends that.
+async fn until_followers_began(client: &LiveClient, index: &str) -> Result<()> {
+    let gives_up = client.now() + FOLLOWS_BEGIN_MAX;
+    loop {
+        match client.get(FOLLOWS_BEGIN).await {
+            Ok(tasks) if tasks["nodes"].as_object().is_none_or(Map::is_empty) => return Ok(()),
+            Ok(_) if client.now() >= gives_up => {
+                return Err(Error::Busy { index: index.to_owned() });
+            }
+            Ok(_) => client.sleep_until(client.now() + FOLLOWS_BEGIN_EVERY).await,
+            // The embedded engine has no such list, and begins no follower for whom is gone. Where the list is refused,
+            // nobody can tell, and the manager's queue has to do.
+            Err(error) if error.is_absent() => return Ok(()),
             Err(error) => return Err(error),
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,11 +19,15 @@ use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
 use crate::{Answer, Credentials, Error, Result};
 
+/// All questions of one look together may be asked in vain for so many times as long as one answer may take.
+const ANSWERS_A_LOOK: u32 = 3;
 /// An answer of a live cluster that is larger than this is refused.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Pauses before a cluster that says it is busy is asked again.
 const BUSY_PAUSES: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+/// How long a host may take to answer in the protocol that was not meant.
+const OTHER_PROTOCOL: Duration = Duration::from_secs(3);
 const CERTIFICATE_WANTED: &str =
     "asks for a client certificate that it knows; give it with --cert FILE and --key FILE";
 /// How much of an answer that is no JSON is shown.
@@ -35,6 +40,16 @@ enum Tape {
     Played(Replay),
 }
 
+/// A look that is under way, until this is dropped.
+#[must_use]
+pub struct LookUnderWay(Rc<Cell<Option<Time>>>);
+
+impl Drop for LookUnderWay {
+    fn drop(&mut self) {
+        self.0.set(None);
+    }
+}
+
 /// Asks a live cluster.
 pub struct LiveClient {
     env: Env,
@@ -45,6 +60,8 @@ pub struct LiveClient {
     current: Cell<usize>,
     sent: &'static str,
     timeout: Duration,
+    /// When the look that is under way is to be over, should nothing more be answered.
+    look_ends: Rc<Cell<Option<Time>>>,
     requests: Cell<u32>,
     answer_bytes: Cell<u64>,
     tape: Tape,
@@ -74,6 +91,7 @@ impl LiveClient {
             current: Cell::new(0),
             sent: options.credentials.kind(),
             timeout: options.timeout,
+            look_ends: Rc::default(),
             requests: Cell::new(0),
             answer_bytes: Cell::new(0),
             tape: Tape::Off,
@@ -129,6 +147,22 @@ impl LiveClient {
         if !matches!(self.tape, Tape::Played(_)) {
             self.env.sleep_until(until).await;
         }
+    }
+
+    /// Begins a look: what is asked until the result is dropped shares one deadline, or a cluster that hangs would make
+    /// it last as long as all of its questions together. Each answer moves the deadline by what it took: a cluster that
+    /// is slow but answers is heard out.
+    pub fn begin_look(&self) -> LookUnderWay {
+        self.look_ends.set(Some(self.env.now() + self.timeout.saturating_mul(ANSWERS_A_LOOK)));
+        LookUnderWay(self.look_ends.clone())
+    }
+
+    /// How long something may take that could take `limit`: in a look half of what is left of it at most, so that one
+    /// question that hangs leaves time for the others. Whole milliseconds, as a transcript has them.
+    fn within_look(&self, limit: Duration) -> Duration {
+        let Some(ends) = self.look_ends.get() else { return limit };
+        let left_ms = (ends - self.env.now()).as_millis() / 2;
+        limit.min(Duration::from_millis(u64::try_from(left_ms).unwrap_or(u64::MAX)))
     }
 
     /// How it was told to reach the cluster.
@@ -242,7 +276,7 @@ impl LiveClient {
         for pause in BUSY_PAUSES {
             match self.exchange(limit, host, method, path, body.clone()).await {
                 Err(Error::Refused { status: 429, .. }) => {
-                    self.sleep_until(self.env.now() + pause).await;
+                    self.sleep_until(self.env.now() + self.within_look(pause)).await;
                 }
                 answer => return answer.map(|(body, _)| body),
             }
@@ -289,10 +323,14 @@ impl LiveClient {
         };
         let whole = format!("{}{path}", address.prefix);
         let authority = address.authority();
+        let limit = self.within_look(limit);
         let asking = client.send(&authority, method, &whole, body);
         let began = self.env.now();
         let ended = self.env.timeout(limit, asking).await;
         let took = self.env.now() - began;
+        if let (Ok(Ok(_)), Some(ends)) = (&ended, self.look_ends.get()) {
+            self.look_ends.set(Some(ends + took));
+        }
         let exchanged = match ended {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Failure::TooLarge(limit_bytes))) => Err(Error::TooLarge {
@@ -412,7 +450,7 @@ impl LiveClient {
         let authority = address.authority();
         let asking = client.send(&authority, "GET", "/", Bytes::new());
         matches!(
-            self.env.timeout(self.timeout.min(Duration::from_secs(3)), asking).await,
+            self.env.timeout(self.within_look(OTHER_PROTOCOL.min(self.timeout)), asking).await,
             Ok(Ok(_))
         )
     }

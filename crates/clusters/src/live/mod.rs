@@ -29,7 +29,7 @@ mod version;
 pub(crate) use version::{ask_version, check_version};
 
 pub use crate::http::{Address, LiveOptions, TlsOptions};
-pub use client::LiveClient;
+pub use client::{LiveClient, LookUnderWay};
 pub use inventory::inventory;
 pub use sampler::{Depth, Sampler};
 pub use transcript::{Header, Replay, Transcript, is_transcript};

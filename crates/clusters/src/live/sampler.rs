@@ -6,6 +6,7 @@
 //! observation fails only where no host is there, not even for a question about itself, or the credentials are wrong.
 
 mod asking;
+mod presence;
 mod unsettled;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,7 @@ use super::questions::{
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
+use presence::Presence;
 
 /// Waiting copies that are explained in one observation.
 const EXPLAINED_MAX: usize = 3;
@@ -55,10 +57,8 @@ pub struct Sampler {
     /// Parts of `_nodes/stats` that this version has.
     metrics: Vec<&'static str>,
     cores: BTreeMap<String, u64>,
-    seen_nodes: BTreeSet<String>,
-    /// Nodes that have left, and how many there were, when statistics of nodes were last asked.
-    gone: Vec<String>,
-    answered: u64,
+    /// Who was there when statistics of nodes were last asked, and who is missed.
+    presence: Presence,
     /// The last health that was asked.
     health: Option<Health>,
     /// The last settings that were asked, defaults included.
@@ -113,9 +113,7 @@ impl Sampler {
             pacing: Pacing::default(),
             metrics: parse::METRICS.to_vec(),
             cores: BTreeMap::new(),
-            seen_nodes: BTreeSet::new(),
-            gone: Vec::new(),
-            answered: 0,
+            presence: Presence::default(),
             health: None,
             settings: None,
             measured: BTreeSet::new(),
@@ -148,6 +146,7 @@ impl Sampler {
 
     /// Makes one observation.
     pub async fn look(&mut self, depth: Depth) -> Result<Observation, Error> {
+        let _under_way = self.client.begin_look();
         let began = self.client.now();
         let (requests, bytes) = self.client.cost();
         self.bytes_before = bytes;
@@ -158,14 +157,8 @@ impl Sampler {
         }
         seen.health = self.health_if_due(depth, began).await?;
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
-        if !seen.nodes.is_empty() {
-            let present: BTreeSet<String> =
-                seen.nodes.iter().map(|node| node.name.clone()).collect();
-            self.gone = self.seen_nodes.difference(&present).cloned().collect();
-            self.answered = present.len() as u64;
-            self.seen_nodes.extend(present);
-        }
-        seen.gone = self.gone.clone();
+        self.presence.take(&seen.nodes, began);
+        seen.gone = self.presence.gone().to_vec();
         seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
         self.unsettled(seen.health.as_ref(), slow, began).await?;
@@ -210,7 +203,8 @@ impl Sampler {
         now: Time,
         health: Option<&Health>,
     ) -> Result<Vec<Node>, Error> {
-        let is_changed = health.and_then(|h| h.nodes).is_some_and(|count| count != self.answered);
+        let is_changed =
+            health.and_then(|h| h.nodes).is_some_and(|count| count != self.presence.present());
         match self.pacing.take(Question::Nodes, now, depth != Depth::Light || is_changed) {
             true => self.nodes(depth).await,
             false => Ok(Vec::new()),
@@ -287,7 +281,9 @@ impl Sampler {
         now: Time,
     ) -> Result<(), Error> {
         seen.settings = self.settings(depth, now).await?;
-        if self.cores.is_empty()
+        // Nodes that joined later are asked for theirs.
+        let is_known = |node: &Node| self.cores.contains_key(&node.id);
+        if (self.cores.is_empty() || !seen.nodes.iter().all(is_known))
             && let Some(answer) = self.try_ask(CORES).await?
         {
             self.cores = parse::cores(&answer);
@@ -472,6 +468,9 @@ impl Sampler {
                 self.stopped = (count, self.replication_stopped(&followers, count).await?);
             }
             self.stopped.1.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+            if count == 0 {
+                self.gaps.remove(REPLICATION);
+            }
         } else if slow && !self.remotes.is_empty() {
             let info: Option<Value> = self.try_ask(CCR_INFO).await?;
             if let Some(info) = info {

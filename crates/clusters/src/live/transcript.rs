@@ -23,7 +23,7 @@ use crate::{Error, Result};
 const FILE: &str = "transcript.jsonl";
 /// What this build writes, and the only one that it reads.
 const FORMAT: u32 = 1;
-/// A larger file is not read into memory.
+/// A larger file is not read into memory, and not written.
 const BYTES_MAX: u64 = 2 << 30;
 
 /// Of whom, by whom, and how it was looked.
@@ -129,6 +129,8 @@ impl Outcome {
 pub struct Transcript {
     path: PathBuf,
     file: RefCell<File>,
+    /// How many bytes may come yet.
+    room: Cell<u64>,
     failed: RefCell<Option<io::Error>>,
 }
 
@@ -144,15 +146,22 @@ impl Transcript {
         std::fs::create_dir_all(dir).map_err(io("create the directory of"))?;
         let file = File::options().write(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(io("create"))?;
-        let transcript = Transcript { path, file: RefCell::new(file), failed: RefCell::default() };
+        let (file, room) = (RefCell::new(file), Cell::new(BYTES_MAX));
+        let transcript = Transcript { path, file, room, failed: RefCell::default() };
         transcript.write(header);
         Ok(transcript)
     }
 
     fn write(&self, line: &impl Serialize) {
+        // What comes after half a line could not be read again.
+        if self.failed.borrow().is_some() {
+            return;
+        }
         // Each line is written at once, so that what was asked before an interruption is there.
         let written = serde_json::to_vec(line).map_err(io::Error::other).and_then(|mut bytes| {
             bytes.push(b'\n');
+            let room = self.room.get().checked_sub(bytes.len() as u64).ok_or_else(full)?;
+            self.room.set(room);
             self.file.borrow_mut().write_all(&bytes)
         });
         if let Err(error) = written {
@@ -171,13 +180,22 @@ impl Transcript {
         self.write(&Line::Asked { host: request.host, method, path, took_ns, outcome });
     }
 
-    /// The file, once everything is in it; the first failure to write otherwise.
+    /// The file, once everything is in it; the first failure to write otherwise. What was written before can be had
+    /// again.
     pub(super) fn end(&self) -> Result<&Path> {
-        match self.failed.take() {
-            Some(source) => Err(Error::Io { what: "write", path: self.path.clone(), source }),
+        match &*self.failed.borrow() {
+            Some(error) => {
+                let source = io::Error::new(error.kind(), error.to_string());
+                Err(Error::Io { what: "write all of", path: self.path.clone(), source })
+            }
             None => Ok(&self.path),
         }
     }
+}
+
+/// Why nothing more is written.
+fn full() -> io::Error {
+    io::Error::other(format!("{BYTES_MAX} bytes are read again at most; look for a shorter time"))
 }
 
 /// Whether a directory holds a transcript.
@@ -275,4 +293,29 @@ fn header(text: &str) -> Result<Header, String> {
         ));
     }
     Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_stands_behind_a_line_that_had_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let second = Duration::from_secs(1);
+        let header = Header::new(vec!["http://a:9200".to_owned()], second, second);
+        let transcript = Transcript::create(dir.path(), &header).unwrap();
+        transcript.clock(Time(1));
+        transcript.room.set(1);
+        transcript.clock(Time(2));
+        transcript.room.set(BYTES_MAX);
+        transcript.clock(Time(3));
+        for _ in 0..2 {
+            let said = transcript.end().unwrap_err().to_string();
+            assert!(said.contains("look for a shorter time"), "{said}");
+        }
+        let (_, replay) = Replay::open(dir.path()).unwrap();
+        assert_eq!((replay.now(), replay.now()), (Time(1), Time(1)));
+        assert!(replay.has_broken_off());
+    }
 }

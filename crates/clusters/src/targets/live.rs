@@ -3,6 +3,8 @@
 //! Of one cluster, two data nodes stand for the two sites: an index is kept on the near one, then copied to the far
 //! one. Two clusters stand for leader and follower. There is no link emulator between them.
 
+use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,6 +19,10 @@ use crate::http::Answer;
 use crate::http::wire::WireHost;
 use crate::topology::{NodeHandle, TopologySpec};
 use crate::{Asker, Error, Result};
+
+/// What whoever ends a run is told.
+const PUTS_BACK: &str =
+    "putting back what was changed there; a second Ctrl-C leaves the rest to `narrows restore`";
 
 /// A site of the topology, and the nodes that stand for it.
 struct Site {
@@ -46,6 +52,42 @@ impl LiveClusters {
     /// the journal is still there.
     pub fn ended(&mut self) -> Option<Result<Vec<String>>> {
         self.ended.take()
+    }
+
+    /// As [`Clusters::stop`], for as long as somebody wants to wait. `told` is asked again and again for whoever says
+    /// stop, who hears by `tell` what goes on; `is_told` says that this has happened already. At the second time what
+    /// is not put back stays in the journals.
+    pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
+        &mut self,
+        mut is_told: bool,
+        mut told: impl FnMut() -> F,
+        tell: impl Fn(&str),
+    ) {
+        let is_broken_off = {
+            let mut stopping = pin!(self.stop());
+            loop {
+                if is_told {
+                    tell(PUTS_BACK);
+                }
+                let heard = tokio::select! {
+                    biased;
+                    () = &mut stopping => break false,
+                    heard = told() => heard,
+                };
+                match heard {
+                    Ok(()) if is_told => break true,
+                    Ok(()) => is_told = true,
+                    // Nobody can be heard.
+                    Err(_) => {
+                        stopping.await;
+                        break false;
+                    }
+                }
+            }
+        };
+        if is_broken_off {
+            self.ended.get_or_insert(Err(Error::BrokenOff));
+        }
     }
 
     /// Finds the nodes that stand for the sites: the first data nodes by name, or all of a cluster each.

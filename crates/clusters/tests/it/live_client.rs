@@ -38,8 +38,6 @@ struct Server {
 type Seen = Rc<RefCell<Vec<(String, Option<String>)>>>;
 /// Status and body of the answer to a path.
 type Answer = Rc<dyn Fn(&str) -> (u16, &'static str)>;
-/// The status of an answer that never comes.
-const NEVER: u16 = 0;
 
 async fn serve(
     env: &Env,
@@ -92,9 +90,6 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: An
         seen.borrow_mut().push((request.uri().to_string(), header.map(str::to_owned)));
         let (status, body) = answer(request.uri().path());
         async move {
-            if status == NEVER {
-                std::future::pending::<()>().await;
-            }
             let body = Full::new(Bytes::from_static(body.as_bytes()));
             let answer = Response::builder().status(status).body(body);
             Ok::<_, std::convert::Infallible>(answer.unwrap())
@@ -328,50 +323,6 @@ fn a_question_that_fails_is_no_empty_answer() {
         let calm = sampler.look(Depth::Deep).await.unwrap();
         assert!(both.iter().all(|path| !gaps(&calm).contains(path)), "{:?}", calm.gaps);
         assert!(calm.recoveries[0].ended && calm.waiting.is_empty());
-    });
-}
-
-/// Too late is a gap where somebody is there, and the end of the observation where nobody is.
-#[test]
-fn a_late_answer_is_told_from_silence() {
-    const CALM: &str = r#"{"status":"green","number_of_nodes":0,"initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
-    let hasty = |env: &Env, urls: &[String]| {
-        let timeout = Duration::from_secs(1);
-        LiveClient::new(env, &LiveOptions { timeout, ..options(urls) }).unwrap()
-    };
-    real(async |env| {
-        for (late, hosts) in [
-            ("/_nodes/stats", 1),
-            ("/_nodes/stats", 2),
-            ("/_cluster/health", 1),
-            ("/_cluster/health", 2),
-        ] {
-            let answer = move |path: &str| match path {
-                "/" => (200, ROOT),
-                _ if path.starts_with(late) => (NEVER, ""),
-                "/_cluster/health" => (200, CALM),
-                "/_recovery" | "/_cluster/settings" => (200, "{}"),
-                _ if path.starts_with("/_nodes/stats") => (200, r#"{"nodes":{}}"#),
-                _ => (404, "{}"),
-            };
-            let servers = [serve_by(&env, None, answer).await, serve_by(&env, None, answer).await];
-            let urls = servers.each_ref().map(|server| server.address.clone());
-            let mut sampler = Sampler::connect(hasty(&env, &urls[..hosts])).await.unwrap();
-            let look = sampler.look(Depth::Light).await.unwrap();
-            assert_eq!(gaps(&look), [late], "{hosts} hosts: {:?}", look.gaps);
-        }
-        let silent = Rc::new(Cell::new(false));
-        let is_silent = silent.clone();
-        let answer = move |_: &str| if is_silent.get() { (NEVER, "") } else { (200, ROOT) };
-        let server = serve_by(&env, None, answer).await;
-        let url = std::slice::from_ref(&server.address);
-        let mut sampler = Sampler::connect(hasty(&env, url)).await.unwrap();
-        silent.set(true);
-        says(sampler.look(Depth::Light).await, &["did not answer GET /_cluster/health"]);
-        let seen = server.seen.borrow();
-        let asked: Vec<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
-        let [_, health, root] = asked[..] else { panic!("{asked:?}") };
-        assert!(health.starts_with("/_cluster/health") && root == "/", "{asked:?}");
     });
 }
 

@@ -3,6 +3,7 @@
 mod borrowed_settings;
 mod common;
 mod live_client;
+mod looks;
 mod manager;
 mod patience;
 mod placed;

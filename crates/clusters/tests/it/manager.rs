@@ -39,6 +39,8 @@ pub struct Manager {
     pub set: BTreeMap<String, Value>,
     pub indices: BTreeSet<String>,
     pub queued: Vec<Asked>,
+    /// An index that is to follow another cluster's: it is made, past the queue, once its task was seen so often.
+    pub follows: Option<(u32, String)>,
     /// Whether the next change is made and answered late; whether it is made at once.
     pub is_late: Option<bool>,
     pub is_odd: bool,
@@ -90,6 +92,16 @@ async fn answer(manager: Shared, request: Request<Incoming>) -> (u16, Value) {
             }
             return (200, json!({ "timed_out": manager.is_busy }));
         }
+        ("GET", "/_tasks") => {
+            let mut manager = manager.borrow_mut();
+            let Some((left, index)) = manager.follows.take() else { return (200, json!({})) };
+            if left == 0 {
+                manager.indices.insert(index);
+                return (200, json!({}));
+            }
+            manager.follows = Some((left - 1, index));
+            return (200, json!({ "nodes": { "n": { "tasks": { "n:1": {} } } } }));
+        }
         ("GET", _) => {
             let manager = manager.borrow();
             return match manager.is_odd {
@@ -107,6 +119,11 @@ async fn answer(manager: Shared, request: Request<Incoming>) -> (u16, Value) {
                 return (400, json!({}));
             }
             Asked::Settings(body)
+        }
+        (_, path) if path.ends_with("/_ccr/follow") => {
+            let index = path.split('/').nth(1).unwrap_or_default().to_owned();
+            manager.borrow_mut().follows = Some((2, index));
+            return std::future::pending().await;
         }
         (_, index) => Asked::Index(index.trim_matches('/').to_owned()),
     };

@@ -1,5 +1,6 @@
 //! What a run has changed on a cluster that was there, put back at its end or by `restore`, where the manager is slow.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -84,6 +85,53 @@ fn an_index_that_a_load_makes_late_is_put_back() {
         run.stop().await;
         assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
         everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
+/// Until its leader has answered, a follower is in no queue of the manager.
+#[test]
+fn a_follower_that_is_still_being_begun_is_put_back() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        put(&run, "/narrows-1/_ccr/follow", &json!({})).await.unwrap_err();
+        assert!(cluster.manager.borrow().follows.is_some(), "it is not made yet");
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        assert_eq!(cluster.manager.borrow().follows, None);
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
+/// Whoever says stop is told what goes on, and need not wait for a cluster that hangs.
+#[test]
+fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
+    world::real_world::run(1, async |env| {
+        for is_told in [true, false] {
+            let cluster = Cluster::start(&env).await;
+            let client = cluster.client(QUICK);
+            let identity = ClusterIdentity::ask(&client).await.unwrap();
+            let patient = cluster.client(Duration::from_secs(3600));
+            let live = LiveCluster::new(client, patient, identity, cluster.begin_journal());
+            let mut run = LiveClusters::new(vec![live], FollowApi::default());
+            cluster.manager.borrow_mut().is_silent = true;
+            let (said, heard) = (RefCell::new(Vec::new()), Cell::new(u32::from(is_told)));
+            let told = || {
+                heard.set(heard.get() + 1);
+                std::future::ready(std::io::Result::Ok(()))
+            };
+            let tell = |text: &str| said.borrow_mut().push(text.to_owned());
+            run.stop_until_told(is_told, told, tell).await;
+            let (said, ended) = (said.into_inner(), run.ended().unwrap());
+            assert!(matches!(ended, Err(Error::BrokenOff)), "{ended:?}");
+            assert!(said.len() == 1 && said[0].contains("narrows restore"), "{said:?}");
+            assert_eq!(heard.get(), 2, "the first time puts back, the second does not");
+            assert!(cluster.journal().exists());
+            cluster.manager.borrow_mut().is_silent = false;
+            let journal = Journal::open(&cluster.journal()).unwrap();
+            restore(&cluster.client(QUICK), journal).await.unwrap();
+            everything_is_as_it_was(&cluster, &BTreeMap::new());
+        }
     });
 }
 

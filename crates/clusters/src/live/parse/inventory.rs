@@ -29,7 +29,8 @@ fn node(id: &str, value: &Value) -> InventoryNode {
     InventoryNode {
         id: id.to_owned(),
         name: text_at(value, "/name").unwrap_or_else(|| id.to_owned()),
-        holds_data: roles.map(|roles| roles.iter().any(is_data)),
+        holds_data: roles.as_ref().map(|roles| roles.iter().any(is_data)),
+        roles: roles.into_iter().flatten().map(str::to_owned).collect(),
         attributes: entries(value.get("attributes")).filter_map(attribute).collect(),
         cores: count_at(value, "/os/allocated_processors"),
         disk_bytes: None,
@@ -162,6 +163,7 @@ mod tests {
         assert_eq!(seen, expected);
         let bare = inventory_nodes(&json!({"nodes": {"x": {}}}));
         assert_eq!((bare[0].name.as_str(), bare[0].holds_data, bare[0].cores), ("x", None, None));
+        assert_eq!((&found[0].roles[1][..], bare[0].roles.len()), ("data", 0));
     }
 
     #[test]

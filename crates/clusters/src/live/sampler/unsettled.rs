@@ -13,6 +13,8 @@ use crate::live::parse;
 use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
 use crate::{Error, Result};
 
+const EXPLAIN: &str = "/_cluster/allocation/explain";
+
 impl Sampler {
     /// Copies that wait, and copies that move.
     pub(super) async fn unsettled(
@@ -30,6 +32,7 @@ impl Sampler {
         if counts == [Some(0); 3] {
             (self.waiting, self.moves, self.counted) = (Arc::default(), Arc::default(), None);
             self.gaps.remove("/_cat/shards");
+            self.gaps.remove(EXPLAIN);
             return Ok(());
         }
         let is_changed = self.counted.is_none()
@@ -49,6 +52,7 @@ impl Sampler {
                 waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
             // Primaries first: replicas mostly wait for theirs.
             unassigned.sort_by_key(|copy| !copy.primary);
+            self.gaps.remove(EXPLAIN);
             for copy in unassigned.into_iter().take(EXPLAINED_MAX) {
                 self.explain(copy).await?;
                 copy.lacks = self.lack(copy).await?;
@@ -91,12 +95,11 @@ impl Sampler {
 
     async fn explain(&mut self, copy: &mut WaitingCopy) -> Result<()> {
         let body = json!({"index": copy.index, "shard": copy.shard, "primary": copy.primary});
-        let path = "/_cluster/allocation/explain";
-        match self.client.ask("POST", path, &body).await {
+        match self.client.ask("POST", EXPLAIN, &body).await {
             Ok(answer) => parse::explain_into(copy, &answer),
             // It was assigned in the meantime.
             Err(Error::Refused { status: 400 | 404, .. }) => {}
-            Err(error) => self.lose(path, error).await?,
+            Err(error) => self.lose(EXPLAIN, error).await?,
         }
         Ok(())
     }

@@ -1,0 +1,230 @@
+//! Looks at a cluster that hangs, and at one that changes while somebody watches it for long.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::Credentials;
+use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
+use record::observation::Observation;
+use rest::{RestMessage, RestResponse};
+use world::{Env, Task};
+
+/// How long one answer may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const ROOT: &str =
+    r#"{"cluster_name":"c","version":{"distribution":"opensearch","number":"2.19.1"}}"#;
+const CALM: &str =
+    r#"{"status":"green","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
+const WAITS: &str =
+    r#"{"status":"yellow","initializing_shards":1,"relocating_shards":0,"unassigned_shards":1}"#;
+const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"0","prirep":"r"}]"#;
+
+/// A host that answers by path, without what follows a question mark, after so long: status and body, or never.
+async fn host(
+    env: &Env,
+    name: &str,
+    latency: Duration,
+    answer: impl Fn(&str) -> Option<(u16, &'static str)> + 'static,
+) -> (String, Task<()>) {
+    let host = env.host(name);
+    let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
+    let address = listener.address().to_owned();
+    let (inner, answer) = (host.clone(), Rc::new(answer));
+    let task = host.spawn("server", async move {
+        loop {
+            let mut connection = listener.accept().await.unwrap();
+            let (answer, clock) = (answer.clone(), inner.clone());
+            let speak = async move {
+                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
+                    let path = asked.path.split('?').next().unwrap_or_default();
+                    let Some((status, body)) = answer(path) else {
+                        return std::future::pending().await;
+                    };
+                    clock.sleep(latency).await;
+                    let content_type = "application/json".to_owned();
+                    let body = Bytes::from_static(body.as_bytes());
+                    let response = RestResponse { status, content_type, body };
+                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            inner.spawn("connection", speak).detach();
+        }
+    });
+    (address, task)
+}
+
+async fn connect(env: &Env, hosts: &[String]) -> Sampler {
+    let addresses = Address::parse_all(hosts.iter().map(String::as_str)).unwrap();
+    let (credentials, tls) = (Credentials::None, TlsOptions::default());
+    let options = LiveOptions { addresses, credentials, tls, timeout: TIMEOUT };
+    Sampler::connect(LiveClient::new(env, &options).unwrap()).await.unwrap()
+}
+
+/// A cluster of one host that answers at once or never.
+async fn serve(
+    env: &Env,
+    answer: impl Fn(&str) -> Option<(u16, &'static str)> + 'static,
+) -> (Sampler, Task<()>) {
+    let (address, task) = host(env, "a", Duration::ZERO, answer).await;
+    (connect(env, &[address]).await, task)
+}
+
+fn gaps(look: &Observation) -> Vec<&str> {
+    look.gaps.iter().map(|gap| gap.path.as_str()).collect()
+}
+
+/// A dozen questions hang, and each may take its time; but all of them together no more than three may.
+#[test]
+fn a_look_at_a_cluster_that_hangs_has_one_end() {
+    world::virtual_world::run(1, async |env| {
+        let answer = |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, WAITS)),
+            _ => None,
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let began = env.now();
+        let look = sampler.look(Depth::Deep).await.unwrap();
+        let took = env.now() - began;
+        assert!(took > TIMEOUT && took <= 3 * TIMEOUT, "{took:?}");
+        for path in ["/_nodes/stats", "/_recovery", "/_cat/shards", "/_cluster/settings"] {
+            assert!(gaps(&look).contains(&path), "{path} is not in {:?}", look.gaps);
+        }
+        // Whoever asks beside looks has all the time of one answer.
+        let asked = env.now();
+        sampler.client().get("/_recovery").await.unwrap_err();
+        assert_eq!(env.now() - asked, TIMEOUT);
+    });
+}
+
+/// A cluster is slow, and one question hangs: every other one has its answer, though all of them together take longer
+/// than those may that are asked in vain.
+#[test]
+fn a_question_that_hangs_leaves_time_for_slow_answers() {
+    const SLOW: Duration = Duration::from_secs(9);
+    world::virtual_world::run(1, async |env| {
+        let answer = |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, WAITS)),
+            "/_cat/shards" => Some((200, SHARDS)),
+            _ if path.starts_with("/_nodes/stats") => None,
+            _ => Some((200, "{}")),
+        };
+        let (address, _server) = host(&env, "a", SLOW, answer).await;
+        let mut sampler = connect(&env, &[address]).await;
+        let look = sampler.look(Depth::Full).await.unwrap();
+        assert_eq!(gaps(&look), ["/_nodes/stats"]);
+        assert!(look.cost.took_ms > 4.0 * TIMEOUT.as_secs_f64() * 1e3, "{:?}", look.cost);
+    });
+}
+
+/// Too late is a gap where somebody is there.
+#[test]
+fn a_late_answer_is_told_from_silence() {
+    for (late, hosts) in [
+        ("/_nodes/stats", 1),
+        ("/_nodes/stats", 2),
+        ("/_cluster/health", 1),
+        ("/_cluster/health", 2),
+    ] {
+        world::virtual_world::run(1, async move |env| {
+            let answer = move |path: &str| match path {
+                "/" => Some((200, ROOT)),
+                _ if path.starts_with(late) => None,
+                "/_cluster/health" => Some((200, CALM)),
+                "/_recovery" | "/_cluster/settings" => Some((200, "{}")),
+                _ if path.starts_with("/_nodes/stats") => Some((200, r#"{"nodes":{}}"#)),
+                _ => Some((404, "{}")),
+            };
+            let (mut addresses, mut servers) = (Vec::new(), Vec::new());
+            for name in ["a", "b"].into_iter().take(hosts) {
+                let (address, server) = host(&env, name, Duration::ZERO, answer).await;
+                addresses.push(address);
+                servers.push(server);
+            }
+            let look = connect(&env, &addresses).await.look(Depth::Light).await.unwrap();
+            assert_eq!(gaps(&look), [late], "{hosts} hosts: {:?}", look.gaps);
+        });
+    }
+}
+
+/// It is the end of the observation where nobody is.
+#[test]
+fn silence_is_told_from_a_late_answer() {
+    world::virtual_world::run(1, async |env| {
+        let (silent, seen) = (Rc::new(Cell::new(false)), Rc::<RefCell<Vec<String>>>::default());
+        let (is_silent, asked) = (silent.clone(), seen.clone());
+        let answer = move |path: &str| {
+            asked.borrow_mut().push(path.to_owned());
+            (!is_silent.get()).then_some((200, ROOT))
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        silent.set(true);
+        let said = sampler.look(Depth::Light).await.unwrap_err().to_string();
+        assert!(said.contains("did not answer GET /_cluster/health"), "{said}");
+        assert_eq!(*seen.borrow(), ["/", "/_cluster/health", "/"]);
+    });
+}
+
+/// A node that joins is asked for its cores as those before it were.
+#[test]
+fn a_node_that_joins_later_has_cores_too() {
+    const ONE: &str = r#"{"nodes":{"1":{"name":"n1","os":{"allocated_processors":8}}}}"#;
+    const TWO: &str = r#"{"nodes":{"1":{"name":"n1","os":{"allocated_processors":8}},
+        "2":{"name":"n2","os":{"allocated_processors":4}}}}"#;
+    world::virtual_world::run(1, async |env| {
+        let nodes = Rc::new(Cell::new(ONE));
+        let (there, asked) = (nodes.clone(), Rc::<RefCell<u32>>::default());
+        let counted = asked.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, CALM)),
+            "/_nodes/os" => {
+                *counted.borrow_mut() += 1;
+                Some((200, there.get()))
+            }
+            _ if path.starts_with("/_nodes/stats") => Some((200, there.get())),
+            _ => Some((404, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let both = vec![Some(8), Some(4)];
+        for (told, cores, times) in
+            [(ONE, vec![Some(8)], 1), (ONE, vec![Some(8)], 1), (TWO, both, 2)]
+        {
+            nodes.set(told);
+            let look = sampler.look(Depth::Deep).await.unwrap();
+            let found: Vec<Option<u64>> = look.nodes.iter().map(|node| node.cores).collect();
+            assert_eq!((found, *asked.borrow()), (cores, times));
+        }
+    });
+}
+
+/// What could not be asked once is no gap for ever.
+#[test]
+fn why_copies_wait_is_no_gap_once_it_is_told_or_none_waits() {
+    world::virtual_world::run(1, async |env| {
+        let (health, explain) = (Rc::new(Cell::new(WAITS)), Rc::new(Cell::new(503)));
+        let (healthy, explaining) = (health.clone(), explain.clone());
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, healthy.get())),
+            "/_cat/shards" => Some((200, SHARDS)),
+            "/_cluster/allocation/explain" => Some((explaining.get(), "{}")),
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        for (status, told, is_gap) in
+            [(503, WAITS, true), (200, WAITS, false), (503, WAITS, true), (503, CALM, false)]
+        {
+            explain.set(status);
+            health.set(told);
+            let look = sampler.look(Depth::Deep).await.unwrap();
+            let found = look.gaps.iter().any(|gap| gap.path == "/_cluster/allocation/explain");
+            assert_eq!(found, is_gap, "{status} {told}: {:?}", look.gaps);
+        }
+    });
+}
