@@ -170,6 +170,16 @@ pub enum Error {
     /// A digest that cannot be read.
     #[error("the {cluster} gave no digest of its documents: {why}")]
     Digest { cluster: String, why: String },
+    /// Documents are missing before anything was measured.
+    #[error(
+        "the leader holds {held} documents, and has acknowledged {acknowledged}: copies of what is left prove nothing"
+    )]
+    Lost { held: u64, acknowledged: u64 },
+    /// Streams ended early.
+    #[error(
+        "{variant}: the streams have ended after {came} of {items} documents, so that nothing was measured"
+    )]
+    Short { variant: String, came: u64, items: u64 },
     /// The copy is not what was copied.
     #[error(
         "{variant}: the follower does NOT hold the leader's documents; the run's record has the \

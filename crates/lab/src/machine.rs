@@ -4,6 +4,9 @@ use std::path::Path;
 
 use record::Machine;
 
+/// File systems that keep files in memory.
+const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
+
 /// What is known of this machine; empty and zero where the system does not say.
 pub fn describe() -> Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -28,6 +31,11 @@ pub fn file_system(dir: &Path) -> String {
     let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     file_system_of(&dir, &mounts).unwrap_or("an unknown file system").to_owned()
+}
+
+/// Whether the files of a directory are kept in memory, so that nothing is learnt of a disk there.
+pub fn is_in_memory(dir: &Path) -> bool {
+    IN_MEMORY.contains(&file_system(dir).as_str())
 }
 
 /// From lines of proc(5)'s mountinfo: `36 35 98:0 / /mnt rw - ext4 /dev/root rw`. Of mounts on one place the last
@@ -56,5 +64,10 @@ mod tests {
         assert_eq!(of("/tmp/x"), Some("xfs"));
         assert_eq!(of("/tmpx"), Some("ext4"));
         assert_eq!(file_system_of(Path::new("/"), ""), None);
+        let memory = "23 1 0:5 / /dev/shm rw - tmpfs shm rw\n22 1 8:1 / / rw - ext4 /dev/root rw\n";
+        let is_memory = |dir: &str| {
+            file_system_of(Path::new(dir), memory).is_some_and(|kind| IN_MEMORY.contains(&kind))
+        };
+        assert_eq!([is_memory("/dev/shm/x"), is_memory("/var/tmp")], [true, false]);
     }
 }

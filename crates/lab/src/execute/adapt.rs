@@ -101,8 +101,8 @@ fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
         _ => format!("{copies} copies have no node left to go to ({first} is the first)"),
     };
     Err(usage(format!(
-        "the cluster would stay yellow: {copies}, as the copies of a shard are each on a node of its own; add a node \
-         first, or lower number_of_replicas"
+        "the cluster would stay yellow: {copies}, as the copies of a shard are each on a node of its own, and where \
+         filters and tiers let them be; add a node first, or lower number_of_replicas"
     )))
 }
 

@@ -52,7 +52,8 @@ pub(super) fn run(
             clusters.nodes(site).into_iter().map(name)
         });
         manifest.nodes = nodes.collect();
-        clusters.stop().await;
+        let is_told = matches!(ended, Ok(Ended::Interrupted));
+        clusters.stop_until_told(is_told, options.interrupt, |text| watch.note(text)).await;
         match clusters.ended() {
             Some(Err(source)) => {
                 Err(Error::NotRestored { dir: dir.to_owned(), source: Box::new(source) })

@@ -55,6 +55,8 @@ struct Seen {
     used_bytes_max: u64,
     buffered_items_max: u64,
     last: Option<ServerUse>,
+    /// Documents that a reader got that has no destination.
+    drained: u64,
 }
 
 /// One variant and lap: where it runs, and where it is recorded.
@@ -183,7 +185,10 @@ impl<'a> Bench<'a> {
         };
         let threads = self.busy().await?.into_iter().zip(before).map(spent).collect();
         let (items, rollbacks) = match self.destinations.is_none() {
-            true => (self.bucket.items, 0),
+            true => {
+                all_came(&variant.name, seen.drained, self.bucket.items)?;
+                (seen.drained, 0)
+            }
             false => {
                 let all = self.destinations.seen().await?;
                 (all.items, all.rollbacks)
@@ -229,8 +234,7 @@ impl<'a> Bench<'a> {
     /// Streams everything; samples meanwhile.
     async fn stream(&self, stage: &Stage<'_, '_>) -> Result<Seen> {
         if self.destinations.is_none() {
-            self.drain().await?;
-            return Ok(Seen::default());
+            return Ok(Seen { drained: self.drain().await?, ..Seen::default() });
         }
         let mut seen = Seen::default();
         let mut sampler = Sampler::new(&self.env, stage.plan.sample, stage.turn);
@@ -300,7 +304,8 @@ impl<'a> Bench<'a> {
         Ok(copying)
     }
 
-    async fn drain(&self) -> Result<()> {
+    /// Reads everything, and answers how many documents that were.
+    async fn drain(&self) -> Result<u64> {
         let settings = DrainSettings {
             window_bytes: DRAIN_WINDOW_BYTES,
             connections: 1,
@@ -310,7 +315,8 @@ impl<'a> Bench<'a> {
             name: "narrows".to_owned(),
         };
         let mut drain = Drain::start(&self.env, &self.options(&self.source), &settings).await?;
-        Ok(drain.finish().await?)
+        drain.finish().await?;
+        Ok(drain.report().items())
     }
 
     /// Looks at the destination until it has so many items; forever without a number.
@@ -372,8 +378,27 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// Refuses a measurement in which streams ended before every document had come: its rate would be that of all.
+fn all_came(variant: &str, came: u64, items: u64) -> Result<()> {
+    match came < items {
+        true => Err(Error::Short { variant: variant.to_owned(), came, items }),
+        false => Ok(()),
+    }
+}
+
 /// Waits until a copy breaks off.
 async fn any_failure(copying: &[Replication]) -> Error {
     let (failed, ..) = select_all(copying.iter().map(|copy| Box::pin(copy.failure()))).await;
     failed.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_that_end_early_are_no_measurement() {
+        assert!(all_came("a", 10, 10).is_ok());
+        assert!(matches!(all_came("a", 9, 10), Err(Error::Short { came: 9, items: 10, .. })));
+    }
 }

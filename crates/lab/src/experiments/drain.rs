@@ -68,7 +68,8 @@ impl Experiment for DrainNodes {
                 );
                 return Err(Error::Usage { why });
             }
-            let since_epoch_ms = run.env.epoch_ms();
+            let since_epoch_ms = run.recoveries_count_since().await?;
+            let began_epoch_ms = run.env.epoch_ms();
             excluded.push(node.clone());
             exclude(run, json!(excluded.join(","))).await?;
             let watched = WatchedRecovery {
@@ -81,7 +82,7 @@ impl Experiment for DrainNodes {
             };
             all = run.watch_recovery(watched).await?;
             wait_until_empty(run, &node).await?;
-            let took_s = all.seconds_since(since_epoch_ms);
+            let took_s = all.seconds_since(began_epoch_ms);
             total_s += took_s;
             let took = record::units::show_seconds(took_s);
             run.note(Some(turn.variant), &format!("{copies} copies left {node}: {took}"))?;

@@ -166,6 +166,7 @@ fn load_of(run: &Runner<'_>, plan: &LoadUse) -> (BTreeMap<String, String>, Load)
         window: plan.window,
         ramp_up: Duration::ZERO,
         seed: run.plan.seed,
+        gaps: 0,
     };
     (nodes.into_iter().map(|node| (node.http, node.name)).collect(), load)
 }

@@ -77,9 +77,10 @@ async fn add_replicas(
     turn: &Turn<'_>,
     telemetry: &Telemetry,
 ) -> Result<(f64, Recoveries)> {
+    let since_epoch_ms = run.recoveries_count_since().await?;
     let began_epoch_ms = run.env.epoch_ms();
     run.set_replicas(1).await?;
-    let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies: run.plan.shards() };
+    let wanted = Wanted::Peers { since_epoch_ms, copies: run.plan.shards() };
     let end = watch(run, turn, telemetry, wanted, Recoveries::default()).await?;
     Ok((end.seconds_since(began_epoch_ms), end))
 }

@@ -42,8 +42,7 @@ impl Experiment for RestoreSnapshot {
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         run.fill_leader(variant).await?;
         take_snapshot(run, variant).await?;
-        run.held = run.digest_leader(variant).await?;
-        Ok(())
+        run.hold(variant).await
     }
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {

@@ -221,6 +221,7 @@ async fn task_of(
         window: WINDOW,
         ramp_up: task.ramp_up,
         seed: stage.seed,
+        gaps: 0,
     };
     match &task.action {
         Action::Send(operation) => send(stage, &load, operation, live).await,

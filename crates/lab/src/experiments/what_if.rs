@@ -21,7 +21,8 @@ use self::grain::{CHUNK, Grain};
 use self::outlook::{Goal, Outlook};
 use crate::error::Result;
 use crate::plan::{
-    DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers, models,
+    DELAY, DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers,
+    models,
 };
 use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn};
 
@@ -158,13 +159,19 @@ async fn restart(
     (nodes, down): (&[usize], Duration),
     outlook: &mut Outlook,
 ) -> Result<Recoveries> {
+    let delay = turn.variant.settings.get(DELAY).map(String::as_str);
+    let (made, _) = twin(run).made_while_away(delay);
     let mut end = Recoveries::default();
     for node in nodes {
         let machine = Twin::machine(*node);
         run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
         let back = run.env.now() + down;
         run.env.sleep(LOOK.min(down)).await;
-        outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
+        if made > 0 {
+            outlook.while_away(run, turn, telemetry, back).await?;
+        } else {
+            outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
+        }
         run.env.sleep_until(back).await;
         run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
         end = outlook.until_green(run, turn, telemetry).await?;

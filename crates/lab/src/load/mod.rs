@@ -3,7 +3,8 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `schedule` | when requests start: as clients come free, or at a rate; warm-up and end. Pure |
-//! | `operation` | what is sent: method, path, body, parameters drawn from a seed; when an answer is a good one. Pure |
+//! | `operation` | what is sent: method, path, body, parameters drawn from a seed. Pure |
+//! | `check` | when an answer is a good one. Pure |
 //! | `hosts` | which host is next, and which is left out for a while. Pure |
 //! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
 //! | `client`, `scroll` | [`Client`]: what requests are sent through; the further pages of a search |
@@ -17,6 +18,7 @@
 //! omission). In a closed loop a request is due when it is sent. Service time is counted from then in every loop: what
 //! it takes to make a request is the driver's time.
 
+mod check;
 mod client;
 mod deadlines;
 mod driver;
@@ -31,11 +33,12 @@ mod threads;
 
 use std::time::Duration;
 
+pub use check::Check;
 pub use client::{Client, Reply};
 pub use driver::{Live, drive};
 pub use hosts::HostTurn;
 pub use messages::{MessageClient, in_virtual_time};
-pub use operation::{BulkPart, Check, Content, Draw, Operation, Request, Requests};
+pub use operation::{BulkPart, Content, Draw, Operation, Request, Requests};
 pub use recorder::{Failure, Recorder, Sample};
 pub use schedule::{Next, Starts};
 pub use sockets::SocketClient;
@@ -127,6 +130,8 @@ pub struct Load {
     pub ramp_up: Duration,
     /// Seed of gaps and parameters.
     pub seed: u64,
+    /// Which of the seed's sequences of gaps: laps send the same requests, in gaps of their own.
+    pub gaps: u64,
 }
 
 impl Load {
@@ -142,6 +147,7 @@ impl Load {
             window: Duration::from_secs(1),
             ramp_up: Duration::ZERO,
             seed,
+            gaps: 0,
         }
     }
 }

@@ -40,6 +40,8 @@ pub enum Failure {
     Closed,
     /// What came is not HTTP, or too large.
     Malformed,
+    /// What came is not the answer of a cluster: a proxy may have sent it.
+    NotJson,
     /// A search that scrolls was answered without a scroll id, or with one that is longer than what is kept of answers.
     NoScrollId,
     /// Its time was over before a client was free for it.
@@ -58,6 +60,7 @@ impl fmt::Display for Failure {
             Failure::Unreachable => f.write_str("not reachable"),
             Failure::Closed => f.write_str("connection closed"),
             Failure::Malformed => f.write_str("not HTTP"),
+            Failure::NotJson => f.write_str("not a cluster's answer"),
             Failure::NoScrollId => f.write_str("no scroll id"),
             Failure::NotSent => f.write_str("not sent in time"),
         }

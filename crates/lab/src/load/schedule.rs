@@ -52,7 +52,7 @@ impl Starts {
     pub fn new(load: &Load, now: Time) -> Self {
         let mut starts = Starts {
             arrival: load.arrival,
-            random: Random::new(load.seed, GAPS, 0),
+            random: Random::new(load.seed, GAPS, load.gaps),
             warm_up: load.warm_up,
             measured: load.measured,
             began: now,
@@ -239,6 +239,8 @@ mod tests {
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.02, "{variance}");
         let again = all(&load(arrival, Extent::NONE, Extent::Requests(100_000)));
         assert!(starts == again, "the same seed, the same starts");
+        let lap = load(arrival, Extent::NONE, Extent::Requests(100_000));
+        assert!(starts != all(&Load { gaps: 1, ..lap }), "another lap, other gaps");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
+use super::check::{after, behind_scroll_id, scroll_id};
 use super::client::{Client, Reply};
-use super::operation::{after, behind_scroll_id, scroll_id};
 use super::{Check, Failure, Request};
 
 /// Asks for a search and the pages after its first one, until one is not as it should be; the answer is that of the

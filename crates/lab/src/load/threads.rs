@@ -115,8 +115,8 @@ fn part_of(load: &Load, number: u32, threads: u32) -> Load {
         arrival: load.arrival.part(1.0 / f64::from(threads)),
         warm_up: extent(load.warm_up),
         measured: extent(load.measured),
-        // Each has gaps of its own.
-        seed: load.seed.wrapping_add(u64::from(number)),
+        // Each has gaps of its own, and other ones than any lap.
+        gaps: load.gaps | (u64::from(number) << 32),
         ..load.clone()
     }
 }
@@ -128,9 +128,7 @@ fn run_part(
     (number, threads): (u32, u32),
     live: &Arc<Live>,
 ) -> Result<Part> {
-    // The parameters of a request do not depend on who sends it.
-    let seed = load.seed.wrapping_sub(u64::from(number));
-    let requests = operation.requests(seed, u64::from(number), u64::from(threads))?;
+    let requests = operation.requests(load.seed, u64::from(number), u64::from(threads))?;
     let hosts: Rc<[WireHost]> = hosts.into();
     world::real_world::run(load.seed, async move |env| {
         let (began, cpu, starved) = (env.now(), thread_time(), starved());
@@ -172,6 +170,7 @@ mod tests {
         assert_eq!(parts.iter().map(|part| requests(part.measured)).sum::<u64>(), 1_000_001);
         assert_eq!(parts.iter().map(|part| requests(part.warm_up)).sum::<u64>(), 10);
         assert!(parts.iter().all(|part| part.arrival.rate_per_s() == Some(30.0)));
-        assert_ne!(parts[0].seed, parts[1].seed);
+        assert_ne!(parts[0].gaps, parts[1].gaps);
+        assert_eq!(parts[0].seed, parts[1].seed, "requests do not depend on who sends them");
     }
 }

@@ -67,5 +67,6 @@ pub use resolved::Resolved;
 pub use rollover::RolloverRule;
 pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
+pub(crate) use twin::DELAY;
 pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain, ZONE};
 pub use variant::Variant;

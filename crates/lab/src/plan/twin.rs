@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::state::PlacedIndex;
 use engine::{DiskSize, Placement, ShardContents};
+use record::units::parse_duration;
 
 use super::topology::LEADER;
 
@@ -87,6 +88,8 @@ pub struct Uncertain {
 
 /// The node that manages a twin's cluster. It holds no data, so that any other can be lost.
 pub const MANAGER: &str = "leader-0";
+/// How long copies wait for a node that was lost.
+pub(crate) const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// The attribute that has a node's zone or rack in virtual time, whatever it is called in the cluster that was seen.
 pub const ZONE: &str = "zone";
 
@@ -161,7 +164,7 @@ impl Twin {
                 replicas: index.replicas,
                 settings: all
                     .into_iter()
-                    .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
+                    .map(|(name, value)| (name.to_owned(), Some(self.translated(name, value))))
                     .collect(),
                 nodes: index
                     .shards
@@ -207,6 +210,23 @@ impl Twin {
         })
     }
 
+    /// Copies and bytes that are made on other nodes while nodes restart that are away for longer than their copies
+    /// wait for them: as long as the index says, or `delay` of all of them. Where nobody says it they do not wait.
+    pub fn made_while_away(&self, delay: Option<&str>) -> (u64, u64) {
+        let Question::Restart { nodes, down } = &self.question else { return (0, 0) };
+        let restarted: BTreeSet<&usize> = nodes.iter().collect();
+        let is_made = |index: &&TwinIndex| {
+            let own = index.settings.get(DELAY).map(String::as_str);
+            delay.or(own).and_then(|text| parse_duration(text).ok()).unwrap_or_default() < *down
+        };
+        let shards = self.indices.iter().filter(is_made).flat_map(|index| &index.shards);
+        // Nothing is copied from a node that is away.
+        shards.filter(|shard| shard.nodes.len() > 1).fold((0, 0), |(copies, bytes), shard| {
+            let away = shard.nodes.iter().filter(|node| restarted.contains(node)).count() as u64;
+            (copies + away, bytes + away * shard.contents.bytes)
+        })
+    }
+
     fn all_copies(&self) -> (u64, u64) {
         let shards = self.indices.iter().flat_map(|index| &index.shards);
         shards.fold((0, 0), |(copies, bytes), shard| {
@@ -219,14 +239,11 @@ impl Twin {
     /// `logs[3]`. Nodes that `excluded` names (with the names of the cluster that was seen) take nothing either.
     pub fn shards_that_stay(&self, excluded: &[&str]) -> Vec<String> {
         let Question::Drain(drained) = &self.question else { return Vec::new() };
-        let takes = |at: &usize| {
-            !drained.contains(at) && !excluded.iter().any(|name| *name == self.nodes[*at].name)
-        };
-        let takers = (0..self.nodes.len()).filter(takes).count();
         let of_index = |index: &TwinIndex| -> Vec<String> {
+            let takers = self.takers(index, drained, excluded);
             let stays = |shard: &TwinShard| {
                 let leave = shard.nodes.iter().filter(|node| drained.contains(node)).count();
-                leave > takers - shard.nodes.iter().filter(|node| takes(node)).count()
+                leave > takers.iter().filter(|node| !shard.nodes.contains(node)).count()
             };
             let shards = index.shards.iter().enumerate().filter(|(_, shard)| stays(shard));
             shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
@@ -243,11 +260,9 @@ impl Twin {
             Question::Replicas(wanted) => (&[][..], Some(wanted)),
             _ => return None,
         };
-        let nodes = (0..self.nodes.len()).filter(|at| !lost.contains(at));
-        let takers = nodes.filter(|at| !excluded.contains(&self.nodes[*at].name.as_str()));
-        let takers: Vec<usize> = takers.collect();
         let mut homeless = (0, None);
         for index in &self.indices {
+            let takers = self.takers(index, lost, excluded);
             let replicas = wanted.and_then(|wanted| wanted.get(&index.name));
             let copies = *replicas.unwrap_or(&index.replicas) as usize + 1;
             for (number, shard) in index.shards.iter().enumerate() {
@@ -261,6 +276,24 @@ impl Twin {
             }
         }
         homeless.1.map(|first| (homeless.0, first))
+    }
+
+    /// The nodes that may be given copies of an index: those that stay, are not `excluded`, and pass its filters.
+    fn takers(&self, index: &TwinIndex, gone: &[usize], excluded: &[&str]) -> Vec<usize> {
+        let named = |kind: &str| {
+            let list = index.settings.get(&format!("index.routing.allocation.{kind}._name"));
+            let list = list.filter(|list| !list.is_empty());
+            list.map(|list| list.split(',').map(str::trim).collect::<BTreeSet<&str>>())
+        };
+        let (exclude, include, require) = (named("exclude"), named("include"), named("require"));
+        let takes = |at: &usize| {
+            let name = self.nodes[*at].name.as_str();
+            !gone.contains(at)
+                && !excluded.contains(&name)
+                && exclude.as_ref().is_none_or(|names| !names.contains(name))
+                && [&include, &require].into_iter().flatten().all(|names| names.contains(name))
+        };
+        (0..self.nodes.len()).filter(takes).collect()
     }
 
     /// Shards of which no copy would be left, as `logs[3]`.
@@ -335,6 +368,38 @@ mod tests {
         assert_eq!(homeless(replicas(2), &[]), None);
         assert_eq!(homeless(replicas(3), &[]), first(3, "logs[0]"));
         assert_eq!(homeless(Question::Drain(vec![0, 1]), &[]), None);
+    }
+
+    #[test]
+    fn an_index_that_is_kept_from_nodes_finds_no_room_there() {
+        let kept_to = |question: Question, names: &str| {
+            let mut twin = twin(question);
+            let include = "index.routing.allocation.include._name".to_owned();
+            twin.indices[0].settings.insert(include, names.to_owned());
+            (twin.shards_that_stay(&[]), twin.copies_without_a_node(&[]).map(|(copies, _)| copies))
+        };
+        let drained = kept_to(Question::Drain(vec![1]), "b,c");
+        assert_eq!(drained, (vec!["logs[1]".to_owned()], None), "c has a copy of it already");
+        assert_eq!(kept_to(Question::Lose(vec![0]), "b,c"), (vec![], None));
+        assert_eq!(
+            kept_to(Question::Lose(vec![0]), "a,b"),
+            (vec![], Some(1)),
+            "of logs[0], whose other copy b has"
+        );
+    }
+
+    #[test]
+    fn copies_are_made_elsewhere_while_a_node_is_away_for_long() {
+        let made = |down_s: u64, delay: Option<&str>| {
+            let down = Duration::from_secs(down_s);
+            let mut twin = twin(Question::Restart { nodes: vec![1, 2], down });
+            twin.indices[0].settings.insert(DELAY.to_owned(), "1m".to_owned());
+            twin.made_while_away(delay)
+        };
+        assert_eq!(made(30, None), (0, 0));
+        assert_eq!(made(300, None), (3, 3000), "logs[2] has no other copy");
+        assert_eq!(made(30, Some("10s")), (3, 3000));
+        assert_eq!(twin(Question::Lose(vec![1])).made_while_away(None), (0, 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A run: its plan, its clusters and its record.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use bytes::Bytes;
 use clusters::Clusters;
@@ -22,6 +22,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) watch: &'a dyn Watch,
     /// What the leader's primaries held once they were filled.
     pub(crate) held: Vec<ShardDigest>,
+    /// Documents that were acknowledged when the leader was filled last, where it was filled with documents.
+    pub(super) filled: Cell<Option<u64>>,
     /// What was measured so far of a variant in a lap. It is recorded if that does not come to its end.
     pub(crate) unfinished: RefCell<Option<Row>>,
 }
@@ -46,8 +48,8 @@ impl<'a> Runner<'a> {
         watch: &'a dyn Watch,
     ) -> Self {
         let (env, journal) = (env.clone(), Journal::new(env, writer));
-        let (held, unfinished) = (Vec::new(), RefCell::default());
-        Runner { env, plan, clusters, journal, watch, held, unfinished }
+        let (held, filled, unfinished) = (Vec::new(), Cell::default(), RefCell::default());
+        Runner { env, plan, clusters, journal, watch, held, filled, unfinished }
     }
 
     /// What is indexed. A plan that comes here has it: buckets have an experiment of their own.
@@ -88,7 +90,12 @@ impl<'a> Runner<'a> {
     /// Whether the documents of a cluster's copies are read through searches: one that was not started here may have no
     /// other way, and its nodes cannot be asked one by one.
     pub(crate) async fn reads_by_search(&self, cluster: &str) -> Result<bool> {
-        Ok(self.clusters.name() == "url" || !self.is_embedded(cluster).await?)
+        Ok(self.is_elsewhere() || !self.is_embedded(cluster).await?)
+    }
+
+    /// Whether the clusters were there before the run, on machines with clocks of their own.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.clusters.name() == "url"
     }
 
     /// Whether a cluster is one of the embedded engine, by its own word.

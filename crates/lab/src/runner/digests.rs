@@ -19,11 +19,20 @@ const LOOKS: u32 = 12;
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Runner<'_> {
+    /// Notes what the leader's primaries hold, which copies are compared with.
+    ///
+    /// # Errors
+    /// Also if documents are missing there that were acknowledged: copies of what is left would all be the same.
+    pub(crate) async fn hold(&mut self, variant: Option<&Variant>) -> Result<()> {
+        self.held = self.digest_leader(variant).await?;
+        match self.filled.take() {
+            Some(acknowledged) => check_filled(&self.held, acknowledged),
+            None => Ok(()),
+        }
+    }
+
     /// What the leader's primaries hold.
-    pub(crate) async fn digest_leader(
-        &self,
-        variant: Option<&Variant>,
-    ) -> Result<Vec<ShardDigest>> {
+    async fn digest_leader(&self, variant: Option<&Variant>) -> Result<Vec<ShardDigest>> {
         let shards = self.digest(LEADER, Copies::Primaries).await?;
         self.write_digest(variant.map(|variant| variant.name.as_str()), LEADER, &shards)?;
         Ok(shards)
@@ -80,31 +89,49 @@ impl Runner<'_> {
         leader: &[ShardDigest],
         row: &mut Row,
     ) -> Result<()> {
-        if self.plan.follower.is_some() {
-            self.wait_for_primaries().await?;
+        if let Some(site) = self.plan.follower {
+            self.wait_for_status(FOLLOWER, "yellow").await?;
             let copies = if self.plan.joined { Copies::Replicas } else { Copies::Primaries };
             let follower = self.digest(FOLLOWER, copies).await?;
             self.write_digest(Some(&variant.name), FOLLOWER, &follower)?;
-            row.documents = follower.iter().map(|shard| shard.documents).sum();
-            row.verified = same(leader, &follower);
+            let (found, verified) = match self.plan.joined {
+                true => {
+                    let replicas = |index: &str| self.replicas_of(index, variant) + site.nodes;
+                    (leader, each_copy_same(leader, &follower, replicas))
+                }
+                false => (&*follower, same(leader, &follower)),
+            };
+            row.documents = documents(found);
+            row.verified = verified;
         } else {
             let copies = self.digest(LEADER, Copies::All).await?;
             self.write_digest(Some(&variant.name), "copies", &copies)?;
-            row.documents = leader.iter().map(|shard| shard.documents).sum();
-            row.verified = each_copy_same(leader, &copies);
+            let all = |index: &str| (1 + self.replicas_of(index, variant)).max(2);
+            row.documents = documents(leader);
+            row.verified = each_copy_same(leader, &copies, all);
         }
         Ok(())
     }
 
-    async fn wait_for_primaries(&self) -> Result<()> {
+    /// Replicas that an index was made with.
+    fn replicas_of(&self, index: &str, variant: &Variant) -> u32 {
+        let known = self.plan.indices.iter().find(|known| known.name == index);
+        known.map_or(0, |known| known.replicas.min(known.replicas_of(variant)))
+    }
+
+    async fn wait_for_status(&self, cluster: &str, status: &str) -> Result<()> {
         let names = self.plan.index_names();
-        let path = format!("/_cluster/health/{names}?wait_for_status=yellow&timeout=30s");
-        self.ask(FOLLOWER, "GET", &path, None).await?;
+        let path = format!("/_cluster/health/{names}?wait_for_status={status}&timeout=30s");
+        self.ask(cluster, "GET", &path, None).await?;
         Ok(())
     }
 
     async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>> {
         if self.reads_by_search(cluster).await? {
+            if copies != Copies::Primaries {
+                // A recovery is done a moment before its copy is started, and only then is the copy read.
+                self.wait_for_status(cluster, "green").await?;
+            }
             return self.read_copies(cluster, copies).await;
         }
         let query = if copies == Copies::Primaries { "" } else { "?replicas=true" };
@@ -140,8 +167,24 @@ fn same(leader: &[ShardDigest], follower: &[ShardDigest]) -> bool {
     !leader.is_empty() && held(leader) == held(follower)
 }
 
-/// Whether every copy holds what the primary of its shard held, and every shard has more than one.
-fn each_copy_same(primaries: &[ShardDigest], copies: &[ShardDigest]) -> bool {
+fn documents(shards: &[ShardDigest]) -> u64 {
+    shards.iter().map(|shard| shard.documents).sum()
+}
+
+/// Refuses a leader that holds fewer documents than it acknowledged. More may be there: a request that got no answer
+/// may have been sent again.
+fn check_filled(held: &[ShardDigest], acknowledged: u64) -> Result<()> {
+    let held = documents(held);
+    if held < acknowledged { Err(Error::Lost { held, acknowledged }) } else { Ok(()) }
+}
+
+/// Whether every copy holds what the primary of its shard held, and every shard has as many of them as its index should
+/// have at least.
+fn each_copy_same(
+    primaries: &[ShardDigest],
+    copies: &[ShardDigest],
+    at_least: impl Fn(&str) -> u32,
+) -> bool {
     let of = |shard: &ShardDigest| {
         let same = |copy: &&ShardDigest| copy.index == shard.index && copy.shard == shard.shard;
         copies.iter().filter(same).collect::<Vec<_>>()
@@ -149,7 +192,8 @@ fn each_copy_same(primaries: &[ShardDigest], copies: &[ShardDigest]) -> bool {
     !primaries.is_empty()
         && primaries.iter().all(|shard| {
             let copies = of(shard);
-            copies.len() > 1 && copies.iter().all(|copy| *copy == shard)
+            copies.len() >= at_least(&shard.index) as usize
+                && copies.iter().all(|copy| *copy == shard)
         })
 }
 
@@ -172,12 +216,22 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_without_a_second_copy_is_not_recovered() {
+    fn a_shard_without_all_its_copies_is_not_recovered() {
         let primaries = [digest(0, 5, "aa"), digest(1, 6, "bb")];
         let copies = [primaries.clone(), primaries.clone()].concat();
-        assert!(each_copy_same(&primaries, &copies));
-        assert!(!each_copy_same(&primaries, &copies[..3]));
-        assert!(!each_copy_same(&primaries, &[&copies[..3], &[digest(1, 6, "bc")]].concat()));
-        assert!(!each_copy_same(&[], &[]));
+        let same =
+            |copies: &[ShardDigest], at_least| each_copy_same(&primaries, copies, |_| at_least);
+        assert!(same(&copies, 2) && !same(&copies, 3));
+        assert!(!same(&copies[..3], 2));
+        assert!(!same(&[&copies[..3], &[digest(1, 6, "bc")]].concat(), 2));
+        assert!(!each_copy_same(&[], &[], |_| 0));
+    }
+
+    #[test]
+    fn acknowledged_documents_that_the_leader_lacks_are_told() {
+        let held = [digest(0, 5, "aa"), digest(1, 6, "bb")];
+        assert!(check_filled(&held, 11).is_ok() && check_filled(&held, 10).is_ok());
+        let lost = check_filled(&held, 12);
+        assert!(matches!(lost, Err(Error::Lost { held: 11, acknowledged: 12 })), "{lost:?}");
     }
 }

@@ -48,6 +48,7 @@ impl Runner<'_> {
         if !self.loads_sizes() && !self.is_embedded(LEADER).await? {
             self.wait_for_merges().await?;
         }
+        self.filled.set((!self.loads_sizes()).then_some(done.get()));
         self.watch.end();
         self.journal.phase("index", false, name, 1)
     }

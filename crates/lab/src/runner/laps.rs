@@ -63,8 +63,7 @@ pub(crate) trait Experiment {
 /// Indexes what is to be copied, and notes what the leader holds then.
 pub(crate) async fn fill_and_digest(run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
     run.fill_leader(variant).await?;
-    run.held = run.digest_leader(variant).await?;
-    Ok(())
+    run.hold(variant).await
 }
 
 impl Runner<'_> {

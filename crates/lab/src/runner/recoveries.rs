@@ -61,6 +61,8 @@ pub(crate) struct Recoveries {
     pub(crate) stopped_epoch_ms: u64,
     /// Bytes of operations that were copied after the files.
     pub(crate) operations_bytes: u64,
+    /// Operations that were replayed after the files.
+    operations: u64,
     /// Bytes of files that were there already.
     pub(crate) reused_bytes: u64,
     pub(crate) refetched_chunks: u64,
@@ -72,18 +74,36 @@ impl Recoveries {
     /// Reads an answer of `GET {indices}/_recovery`.
     pub(crate) fn read(answer: &Value, wanted: &Wanted) -> Self {
         let mut all = Recoveries::default();
-        let indices = answer.as_object().into_iter().flatten();
-        let rows = indices.flat_map(|(_, index)| index["shards"].as_array().into_iter().flatten());
         let (mut done, mut listed, mut begun) = (0, 0, 0);
-        for row in rows.filter(|row| wanted.is(row)) {
+        for row in rows(answer).filter(|row| wanted.is(row)) {
             all.add(row);
             begun += 1;
             done += u32::from(row["stage"] == "DONE");
             listed += u32::from(row["index"]["files"]["total"].as_u64() > Some(0));
         }
         all.sample.waiting = Some(wanted.count().saturating_sub(begun));
-        (all.done, all.listed) = (done == wanted.count(), listed == wanted.count());
+        // More than there should be is possible: a cluster may move copies meanwhile. All of them are waited for.
+        all.done = done >= wanted.count() && done == begun;
+        all.listed = listed >= wanted.count();
         all
+    }
+
+    /// The start from which on recoveries are later than all in an answer of `_recovery`, by the cluster's clock.
+    pub(crate) fn later_than(answer: &Value) -> u64 {
+        let starts = rows(answer).filter_map(|row| row["start_time_in_millis"].as_u64());
+        starts.max().map_or(0, |last| last + 1)
+    }
+
+    /// A figure that grows while anything moves: bytes of files, and what comes after them.
+    pub(crate) fn moved(&self) -> u64 {
+        self.sample.recovered_bytes + self.operations_bytes + self.operations
+    }
+
+    /// The same, with an end that can be: they were not done when they were asked for at the first of these moments of
+    /// the runner's clock, and done at the second. The cluster's clock may be another.
+    pub(crate) fn ended_within(self, not_done_ms: u64, done_ms: u64) -> Self {
+        let stopped_epoch_ms = self.stopped_epoch_ms.max(not_done_ms).min(done_ms);
+        Recoveries { stopped_epoch_ms, ..self }
     }
 
     /// How long they took that began then.
@@ -114,6 +134,7 @@ impl Recoveries {
         self.done = later.done;
         self.stopped_epoch_ms = self.stopped_epoch_ms.max(later.stopped_epoch_ms);
         self.operations_bytes += later.operations_bytes;
+        self.operations += later.operations;
         self.refetched_chunks += later.refetched_chunks;
         self.failure = later.failure.or(self.failure);
         self
@@ -149,10 +170,17 @@ impl Recoveries {
         self.reused_bytes += reused;
         self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
         self.operations_bytes += number("/narrows/operations_bytes");
+        self.operations += number("/translog/recovered");
         self.refetched_chunks += number("/narrows/refetched_chunks");
         let failure = row["narrows"]["failure"].as_str().map(str::to_owned);
         self.failure = self.failure.take().or(failure);
     }
+}
+
+/// The recoveries of all shards in an answer of `_recovery`.
+fn rows(answer: &Value) -> impl Iterator<Item = &Value> {
+    let indices = answer.as_object().into_iter().flatten();
+    indices.flat_map(|(_, index)| index["shards"].as_array().into_iter().flatten())
 }
 
 #[cfg(test)]
@@ -190,6 +218,40 @@ mod tests {
         assert_eq!(peers(60, 2), (false, true, 10));
         assert_eq!(peers(61, 1), (false, true, 5));
         assert_eq!(peers(71, 1), (false, false, 0));
+        assert_eq!(Recoveries::later_than(&answer), 71);
+        assert_eq!(Recoveries::later_than(&json!({})), 0);
+    }
+
+    #[test]
+    fn more_recoveries_than_there_should_be_are_all_waited_for() {
+        let done = |last: &str| {
+            let rows = [row("PEER", "a", 5, "DONE"), row("PEER", "b", 5, "DONE")];
+            let answer =
+                json!({ "x": { "shards": rows }, "y": { "shards": [row("PEER", "c", 6, last)] } });
+            Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 2 }).done
+        };
+        assert_eq!((done("INDEX"), done("DONE")), (false, true));
+    }
+
+    #[test]
+    fn replayed_operations_are_a_move() {
+        let after = |recovered: u64| {
+            let mut shard = row("PEER", "a", 5, "TRANSLOG");
+            shard["translog"] = json!({ "recovered": recovered });
+            let answer = json!({ "x": { "shards": [shard] } });
+            Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 }).moved()
+        };
+        assert!(after(3) > after(2));
+    }
+
+    #[test]
+    fn the_end_lies_between_the_looks_whatever_the_clusters_clock_says() {
+        let took_s = |stopped_epoch_ms| {
+            let all = Recoveries { stopped_epoch_ms, ..Recoveries::default() };
+            all.ended_within(5_000, 6_000).seconds_since(1_000)
+        };
+        // Slow by an hour, right, and fast by an hour.
+        assert_eq!([0, 5_500, 3_600_000].map(took_s), [4.0, 4.5, 5.0]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::laps::Turn;
 use super::recoveries::{Recoveries, Wanted};
 use super::sampling::Telemetry;
 use crate::error::{Error, Result};
+use crate::plan::LEADER;
 
 /// A recovery in which nothing moves for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -42,6 +43,16 @@ impl Runner<'_> {
         Ok(telemetry)
     }
 
+    /// From when on recoveries of the leader's copies count, by the clock that tells when they began: that of a cluster
+    /// elsewhere is not the runner's.
+    pub(crate) async fn recoveries_count_since(&self) -> Result<u64> {
+        if !self.is_elsewhere() {
+            return Ok(self.env.epoch_ms());
+        }
+        let path = format!("/{}/_recovery", self.plan.index_names());
+        Ok(Recoveries::later_than(&self.ask(LEADER, "GET", &path, None).await?))
+    }
+
     /// Ends the phase of a recovery.
     pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<()> {
         self.watch.end();
@@ -53,13 +64,16 @@ impl Runner<'_> {
         let Turn { variant, lap, .. } = *watched.turn;
         let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);
+        let mut not_done_ms = 0;
         let mut next = self.env.now();
         let mut samples = 0;
         loop {
             let every = self.plan.sample * (1 << (samples / SAMPLES_BEFORE_THINNING).min(20));
             samples += 1;
             next = (next + every).max(self.env.now());
+            let asked_ms = self.env.epoch_ms();
             let answer = self.ask(watched.cluster, "GET", &path, None).await?;
+            let answered_ms = self.env.epoch_ms();
             let now_here = Recoveries::read(&answer, &watched.wanted);
             if let Some(writers) = watched.writers.filter(|_| now_here.listed) {
                 writers.begin();
@@ -73,11 +87,15 @@ impl Runner<'_> {
             self.sample_nodes(&variant.name, lap, watched.telemetry).await?;
             self.watch.progress(all.sample.recovered_bytes, Some(all.sample.total_bytes));
             if all.done {
-                return Ok(all);
+                return Ok(match self.is_elsewhere() {
+                    true => all.ended_within(not_done_ms, answered_ms),
+                    false => all,
+                });
             }
+            not_done_ms = asked_ms;
             let now = self.env.now();
-            if all.sample.recovered_bytes > moved.1 {
-                moved = (now, all.sample.recovered_bytes);
+            if all.moved() > moved.1 {
+                moved = (now, all.moved());
             }
             let patience = PATIENCE.max(every * PATIENCE_SAMPLES);
             if now - moved.0 > patience {

@@ -160,13 +160,15 @@ impl Runner<'_> {
     }
 }
 
-/// The copies that are meant, from `_stats`, by shard; a copy that is not started has no figures.
+/// The copies that are meant, from `_stats`, by shard; a copy that is not started has no figures. One that moves to
+/// another node is in use until it has arrived there.
 fn places(stats: &Value, copies: Copies) -> Vec<Place> {
     let indices = stats["indices"].as_object().into_iter().flat_map(serde_json::Map::values);
     let shards = indices.flat_map(|index| index["shards"].as_object().into_iter().flatten());
     let place = |(number, copy): (&String, &Value)| {
         let is_primary = copy["routing"]["primary"].as_bool()?;
-        let started = copy["routing"]["state"] == "STARTED";
+        let state = copy["routing"]["state"].as_str()?;
+        let started = ["STARTED", "RELOCATING"].contains(&state);
         let at = |name: &str| copy["seq_no"][name].as_u64();
         (started && copies.include(is_primary)).then_some(Place {
             shard: number.parse().ok()?,
@@ -261,7 +263,7 @@ mod tests {
             })
         };
         let stats = json!({ "indices": { "a": { "shards": {
-            "1": [copy(true, "STARTED", "b"), copy(false, "INITIALIZING", "a")],
+            "1": [copy(true, "RELOCATING", "b"), copy(false, "INITIALIZING", "a")],
             "0": [copy(false, "STARTED", "b"), copy(true, "STARTED", "a")],
         } } } });
         let found = |copies| -> Vec<(u32, String)> {

@@ -6,7 +6,7 @@
 //! | `render` | collecting parts, Jinja, and from which line of which file each value came |
 //! | `reader` | values with their places, and what is wrong with them |
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
-//! | `operations` | what an operation sends: requests of a load, or steps |
+//! | `operations`, `composite` | what an operation sends: requests of a load, or steps; steps in streams |
 //! | `templates`, `template_steps` | the templates of indices that it declares; what makes and deletes them |
 //! | `bulk` | which files hold the documents of a corpus, and what generates those that are missing |
 //! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
@@ -18,6 +18,7 @@
 //! of the challenge can be run without it, when that is asked for.
 
 mod bulk;
+mod composite;
 mod context;
 mod corpora;
 mod counts;

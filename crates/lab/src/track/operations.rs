@@ -6,6 +6,7 @@ use query::json::Node;
 use serde_json::{Map, Value, json};
 
 use super::bulk;
+use super::composite;
 use super::context::{COMMON, Context, Index, NOT_RENAMED, Why, request};
 use super::live;
 use super::reader::{Object, Refusal};
@@ -111,7 +112,12 @@ pub(super) fn operation(
             (search(context, name, object, kind).map_err(|why| refuse(&why.0, why.1))?, None)
         }
         "raw-request" => (raw_request(context, name, object), None),
-        "composite" => (Action::Do(composite(context, object)?), None),
+        "composite" => {
+            let read = |kind: &str, object: &Object<'_>| {
+                operation(context, kind, kind, object).map(|known| known.action)
+            };
+            (Action::Do(composite::steps(context, object, &read)?), None)
+        }
         _ => match kind_of(kind) {
             Some(_) if context.options.live => {
                 return Err(refuse("operation-type", NOT_RENAMED.to_owned()));
@@ -448,101 +454,4 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
         Step::Request(request("PUT", format!("/{}{query}", index.name), Some(body)))
     };
     context.indices.iter().filter(wanted).map(create).collect()
-}
-
-/// Steps one after another; streams among them go on at the same time.
-fn composite(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step>, Refusal> {
-    let reader = context.reader;
-    reader.only(object, "a composite", &[&COMMON[..], &["requests", "max-connections"]].concat());
-    let Some(requests) = object.get("requests") else {
-        reader.wrong(
-            object.node,
-            "",
-            "a composite has requests: \"requests\": [{ \"stream\": [...] }]",
-        );
-        return Ok(Vec::new());
-    };
-    let mut steps = sequence(context, requests, 0)?;
-    let mut all = requests_of(&mut steps);
-    // What others of them write would be missing after an error that is only counted.
-    if !all.iter().all(|request| request.is_counted || request.method == "GET") {
-        all.iter_mut().for_each(|request| request.is_counted = false);
-    }
-    Ok(steps)
-}
-
-/// The requests of steps, those of streams too.
-fn requests_of(steps: &mut [Step]) -> Vec<&mut Request> {
-    let mut found = Vec::new();
-    for step in steps {
-        match step {
-            Step::Request(request) => found.push(request),
-            Step::Sleep(_) => {}
-            Step::Streams(streams) => {
-                streams.iter_mut().for_each(|steps| found.extend(requests_of(steps)));
-            }
-        }
-    }
-    found
-}
-
-/// Streams that stand next to each other go on at the same time.
-fn sequence(context: &Context<'_>, node: &Node<'_>, depth: u32) -> Result<Vec<Step>, Refusal> {
-    let reader = context.reader;
-    let mut steps = Vec::new();
-    for item in reader.list(node, "requests") {
-        let object = reader.object(item, "a request of a composite");
-        if let Some(stream) = object.get("stream") {
-            if depth > 16 {
-                reader.wrong(item, "stream", "streams lie too deep in streams");
-                continue;
-            }
-            let stream = sequence(context, stream, depth + 1)?;
-            match steps.last_mut() {
-                Some(Step::Streams(streams)) => streams.push(stream),
-                _ => steps.push(Step::Streams(vec![stream])),
-            }
-            continue;
-        }
-        let kind = reader.text(&object, "operation-type").unwrap_or_default();
-        if !["raw-request", "sleep", "search", "refresh", "cluster-health", "index-stats"]
-            .contains(&kind.as_str())
-        {
-            let why = format!(
-                "a composite sends no {kind} here; it sends raw-request, search, refresh and sleep"
-            );
-            return Err(Refusal { place: reader.place(item), word: kind, why });
-        }
-        match operation(context, &kind, &kind, &object)?.action {
-            Action::Do(more) => steps.extend(more),
-            Action::Send(operation) => {
-                let step = as_step(operation).map_err(|(word, why)| {
-                    let place = reader.place(object.get(&word).unwrap_or(item));
-                    Refusal { place, word, why }
-                })?;
-                steps.push(Step::Request(step));
-            }
-        }
-    }
-    Ok(steps)
-}
-
-/// A request of a load as one of a composite.
-fn as_step(operation: Operation) -> Result<Request, Why> {
-    const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "HEAD"];
-    let is_counted = operation.is_read_only();
-    let Content::Pattern { method, path, bodies, check, .. } = operation.content else {
-        let why = "a composite sends no scrolls here: leave out pages, or search beside it";
-        return Err(("pages".to_owned(), why.to_owned()));
-    };
-    let Some(known) = METHODS.into_iter().find(|known| *known == method) else {
-        let why = format!("a composite sends no {method} here; it sends {}", METHODS.join(", "));
-        return Err(("method".to_owned(), why));
-    };
-    // Lines of JSON are a text, and so is a single one.
-    let body = bodies.into_iter().next().map(|body| match serde_json::from_str(&body) {
-        Ok(json) if !body.ends_with('\n') => json,
-        _ => Value::String(body),
-    });
-    Ok(Request { check, is_counted, ..request(known, path, body) })
 }

@@ -1,12 +1,12 @@
 //! An inventory whose names are hashed: sizes and places stay, and nobody can tell whose they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::Inventory;
 use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::filters::{is_filter, names};
+use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, value_of};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
 pub fn anonymous_name(kind: &str, name: &str, salt: u64) -> String {
@@ -30,6 +30,24 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
         copy.index = anonymous_name("index", &copy.index, salt);
         copy.node = copy.node.as_ref().map(|node| anonymous_name("node", node, salt));
     }
+    // Filters name nodes, addresses and attributes: of those that fit some nodes these stay, hashed as they are there.
+    let hashed = |filter: &str, list: &str| {
+        if filter.ends_with("._id") {
+            return list.to_owned();
+        }
+        let kind = if is_by_attribute(filter) { "zone" } else { "node" };
+        let one = |pattern: String| {
+            let values = seen.nodes.iter().filter_map(|node| value_of(node, filter));
+            let mut fitting: BTreeSet<&str> =
+                values.filter(|value| matches(&pattern, value)).collect();
+            if fitting.is_empty() {
+                fitting.insert(&pattern);
+            }
+            let hashed = fitting.into_iter().map(|name| anonymous_name(kind, name, salt));
+            hashed.collect::<Vec<_>>().join(OR)
+        };
+        names(list).into_iter().map(one).collect::<Vec<_>>().join(",")
+    };
     let indices = std::mem::take(&mut hidden.indices);
     hidden.indices = indices
         .into_iter()
@@ -38,29 +56,21 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
                 "index.priority",
                 "index.unassigned.node_left.delayed_timeout",
                 "index.auto_expand_replicas",
+                TIER_PREFERENCE,
             ];
-            let kept: BTreeMap<String, String> =
-                settings.into_iter().filter(|(name, _)| kept.contains(&name.as_str())).collect();
+            let one = |(name, value): (String, String)| match is_filter(&name) {
+                true => Some((name.clone(), hashed(&name, &value))),
+                false => kept.contains(&name.as_str()).then_some((name, value)),
+            };
+            let kept: BTreeMap<String, String> = settings.into_iter().filter_map(one).collect();
             (anonymous_name("index", &index, salt), kept)
         })
         .collect();
-    // Filters name nodes and addresses: of those that fit some nodes' names these stay, hashed as the nodes are.
     if let Some(settings) = &mut hidden.settings {
         let kinds = ["exclude.", "include.", "require."];
         settings.retain(|name, _| is_filter(name) || !kinds.iter().any(|kind| name.contains(kind)));
-        for (_, setting) in settings.iter_mut().filter(|(name, _)| is_filter(name)) {
-            let fitting = |pattern: String| {
-                let called = seen.nodes.iter().map(|node| node.name.as_str());
-                let mut fitting: Vec<&str> =
-                    called.filter(|name| matches(&pattern, name)).collect();
-                if fitting.is_empty() {
-                    fitting.push(&pattern);
-                }
-                let hashed = fitting.into_iter().map(|name| anonymous_name("node", name, salt));
-                hashed.collect::<Vec<_>>().join(",")
-            };
-            let hashed: Vec<String> = names(&setting.value).into_iter().map(fitting).collect();
-            setting.value = hashed.join(",");
+        for (name, setting) in settings.iter_mut().filter(|(name, _)| is_filter(name)) {
+            setting.value = hashed(name, &setting.value);
         }
         let forced = settings.iter_mut().filter(|(name, _)| name.contains("awareness.force."));
         for (_, setting) in forced {

@@ -7,11 +7,11 @@ use record::units::{parse_size, show_size_setting};
 use toml::{Table, Value};
 
 use super::TwinPlan;
+use crate::plan::DELAY;
 
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
-const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// As the field has them.
 const RATE_WITHOUT: &str = "40mb";
 const SLOTS_WITHOUT: i64 = 2;
@@ -78,6 +78,9 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
         }
         Asked::Add { count, like } => {
             let joining = joining(twin, *count, like.as_deref());
+            let names: Vec<&str> =
+                joining.iter().filter_map(|row| row.get("name")?.as_str()).collect();
+            pass_filters_of(twin, like.as_deref(), &names);
             twin.insert("add".to_owned(), joining.into());
         }
         Asked::Replicas(replicas) => {
@@ -128,6 +131,25 @@ fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
         Value::Table(row)
     };
     free.take(count as usize).map(one).collect()
+}
+
+/// Names nodes that join where a filter of an index names the node that they are like, or the first one: filters are
+/// lists of names in a twin, and by them it is in a tier or has an attribute.
+fn pass_filters_of(twin: &mut Table, like: Option<&str>, joining: &[&str]) {
+    let first = || twin.get("node")?.as_array()?.first()?.get("name")?.as_str();
+    let Some(like) = like.or_else(first).map(str::to_owned) else { return };
+    let indices = twin.get_mut("index").and_then(Value::as_array_mut).into_iter().flatten();
+    let settings = indices.filter_map(|index| index.get_mut("settings")?.as_table_mut());
+    for (_, value) in settings.flatten().filter(|(name, _)| name.ends_with("._name")) {
+        let Some(list) = value.as_str() else { continue };
+        // What joined when this was asked before may have been like another one.
+        let was_there = |name: &&str| !joining.contains(name);
+        let mut names: Vec<&str> = list.split(',').map(str::trim).filter(was_there).collect();
+        if names.contains(&like.as_str()) {
+            names.extend(joining);
+        }
+        *value = names.join(",").into();
+    }
 }
 
 /// The plan with a single variant: nothing is changed.
@@ -206,6 +228,24 @@ fn variant(name: &str, settings: &[(&str, String)]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_joins_is_in_the_tier_of_the_one_that_it_is_like() {
+        let plan = "[[twin.node]]\nname = \"hot\"\n[[twin.node]]\nname = \"warm\"\n\
+                    [[twin.index]]\nsettings = { \"index.routing.allocation.include._name\" = \"warm\" }\n";
+        let joined = |like: Option<&str>| {
+            let mut plan: TwinPlan = plan.parse().unwrap();
+            let asked = Asked::Add { count: 2, like: like.map(str::to_owned) };
+            // What was asked before is forgotten.
+            ask(&mut plan, &Asked::Add { count: 2, like: Some("warm".to_owned()) });
+            ask(&mut plan, &asked);
+            let settings = &plan["twin"]["index"][0]["settings"];
+            settings["index.routing.allocation.include._name"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(joined(Some("warm")), "warm,added-1,added-2");
+        assert_eq!(joined(None), "warm", "it is like the first one");
+        assert_eq!(joined(Some("hot")), "warm");
+    }
 
     #[test]
     fn no_more_chunks_are_tried_than_the_product_takes() {

@@ -1,19 +1,28 @@
-//! Filters of the cluster on nodes, as virtual nodes can have them: lists of names.
+//! Filters on nodes, of the cluster and of an index, as virtual nodes can have them: lists of names. The tier that an
+//! index prefers becomes one, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::InventoryNode;
 use record::names::matches;
-use record::observation::Setting;
-use toml::Table;
+use toml::{Table, Value};
 
-const ALLOCATION: &str = "cluster.routing.allocation.";
+pub(super) const OF_THE_CLUSTER: &str = "cluster.routing.allocation.";
+pub(super) const OF_AN_INDEX: &str = "index.routing.allocation.";
 const EXCLUDE: &str = "exclude";
+const INCLUDE: &str = "include";
 const REQUIRE: &str = "require";
-const KINDS: [&str; 3] = [EXCLUDE, "include", REQUIRE];
+const KINDS: [&str; 3] = [EXCLUDE, INCLUDE, REQUIRE];
 const NAME: &str = "_name";
-/// What a filter goes by: nodes of an inventory tell no address, and many are called by theirs.
-const BY: [&str; 3] = [NAME, "_host", "_ip"];
+const ID: &str = "_id";
+/// Nodes of an inventory tell no address, and many are called by theirs.
+const ADDRESSES: [&str; 4] = ["_host", "_ip", "_host_ip", "_publish_ip"];
+pub(super) const TIER_PREFERENCE: &str = "index.routing.allocation.include._tier_preference";
+/// The role of nodes that are in every tier.
+const EVERY_TIER: &str = "data";
+/// What stands between names of which one is enough, where they stand for one pattern that is hidden: with commas
+/// between them all would be required. No name has it.
+pub(super) const OR: &str = "\u{1f}";
 
 /// The names of a list, as an API writes one.
 pub(super) fn names(list: &str) -> Vec<String> {
@@ -21,42 +30,72 @@ pub(super) fn names(list: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Whether it is a filter by names or addresses.
-pub(super) fn is_filter(setting: &str) -> bool {
-    let parts = setting.strip_prefix(ALLOCATION).and_then(|rest| rest.split_once('.'));
-    parts.is_some_and(|(kind, by)| KINDS.contains(&kind) && BY.contains(&by))
+/// The kind of a filter and what it goes by; none of what is no filter.
+fn parts(setting: &str) -> Option<(&str, &str)> {
+    let mut of = [OF_THE_CLUSTER, OF_AN_INDEX].into_iter();
+    let (kind, by) = of.find_map(|of| setting.strip_prefix(of))?.split_once('.')?;
+    (KINDS.contains(&kind) && setting != TIER_PREFERENCE).then_some((kind, by))
 }
 
-/// The filters that are set, by the names of nodes. What fits no node's name is told. It is harmless in one by name and
-/// in what is excluded; of others nobody knows which nodes they would let pass, so that they are not taken.
+/// Whether it is a filter by names, addresses or attributes.
+pub(super) fn is_filter(setting: &str) -> bool {
+    parts(setting).is_some()
+}
+
+/// Whether it goes by an attribute of nodes.
+pub(super) fn is_by_attribute(setting: &str) -> bool {
+    parts(setting).is_some_and(|(_, by)| !by.starts_with('_'))
+}
+
+/// What a node has of what a filter goes by.
+pub(super) fn value_of<'n>(node: &'n InventoryNode, filter: &str) -> Option<&'n str> {
+    match parts(filter)?.1 {
+        ID => Some(&node.id),
+        by if by == NAME || ADDRESSES.contains(&by) => Some(&node.name),
+        attribute => node.attributes.get(attribute).map(String::as_str),
+    }
+}
+
+/// The filters of the cluster or of an index among settings, by the names of nodes. A name or an address that fits no
+/// node is told. It is harmless in what is excluded, and so is a name elsewhere; of addresses nobody knows which nodes
+/// they would let pass, so that the filter is not taken.
 pub(super) fn filters(
-    all: &BTreeMap<String, Setting>,
+    of: &str,
+    all: &[(&str, &str)],
     nodes: &[&InventoryNode],
-    left_out: &mut Vec<String>,
+    mut tell: impl FnMut(String),
 ) -> Table {
     let mut filters = Table::new();
     for kind in KINDS {
         let mut named: Option<BTreeSet<&str>> = None;
         let mut is_known = true;
-        for by in BY {
-            let setting = format!("{ALLOCATION}{kind}.{by}");
-            let patterns = all.get(&setting).map(|one| names(&one.value)).unwrap_or_default();
+        for (setting, value) in all.iter().filter(|(setting, _)| setting.starts_with(of)) {
+            let patterns = names(value);
+            let Some((_, by)) = parts(setting).filter(|parts| parts.0 == kind) else { continue };
             if patterns.is_empty() {
                 continue;
             }
-            let called = || nodes.iter().map(|node| node.name.as_str());
-            let fits = |name: &&str| patterns.iter().any(|pattern| matches(pattern, name));
-            let fitting: BTreeSet<&str> = called().filter(fits).collect();
-            let is_unknown =
-                |pattern: &&String| !called().any(|name| matches(pattern.as_str(), name));
+            let fits = |node: &InventoryNode, pattern: &str| {
+                let fits = |value| pattern.split(OR).any(|one| matches(one, value));
+                value_of(node, setting).is_some_and(fits)
+            };
+            // All of a list is required, but for addresses of the network (`DiscoveryNodeFilters` of Elasticsearch).
+            let needs_all = kind == REQUIRE && !(ADDRESSES.contains(&by) && by.ends_with("_ip"));
+            let passes = |node: &&&InventoryNode| match needs_all {
+                true => patterns.iter().all(|pattern| fits(node, pattern)),
+                false => patterns.iter().any(|pattern| fits(node, pattern)),
+            };
+            let fitting: BTreeSet<&str> =
+                nodes.iter().filter(passes).map(|node| node.name.as_str()).collect();
+            let is_unknown = |pattern: &&str| !nodes.iter().any(|node| fits(node, pattern));
             let unknown: Vec<&str> =
-                patterns.iter().filter(is_unknown).map(String::as_str).collect();
-            if !unknown.is_empty() {
-                left_out.push(format!(
+                patterns.iter().map(String::as_str).filter(is_unknown).collect();
+            if !unknown.is_empty() && !is_by_attribute(setting) {
+                tell(format!(
                     "{setting} = {}: no node of the twin is called so",
                     unknown.join(",")
                 ));
-                is_known &= by == NAME;
+                is_known &= !ADDRESSES.contains(&by);
             }
             named = Some(match named {
                 Some(before) if kind == REQUIRE => before.intersection(&fitting).copied().collect(),
@@ -66,38 +105,106 @@ pub(super) fn filters(
         }
         let Some(named) = named else { continue };
         if !named.is_empty() && (is_known || kind == EXCLUDE) {
-            let named: Vec<&str> = named.into_iter().collect();
-            filters.insert(format!("{ALLOCATION}{kind}.{NAME}"), named.join(",").into());
+            filters.insert(format!("{of}{kind}.{NAME}"), joined(&named));
         } else if kind != EXCLUDE {
-            left_out.push(format!("{ALLOCATION}{kind}: copies may be on any node of the twin"));
+            tell(format!("{of}{kind}: copies may be on any node of the twin"));
         }
     }
     filters
 }
 
+/// The filters of an index with these settings, and what it prefers of tiers as a list of nodes that are included.
+pub(super) fn of_index(
+    settings: &BTreeMap<String, String>,
+    nodes: &[&InventoryNode],
+    mut tell: impl FnMut(String),
+) -> Table {
+    let all: Vec<(&str, &str)> =
+        settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let mut found = filters(OF_AN_INDEX, &all, nodes, &mut tell);
+    let preferred = settings.get(TIER_PREFERENCE).map(|tiers| names(tiers)).unwrap_or_default();
+    if preferred.is_empty() {
+        return found;
+    }
+    let include = format!("{OF_AN_INDEX}{INCLUDE}.{NAME}");
+    let included = found.get(&include).and_then(Value::as_str).map(names);
+    let mut tier = nodes_of_tier(&preferred, nodes);
+    tier.retain(|name| included.as_ref().is_none_or(|names| names.iter().any(|one| one == name)));
+    if tier.is_empty() {
+        let preferred = preferred.join(",");
+        tell(format!(
+            "{TIER_PREFERENCE} = {preferred}: no node of the twin says that it is there, and copies may be on any"
+        ));
+    } else if tier.len() < nodes.len() {
+        found.insert(include, joined(&tier));
+    }
+    found
+}
+
+/// The nodes of the first of these tiers that has some (`DataTierAllocationDecider` of Elasticsearch). The twin stays
+/// with it, while the field goes on to the next tier when the first one has no node left.
+fn nodes_of_tier<'n>(preferred: &[String], nodes: &[&'n InventoryNode]) -> BTreeSet<&'n str> {
+    let of = |tier: &String| {
+        let is_there = |role: &String| role == tier || role == EVERY_TIER;
+        let there = nodes.iter().filter(|node| node.roles.iter().any(is_there));
+        there.map(|node| node.name.as_str()).collect::<BTreeSet<_>>()
+    };
+    preferred.iter().map(of).find(|nodes| !nodes.is_empty()).unwrap_or_default()
+}
+
+fn joined(names: &BTreeSet<&str>) -> Value {
+    names.iter().copied().collect::<Vec<_>>().join(",").into()
+}
+
 #[cfg(test)]
 mod tests {
-    use record::observation::Scope;
-
     use super::*;
+
+    fn node(name: &str, roles: &[&str]) -> InventoryNode {
+        let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
+        let boxes = roles.iter().take(1).map(|role| ("box".to_owned(), role.replace("data_", "")));
+        InventoryNode {
+            id: format!("id-of-{name}"),
+            name: name.to_owned(),
+            attributes: boxes.collect(),
+            roles,
+            ..InventoryNode::default()
+        }
+    }
+
+    fn plain(found: Table, of: &str) -> Vec<(String, String)> {
+        let plain = |(name, value): (String, Value)| {
+            let name = name.strip_prefix(of).unwrap_or(&name).to_owned();
+            (name, value.as_str().unwrap_or_default().to_owned())
+        };
+        found.into_iter().map(plain).collect()
+    }
 
     /// The filters of a cluster with the nodes `hot-1`, `hot-2` and `10.0.0.3`, and what is told of them.
     fn of(set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<String>) {
-        let node = |name: &str| InventoryNode { name: name.to_owned(), ..InventoryNode::default() };
-        let nodes = ["hot-1", "hot-2", "10.0.0.3"].map(node);
-        let setting = |(name, value): &(&str, &str)| {
-            let setting = Setting { value: (*value).to_owned(), scope: Scope::Persistent };
-            (format!("{ALLOCATION}{name}"), setting)
-        };
-        let all: BTreeMap<String, Setting> = set.iter().map(setting).collect();
-        assert!(all.keys().all(|name| is_filter(name)));
-        let mut left_out = Vec::new();
-        let found = filters(&all, &nodes.iter().collect::<Vec<_>>(), &mut left_out);
-        let plain = |(name, value): (String, toml::Value)| {
-            let name = name.strip_prefix(ALLOCATION).unwrap_or(&name).to_owned();
-            (name, value.as_str().unwrap_or_default().to_owned())
-        };
-        (found.into_iter().map(plain).collect(), left_out)
+        let nodes = ["hot-1", "hot-2", "10.0.0.3"].map(|name| node(name, &["data_hot"]));
+        let full =
+            |(name, value): &(&str, &str)| (format!("{OF_THE_CLUSTER}{name}"), (*value).to_owned());
+        let set: Vec<(String, String)> = set.iter().map(full).collect();
+        assert!(set.iter().all(|(name, _)| is_filter(name)));
+        let set: Vec<(&str, &str)> =
+            set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let mut told = Vec::new();
+        let nodes: Vec<&InventoryNode> = nodes.iter().collect();
+        let found = filters(OF_THE_CLUSTER, &set, &nodes, |one| told.push(one));
+        (plain(found, OF_THE_CLUSTER), told)
+    }
+
+    /// The filters of an index where two nodes are hot and two are warm, and what is told of them.
+    fn of_tiers(set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<String>) {
+        let hot = ["hot-1", "hot-2"].map(|name| node(name, &["data_hot", "data_content"]));
+        let warm = ["warm-1", "warm-2"].map(|name| node(name, &["data_warm"]));
+        let nodes: Vec<&InventoryNode> = hot.iter().chain(&warm).collect();
+        let full =
+            |(name, value): &(&str, &str)| (format!("{OF_AN_INDEX}{name}"), (*value).to_owned());
+        let mut told = Vec::new();
+        let found = of_index(&set.iter().map(full).collect(), &nodes, |one| told.push(one));
+        (plain(found, OF_AN_INDEX), told)
     }
 
     fn pair(name: &str, value: &str) -> (String, String) {
@@ -112,7 +219,8 @@ mod tests {
         let (found, _) = of(&[("require._name", "hot-*"), ("require._host", "*-1")]);
         assert_eq!(found, [pair("require._name", "hot-1")], "all that is required");
         assert_eq!(of(&[("exclude._name", "[]"), ("include._ip", "")]), (vec![], vec![]));
-        assert!(!is_filter("cluster.routing.allocation.exclude.box_type"));
+        let (found, _) = of(&[("exclude._id", "id-of-hot-2")]);
+        assert_eq!(found, [pair("exclude._name", "hot-2")]);
     }
 
     #[test]
@@ -128,5 +236,41 @@ mod tests {
         assert_eq!((found, told.len()), (vec![], 2), "{told:?}");
         let (found, _) = of(&[("include._name", "hot-2,gone")]);
         assert_eq!(found, [pair("include._name", "hot-2")]);
+    }
+
+    #[test]
+    fn attributes_become_the_nodes_that_have_them() {
+        let (found, told) = of_tiers(&[("include.box", "warm,frozen"), ("exclude.box", "hot")]);
+        assert_eq!(
+            found,
+            [pair("exclude._name", "hot-1,hot-2"), pair("include._name", "warm-1,warm-2")]
+        );
+        assert!(told.is_empty(), "one of two values is enough: {told:?}");
+        for nowhere in ["cold", "hot,warm"] {
+            let (found, told) = of_tiers(&[("require.box", nowhere)]);
+            assert_eq!((found, told.len()), (vec![], 1), "{told:?}");
+        }
+        let (found, _) = of_tiers(&[("require.box", "w*,*m")]);
+        assert_eq!(found, [pair("require._name", "warm-1,warm-2")], "all that is required");
+        let (found, _) = of(&[("require._ip", "10.0.0.3,hot-2")]);
+        assert_eq!(found, [pair("require._name", "10.0.0.3,hot-2")], "one address is enough");
+        let (_, told) = of(&[("exclude._tier", "data_warm")]);
+        assert!(told[0].starts_with("cluster.routing.allocation.exclude._tier"), "{told:?}");
+    }
+
+    #[test]
+    fn an_index_is_in_the_first_tier_that_has_a_node() {
+        let preference = "include._tier_preference";
+        let (found, told) = of_tiers(&[(preference, "data_cold,data_warm,data_hot")]);
+        assert_eq!((found, told.len()), (vec![pair("include._name", "warm-1,warm-2")], 0));
+        let (found, _) = of_tiers(&[(preference, "data_content"), ("include.box", "hot,warm")]);
+        assert_eq!(found, [pair("include._name", "hot-1,hot-2")], "both have to be so");
+        let (found, told) = of_tiers(&[(preference, "data_cold")]);
+        assert_eq!((found, told.len()), (vec![], 1), "{told:?}");
+        // A node of the role "data" is in every tier.
+        let nodes = [node("a", &["data"]), node("b", &["data_hot"]), node("c", &["master"])];
+        let of = |tier: &str| nodes_of_tier(&[tier.to_owned()], &nodes.iter().collect::<Vec<_>>());
+        assert_eq!([of("data_hot").len(), of("data_cold").len()], [2, 1]);
+        assert!(!is_filter(TIER_PREFERENCE) && !is_filter("index.routing.allocation.enable"));
     }
 }

@@ -12,6 +12,8 @@ const FITTED: &str = "fitted to six cases on OpenSearch 2.19.1, two busy cores";
 /// What a copy takes apart from its bytes in the field. Nodes of the embedded engine take what their steps take.
 const OPEN_COPY: &str = "recovery.open_copy";
 const NEW_COPY: &str = "recovery.new_copy";
+/// Where a value is changed that has no option.
+const IN_THE_PLAN: &str = "in the plan";
 
 /// What the command line says about machines, as plans write it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +67,7 @@ struct Needed {
 }
 
 /// What cannot be seen through the API of a cluster.
-const NEEDED: [Needed; 5] = [
+const NEEDED: [Needed; 6] = [
     Needed {
         parameter: "card.bytes_per_s",
         option: "--link",
@@ -96,6 +98,7 @@ const NEEDED: [Needed; 5] = [
         assumed: "600ms",
         between: Some(("100ms", "1600ms")),
     },
+    Needed { parameter: "cores.count", option: IN_THE_PLAN, assumed: "4", between: None },
 ];
 
 impl Known {
@@ -191,7 +194,7 @@ pub fn assumptions(plan: &TwinPlan) -> Vec<Assumption> {
             what: name.clone(),
             value: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
             between: between(name),
-            option: option.map_or("in the plan", |needed| needed.option),
+            option: option.map_or(IN_THE_PLAN, |needed| needed.option),
         })
     };
     parameters.into_iter().flatten().filter_map(one).collect()

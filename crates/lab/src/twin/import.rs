@@ -1,60 +1,20 @@
 //! A plan from what a live cluster consists of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
-use record::observation::{Scope, Setting};
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
 use super::TwinPlan;
-use super::filters::{filters, is_filter, names};
+use super::cluster_settings::{cluster_settings, zone_attribute};
 use super::given::{self, Given, Known, put};
+use super::indices::indices;
 use crate::error::{Error, Result};
-use crate::plan::{Twin, ZONE};
+use crate::plan::Twin;
 
-const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
-/// What the field waits for a node where an index does not say it.
-const DELAY_OF_THE_FIELD: &str = "1m";
-const PRIORITY: &str = "index.priority";
-const EXPANDS: &str = "index.auto_expand_replicas";
-/// More copies of a shard than an index of a twin has.
-const COPIES_MAX: usize = 11;
-/// A manager of the field misses a node as soon as its connection closes.
-const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
-/// The field's own way of placing replicas on nodes that hold as few copies.
-const REPLICA_RING: &str = "narrows.allocation.replica_ring";
-/// Our own reads and hashes every copy before it opens it; the field opens it.
-const CHECK: &str = "index.shard.check_on_startup";
-/// What the field does where it says nothing else, and ours does not.
-const OF_THE_FIELD: [(&str, &str); 5] = [
-    (ON_DISCONNECT, "true"),
-    (REPLICA_RING, "true"),
-    // Of the cluster's settings, so that it is written once and not for each index.
-    (CHECK, "false"),
-    ("cluster.routing.rebalance.enable", "all"),
-    ("cluster.routing.allocation.disk.threshold_enabled", "true"),
-];
-const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
-const SLOTS_OF_THE_FIELD: u64 = 2;
-const SLOTS_MAX: u64 = 10_000;
-const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
-const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_recoveries";
-const FORCED: &str = "cluster.routing.allocation.awareness.force.";
-const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
-/// Attributes that name a node's zone, where awareness does not say which one does.
-const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
-/// Settings that decide how long recoveries take.
-const RELEVANT: [&str; 4] = [
-    "cluster.info.update.",
-    "indices.recovery.",
-    "cluster.routing.allocation.",
-    "cluster.routing.rebalance.",
-];
 /// `index.recovery.file_based_threshold` where nobody set it.
 const FILE_BASED_THRESHOLD: f64 = 0.1;
-/// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
-const HEADROOM: &str = ".max_headroom";
 
 /// A plan of a cluster, nothing asked yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,8 +41,7 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         .iter()
         .filter(|node| node.holds_data.unwrap_or(true) || holders.contains(node.name.as_str()))
         .collect();
-    let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let indices = indices(seen, &names, &mut left_out);
+    let indices = indices(seen, &nodes, &mut left_out);
     if nodes.len() < 2 || indices.is_empty() {
         let why = format!(
             "{} has {} and {}; a twin needs two nodes and an index",
@@ -104,6 +63,12 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
              minute after the last write none lags"
         ));
     }
+    let takes_copies =
+        |node: &&&InventoryNode| node.holds_data.is_none() && !holders.contains(node.name.as_str());
+    let untold = nodes.iter().filter(takes_copies).count();
+    if untold > 0 {
+        left_out.push(format!("the roles of {untold} nodes, which nobody tells: they take copies"));
+    }
     let zone = zone_attribute(seen);
     let node = |node: &&InventoryNode| {
         let mut row = Table::new();
@@ -122,7 +87,7 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     twin.insert("index".to_owned(), indices.into());
     twin.insert("uncertain".to_owned(), Value::Array(Vec::new()));
     let mut plan = head(seen, nodes.len());
-    plan.insert("settings".to_owned(), settings(seen, &nodes, &mut left_out).into());
+    plan.insert("settings".to_owned(), cluster_settings(seen, &nodes, &mut left_out).into());
     plan.insert("twin".to_owned(), twin.into());
     machines(&mut plan, &nodes, &seen.round_trips_ms, &mut left_out);
     given::say(&mut plan, given);
@@ -183,178 +148,6 @@ fn head(seen: &Inventory, nodes: usize) -> TwinPlan {
     plan
 }
 
-/// The attribute that says where a node is.
-fn zone_attribute(seen: &Inventory) -> Option<String> {
-    let set = seen.settings.as_ref().and_then(|settings| settings.get(AWARENESS));
-    let first = set.and_then(|setting| names(&setting.value).into_iter().next());
-    let has = |name: &str| seen.nodes.iter().any(|node| node.attributes.contains_key(name));
-    first.or_else(|| ZONES.into_iter().find(|name| has(name)).map(str::to_owned))
-}
-
-/// A setting of awareness as nodes in virtual time have it, where one attribute says where a node is; none where it
-/// is about another.
-fn awareness(name: &str, value: &str, zone: Option<&str>) -> Option<(String, String)> {
-    if name == AWARENESS {
-        return (names(value) == [zone?]).then(|| (name.to_owned(), ZONE.to_owned()));
-    }
-    let attribute = name.strip_prefix(FORCED)?.strip_suffix(".values")?;
-    let values = names(value).join(",");
-    (Some(attribute) == zone).then(|| (format!("{FORCED}{ZONE}.values"), values))
-}
-
-/// Every index with its shards, as far as they have a primary.
-fn indices(seen: &Inventory, nodes: &BTreeSet<&str>, left_out: &mut Vec<String>) -> Vec<Value> {
-    let mut by_index: BTreeMap<&str, BTreeMap<u32, Vec<&InventoryCopy>>> = BTreeMap::new();
-    for copy in &seen.copies {
-        by_index.entry(&copy.index).or_default().entry(copy.shard).or_default().push(copy);
-    }
-    let (mut found, mut red, mut assumed, mut empty) = (Vec::new(), 0, 0, 0);
-    for (name, shards) in by_index {
-        let copies = shards.values().map(Vec::len).max().unwrap_or(1);
-        // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
-        let expands = seen.indices.get(name).and_then(|own| own.get(EXPANDS));
-        if expands.is_some_and(|range| range.ends_with("-all")) || copies > COPIES_MAX {
-            left_out.push(format!("{name}, which has {copies} copies of each shard"));
-            continue;
-        }
-        let one = |copies: &Vec<&InventoryCopy>| {
-            let started = |copy: &&&InventoryCopy| {
-                matches!(copy.state.as_str(), "STARTED" | "RELOCATING")
-                    && copy.node.as_deref().is_some_and(|node| nodes.contains(node))
-            };
-            let primary = copies.iter().filter(started).find(|copy| copy.primary)?;
-            let replicas = copies.iter().filter(started).filter(|copy| !copy.primary);
-            let of = |copy: &&InventoryCopy| copy.node.as_deref().map(Value::from);
-            let places: Vec<Value> =
-                std::iter::once(primary).chain(replicas).filter_map(of).collect();
-            let mut row = Table::new();
-            let documents = i64::try_from(primary.documents.unwrap_or(0)).unwrap_or(i64::MAX);
-            let segments = primary.segments.unwrap_or(10).clamp(1, 10_000);
-            row.insert("bytes".to_owned(), show_size_setting(primary.bytes.unwrap_or(0)).into());
-            row.insert("documents".to_owned(), documents.into());
-            row.insert("segments".to_owned(), i64::try_from(segments).unwrap_or(1).into());
-            row.insert("copies".to_owned(), places.into());
-            Some((Value::Table(row), primary.segments.is_none(), primary.bytes.is_none()))
-        };
-        let rows: Vec<_> = shards.values().filter_map(one).collect();
-        red += shards.len() - rows.len();
-        assumed += rows.iter().filter(|(_, assumed, _)| *assumed).count();
-        empty += rows.iter().filter(|(.., untold)| *untold).count();
-        if rows.is_empty() {
-            continue;
-        }
-        let mut index = Table::new();
-        index.insert("name".to_owned(), name.into());
-        index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
-        index.insert("settings".to_owned(), index_settings(seen, name, left_out).into());
-        let rows: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
-        index.insert("shard".to_owned(), rows.into());
-        found.push(index.into());
-    }
-    if red > 0 {
-        left_out.push(format!("{red} shards without a started primary"));
-    }
-    if assumed > 0 {
-        left_out.push(format!("the segments of {assumed} shards: 10 are assumed"));
-    }
-    if empty > 0 {
-        left_out.push(format!("the sizes of {empty} shards, which nobody tells: they are empty"));
-    }
-    found
-}
-
-/// A value as virtual nodes take it: a time of `0` needs no unit in the field. None where they do not have it.
-fn accepted(name: &str, value: &str) -> Option<String> {
-    let takes = |value: &str| engine::settings::check(name, value).is_ok();
-    match value {
-        _ if takes(value) => Some(value.to_owned()),
-        "0" if takes("0s") => Some("0s".to_owned()),
-        _ => None,
-    }
-}
-
-fn index_settings(seen: &Inventory, index: &str, left_out: &mut Vec<String>) -> Table {
-    let own = seen.indices.get(index);
-    let of = |name: &str| own.and_then(|own| own.get(name)).map(String::as_str);
-    let mut settings = Table::new();
-    // The embedded engine does not wait.
-    let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
-    for (name, without) in [(DELAY, without), (PRIORITY, None)] {
-        let own = of(name).and_then(|value| accepted(name, value));
-        if let (Some(refused), None) = (of(name), &own) {
-            left_out.push(format!("{name} = {refused} of {index}, which is not modelled"));
-        }
-        if let Some(value) = own.or(without.map(str::to_owned)) {
-            settings.insert(name.to_owned(), value.into());
-        }
-    }
-    if let Some(checked) = of(CHECK).filter(|checked| without.is_some() && *checked != "false") {
-        left_out.push(format!("{CHECK} = {checked} of {index}: its copies are opened unread"));
-    }
-    settings
-}
-
-/// The cluster's settings, as far as virtual nodes have them. Those that somebody set and they have not are told.
-fn settings(seen: &Inventory, nodes: &[&InventoryNode], left_out: &mut Vec<String>) -> Table {
-    let untold = BTreeMap::new();
-    let all = seen.settings.as_ref().unwrap_or(&untold);
-    let zone = zone_attribute(seen);
-    let relevant = |name: &str| RELEVANT.iter().any(|start| name.starts_with(start));
-    let mut settings = filters(all, nodes, left_out);
-    for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
-        let is_elsewhere = is_filter(name) || [INCOMING, OUTGOING].contains(&name.as_str());
-        if setting.value.is_empty() || setting.value == "[]" || is_elsewhere {
-            continue;
-        }
-        if name == AWARENESS || name.starts_with(FORCED) {
-            match awareness(name, &setting.value, zone.as_deref()) {
-                Some((name, value)) => drop(settings.insert(name, value.into())),
-                None => left_out.push(format!(
-                    "{name} = {}: copies are spread over one attribute of nodes, and the first is {}",
-                    setting.value,
-                    zone.as_deref().unwrap_or("none")
-                )),
-            }
-            continue;
-        }
-        if let Some(value) = accepted(name, &setting.value) {
-            settings.insert(name.clone(), value.into());
-        } else if setting.scope != Scope::Default
-            || (name.ends_with(HEADROOM) && setting.value != "-1")
-        {
-            left_out.push(format!("{name} = {}, which is not modelled", setting.value));
-        }
-    }
-    slots(all, &mut settings, left_out);
-    if seen.cluster.flavour != "narrows" {
-        for (name, value) in OF_THE_FIELD {
-            settings.entry(name).or_insert_with(|| value.into());
-        }
-    }
-    settings
-}
-
-/// The slots of a node where those of a direction are set by themselves: virtual nodes have as many for both. Where
-/// they are defaults they say nothing: the field shows them without what is set of [`SLOTS`].
-fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut Vec<String>) {
-    let set = |name: &str| {
-        all.get(name).filter(|one| one.scope != Scope::Default)?.value.parse::<u64>().ok()
-    };
-    let (incoming, outgoing) = (set(INCOMING), set(OUTGOING));
-    if incoming.or(outgoing).is_none() {
-        return;
-    }
-    let both = settings.get(SLOTS).and_then(Value::as_str).and_then(|both| both.parse().ok());
-    let both: u64 = both.unwrap_or(SLOTS_OF_THE_FIELD);
-    let (incoming, outgoing) = (incoming.unwrap_or(both), outgoing.unwrap_or(both));
-    let slots = incoming.min(outgoing).min(SLOTS_MAX);
-    settings.insert(SLOTS.to_owned(), slots.to_string().into());
-    left_out.push(format!(
-        "that a node's slots are {incoming} for copies that it receives and {outgoing} for those that it sends, each \
-         with a setting of its own: {SLOTS} = {slots} stands for both, and on the cluster those two are to be changed"
-    ));
-}
-
 /// What was seen of the machines that the twin has.
 fn machines(
     plan: &mut TwinPlan,
@@ -380,19 +173,22 @@ fn machines(
 }
 
 #[cfg(test)]
-mod tests {
-    use record::observation::Identity;
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+
+    use record::observation::{Identity, Scope, Setting};
 
     use super::*;
     use crate::experiments::STEPS;
     use crate::plan::{Plan, Question, Resolved};
     use crate::twin::{self, Asked};
 
-    fn seen() -> Inventory {
+    pub fn seen() -> Inventory {
         let node = |name: &str, zone: &str, data: bool| InventoryNode {
             id: name.to_owned(),
             name: name.to_owned(),
             holds_data: Some(data),
+            roles: Vec::new(),
             attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
             cores: Some(8),
             disk_bytes: (name == "a").then_some((100 << 30, 12 << 30)),
@@ -446,7 +242,7 @@ mod tests {
         }
     }
 
-    fn resolved(plan: &TwinPlan) -> Resolved {
+    pub fn resolved(plan: &TwinPlan) -> Resolved {
         let text = twin::text(plan);
         let check = |name: &str, value: &str| {
             engine::settings::check(name, value).map(drop).map_err(|e| e.to_string())
@@ -456,7 +252,7 @@ mod tests {
         plan.resolve(1.0, STEPS, check).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    fn asked(seen: &Inventory, given: &Given, lost: &str) -> (TwinPlan, Vec<String>) {
+    pub fn asked(seen: &Inventory, given: &Given, lost: &str) -> (TwinPlan, Vec<String>) {
         let Import { mut plan, left_out } = import(seen, given).unwrap();
         twin::ask(&mut plan, &Asked::Lose(vec![lost.to_owned()]));
         twin::as_it_is(&mut plan);
@@ -489,26 +285,11 @@ mod tests {
         assert_eq!(settings["cluster.routing.allocation.awareness.attributes"], "zone");
         assert_eq!(settings["cluster.routing.allocation.awareness.force.zone.values"], "r1,r2");
         assert_eq!(settings["cluster.routing.rebalance.enable"], "none");
-        assert!([ON_DISCONNECT, REPLICA_RING].iter().all(|name| settings[*name] == "true"));
+        let of_the_field =
+            ["narrows.fault_detection.on_disconnect", "narrows.allocation.replica_ring"];
+        assert!(of_the_field.iter().all(|name| settings[*name] == "true"));
         assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
         assert!(left_out.iter().any(|one| one.starts_with("1 shards without")), "{left_out:?}");
-    }
-
-    #[test]
-    fn an_index_with_a_copy_on_every_node_is_left_out_and_told() {
-        let mut seen = seen();
-        let copies = seen.copies.clone();
-        seen.copies.extend(
-            copies.into_iter().map(|copy| InventoryCopy { index: ".everywhere".into(), ..copy }),
-        );
-        let everywhere = BTreeMap::from([(EXPANDS.to_owned(), "0-all".to_owned())]);
-        seen.indices.insert(".everywhere".to_owned(), everywhere);
-        for seen in [seen.clone(), twin::anonymous(&seen, 7)] {
-            let Import { plan, left_out } = import(&seen, &Given::default()).unwrap();
-            let says = "which has 2 copies of each shard";
-            assert!(left_out.iter().any(|one| one.contains(says)), "{left_out:?}");
-            assert!(!twin::text(&plan).contains("everywhere"));
-        }
     }
 
     #[test]
@@ -546,61 +327,6 @@ mod tests {
         assert_eq!(resolved(&plan).twin.unwrap().question, Question::Lose(vec![1]));
     }
 
-    fn set(seen: &mut Inventory, name: &str, value: &str) {
-        let setting = Setting { value: value.to_owned(), scope: Scope::Persistent };
-        seen.settings.as_mut().unwrap().insert(name.to_owned(), setting);
-    }
-
-    fn setting(seen: &Inventory, name: &str) -> String {
-        let settings = import(seen, &Given::default()).unwrap().plan["settings"].clone();
-        settings.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-    }
-
-    #[test]
-    fn what_the_field_does_by_itself_is_in_the_plan() {
-        let mut seen = seen();
-        assert_eq!(setting(&seen, "cluster.routing.rebalance.enable"), "none", "as it is told");
-        seen.settings = None;
-        let found = OF_THE_FIELD.map(|(name, _)| setting(&seen, name));
-        assert_eq!(found, OF_THE_FIELD.map(|(_, value)| value.to_owned()));
-        let (plan, _) = asked(&seen, &Given::default(), "a");
-        assert_eq!(resolved(&plan).variants[0].settings[CHECK], "false");
-        seen.cluster.flavour = "narrows".to_owned();
-        assert!(OF_THE_FIELD.iter().all(|(name, _)| setting(&seen, name).is_empty()));
-    }
-
-    #[test]
-    fn settings_of_indices_are_taken_as_the_field_writes_them() {
-        let with = |name: &str, value: &str| {
-            let mut seen = seen();
-            let index = seen.copies[0].index.clone();
-            let own = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-            seen.indices.insert(index, own);
-            let (plan, left_out) = asked(&seen, &Given::default(), "a");
-            let delay = resolved(&plan).twin.unwrap().indices[0].settings[DELAY].clone();
-            (delay, left_out.iter().any(|one| one.starts_with(name)))
-        };
-        assert_eq!(with(DELAY, "5m"), ("5m".to_owned(), false));
-        assert_eq!(with(DELAY, "0"), ("0s".to_owned(), false));
-        assert_eq!(with(DELAY, "soon"), ("1m".to_owned(), true));
-        assert_eq!(with(PRIORITY, "high"), ("1m".to_owned(), true));
-        assert_eq!(with(CHECK, "true"), ("1m".to_owned(), true));
-    }
-
-    #[test]
-    fn slots_of_each_direction_become_those_of_both() {
-        let with = |incoming: &str, outgoing: &str| {
-            let mut seen = seen();
-            set(&mut seen, INCOMING, incoming);
-            set(&mut seen, OUTGOING, outgoing);
-            let left_out = import(&seen, &Given::default()).unwrap().left_out;
-            assert!(left_out.iter().any(|one| one.contains("stands for both")), "{left_out:?}");
-            setting(&seen, SLOTS)
-        };
-        assert_eq!([with("10", "10"), with("1", "4")], ["10", "1"]);
-        assert_eq!(with("10", ""), "2", "what the field has without");
-    }
-
     #[test]
     fn machines_are_those_of_the_nodes_that_are_in_the_twin() {
         let mut seen = seen();
@@ -613,28 +339,21 @@ mod tests {
         assert!(!left_out.iter().any(|one| one.contains("cores differ")), "{left_out:?}");
         let assumed = twin::assumptions(&plan);
         assert!(assumed.iter().any(|one| one.what == "card.delay"), "{assumed:?}");
+        assert!(assumed.iter().all(|one| one.what != "cores.count"), "{assumed:?}");
     }
 
     #[test]
-    fn sizes_that_nobody_tells_are_told() {
+    fn what_nodes_do_not_tell_of_themselves_is_assumed_and_told() {
         let mut seen = seen();
-        seen.copies[0].bytes = None;
-        let (_, left_out) = asked(&seen, &Given::default(), "a");
-        let says = "the sizes of 1 shards";
-        assert!(left_out.iter().any(|one| one.starts_with(says)), "{left_out:?}");
-    }
-
-    #[test]
-    fn filters_name_nodes_hidden_or_not() {
-        let mut seen = seen();
-        let exclude = "cluster.routing.allocation.exclude._name";
-        set(&mut seen, exclude, "b*");
-        assert_eq!(setting(&seen, exclude), "b");
-        let hidden = twin::anonymous(&seen, 7);
-        assert_eq!(setting(&hidden, exclude), twin::anonymous_name("node", "b", 7));
-        set(&mut seen, "cluster.routing.allocation.exclude._ip", "10.0.0.7");
-        let left_out = import(&seen, &Given::default()).unwrap().left_out;
-        assert!(left_out.iter().any(|one| one.contains("exclude._ip = 10.0.0.7")), "{left_out:?}");
+        for node in &mut seen.nodes {
+            (node.cores, node.holds_data) = (None, None);
+        }
+        let (plan, left_out) = asked(&seen, &Given::default(), "a");
+        let assumed = twin::assumptions(&plan);
+        let cores = assumed.iter().find(|one| one.what == "cores.count").unwrap();
+        assert_eq!((&cores.value[..], &cores.between), ("4", &None));
+        assert_eq!(resolved(&plan).twin.unwrap().nodes.len(), 3, "m may hold copies");
+        assert!(left_out.iter().any(|one| one.starts_with("the roles of 1 nodes")), "{left_out:?}");
     }
 
     #[test]

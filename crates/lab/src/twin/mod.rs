@@ -3,17 +3,21 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `given` | what is said on the command line about machines, and what is assumed otherwise |
-//! | `import` | a plan from an inventory |
-//! | `filters` | filters on nodes, as lists of names |
+//! | `import` | a plan from an inventory: its nodes and machines |
+//! | `indices` | its indices |
+//! | `cluster_settings` | its settings |
+//! | `filters` | filters on nodes and data tiers, as lists of names |
 //! | `anonymous` | an inventory whose names are hashed |
 //! | `asked` | one thing that is asked, and variants of settings |
 //! | `text` | a plan as people read and change it |
 
 mod anonymous;
 mod asked;
+mod cluster_settings;
 mod filters;
 mod given;
 mod import;
+mod indices;
 mod text;
 
 pub use anonymous::{anonymous, anonymous_name};

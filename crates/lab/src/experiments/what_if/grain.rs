@@ -7,7 +7,7 @@
 use record::units::{parse_size, show_size_setting};
 use world::model::Host;
 
-use crate::plan::{Twin, Variant};
+use crate::plan::{DELAY, Twin, Variant};
 
 /// The setting.
 pub(super) const CHUNK: &str = "indices.recovery.chunk_size";
@@ -31,6 +31,8 @@ impl Grain {
         let written = variant.settings.get(CHUNK).and_then(|text| parse_size(text).ok());
         let chunk_bytes = written.unwrap_or(CHUNK_BYTES_WITHOUT).max(1);
         let (copies, bytes) = twin.outstanding();
+        let again = twin.made_while_away(variant.settings.get(DELAY).map(String::as_str));
+        let (copies, bytes) = (copies + again.0, bytes + again.1);
         let most = STEP_BYTES_MAX.min(bytes / copies.max(1) / PART_OF_A_COPY) / chunk_bytes;
         let factor = bytes.div_ceil(chunk_bytes).div_ceil(STEPS);
         Grain { chunk_bytes, factor: factor.min(most).max(1) }
@@ -67,6 +69,10 @@ mod tests {
     use crate::plan::{Question, TwinIndex, TwinNode, TwinShard};
 
     fn grain(shards: usize, bytes: u64) -> Grain {
+        asked(Question::Lose(vec![1]), shards, bytes)
+    }
+
+    fn asked(question: Question, shards: usize, bytes: u64) -> Grain {
         let contents = ShardContents { documents: 1, bytes, segments: 1 };
         let node = |name: &str| TwinNode { name: name.to_owned(), zone: None, disk: None };
         let index = TwinIndex {
@@ -76,7 +82,6 @@ mod tests {
             shards: vec![TwinShard { contents, nodes: vec![0, 1] }; shards],
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();
-        let question = Question::Lose(vec![1]);
         let twin = Twin { nodes, indices: vec![index], question, uncertain: Vec::new() };
         Grain::of(&twin, &Variant::default())
     }
@@ -86,6 +91,17 @@ mod tests {
         assert_eq!(grain(10, 1 << 30).setting(), None, "20 000 chunks are few");
         assert_eq!(grain(100, 10 << 30).setting().as_deref(), Some("13mb"));
         assert_eq!(grain(100_000, 2 << 20).setting(), None, "small copies are not cut to one step");
+    }
+
+    /// What is away for longer than its copies wait (here they do not) is copied whole.
+    #[test]
+    fn a_long_restart_is_looked_at_as_coarsely_as_a_loss() {
+        let restart = |down_s: u64| {
+            let down = Duration::from_secs(down_s);
+            asked(Question::Restart { nodes: vec![1], down }, 100, 10 << 30)
+        };
+        assert_eq!(restart(60), grain(100, 10 << 30));
+        assert_eq!(restart(0).setting(), None);
     }
 
     #[test]

@@ -56,8 +56,36 @@ pub(super) struct Health {
     /// All copies are started; where copies are moved, none is any more.
     is_settled: bool,
     initializing: u64,
+    relocating: u64,
     unassigned: u64,
     delayed: u64,
+}
+
+/// How often it is looked.
+struct Pace {
+    began: Time,
+    /// When another number of copies was left, and what was: those that are made, and those that have no place.
+    changed: (Time, (u64, u64)),
+    is_delayed: bool,
+}
+
+impl Pace {
+    fn new(now: Time) -> Pace {
+        Pace { began: now, changed: (now, (0, 0)), is_delayed: false }
+    }
+
+    fn every(&self, now: Time, sample: Duration) -> Duration {
+        let every = if self.is_delayed { WHILE_DELAYED } else { (now - self.changed.0) / POINTS };
+        sample.max(every).max((now - self.began) / POINTS_MAX)
+    }
+
+    fn saw(&mut self, now: Time, health: &Health) {
+        self.is_delayed = health.delayed > 0 && health.initializing == 0;
+        let left = (health.initializing, health.unassigned);
+        if left != self.changed.1 {
+            self.changed = (now, left);
+        }
+    }
 }
 
 impl Outlook {
@@ -84,27 +112,44 @@ impl Outlook {
         turn: &Turn<'_>,
         telemetry: &Telemetry,
     ) -> Result<Recoveries> {
-        let began = run.env.now();
-        let mut changed = (began, (0, 0));
-        let mut is_delayed = false;
+        let mut pace = Pace::new(run.env.now());
         loop {
-            let now = run.env.now();
-            let every = if is_delayed { WHILE_DELAYED } else { (now - changed.0) / POINTS };
-            let every = run.plan.sample.max(every).max((now - began) / POINTS_MAX);
+            let every = pace.every(run.env.now(), run.plan.sample);
             let (health, recoveries) = self.look(run, turn, telemetry, every).await?;
             if self.is_done(run, turn, &health, &recoveries).await? {
                 return Ok(recoveries);
             }
-            is_delayed = health.delayed > 0 && health.initializing == 0;
-            let left = (health.initializing, health.unassigned);
-            if left != changed.1 {
-                changed = (run.env.now(), left);
-            }
+            pace.saw(run.env.now(), &health);
             self.check_moves(run, turn, &health, &recoveries).await?;
         }
     }
 
+    /// Looks while a node is away that comes back at a moment, and its copies are made elsewhere: until they are.
+    pub(super) async fn while_away(
+        &mut self,
+        run: &Runner<'_>,
+        turn: &Turn<'_>,
+        telemetry: &Telemetry,
+        back: Time,
+    ) -> Result<()> {
+        let mut pace = Pace::new(run.env.now());
+        while run.env.now() < back {
+            let now = run.env.now();
+            let next = (now + pace.every(now, run.plan.sample)).min(back);
+            // It is not settled without the node, and is not waited for.
+            let (health, _) = self.look(run, turn, telemetry, Duration::from_millis(1)).await?;
+            if health.initializing + health.unassigned == 0 {
+                break;
+            }
+            pace.saw(run.env.now(), &health);
+            run.env.sleep_until(next).await;
+        }
+        Ok(())
+    }
+
     /// Whether what is waited for is there. Fails where nothing is moved any more, and a node is not empty.
+    ///
+    /// A node is empty whether or not the cluster is green: copies that had no place before may still have none.
     async fn is_done(
         &self,
         run: &Runner<'_>,
@@ -114,37 +159,16 @@ impl Outlook {
     ) -> Result<bool> {
         let Goal::Empty(nodes) = &self.goal else { return Ok(health.is_settled) };
         let done = recoveries.sample.stages.get(DONE).copied().unwrap_or(0);
-        if u64::from(done) < self.copies && !health.is_settled {
+        if health.relocating > 0 && u64::from(done) < self.copies {
             return Ok(false);
         }
-        let path = "/_cat/shards?format=json&h=index,shard,prirep,node";
-        let rows = run.ask(LEADER, "GET", path, None).await?;
-        let is_there = |row: &&Value| {
-            let node = row["node"].as_str().and_then(|node| node.split(' ').next());
-            node.is_some_and(|node| nodes.iter().any(|drained| drained == node))
-        };
-        let left: Vec<&Value> = rows.as_array().into_iter().flatten().filter(is_there).collect();
-        let Some(first) = left.first().filter(|_| health.is_settled) else {
-            return Ok(left.is_empty());
-        };
-        let shard = first["shard"].as_str().and_then(|number| number.parse::<u32>().ok());
-        let body = json!({
-            "index": first["index"], "shard": shard.unwrap_or(0), "primary": first["prirep"] == "p",
-        });
-        let said = run.ask(LEADER, "GET", "/_cluster/allocation/explain", Some(&body)).await?;
-        let words = said["move_explanation"].as_str().unwrap_or("no shard says why");
-        Err(Error::StaysYellow {
-            variant: turn.variant.name.clone(),
-            copies: left.len() as u64,
-            why: in_its_names(
-                run,
-                &format!(
-                    "of {}[{}]: {words}",
-                    first["index"].as_str().unwrap_or("?"),
-                    body["shard"]
-                ),
-            ),
-        })
+        let left = copies_on(run, nodes).await?;
+        match left.first().filter(|_| health.is_settled) {
+            Some(first) => {
+                Err(stays(run, turn, left.len() as u64, &why_not_moved(run, first).await))
+            }
+            None => Ok(left.is_empty()),
+        }
     }
 
     /// Looks once the cluster is settled, or after a while.
@@ -176,6 +200,7 @@ impl Outlook {
         Ok(Health {
             is_settled: answer["timed_out"] == false,
             initializing: count("initializing_shards"),
+            relocating: count("relocating_shards"),
             unassigned: count("unassigned_shards"),
             delayed: count("delayed_unassigned_shards"),
         })
@@ -199,7 +224,9 @@ impl Outlook {
             sample.total_bytes = sample.total_bytes.max(self.bytes);
             let begun: u32 = sample.stages.values().sum();
             if self.goal != Goal::Green {
-                sample.stages.insert(WAITING.to_owned(), copies.saturating_sub(begun));
+                let homeless = u32::try_from(health.unassigned).unwrap_or(u32::MAX);
+                let waiting = copies.saturating_sub(begun).saturating_sub(homeless);
+                sample.stages.insert(WAITING.to_owned(), waiting);
             }
         }
         for (stage, count) in [(UNASSIGNED, health.unassigned), (DELAYED, health.delayed)] {
@@ -235,11 +262,14 @@ impl Outlook {
         if now - since <= PATIENCE.max(run.plan.sample * 20) || self.points < 20 {
             return Ok(());
         }
-        Err(Error::StaysYellow {
-            variant: turn.variant.name.clone(),
-            copies: health.unassigned + health.initializing,
-            why: in_its_names(run, &self.why(run, recoveries).await?),
-        })
+        if let Goal::Empty(nodes) = &self.goal {
+            let left = copies_on(run, nodes).await?;
+            if let Some(first) = left.first() {
+                return Err(stays(run, turn, left.len() as u64, &why_not_moved(run, first).await));
+            }
+        }
+        let why = self.why(run, recoveries).await?;
+        Err(stays(run, turn, health.unassigned + health.initializing, &why))
     }
 
     /// Why copies have no place, in the cluster's words.
@@ -256,6 +286,33 @@ impl Outlook {
     }
 }
 
-fn in_its_names(run: &Runner<'_>, words: &str) -> String {
-    run.plan.twin.as_ref().map_or_else(|| words.to_owned(), |twin| twin.in_its_names(words))
+/// The copies on these nodes, as `_cat/shards` has them.
+async fn copies_on(run: &Runner<'_>, nodes: &[String]) -> Result<Vec<Value>> {
+    let path = "/_cat/shards?format=json&h=index,shard,prirep,node";
+    let mut rows = run.ask(LEADER, "GET", path, None).await?;
+    let is_there = |row: &Value| {
+        // A copy that moves is on "a -> 10.0.0.2 id b".
+        let node = row["node"].as_str().and_then(|node| node.split(' ').next());
+        node.is_some_and(|node| nodes.iter().any(|drained| drained == node))
+    };
+    let mut left = rows.as_array_mut().map(std::mem::take).unwrap_or_default();
+    left.retain(is_there);
+    Ok(left)
+}
+
+/// Why a copy stays on its node, in the cluster's words.
+async fn why_not_moved(run: &Runner<'_>, copy: &Value) -> String {
+    let shard = copy["shard"].as_str().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+    let index = copy["index"].as_str().unwrap_or("?");
+    let body = json!({ "index": index, "shard": shard, "primary": copy["prirep"] == "p" });
+    let asked = run.ask(LEADER, "GET", "/_cluster/allocation/explain", Some(&body)).await;
+    let said = asked.unwrap_or(Value::Null);
+    let words = said["move_explanation"].as_str().unwrap_or("no shard says why");
+    format!("of {index}[{shard}]: {words}")
+}
+
+/// The error of a cluster that stays as it is, in the names of the nodes that the twin stands for.
+fn stays(run: &Runner<'_>, turn: &Turn<'_>, copies: u64, why: &str) -> Error {
+    let why = run.plan.twin.as_ref().map_or_else(|| why.to_owned(), |twin| twin.in_its_names(why));
+    Error::StaysYellow { variant: turn.variant.name.clone(), copies, why }
 }

@@ -73,8 +73,9 @@ impl Plan {
         // At most as many as there are, whatever rounding does.
         let fit = (found as f64 / scale).floor().max(1.0) as u64;
         let scaled = if scale == 1.0 { String::new() } else { format!(" at --scale {scale}") };
+        let s = if found == 1 { "" } else { "s" };
         let message = format!(
-            "{} has {found} documents, and {wanted} are asked for{scaled}; write documents = {fit}",
+            "{} has {found} document{s}, and {wanted} are asked for{scaled}; write documents = {fit}",
             path.display()
         );
         Err(wrong(message))

@@ -95,9 +95,12 @@ impl Plan {
             return Err(self.error(table.name.span(), message));
         }
         engine::state::check_index_name(name).map_err(|why| {
-            let lower = name.to_lowercase();
-            let hint = match engine::state::check_index_name(&lower) {
-                Ok(()) => format!("; write name = \"{lower}\""),
+            // What names may not hold becomes a hyphen.
+            let kept = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+            let fit: String = name.to_lowercase().chars().map(kept).collect();
+            let fit = fit.trim_start_matches(['-', '_']);
+            let hint = match engine::state::check_index_name(fit) {
+                Ok(()) => format!("; write name = \"{fit}\""),
                 Err(_) => String::new(),
             };
             self.error(table.name.span(), format!("{why}{hint}"))

@@ -36,6 +36,11 @@ impl<'a> Tables<'a> {
     }
 }
 
+/// Whether a variant says how starts follow each other, and no rate of its own.
+fn takes_rate_away(own: &LoadTable) -> bool {
+    own.arrival.is_some() && own.rate.is_none()
+}
+
 impl Plan {
     /// The load of a variant: the plan's, changed by what the variant says of its own. None where neither has one.
     pub(super) fn load(
@@ -135,7 +140,11 @@ impl Plan {
             None | Some("deterministic") => Ok(Arrival::Deterministic { rate_per_s }),
             Some("poisson") => Ok(Arrival::Poisson { rate_per_s }),
             // A variant may take the plan's rate away.
-            Some("closed") => Ok(Arrival::Closed),
+            Some("closed") if tables.variant.is_some_and(takes_rate_away) => Ok(Arrival::Closed),
+            Some("closed") => {
+                let message = "a closed loop has no rate; leave out rate, or arrival = \"closed\"";
+                Err(self.error(rate.span(), message))
+            }
             Some(other) => {
                 let names = ["closed", "deterministic", "poisson"];
                 let said = unknown("no arrival is called", other, "Arrivals", &names);

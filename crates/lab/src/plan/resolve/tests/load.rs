@@ -140,6 +140,19 @@ each = { setting = "narrows.search.selection", values = ["none", "c3"] }"#;
 }
 
 #[test]
+fn a_variant_may_take_the_plans_rate_away() {
+    let text = TEXT.replacen("clients = 100\n", "clients = 100\nrate = 50.0\n", 1).replacen(
+        "rate = 200.0\narrival = \"poisson\"",
+        "arrival = \"closed\"",
+        1,
+    );
+    let plan = resolve(&text).unwrap();
+    let arrival = |n: usize| plan.variants[n].load.as_ref().unwrap().arrival;
+    assert_eq!(arrival(0), Arrival::Deterministic { rate_per_s: 50.0 });
+    assert_eq!(arrival(1), Arrival::Closed);
+}
+
+#[test]
 fn an_index_that_is_called_otherwise_is_searched_by_that_name() {
     let mut plan = resolve(&TEXT).unwrap();
     plan.name_indices("narrows-1");
@@ -158,6 +171,7 @@ fn what_is_wrong_is_shown_in_its_place() {
         ("measured = \"30s\"", "measured = true", "write measured = \"30s\""),
         ("arrival = \"poisson\"", "arrival = \"fishy\"", "Arrivals: closed"),
         ("rate = 200.0\n", "", "need a rate"),
+        ("arrival = \"poisson\"", "arrival = \"closed\"", "a closed loop has no rate"),
         ("nodes = [\"leader-0\"]", "nodes = [\"leader-9\"]", "Nodes: leader-0"),
         ("kind = \"slow\"", "kind = \"slowly\"", "did you mean \"slow\""),
         ("factor = 4.0\n", "", "say how slow"),

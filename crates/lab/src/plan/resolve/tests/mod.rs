@@ -302,10 +302,23 @@ fn a_corpus_is_looked_at_before_anything_starts() {
         ),
         "{few}"
     );
+    let one = said("one.json", "{\"a\":1}\n").unwrap();
+    assert!(
+        one.contains("one.json has 1 document, and 3 are asked for; write documents = 1"),
+        "{one}"
+    );
     let empty = said("empty.json", "\n").unwrap();
     assert!(empty.contains("DIR/empty.json holds no document"), "{empty}");
     let bulk = said("bulk.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap();
     assert!(bulk.contains("cat DIR/bulk.json | awk 'NR % 2 == 0' > documents.ndjson"), "{bulk}");
+}
+
+#[test]
+fn a_bad_name_of_an_index_is_told_a_good_one() {
+    for (bad, good) in [("Leader", "leader"), ("-my logs", "my-logs"), ("logs/2026", "logs-2026")] {
+        let said = said("name = \"leader\"", &format!("name = \"{bad}\""));
+        assert!(said.contains(&format!("; write name = \"{good}\"")), "{said}");
+    }
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Composites: requests one after another, and streams of them that go on at the same time.
+
+use query::json::Node;
+use serde_json::Value;
+
+use super::context::{COMMON, Context, Why, request};
+use super::reader::{Object, Refusal};
+use super::{Action, Request, Step};
+use crate::load::{Content, Operation};
+
+/// What an operation of a type does that stands in a composite.
+type Read<'r> = &'r dyn Fn(&str, &Object<'_>) -> Result<Action, Refusal>;
+
+/// Steps one after another; streams among them go on at the same time.
+pub(super) fn steps(
+    context: &Context<'_>,
+    object: &Object<'_>,
+    read: Read<'_>,
+) -> Result<Vec<Step>, Refusal> {
+    let reader = context.reader;
+    reader.only(object, "a composite", &[&COMMON[..], &["requests", "max-connections"]].concat());
+    let Some(requests) = object.get("requests") else {
+        reader.wrong(
+            object.node,
+            "",
+            "a composite has requests: \"requests\": [{ \"stream\": [...] }]",
+        );
+        return Ok(Vec::new());
+    };
+    let mut steps = sequence(context, requests, read, 0)?;
+    let mut all = requests_of(&mut steps);
+    // What others of them write would be missing after an error that is only counted.
+    if !all.iter().all(|request| request.is_counted || request.method == "GET") {
+        all.iter_mut().for_each(|request| request.is_counted = false);
+    }
+    Ok(steps)
+}
+
+/// The requests of steps, those of streams too.
+fn requests_of(steps: &mut [Step]) -> Vec<&mut Request> {
+    let mut found = Vec::new();
+    for step in steps {
+        match step {
+            Step::Request(request) => found.push(request),
+            Step::Sleep(_) => {}
+            Step::Streams(streams) => {
+                streams.iter_mut().for_each(|steps| found.extend(requests_of(steps)));
+            }
+        }
+    }
+    found
+}
+
+/// Streams that stand next to each other go on at the same time.
+fn sequence(
+    context: &Context<'_>,
+    node: &Node<'_>,
+    read: Read<'_>,
+    depth: u32,
+) -> Result<Vec<Step>, Refusal> {
+    let reader = context.reader;
+    let mut steps = Vec::new();
+    for item in reader.list(node, "requests") {
+        let object = reader.object(item, "a request of a composite");
+        if let Some(stream) = object.get("stream") {
+            if depth > 16 {
+                reader.wrong(item, "stream", "streams lie too deep in streams");
+                continue;
+            }
+            let stream = sequence(context, stream, read, depth + 1)?;
+            match steps.last_mut() {
+                Some(Step::Streams(streams)) => streams.push(stream),
+                _ => steps.push(Step::Streams(vec![stream])),
+            }
+            continue;
+        }
+        let kind = reader.text(&object, "operation-type").unwrap_or_default();
+        if !["raw-request", "sleep", "search", "refresh", "cluster-health", "index-stats"]
+            .contains(&kind.as_str())
+        {
+            let why = format!(
+                "a composite sends no {kind} here; it sends raw-request, search, refresh and sleep"
+            );
+            return Err(Refusal { place: reader.place(item), word: kind, why });
+        }
+        match read(&kind, &object)? {
+            Action::Do(more) => steps.extend(more),
+            Action::Send(operation) => {
+                let step = as_step(operation).map_err(|(word, why)| {
+                    let place = reader.place(object.get(&word).unwrap_or(item));
+                    Refusal { place, word, why }
+                })?;
+                steps.push(Step::Request(step));
+            }
+        }
+    }
+    Ok(steps)
+}
+
+/// A request of a load as one of a composite.
+fn as_step(operation: Operation) -> Result<Request, Why> {
+    const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "HEAD"];
+    let is_counted = operation.is_read_only();
+    let Content::Pattern { method, path, bodies, check, .. } = operation.content else {
+        let why = "a composite sends no scrolls here: leave out pages, or search beside it";
+        return Err(("pages".to_owned(), why.to_owned()));
+    };
+    let Some(known) = METHODS.into_iter().find(|known| *known == method) else {
+        let why = format!("a composite sends no {method} here; it sends {}", METHODS.join(", "));
+        return Err(("method".to_owned(), why));
+    };
+    // Lines of JSON are a text, and so is a single one.
+    let body = bodies.into_iter().next().map(|body| match serde_json::from_str(&body) {
+        Ok(json) if !body.ends_with('\n') => json,
+        _ => Value::String(body),
+    });
+    Ok(Request { check, is_counted, ..request(known, path, body) })
+}

@@ -1,0 +1,198 @@
+//! The settings of a cluster, as its twin has them.
+
+use std::collections::BTreeMap;
+
+use record::inventory::{Inventory, InventoryNode};
+use record::observation::{Scope, Setting};
+use toml::{Table, Value};
+
+use super::filters::{OF_THE_CLUSTER, filters, is_filter, names};
+use crate::plan::ZONE;
+
+/// A manager of the field misses a node as soon as its connection closes.
+const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
+/// The field's own way of placing replicas on nodes that hold as few copies.
+const REPLICA_RING: &str = "narrows.allocation.replica_ring";
+/// Our own reads and hashes every copy before it opens it; the field opens it.
+pub(super) const CHECK: &str = "index.shard.check_on_startup";
+/// What the field does where it says nothing else, and ours does not.
+const OF_THE_FIELD: [(&str, &str); 5] = [
+    (ON_DISCONNECT, "true"),
+    (REPLICA_RING, "true"),
+    // Of the cluster's settings, so that it is written once and not for each index.
+    (CHECK, "false"),
+    ("cluster.routing.rebalance.enable", "all"),
+    ("cluster.routing.allocation.disk.threshold_enabled", "true"),
+];
+const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+const SLOTS_OF_THE_FIELD: u64 = 2;
+const SLOTS_MAX: u64 = 10_000;
+const INCOMING: &str = "cluster.routing.allocation.node_concurrent_incoming_recoveries";
+const OUTGOING: &str = "cluster.routing.allocation.node_concurrent_outgoing_recoveries";
+const FORCED: &str = "cluster.routing.allocation.awareness.force.";
+const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
+/// Attributes that name a node's zone, where awareness does not say which one does.
+const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
+/// Settings that decide how long recoveries take.
+const RELEVANT: [&str; 4] = [
+    "cluster.info.update.",
+    "indices.recovery.",
+    "cluster.routing.allocation.",
+    "cluster.routing.rebalance.",
+];
+/// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
+const HEADROOM: &str = ".max_headroom";
+
+/// The attribute that says where a node is.
+pub(super) fn zone_attribute(seen: &Inventory) -> Option<String> {
+    let set = seen.settings.as_ref().and_then(|settings| settings.get(AWARENESS));
+    let first = set.and_then(|setting| names(&setting.value).into_iter().next());
+    let has = |name: &str| seen.nodes.iter().any(|node| node.attributes.contains_key(name));
+    first.or_else(|| ZONES.into_iter().find(|name| has(name)).map(str::to_owned))
+}
+
+/// A setting of awareness as nodes in virtual time have it, where one attribute says where a node is; none where it
+/// is about another.
+fn awareness(name: &str, value: &str, zone: Option<&str>) -> Option<(String, String)> {
+    if name == AWARENESS {
+        return (names(value) == [zone?]).then(|| (name.to_owned(), ZONE.to_owned()));
+    }
+    let attribute = name.strip_prefix(FORCED)?.strip_suffix(".values")?;
+    let values = names(value).join(",");
+    (Some(attribute) == zone).then(|| (format!("{FORCED}{ZONE}.values"), values))
+}
+
+/// A value as virtual nodes take it: a time of `0` needs no unit in the field. None where they do not have it.
+pub(super) fn accepted(name: &str, value: &str) -> Option<String> {
+    let takes = |value: &str| engine::settings::check(name, value).is_ok();
+    match value {
+        _ if takes(value) => Some(value.to_owned()),
+        "0" if takes("0s") => Some("0s".to_owned()),
+        _ => None,
+    }
+}
+
+/// The cluster's settings, as far as virtual nodes have them. Those that somebody set and they have not are told.
+pub(super) fn cluster_settings(
+    seen: &Inventory,
+    nodes: &[&InventoryNode],
+    left_out: &mut Vec<String>,
+) -> Table {
+    let untold = BTreeMap::new();
+    let all = seen.settings.as_ref().unwrap_or(&untold);
+    let zone = zone_attribute(seen);
+    let relevant = |name: &str| RELEVANT.iter().any(|start| name.starts_with(start));
+    let pairs: Vec<(&str, &str)> =
+        all.iter().map(|(name, setting)| (name.as_str(), setting.value.as_str())).collect();
+    let mut settings = filters(OF_THE_CLUSTER, &pairs, nodes, |one| left_out.push(one));
+    for (name, setting) in all.iter().filter(|(name, _)| relevant(name)) {
+        let is_elsewhere = is_filter(name) || [INCOMING, OUTGOING].contains(&name.as_str());
+        if setting.value.is_empty() || setting.value == "[]" || is_elsewhere {
+            continue;
+        }
+        if name == AWARENESS || name.starts_with(FORCED) {
+            match awareness(name, &setting.value, zone.as_deref()) {
+                Some((name, value)) => drop(settings.insert(name, value.into())),
+                None => left_out.push(format!(
+                    "{name} = {}: copies are spread over one attribute of nodes, and the first is {}",
+                    setting.value,
+                    zone.as_deref().unwrap_or("none")
+                )),
+            }
+            continue;
+        }
+        if let Some(value) = accepted(name, &setting.value) {
+            settings.insert(name.clone(), value.into());
+        } else if setting.scope != Scope::Default
+            || (name.ends_with(HEADROOM) && setting.value != "-1")
+        {
+            left_out.push(format!("{name} = {}, which is not modelled", setting.value));
+        }
+    }
+    slots(all, &mut settings, left_out);
+    if seen.cluster.flavour != "narrows" {
+        for (name, value) in OF_THE_FIELD {
+            settings.entry(name).or_insert_with(|| value.into());
+        }
+    }
+    settings
+}
+
+/// The slots of a node where those of a direction are set by themselves: virtual nodes have as many for both. Where
+/// they are defaults they say nothing: the field shows them without what is set of [`SLOTS`].
+fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut Vec<String>) {
+    let set = |name: &str| {
+        all.get(name).filter(|one| one.scope != Scope::Default)?.value.parse::<u64>().ok()
+    };
+    let (incoming, outgoing) = (set(INCOMING), set(OUTGOING));
+    if incoming.or(outgoing).is_none() {
+        return;
+    }
+    let both = settings.get(SLOTS).and_then(Value::as_str).and_then(|both| both.parse().ok());
+    let both: u64 = both.unwrap_or(SLOTS_OF_THE_FIELD);
+    let (incoming, outgoing) = (incoming.unwrap_or(both), outgoing.unwrap_or(both));
+    let slots = incoming.min(outgoing).min(SLOTS_MAX);
+    settings.insert(SLOTS.to_owned(), slots.to_string().into());
+    left_out.push(format!(
+        "that a node's slots are {incoming} for copies that it receives and {outgoing} for those that it sends, each \
+         with a setting of its own: {SLOTS} = {slots} stands for both, and on the cluster those two are to be changed"
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::import::import;
+    use super::super::import::tests::{asked, resolved, seen};
+    use super::*;
+    use crate::twin::{self, Given};
+
+    fn set(seen: &mut Inventory, name: &str, value: &str) {
+        let setting = Setting { value: value.to_owned(), scope: Scope::Persistent };
+        seen.settings.as_mut().unwrap().insert(name.to_owned(), setting);
+    }
+
+    fn setting(seen: &Inventory, name: &str) -> String {
+        let settings = import(seen, &Given::default()).unwrap().plan["settings"].clone();
+        settings.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn what_the_field_does_by_itself_is_in_the_plan() {
+        let mut seen = seen();
+        assert_eq!(setting(&seen, "cluster.routing.rebalance.enable"), "none", "as it is told");
+        seen.settings = None;
+        let found = OF_THE_FIELD.map(|(name, _)| setting(&seen, name));
+        assert_eq!(found, OF_THE_FIELD.map(|(_, value)| value.to_owned()));
+        let (plan, _) = asked(&seen, &Given::default(), "a");
+        assert_eq!(resolved(&plan).variants[0].settings[CHECK], "false");
+        seen.cluster.flavour = "narrows".to_owned();
+        assert!(OF_THE_FIELD.iter().all(|(name, _)| setting(&seen, name).is_empty()));
+    }
+
+    #[test]
+    fn slots_of_each_direction_become_those_of_both() {
+        let with = |incoming: &str, outgoing: &str| {
+            let mut seen = seen();
+            set(&mut seen, INCOMING, incoming);
+            set(&mut seen, OUTGOING, outgoing);
+            let left_out = import(&seen, &Given::default()).unwrap().left_out;
+            assert!(left_out.iter().any(|one| one.contains("stands for both")), "{left_out:?}");
+            setting(&seen, SLOTS)
+        };
+        assert_eq!([with("10", "10"), with("1", "4")], ["10", "1"]);
+        assert_eq!(with("10", ""), "2", "what the field has without");
+    }
+
+    #[test]
+    fn filters_name_nodes_hidden_or_not() {
+        let mut seen = seen();
+        let exclude = "cluster.routing.allocation.exclude._name";
+        set(&mut seen, exclude, "b*");
+        assert_eq!(setting(&seen, exclude), "b");
+        let hidden = twin::anonymous(&seen, 7);
+        assert_eq!(setting(&hidden, exclude), twin::anonymous_name("node", "b", 7));
+        set(&mut seen, "cluster.routing.allocation.exclude._ip", "10.0.0.7");
+        let left_out = import(&seen, &Given::default()).unwrap().left_out;
+        assert!(left_out.iter().any(|one| one.contains("exclude._ip = 10.0.0.7")), "{left_out:?}");
+    }
+}

@@ -1,0 +1,206 @@
+//! The indices of a cluster, as its twin has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::inventory::{Inventory, InventoryCopy, InventoryNode};
+use record::units::show_size_setting;
+use toml::{Table, Value};
+
+use super::cluster_settings::{CHECK, accepted};
+use super::filters::{OF_AN_INDEX, TIER_PREFERENCE, is_filter, of_index};
+use crate::plan::DELAY;
+
+/// What the field waits for a node where an index does not say it.
+const DELAY_OF_THE_FIELD: &str = "1m";
+const PRIORITY: &str = "index.priority";
+const EXPANDS: &str = "index.auto_expand_replicas";
+/// More copies of a shard than an index of a twin has.
+const COPIES_MAX: usize = 11;
+/// Where the first primaries of an index had to be that was shrunk from another.
+const INITIAL_RECOVERY: &str = "index.routing.allocation.initial_recovery._id";
+/// What limits of allocation are where they limit nothing.
+const UNLIMITED: [&str; 2] = ["-1", "all"];
+
+/// Every index with its shards, as far as they have a primary.
+pub(super) fn indices(
+    seen: &Inventory,
+    nodes: &[&InventoryNode],
+    left_out: &mut Vec<String>,
+) -> Vec<Value> {
+    let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut by_index: BTreeMap<&str, BTreeMap<u32, Vec<&InventoryCopy>>> = BTreeMap::new();
+    for copy in &seen.copies {
+        by_index.entry(&copy.index).or_default().entry(copy.shard).or_default().push(copy);
+    }
+    let (mut found, mut red, mut assumed, mut empty) = (Vec::new(), 0, 0, 0);
+    for (name, shards) in by_index {
+        let copies = shards.values().map(Vec::len).max().unwrap_or(1);
+        // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
+        let expands = seen.indices.get(name).and_then(|own| own.get(EXPANDS));
+        if expands.is_some_and(|range| range.ends_with("-all")) || copies > COPIES_MAX {
+            left_out.push(format!("{name}, which has {copies} copies of each shard"));
+            continue;
+        }
+        let one = |copies: &Vec<&InventoryCopy>| {
+            let started = |copy: &&&InventoryCopy| {
+                matches!(copy.state.as_str(), "STARTED" | "RELOCATING")
+                    && copy.node.as_deref().is_some_and(|node| names.contains(node))
+            };
+            let primary = copies.iter().filter(started).find(|copy| copy.primary)?;
+            let replicas = copies.iter().filter(started).filter(|copy| !copy.primary);
+            let of = |copy: &&InventoryCopy| copy.node.as_deref().map(Value::from);
+            let places: Vec<Value> =
+                std::iter::once(primary).chain(replicas).filter_map(of).collect();
+            let mut row = Table::new();
+            let documents = i64::try_from(primary.documents.unwrap_or(0)).unwrap_or(i64::MAX);
+            let segments = primary.segments.unwrap_or(10).clamp(1, 10_000);
+            row.insert("bytes".to_owned(), show_size_setting(primary.bytes.unwrap_or(0)).into());
+            row.insert("documents".to_owned(), documents.into());
+            row.insert("segments".to_owned(), i64::try_from(segments).unwrap_or(1).into());
+            row.insert("copies".to_owned(), places.into());
+            Some((Value::Table(row), primary.segments.is_none(), primary.bytes.is_none()))
+        };
+        let rows: Vec<_> = shards.values().filter_map(one).collect();
+        red += shards.len() - rows.len();
+        assumed += rows.iter().filter(|(_, assumed, _)| *assumed).count();
+        empty += rows.iter().filter(|(.., untold)| *untold).count();
+        if rows.is_empty() {
+            continue;
+        }
+        let mut index = Table::new();
+        index.insert("name".to_owned(), name.into());
+        index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
+        index.insert("settings".to_owned(), index_settings(seen, name, nodes, left_out).into());
+        let rows: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
+        index.insert("shard".to_owned(), rows.into());
+        found.push(index.into());
+    }
+    if red > 0 {
+        left_out.push(format!("{red} shards without a started primary"));
+    }
+    if assumed > 0 {
+        left_out.push(format!("the segments of {assumed} shards: 10 are assumed"));
+    }
+    if empty > 0 {
+        left_out.push(format!("the sizes of {empty} shards, which nobody tells: they are empty"));
+    }
+    found
+}
+
+fn index_settings(
+    seen: &Inventory,
+    index: &str,
+    nodes: &[&InventoryNode],
+    left_out: &mut Vec<String>,
+) -> Table {
+    let untold = BTreeMap::new();
+    let own = seen.indices.get(index).unwrap_or(&untold);
+    let of = |name: &str| own.get(name).map(String::as_str);
+    let mut settings = of_index(own, nodes, |one| left_out.push(format!("{index}: {one}")));
+    let is_of_allocation = |(name, value): &(&String, &String)| {
+        name.starts_with(OF_AN_INDEX)
+            && !is_filter(name)
+            && ![TIER_PREFERENCE, INITIAL_RECOVERY].contains(&name.as_str())
+            && !UNLIMITED.contains(&value.as_str())
+    };
+    left_out.extend(
+        own.iter()
+            .filter(is_of_allocation)
+            .map(|(name, value)| format!("{name} = {value} of {index}, which is not modelled")),
+    );
+    // The embedded engine does not wait.
+    let without = (seen.cluster.flavour != "narrows").then_some(DELAY_OF_THE_FIELD);
+    for (name, without) in [(DELAY, without), (PRIORITY, None)] {
+        let own = of(name).and_then(|value| accepted(name, value));
+        if let (Some(refused), None) = (of(name), &own) {
+            left_out.push(format!("{name} = {refused} of {index}, which is not modelled"));
+        }
+        if let Some(value) = own.or(without.map(str::to_owned)) {
+            settings.insert(name.to_owned(), value.into());
+        }
+    }
+    if let Some(checked) = of(CHECK).filter(|checked| without.is_some() && *checked != "false") {
+        left_out.push(format!("{CHECK} = {checked} of {index}: its copies are opened unread"));
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::import::tests::{asked, resolved, seen};
+    use super::super::import::{Import, import};
+    use super::*;
+    use crate::twin::{self, Given};
+
+    #[test]
+    fn an_index_with_a_copy_on_every_node_is_left_out_and_told() {
+        let mut seen = seen();
+        let copies = seen.copies.clone();
+        seen.copies.extend(
+            copies.into_iter().map(|copy| InventoryCopy { index: ".everywhere".into(), ..copy }),
+        );
+        let everywhere = BTreeMap::from([(EXPANDS.to_owned(), "0-all".to_owned())]);
+        seen.indices.insert(".everywhere".to_owned(), everywhere);
+        for seen in [seen.clone(), twin::anonymous(&seen, 7)] {
+            let Import { plan, left_out } = import(&seen, &Given::default()).unwrap();
+            let says = "which has 2 copies of each shard";
+            assert!(left_out.iter().any(|one| one.contains(says)), "{left_out:?}");
+            assert!(!twin::text(&plan).contains("everywhere"));
+        }
+    }
+
+    #[test]
+    fn settings_of_indices_are_taken_as_the_field_writes_them() {
+        let with = |name: &str, value: &str| {
+            let mut seen = seen();
+            let index = seen.copies[0].index.clone();
+            let own = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            seen.indices.insert(index, own);
+            let (plan, left_out) = asked(&seen, &Given::default(), "a");
+            let delay = resolved(&plan).twin.unwrap().indices[0].settings[DELAY].clone();
+            (delay, left_out.iter().any(|one| one.starts_with(name)))
+        };
+        assert_eq!(with(DELAY, "5m"), ("5m".to_owned(), false));
+        assert_eq!(with(DELAY, "0"), ("0s".to_owned(), false));
+        assert_eq!(with(DELAY, "soon"), ("1m".to_owned(), true));
+        assert_eq!(with(PRIORITY, "high"), ("1m".to_owned(), true));
+        assert_eq!(with(CHECK, "true"), ("1m".to_owned(), true));
+    }
+
+    #[test]
+    fn an_index_stays_in_its_tier_hidden_or_not() {
+        let mut seen = seen();
+        seen.nodes[0].roles = vec!["data_hot".to_owned()];
+        seen.nodes[1].roles = vec!["data_warm".to_owned()];
+        let own = [
+            (TIER_PREFERENCE, "data_cold,data_warm"),
+            ("index.routing.allocation.require.rack", "r*"),
+            ("index.routing.allocation.enable", "all"),
+            ("index.routing.allocation.total_shards_per_node", "1"),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        seen.indices.insert(seen.copies[0].index.clone(), BTreeMap::from(own));
+        let of = |seen: &Inventory, node: &str| {
+            let (plan, left_out) = asked(seen, &Given::default(), node);
+            let twin = resolved(&plan).twin.unwrap();
+            let include = "index.routing.allocation.include._name";
+            assert_eq!(twin.indices[0].settings[include], node);
+            let placed = twin.placements(&BTreeMap::new()).remove(0).placed;
+            assert_eq!(placed.settings[include].as_deref(), Some("leader-2"));
+            let require = &placed.settings["index.routing.allocation.require._name"];
+            assert_eq!(require.as_ref().map(|names| names.split(',').count()), Some(2));
+            left_out.iter().filter(|one| one.contains("index.routing.allocation.")).count()
+        };
+        assert_eq!(of(&seen, "b"), 1, "shards of a node are not limited");
+        of(&twin::anonymous(&seen, 7), &twin::anonymous_name("node", "b", 7));
+    }
+
+    #[test]
+    fn sizes_that_nobody_tells_are_told() {
+        let mut seen = seen();
+        seen.copies[0].bytes = None;
+        let (_, left_out) = asked(&seen, &Given::default(), "a");
+        let says = "the sizes of 1 shards";
+        assert!(left_out.iter().any(|one| one.starts_with(says)), "{left_out:?}");
+    }
+}
