@@ -9,7 +9,7 @@ use record::LoadFigures;
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
-use crate::grid::grid;
+use crate::grid::{grid, signed, signed_range};
 use crate::style::{Paint, Style, paragraph, plain};
 
 /// The laps of one operation. Ends with a line break.
@@ -117,17 +117,16 @@ pub(crate) fn change_lines(
         (other_name.as_str(), true),
         ("Change %", true),
         ("", false),
-        ("95 % of the laps", true),
+        ("95 % interval", true),
     ];
     let rows = changes(base, other, seed).into_iter().map(|change| {
         let Change { metric, base, other, percent, percent_interval, .. } = &change;
-        let interval = percent_interval
-            .map_or_else(|| "-".to_owned(), |i| format!("{:+.1} to {:+.1}", i.low, i.high));
+        let interval = percent_interval.map_or_else(|| "-".to_owned(), signed_range);
         vec![
             format!("{} ({})", metric.name, metric.unit),
             three_digits(*base),
             three_digits(*other),
-            format!("{percent:+.1}"),
+            signed(*percent),
             change.mark().to_owned(),
             interval,
         ]

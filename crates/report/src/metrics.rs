@@ -98,64 +98,42 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-const fn gauge(
-    name: &'static str,
-    unit: &'static str,
-    labels: &'static [&'static str],
-    help: &'static str,
-    samples: fn(&Figures, &mut Samples<'_>),
-) -> Family {
-    Family { name, kind: "gauge", unit, labels, help, samples }
+/// Declares the table: type, name, unit, labels beside `cluster`, what it is, and its samples.
+macro_rules! families {
+    ($($kind:ident $name:literal $unit:literal $labels:expr, $help:literal, $samples:expr;)+) => {
+        /// Every figure; those but the first five are there only while the cluster answers.
+        pub const FAMILIES: &[Family] = &[$(Family {
+            name: $name,
+            kind: stringify!($kind),
+            unit: $unit,
+            labels: &$labels,
+            help: $help,
+            samples: $samples,
+        }),+];
+    };
 }
 
-const fn counter(
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
-    samples: fn(&Figures, &mut Samples<'_>),
-) -> Family {
-    Family { name, kind: "counter", unit, labels: &[], help, samples }
-}
-
-/// Every figure; those but the first five are there only while the cluster answers.
-pub const FAMILIES: &[Family] = &[
-    gauge("narrows_up", "", &[], "whether the last look was answered", |figures, samples| {
+families! {
+    gauge "narrows_up" "" [], "whether the last look was answered", |figures, samples| {
         samples.add(&[], if figures.view.trouble.is_none() { 1.0 } else { 0.0 });
-    }),
-    gauge(
-        "narrows_answer_age_seconds",
-        "seconds",
-        &[],
-        "time since the last look that was answered",
-        |figures, samples| samples.add(&[], figures.answered_s_ago),
-    ),
-    counter("narrows_looks", "", "looks at the cluster", |figures, samples| {
-        samples.count(&[], Some(figures.looks));
-    }),
-    counter("narrows_requests", "", "requests that the looks took", |figures, samples| {
-        samples.count(&[], Some(figures.requests));
-    }),
-    counter("narrows_answers_bytes", "bytes", "bytes of their answers", |figures, samples| {
-        samples.count(&[], Some(figures.answer_bytes));
-    }),
-    gauge(
-        "narrows_health",
-        "",
-        &["status"],
-        "1 for the status that the cluster has, 0 for the others: green, yellow, red",
-        |figures, samples| {
+    };
+    gauge "narrows_answer_age_seconds" "seconds" [], "time since the last look that was answered",
+        |figures, samples| samples.add(&[], figures.answered_s_ago);
+    counter "narrows_looks" "" [], "looks at the cluster",
+        |figures, samples| samples.count(&[], Some(figures.looks));
+    counter "narrows_requests" "" [], "requests that the looks took",
+        |figures, samples| samples.count(&[], Some(figures.requests));
+    counter "narrows_answers_bytes" "bytes" [], "bytes of their answers",
+        |figures, samples| samples.count(&[], Some(figures.answer_bytes));
+    gauge "narrows_health" "" ["status"],
+        "1 for the status that the cluster has, 0 for the others: green, yellow, red", |figures, samples| {
             let Some(health) = &figures.health else { return };
             for status in ["green", "yellow", "red"] {
                 samples.add(&[status], if health.status == status { 1.0 } else { 0.0 });
             }
-        },
-    ),
-    gauge(
-        "narrows_copies",
-        "",
-        &["state"],
-        "copies of shards that are not started: initializing, relocating, unassigned, delayed",
-        |figures, samples| {
+        };
+    gauge "narrows_copies" "" ["state"],
+        "copies of shards that are not started: initializing, relocating, unassigned, delayed", |figures, samples| {
             let Some(health) = &figures.health else { return };
             let states = [
                 ("initializing", health.initializing),
@@ -166,38 +144,23 @@ pub const FAMILIES: &[Family] = &[
             for (state, count) in states {
                 samples.count(&[state], count);
             }
-        },
-    ),
-    gauge("narrows_recoveries", "", &[], "recoveries that go on", |figures, samples| {
+        };
+    gauge "narrows_recoveries" "" [], "recoveries that go on", |figures, samples| {
         let active = figures.view.recoveries.iter().filter(|pace| !pace.ended).count();
         samples.add(&[], active as f64);
-    }),
-    gauge(
-        "narrows_recovery_bytes_per_second",
-        "bytes_per_second",
-        &["source", "target"],
-        "rate of all recoveries from one node to another",
-        |figures, samples| {
+    };
+    gauge "narrows_recovery_bytes_per_second" "bytes_per_second" ["source", "target"],
+        "rate of all recoveries from one node to another", |figures, samples| {
             for flow in flows(&figures.view.recoveries) {
                 samples.add(&[&flow.source, &flow.target], flow.bytes_per_s);
             }
-        },
-    ),
-    gauge(
-        "narrows_recovery_left_bytes",
-        "bytes",
-        &["source", "target"],
-        "what is left of them",
-        |figures, samples| {
-            for flow in flows(&figures.view.recoveries) {
-                samples.count(&[&flow.source, &flow.target], flow.left_bytes);
-            }
-        },
-    ),
-    gauge(
-        "narrows_time_to_green_seconds",
-        "seconds",
-        &["bound"],
+        };
+    gauge "narrows_recovery_left_bytes" "bytes" ["source", "target"], "what is left of them", |figures, samples| {
+        for flow in flows(&figures.view.recoveries) {
+            samples.count(&[&flow.source, &flow.target], flow.left_bytes);
+        }
+    };
+    gauge "narrows_time_to_green_seconds" "seconds" ["bound"],
         "when the cluster will be green: soon and late; no sample while that is unknown",
         |figures, samples| match figures.view.green {
             TimeToGreen::Now => {
@@ -209,114 +172,53 @@ pub const FAMILIES: &[Family] = &[
                 samples.add(&["late"], late_s);
             }
             TimeToGreen::Unknown { .. } => {}
-        },
-    ),
-    gauge(
-        "narrows_finding_strength_ratio",
-        "ratio",
-        &["class", "place"],
-        "what holds, and where: the share of the time or of the ceiling that the evidence shows",
-        |figures, samples| {
+        };
+    gauge "narrows_finding_strength_ratio" "ratio" ["class", "place"],
+        "what holds, and where: the share of the time or of the ceiling that the evidence shows", |figures, samples| {
             for finding in &figures.diagnosis.findings {
                 samples.add(&[finding.class.label(), &finding.place], finding.strength);
             }
-        },
-    ),
-    gauge(
-        "narrows_follower_lag_operations",
-        "operations",
-        &["index", "shard"],
-        "operations that a follower is behind its leader",
-        |figures, samples| {
+        };
+    gauge "narrows_follower_lag_operations" "operations" ["index", "shard"],
+        "operations that a follower is behind its leader", |figures, samples| {
             for follower in &figures.followers {
                 let shard = follower.shard.map_or_else(String::new, |shard| shard.to_string());
                 samples.count(&[&follower.index, &shard], follower.lag_ops());
             }
-        },
-    ),
-    gauge(
-        "narrows_node_gone",
-        "",
-        &["node"],
-        "1 for a node that answered before and does not now, 0 for the others",
-        |figures, samples| {
+        };
+    gauge "narrows_node_gone" "" ["node"],
+        "1 for a node that answered before and does not now, 0 for the others", |figures, samples| {
             for node in figures.view.nodes.iter() {
                 samples.add(&[&node.name], if node.gone { 1.0 } else { 0.0 });
             }
-        },
-    ),
-    gauge(
-        "narrows_node_recoveries",
-        "",
-        &["node", "side"],
-        "recoveries that read from a node (source) or go to it (target)",
-        |figures, samples| {
+        };
+    gauge "narrows_node_recoveries" "" ["node", "side"],
+        "recoveries that read from a node (source) or go to it (target)", |figures, samples| {
             for node in figures.view.nodes.iter().filter(|node| !node.gone) {
                 samples.count(&[&node.name, "source"], node.as_source);
                 samples.count(&[&node.name, "target"], node.as_target);
             }
-        },
-    ),
-    gauge(
-        "narrows_node_cpu_ratio",
-        "ratio",
-        &["node"],
-        "CPU of a node's machine, as a share of all its cores",
-        |figures, samples| samples.nodes(figures, |node| node.cpu.filter(|_| node.cpu_of_all)),
-    ),
-    gauge(
-        "narrows_node_disk_busy_ratio",
-        "ratio",
-        &["node"],
-        "share of the time that a node's disks are busy",
-        |figures, samples| samples.nodes(figures, |node| node.disk_busy),
-    ),
-    gauge(
-        "narrows_node_disk_free_ratio",
-        "ratio",
-        &["node"],
-        "room on a node's disks",
-        |figures, samples| samples.nodes(figures, |node| node.disk_free),
-    ),
-    gauge(
-        "narrows_node_read_bytes_per_second",
-        "bytes_per_second",
-        &["node"],
-        "what a node's disks read",
-        |figures, samples| samples.nodes(figures, |node| node.read_bytes_per_s),
-    ),
-    gauge(
-        "narrows_node_write_bytes_per_second",
-        "bytes_per_second",
-        &["node"],
-        "what a node's disks write",
-        |figures, samples| samples.nodes(figures, |node| node.write_bytes_per_s),
-    ),
-    gauge(
-        "narrows_node_received_bytes_per_second",
-        "bytes_per_second",
-        &["node"],
-        "what a node receives by transport",
-        |figures, samples| samples.nodes(figures, |node| node.rx_bytes_per_s),
-    ),
-    gauge(
-        "narrows_node_sent_bytes_per_second",
-        "bytes_per_second",
-        &["node"],
-        "what a node sends by transport",
-        |figures, samples| samples.nodes(figures, |node| node.tx_bytes_per_s),
-    ),
-    gauge(
-        "narrows_node_paused_ratio",
-        "ratio",
-        &["node"],
+        };
+    gauge "narrows_node_cpu_ratio" "ratio" ["node"], "CPU of a node's machine, as a share of all its cores",
+        |figures, samples| samples.nodes(figures, |node| node.cpu.filter(|_| node.cpu_of_all));
+    gauge "narrows_node_disk_busy_ratio" "ratio" ["node"], "share of the time that a node's disks are busy",
+        |figures, samples| samples.nodes(figures, |node| node.disk_busy);
+    gauge "narrows_node_disk_free_ratio" "ratio" ["node"], "room on a node's disks",
+        |figures, samples| samples.nodes(figures, |node| node.disk_free);
+    gauge "narrows_node_read_bytes_per_second" "bytes_per_second" ["node"], "what a node's disks read",
+        |figures, samples| samples.nodes(figures, |node| node.read_bytes_per_s);
+    gauge "narrows_node_write_bytes_per_second" "bytes_per_second" ["node"], "what a node's disks write",
+        |figures, samples| samples.nodes(figures, |node| node.write_bytes_per_s);
+    gauge "narrows_node_received_bytes_per_second" "bytes_per_second" ["node"], "what a node receives by transport",
+        |figures, samples| samples.nodes(figures, |node| node.rx_bytes_per_s);
+    gauge "narrows_node_sent_bytes_per_second" "bytes_per_second" ["node"], "what a node sends by transport",
+        |figures, samples| samples.nodes(figures, |node| node.tx_bytes_per_s);
+    gauge "narrows_node_paused_ratio" "ratio" ["node"],
         "pauses for the recovery limiter over time, summed over threads: may exceed 1",
-        |figures, samples| samples.nodes(figures, |node| node.paused),
-    ),
-    gauge("narrows_node_heap_ratio", "ratio", &["node"], "heap in use", |figures, samples| {
-        samples.nodes(figures, |node| node.heap)
-    }),
-];
+        |figures, samples| samples.nodes(figures, |node| node.paused);
+    gauge "narrows_node_heap_ratio" "ratio" ["node"], "heap in use",
+        |figures, samples| samples.nodes(figures, |node| node.heap);
+}
 
 /// Figures of the tool itself, which are told while the cluster does not answer.
 const ALWAYS: usize = 5;

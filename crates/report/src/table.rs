@@ -90,7 +90,7 @@ fn held_by(variant: &Variant) -> String {
         Progress::NotRun => "not run".to_owned(),
         Progress::Partial { recovered_bytes, total_bytes, .. } if *total_bytes > 0 => {
             let share = *recovered_bytes as f64 / *total_bytes as f64;
-            format!("stopped at {}", words::percent(share))
+            format!("stopped at {}", words::done(share))
         }
         Progress::Partial { .. } => "stopped".to_owned(),
     }

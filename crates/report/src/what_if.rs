@@ -1,10 +1,10 @@
-//! What a twin answers, for a terminal.
+//! What a twin answers, for a terminal and for the page of its run.
 
 use std::fmt::Write;
 
-use insight::what_if::{Answer, Foreground, Held, NOT_MODELLED, Phase, Point};
-use record::Limit;
+use insight::what_if::{Answer, Foreground, Held, NOT_MODELLED, Phase, Point, answers};
 use record::units::{show_bytes, show_seconds};
+use record::{Limit, Line, RunDir};
 
 use crate::grid::grid;
 use crate::style::plain;
@@ -13,6 +13,8 @@ use crate::style::plain;
 const CURVE_LINES: usize = 8;
 /// Columns of a bar.
 const BAR: usize = 30;
+/// The phase of a run in which a twin's copies are put in place.
+const PLACE: &str = "place";
 /// A limit below this share is not worth a word.
 const SHARE_MIN: f64 = 0.05;
 
@@ -20,18 +22,11 @@ const SHARE_MIN: f64 = 0.05;
 ///
 /// `until` is the word for what is waited for: green, empty or balanced.
 pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer]) -> String {
-    let mut text = String::new();
-    let Some(first) = answers.first() else { return text };
-    let _ = writeln!(text, "{}", plain(asked));
-    for answer in answers {
-        let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), done(until, answer));
+    if answers.is_empty() {
+        return String::new();
     }
-    write_phases(&mut text, first);
-    write_curve(&mut text, &first.curve);
-    let _ = writeln!(text, "\n{}", foreground(&first.foreground));
-    for disk in &first.full_disks {
-        let _ = writeln!(text, "{}.", plain(disk));
-    }
+    let mut text = format!("{}\n", plain(asked));
+    write_answers(&mut text, until, answers);
     if tried.len() > 1 {
         let _ = writeln!(text, "\nWhat settings bring, each by itself");
         let after = format!("{until} after");
@@ -51,6 +46,28 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
         }
     }
     text
+}
+
+/// The same of the record of a twin, which does not say what was waited for; nothing of other runs.
+pub(crate) fn of_run(run: &RunDir) -> Option<String> {
+    let is_place = |line: &Line| matches!(line, Line::Phase { phase, .. } if phase.name == PLACE);
+    let answers = run.lines.iter().any(is_place).then(|| answers(run))?;
+    let mut text = String::new();
+    write_answers(&mut text, "done", &answers);
+    Some(text.trim_start().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn write_answers(text: &mut String, until: &str, answers: &[Answer]) {
+    for answer in answers {
+        let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), done(until, answer));
+    }
+    let Some(first) = answers.first() else { return };
+    write_phases(text, first);
+    write_curve(text, &first.curve);
+    let _ = writeln!(text, "\n{}", foreground(&first.foreground));
+    for disk in &first.full_disks {
+        let _ = writeln!(text, "{}.", plain(disk));
+    }
 }
 
 /// When it is done, in words.
@@ -146,9 +163,15 @@ fn foreground(taken: &Foreground) -> String {
     ];
     let parts: Vec<String> =
         parts.into_iter().filter_map(|(share, of)| Some(format!("{} {of}", share?))).collect();
+    let nodes = match taken.nodes {
+        1 => "1 node takes part".to_owned(),
+        nodes => format!("{nodes} nodes take part"),
+    };
+    if parts.is_empty() {
+        return format!("{nodes}. What it takes of them is not known.");
+    }
     format!(
-        "{} nodes take part. Of the busiest it takes at most {},\nwhich those who search and index do not have meanwhile.",
-        taken.nodes,
+        "{nodes}. Of the busiest it takes at most {},\nwhich those who search and index do not have meanwhile.",
         parts.join(", ")
     )
 }
@@ -156,6 +179,18 @@ fn foreground(taken: &Foreground) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_known_of_nodes_is_said() {
+        let mut taken = Foreground { link_peak: None, disk_peak: None, cores_peak: None, nodes: 1 };
+        let unknown = "1 node takes part. What it takes of them is not known.";
+        assert_eq!(foreground(&taken), unknown);
+        (taken.nodes, taken.disk_peak) = (3, Some(0.25));
+        let known = foreground(&taken);
+        assert!(
+            known.starts_with("3 nodes take part.") && known.contains("at most 25 % of its disk,")
+        );
+    }
 
     #[test]
     fn the_first_answer_is_no_draw() {

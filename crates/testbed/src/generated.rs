@@ -7,8 +7,9 @@ use std::path::PathBuf;
 /// The variable that has tests write their tables.
 pub const WRITE: &str = "NARROWS_WRITE_DOCS";
 
-fn path_of(document: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(document)
+/// A file of this workspace.
+pub(crate) fn path_of(file: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(file)
 }
 
 fn marks(name: &str) -> (String, String) {

@@ -1,8 +1,9 @@
 //! What a test may need of the machine, and how it is had. `.ci/run` installs all of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::SmallDisk;
+use crate::generated::path_of;
 
 pub use machine::{
     CHROMIUM, CONTROL_GROUPS, COUCHBASE_PY, GO, JAVA, JAVA_21, MAVEN, OPENSEARCH_PY, OWN_MOUNTS,
@@ -25,18 +26,14 @@ pub static MOUNT: machine::Tool = machine::Tool::new(
 
 /// Where `.ci/clients` puts other people's clients of Elasticsearch and OpenSearch.
 pub fn clients_folder() -> PathBuf {
-    workspace("target/clients")
-}
-
-fn workspace(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    path_of("target/clients")
 }
 
 /// Clients of Elasticsearch and OpenSearch, in the versions that the list of the tests has.
 pub static CLIENTS: machine::Tool = machine::Tool::new(
     "clients of Elasticsearch and OpenSearch",
     || {
-        let wanted = workspace("crates/narrows/tests/clients/list.txt");
+        let wanted = path_of("crates/narrows/tests/clients/list.txt");
         let wanted = std::fs::read_to_string(wanted).map_err(|error| error.to_string())?;
         match std::fs::read_to_string(clients_folder().join("list.txt")) {
             Ok(installed) if installed == wanted => Ok("all of the list".to_owned()),

@@ -3,7 +3,7 @@
 //! One log serves all vbuckets of a bucket. With a file for each, as in Couchbase, every round of the flusher would
 //! cost up to 1024 syncs; one log costs one. An index in memory finds the versions that are read back.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use store::Record;
 
 use super::item::{ItemData, ItemKind};
@@ -105,13 +105,11 @@ impl Record for DiskRecord {
     }
 
     fn decode(payload: &[u8]) -> Option<Self> {
-        let (kind, rest) = payload.split_first()?;
+        let (kind, mut rest) = payload.split_first()?;
         match *kind {
             STATE => decode_state(rest),
             ROLLBACK | ROLLBACK_FLOOR => {
-                let (vb, rest) = take::<2>(rest)?;
-                let (seqno, rest) = take::<8>(rest)?;
-                let (vb, seqno) = (u16::from_le_bytes(vb), u64::from_le_bytes(seqno));
+                let (vb, seqno) = (rest.try_get_u16_le().ok()?, rest.try_get_u64_le().ok()?);
                 let record = match *kind {
                     ROLLBACK => DiskRecord::Rollback(vb, seqno),
                     _ => DiskRecord::RollbackFloor(vb, seqno),
@@ -129,11 +127,7 @@ impl Record for DiskRecord {
     }
 }
 
-fn take<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
-    bytes.split_first_chunk::<N>().map(|(first, rest)| (*first, rest))
-}
-
-fn decode_item(kind: u8, rest: &[u8]) -> Option<DiskRecord> {
+fn decode_item(kind: u8, mut rest: &[u8]) -> Option<DiskRecord> {
     let is_whole = kind & WHOLE != 0;
     let kind = match kind & !WHOLE {
         MUTATION => ItemKind::Mutation,
@@ -141,39 +135,26 @@ fn decode_item(kind: u8, rest: &[u8]) -> Option<DiskRecord> {
         EXPIRATION => ItemKind::Expiration,
         _ => return None,
     };
-    let (vb, rest) = take::<2>(rest)?;
-    let (by_seqno, rest) = take::<8>(rest)?;
-    let (rev_seqno, rest) = take::<8>(rest)?;
-    let (cas, rest) = take::<8>(rest)?;
-    let (flags, rest) = take::<4>(rest)?;
-    let (time_s, rest) = take::<4>(rest)?;
-    let ([datatype], rest) = take::<1>(rest)?;
-    let (key_len, rest) = take::<2>(rest)?;
-    let (key, value) = rest.split_at_checked(u16::from_le_bytes(key_len).into())?;
+    let vb = rest.try_get_u16_le().ok()?;
+    let mut number = || rest.try_get_u64_le().ok();
+    let (by_seqno, rev_seqno, cas) = (number()?, number()?, number()?);
+    let (flags, time_s) = (rest.try_get_u32_le().ok()?, rest.try_get_u32_le().ok()?);
+    let datatype = rest.try_get_u8().ok()?;
+    let key_bytes = usize::from(rest.try_get_u16_le().ok()?);
+    if key_bytes > rest.len() {
+        return None;
+    }
     // One allocation for both.
-    let mut whole = Bytes::copy_from_slice(rest);
-    let key_bytes = whole.split_to(key.len());
-    debug_assert_eq!(whole.len(), value.len());
-    let item = ItemData {
-        kind,
-        key: key_bytes,
-        value: whole,
-        by_seqno: u64::from_le_bytes(by_seqno),
-        rev_seqno: u64::from_le_bytes(rev_seqno),
-        cas: u64::from_le_bytes(cas),
-        flags: u32::from_le_bytes(flags),
-        time_s: u32::from_le_bytes(time_s),
-        datatype,
-    };
-    Some(DiskRecord::Item { vb: u16::from_le_bytes(vb), item, is_whole })
+    let mut value = Bytes::copy_from_slice(rest);
+    let key = value.split_to(key_bytes);
+    let item = ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype };
+    Some(DiskRecord::Item { vb, item, is_whole })
 }
 
-fn decode_state(rest: &[u8]) -> Option<DiskRecord> {
-    let (vb, rest) = take::<2>(rest)?;
-    let ([state], rest) = take::<1>(rest)?;
-    let (snap_start, rest) = take::<8>(rest)?;
-    let (snap_end, rest) = take::<8>(rest)?;
-    let ([count], rest) = take::<1>(rest)?;
+fn decode_state(mut rest: &[u8]) -> Option<DiskRecord> {
+    let (vb, state) = (rest.try_get_u16_le().ok()?, rest.try_get_u8().ok()?);
+    let (snap_start, snap_end) = (rest.try_get_u64_le().ok()?, rest.try_get_u64_le().ok()?);
+    let count = rest.try_get_u8().ok()?;
     let (entries, left) = rest.as_chunks::<16>();
     if entries.len() != usize::from(count) || !left.is_empty() {
         return None;
@@ -183,13 +164,8 @@ fn decode_state(rest: &[u8]) -> Option<DiskRecord> {
         .iter()
         .map(|entry| FailoverEntry { uuid: number(&entry[..8]), seqno: number(&entry[8..]) })
         .collect();
-    let record = StateRecord {
-        state: VbucketState::of(state)?,
-        snap_start: u64::from_le_bytes(snap_start),
-        snap_end: u64::from_le_bytes(snap_end),
-        failover,
-    };
-    Some(DiskRecord::State(u16::from_le_bytes(vb), record))
+    let state = VbucketState::of(state)?;
+    Some(DiskRecord::State(vb, StateRecord { state, snap_start, snap_end, failover }))
 }
 
 #[cfg(test)]

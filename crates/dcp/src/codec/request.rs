@@ -167,10 +167,24 @@ pub struct Marker {
     pub flags: u32,
 }
 
-/// A request by what it asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is its opcode, and the fields are those of the types")]
-pub enum Body {
+/// Declares what requests ask, each by the name of its opcode.
+macro_rules! bodies {
+    ($($name:ident $(($of:ty))? $({ $($field:ident: $type:ty),+ })?,)+) => {
+        /// A request by what it asks.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each is its opcode, and the fields are those of the types")]
+        pub enum Body { $($name $(($of))? $({ $($field: $type),+ })?,)+ }
+
+        impl Body {
+            /// The opcode of it.
+            pub fn opcode(&self) -> Opcode {
+                match self { $(Body::$name { .. } => Opcode::$name,)+ }
+            }
+        }
+    };
+}
+
+bodies! {
     Get { key: Bytes },
     Set(Write),
     Add(Write),
@@ -284,216 +298,115 @@ fn check(packet: &Packet, part: Part, bytes: &Bytes, need: Need) -> Result<(), D
     }
 }
 
-/// Key and value that an opcode has.
-fn needs(opcode: Opcode) -> (Need, Need) {
+/// Lengths that the extras of an opcode may have, and whether it has a key and a value.
+fn shape(opcode: Opcode) -> (&'static [usize], Need, Need) {
     use Need::{May, Must, No};
     match opcode {
-        Opcode::Get | Opcode::Delete | Opcode::SelectBucket => (Must, No),
-        Opcode::Set | Opcode::Add | Opcode::Replace => (Must, May),
-        Opcode::Stat | Opcode::Hello => (May, May),
-        Opcode::SaslAuth | Opcode::SaslStep | Opcode::Open | Opcode::Control => (Must, May),
-        Opcode::Mutation | Opcode::Deletion | Opcode::Expiration => (Must, May),
-        Opcode::StreamRequest | Opcode::ErrorMap => (No, May),
-        _ => (No, No),
+        Opcode::Get | Opcode::Delete | Opcode::SelectBucket => (&[0], Must, No),
+        Opcode::Set | Opcode::Add | Opcode::Replace | Opcode::Open => (&[8], Must, May),
+        Opcode::Stat | Opcode::Hello => (&[0], May, May),
+        Opcode::SaslAuth | Opcode::SaslStep | Opcode::Control => (&[0], Must, May),
+        Opcode::Mutation => (&[MUTATION_EXTRAS_BYTES], Must, May),
+        Opcode::Deletion => (&[18, 21], Must, May),
+        Opcode::Expiration => (&[20], Must, May),
+        Opcode::StreamRequest => (&[48], No, May),
+        Opcode::ErrorMap => (&[0], No, May),
+        Opcode::AddStream | Opcode::StreamEnd | Opcode::BufferAck => (&[4], No, No),
+        Opcode::SnapshotMarker => (&[20], No, No),
+        Opcode::SetVbucketState => (&[1], No, No),
+        Opcode::AllVbSeqnos => (&[0, 4], No, No),
+        Opcode::SeqnoPersistence => (&[8], No, No),
+        _ => (&[0], No, No),
     }
 }
 
 fn parse(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
-    let (key, value) = needs(opcode);
+    let (extras, key, value) = shape(opcode);
     check(packet, Part::Key, &packet.key, key)?;
     check(packet, Part::Value, &packet.value, value)?;
-    match opcode {
-        Opcode::Set | Opcode::Add | Opcode::Replace => parse_write(opcode, packet),
-        Opcode::Mutation | Opcode::Deletion | Opcode::Expiration => parse_item(opcode, packet),
-        Opcode::Open
-        | Opcode::AddStream
-        | Opcode::StreamRequest
-        | Opcode::StreamEnd
-        | Opcode::SnapshotMarker
-        | Opcode::SetVbucketState
-        | Opcode::BufferAck
-        | Opcode::AllVbSeqnos
-        | Opcode::SeqnoPersistence => parse_numbers(opcode, packet),
-        _ => parse_plain(opcode, packet),
-    }
-}
-
-fn parse_write(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
-    let mut fields = Fields::extras(packet, &[8])?;
-    let write = Write {
-        flags: fields.u32(),
-        expiry: fields.u32(),
-        key: packet.key.clone(),
-        value: packet.value.clone(),
-    };
-    Ok(match opcode {
-        Opcode::Add => Body::Add(write),
-        Opcode::Replace => Body::Replace(write),
-        _ => Body::Set(write),
-    })
-}
-
-fn parse_item(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
+    let mut f = Fields::extras(packet, extras)?;
     let (key, value) = (packet.key.clone(), packet.value.clone());
-    Ok(match opcode {
-        Opcode::Mutation => {
-            let mut fields = Fields::extras(packet, &[MUTATION_EXTRAS_BYTES])?;
-            Body::Mutation(Mutation {
-                by_seqno: fields.u64(),
-                rev_seqno: fields.u64(),
-                flags: fields.u32(),
-                expiry: fields.u32(),
-                lock_time: fields.u32(),
-                nmeta: fields.u16(),
-                nru: fields.u8(),
-                key,
-                value,
-            })
-        }
-        Opcode::Deletion => {
-            let mut fields = Fields::extras(packet, &[18, 21])?;
-            let (by_seqno, rev_seqno) = (fields.u64(), fields.u64());
-            let (delete_time, nmeta) = match packet.extras.len() {
-                18 => (None, fields.u16()),
-                _ => (Some(fields.u32()), 0),
-            };
-            Body::Deletion(Deletion { by_seqno, rev_seqno, delete_time, nmeta, key, value })
-        }
-        _ => {
-            let mut fields = Fields::extras(packet, &[20])?;
-            Body::Expiration(Expiration {
-                by_seqno: fields.u64(),
-                rev_seqno: fields.u64(),
-                delete_time: fields.u32(),
-                key,
-                value,
-            })
-        }
-    })
-}
-
-fn parse_numbers(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
     let unknown = |field, found: u64| DecodeError::Number { opcode: packet.opcode, field, found };
     Ok(match opcode {
-        Opcode::Open => {
-            let mut fields = Fields::extras(packet, &[8])?;
-            fields.u32();
-            let flags = fields.u32();
-            Body::Open { flags, name: packet.key.clone(), value: packet.value.clone() }
-        }
-        Opcode::AddStream => Body::AddStream { flags: Fields::extras(packet, &[4])?.u32() },
-        Opcode::StreamRequest => {
-            let mut fields = Fields::extras(packet, &[48])?;
-            let flags = fields.u32();
-            fields.u32();
-            Body::StreamRequest(StreamRequest {
-                flags,
-                start: fields.u64(),
-                end: fields.u64(),
-                uuid: fields.u64(),
-                snap_start: fields.u64(),
-                snap_end: fields.u64(),
-            })
-        }
-        Opcode::StreamEnd => {
-            let number = Fields::extras(packet, &[4])?.u32();
-            let reason = EndReason::of(number);
-            Body::StreamEnd { reason: reason.ok_or_else(|| unknown("reason", number.into()))? }
-        }
-        Opcode::SnapshotMarker => {
-            let mut fields = Fields::extras(packet, &[20])?;
-            let (start, end, flags) = (fields.u64(), fields.u64(), fields.u32());
-            Body::SnapshotMarker(Marker { start, end, flags })
-        }
-        Opcode::SetVbucketState => {
-            let number = Fields::extras(packet, &[1])?.u8();
-            let state = VbucketState::of(number);
-            Body::SetVbucketState { state: state.ok_or_else(|| unknown("state", number.into()))? }
-        }
-        Opcode::BufferAck => Body::BufferAck { bytes: Fields::extras(packet, &[4])?.u32() },
-        Opcode::AllVbSeqnos => {
-            let mut fields = Fields::extras(packet, &[0, 4])?;
-            Body::AllVbSeqnos { state: (!fields.is_empty()).then(|| fields.u32()) }
-        }
-        _ => Body::SeqnoPersistence { seqno: Fields::extras(packet, &[8])?.u64() },
-    })
-}
-
-fn parse_plain(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
-    Fields::extras(packet, &[0])?;
-    let (key, value) = (packet.key.clone(), packet.value.clone());
-    let odd = |part, bytes: &Bytes| DecodeError::Length {
-        opcode: packet.opcode,
-        part,
-        found: bytes.len(),
-    };
-    Ok(match opcode {
         Opcode::Get => Body::Get { key },
+        Opcode::Set => Body::Set(Write { flags: f.u32(), expiry: f.u32(), key, value }),
+        Opcode::Add => Body::Add(Write { flags: f.u32(), expiry: f.u32(), key, value }),
+        Opcode::Replace => Body::Replace(Write { flags: f.u32(), expiry: f.u32(), key, value }),
         Opcode::Delete => Body::Delete { key },
         Opcode::Quit => Body::Quit,
         Opcode::KvNoop => Body::KvNoop,
         Opcode::Version => Body::Version,
         Opcode::Stat => Body::Stat { group: key },
         Opcode::Hello => {
-            let features = u16s(&value).ok_or_else(|| odd(Part::Value, &value))?;
+            let (opcode, part, found) = (packet.opcode, Part::Value, value.len());
+            let features = u16s(&value).ok_or(DecodeError::Length { opcode, part, found })?;
             Body::Hello { agent: key, features }
         }
         Opcode::SaslList => Body::SaslList,
         Opcode::SaslAuth => Body::SaslAuth { mechanism: key, data: value },
         Opcode::SaslStep => Body::SaslStep { mechanism: key, data: value },
+        Opcode::AllVbSeqnos => Body::AllVbSeqnos { state: (!f.is_empty()).then(|| f.u32()) },
+        Opcode::Open => {
+            f.u32();
+            Body::Open { flags: f.u32(), name: key, value }
+        }
+        Opcode::AddStream => Body::AddStream { flags: f.u32() },
         Opcode::CloseStream => Body::CloseStream,
+        Opcode::StreamRequest => {
+            let flags = f.u32();
+            f.u32();
+            let (start, end, uuid) = (f.u64(), f.u64(), f.u64());
+            let (snap_start, snap_end) = (f.u64(), f.u64());
+            Body::StreamRequest(StreamRequest { flags, start, end, uuid, snap_start, snap_end })
+        }
         Opcode::FailoverLog => Body::FailoverLog,
+        Opcode::StreamEnd => {
+            let number = f.u32();
+            let reason = EndReason::of(number);
+            Body::StreamEnd { reason: reason.ok_or_else(|| unknown("reason", number.into()))? }
+        }
+        Opcode::SnapshotMarker => {
+            Body::SnapshotMarker(Marker { start: f.u64(), end: f.u64(), flags: f.u32() })
+        }
+        Opcode::Mutation => Body::Mutation(Mutation {
+            by_seqno: f.u64(),
+            rev_seqno: f.u64(),
+            flags: f.u32(),
+            expiry: f.u32(),
+            lock_time: f.u32(),
+            nmeta: f.u16(),
+            nru: f.u8(),
+            key,
+            value,
+        }),
+        Opcode::Deletion => {
+            let (by_seqno, rev_seqno) = (f.u64(), f.u64());
+            let (delete_time, nmeta) = match packet.extras.len() {
+                18 => (None, f.u16()),
+                _ => (Some(f.u32()), 0),
+            };
+            Body::Deletion(Deletion { by_seqno, rev_seqno, delete_time, nmeta, key, value })
+        }
+        Opcode::Expiration => {
+            let (by_seqno, rev_seqno, delete_time) = (f.u64(), f.u64(), f.u32());
+            Body::Expiration(Expiration { by_seqno, rev_seqno, delete_time, key, value })
+        }
+        Opcode::SetVbucketState => {
+            let number = f.u8();
+            let state = VbucketState::of(number);
+            Body::SetVbucketState { state: state.ok_or_else(|| unknown("state", number.into()))? }
+        }
         Opcode::Noop => Body::Noop,
+        Opcode::BufferAck => Body::BufferAck { bytes: f.u32() },
         Opcode::Control => Body::Control { name: key, value },
         Opcode::SelectBucket => Body::SelectBucket { name: key },
         Opcode::GetClusterConfig => Body::GetClusterConfig,
+        Opcode::SeqnoPersistence => Body::SeqnoPersistence { seqno: f.u64() },
         Opcode::Manifest => Body::Manifest,
         Opcode::ErrorMap => {
             Body::ErrorMap { version: Fields::part(packet, Part::Value, &value, &[2])?.u16() }
         }
-        _ => return Err(DecodeError::Opcode { found: packet.opcode }),
     })
-}
-
-impl Body {
-    /// The opcode of it.
-    pub fn opcode(&self) -> Opcode {
-        match self {
-            Body::Get { .. } => Opcode::Get,
-            Body::Set(_) => Opcode::Set,
-            Body::Add(_) => Opcode::Add,
-            Body::Replace(_) => Opcode::Replace,
-            Body::Delete { .. } => Opcode::Delete,
-            Body::Quit => Opcode::Quit,
-            Body::KvNoop => Opcode::KvNoop,
-            Body::Version => Opcode::Version,
-            Body::Stat { .. } => Opcode::Stat,
-            Body::Hello { .. } => Opcode::Hello,
-            Body::SaslList => Opcode::SaslList,
-            Body::SaslAuth { .. } => Opcode::SaslAuth,
-            Body::SaslStep { .. } => Opcode::SaslStep,
-            Body::AllVbSeqnos { .. } => Opcode::AllVbSeqnos,
-            Body::Open { .. } => Opcode::Open,
-            Body::AddStream { .. } => Opcode::AddStream,
-            Body::CloseStream => Opcode::CloseStream,
-            Body::StreamRequest(_) => Opcode::StreamRequest,
-            Body::FailoverLog => Opcode::FailoverLog,
-            Body::StreamEnd { .. } => Opcode::StreamEnd,
-            Body::SnapshotMarker(_) => Opcode::SnapshotMarker,
-            Body::Mutation(_) => Opcode::Mutation,
-            Body::Deletion(_) => Opcode::Deletion,
-            Body::Expiration(_) => Opcode::Expiration,
-            Body::SetVbucketState { .. } => Opcode::SetVbucketState,
-            Body::Noop => Opcode::Noop,
-            Body::BufferAck { .. } => Opcode::BufferAck,
-            Body::Control { .. } => Opcode::Control,
-            Body::SelectBucket { .. } => Opcode::SelectBucket,
-            Body::GetClusterConfig => Opcode::GetClusterConfig,
-            Body::SeqnoPersistence { .. } => Opcode::SeqnoPersistence,
-            Body::Manifest => Opcode::Manifest,
-            Body::ErrorMap { .. } => Opcode::ErrorMap,
-        }
-    }
 }
 
 /// Extras, key and value of a body.

@@ -8,7 +8,7 @@ use crate::codec::FailoverEntry;
 use crate::policy::{SnapshotCursor, StreamStart};
 
 /// What one vbucket sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Mutations.
     pub mutations: u64,
@@ -22,19 +22,6 @@ pub struct Count {
     pub at: SnapshotCursor,
     /// The producer's failover log, newest first.
     pub failover: Vec<FailoverEntry>,
-}
-
-impl Default for Count {
-    fn default() -> Self {
-        Count {
-            mutations: 0,
-            deletions: 0,
-            bytes: 0,
-            rollbacks: 0,
-            at: SnapshotCursor::new(0, 0, 0),
-            failover: Vec::new(),
-        }
-    }
 }
 
 impl Count {

@@ -4,7 +4,7 @@ use world::Env;
 
 use super::{Consumer, Event};
 use crate::client::Client;
-use crate::codec::{Body, OPEN_PRODUCER, Packet, Request, Status};
+use crate::codec::{Body, OPEN_PRODUCER, Packet, Status};
 use crate::wire::{Incoming, Outgoing};
 use crate::{Error, Result};
 
@@ -90,9 +90,7 @@ impl Follower {
     /// Never in practice: the request is small.
     pub fn close_stream(&mut self, vb: u16) -> Result<()> {
         match self.consumer.close_stream(vb) {
-            Some(Request { opaque, vbucket, body, .. }) => {
-                self.out.put(Request::new(opaque, vbucket, body).packet())
-            }
+            Some(request) => self.out.put(request.packet()),
             None => Ok(()),
         }
     }

@@ -325,8 +325,7 @@ impl Consumer {
     ) -> Result<()> {
         let (vb, opaque) = (request.vbucket, request.opaque);
         if matches!(request.body, Body::Noop) {
-            return out
-                .put(Response::new(Opcode::Noop, opaque, Status::Success, Answer::Empty).packet());
+            return answer(out, Opcode::Noop, opaque, Status::Success);
         }
         let is_item =
             matches!(request.body, Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_));
@@ -337,11 +336,7 @@ impl Consumer {
         if !self.is_current(&request) {
             return match request.body {
                 Body::SetVbucketState { .. } => {
-                    let refusal = Status::NotFound;
-                    out.put(
-                        Response::new(Opcode::SetVbucketState, opaque, refusal, Answer::Empty)
-                            .packet(),
-                    )
+                    answer(out, Opcode::SetVbucketState, opaque, Status::NotFound)
                 }
                 _ => Ok(()),
             };
@@ -392,9 +387,7 @@ impl Consumer {
                     Sink::Bucket(bucket) => bucket.set_state(vb, state).err(),
                     Sink::Count(_) => None,
                 };
-                let status = status.unwrap_or(Status::Success);
-                let opcode = Opcode::SetVbucketState;
-                out.put(Response::new(opcode, opaque, status, Answer::Empty).packet())
+                answer(out, Opcode::SetVbucketState, opaque, status.unwrap_or(Status::Success))
             }
             Body::StreamEnd { reason } => {
                 self.streams.remove(&vb);
@@ -426,8 +419,7 @@ impl Consumer {
     fn answer_marker(&mut self, vb: u16, out: &mut Outgoing) -> Result<()> {
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
         for _ in 0..stream.owed_answers() {
-            let (opcode, opaque) = (Opcode::SnapshotMarker, stream.opaque());
-            out.put(Response::new(opcode, opaque, Status::Success, Answer::Empty).packet())?;
+            answer(out, Opcode::SnapshotMarker, stream.opaque(), Status::Success)?;
         }
         Ok(())
     }
@@ -506,6 +498,11 @@ impl Consumer {
             _ => Ok(next),
         }
     }
+}
+
+/// Answers with a status alone.
+fn answer(out: &mut Outgoing, opcode: Opcode, opaque: u32, status: Status) -> Result<()> {
+    out.put(Response::new(opcode, opaque, status, Answer::Empty).packet())
 }
 
 fn protocol(out: &Outgoing, source: crate::codec::DecodeError) -> Error {

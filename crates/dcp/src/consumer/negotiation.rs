@@ -66,23 +66,15 @@ impl Consumer {
             return Ok(());
         }
         let Some(vb) = self.by_opaque.get(&response.opaque).copied() else { return Ok(()) };
+        let name = response.status_name();
         match (response.status, response.answer) {
             (Ok(Status::Success), Answer::FailoverLog(log)) => self.opened(vb, log, out),
             (Ok(Status::Rollback), Answer::Rollback(to)) => self.roll_back(vb, to, out).await,
             (status, _) => {
-                let stream = self.streams.remove(&vb);
+                let asked = self.streams.remove(&vb).and_then(|stream| stream.asked());
                 self.by_opaque.remove(&response.opaque);
-                let name = match status {
-                    Ok(status) => status.name().to_owned(),
-                    Err(number) => format!("status {number:#04x}"),
-                };
                 self.events.push_back(Event::Refused { vb, status: name });
-                self.tell(
-                    stream.and_then(|s| s.asked()),
-                    status.unwrap_or(Status::Internal),
-                    0,
-                    out,
-                )
+                self.tell(asked, status.unwrap_or(Status::Internal), 0, out)
             }
         }
     }

@@ -80,43 +80,19 @@ impl Stream {
 
 /// The version in a stream's message. Anything else is a bug.
 pub(super) fn item_of(request: Request) -> ItemData {
+    use ItemKind::{Deletion, Expiration, Mutation};
     let Request { cas, datatype, body, .. } = request;
-    let deleted = |kind, key, value, by_seqno, rev_seqno, time_s| ItemData {
-        kind,
-        key,
-        value,
-        by_seqno,
-        rev_seqno,
-        cas,
-        flags: 0,
-        time_s,
-        datatype,
-    };
-    match body {
-        Body::Mutation(m) => ItemData {
-            kind: ItemKind::Mutation,
-            key: m.key,
-            value: m.value,
-            by_seqno: m.by_seqno,
-            rev_seqno: m.rev_seqno,
-            cas,
-            flags: m.flags,
-            time_s: m.expiry,
-            datatype,
-        },
-        Body::Deletion(d) => deleted(
-            ItemKind::Deletion,
-            d.key,
-            d.value,
-            d.by_seqno,
-            d.rev_seqno,
-            d.delete_time.unwrap_or(0),
-        ),
+    let (kind, key, value, by_seqno, rev_seqno, flags, time_s) = match body {
+        Body::Mutation(m) => (Mutation, m.key, m.value, m.by_seqno, m.rev_seqno, m.flags, m.expiry),
+        Body::Deletion(d) => {
+            (Deletion, d.key, d.value, d.by_seqno, d.rev_seqno, 0, d.delete_time.unwrap_or(0))
+        }
         Body::Expiration(e) => {
-            deleted(ItemKind::Expiration, e.key, e.value, e.by_seqno, e.rev_seqno, e.delete_time)
+            (Expiration, e.key, e.value, e.by_seqno, e.rev_seqno, 0, e.delete_time)
         }
         other => unreachable!("{:?} holds no version", other.opcode()),
-    }
+    };
+    ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype }
 }
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ pub enum OutOfOrder {
     Reversed { start: u64, end: u64 },
 }
 
-/// A position in a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A position in a stream; by default that at which nothing has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotCursor {
     last: u64,
     snap_start: u64,

@@ -9,9 +9,10 @@
 use crate::codec::VbucketState;
 
 /// The phase of a takeover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// Items are sent; the own copy takes writes.
+    #[default]
     Draining,
     /// SET_VBUCKET_STATE(pending) was sent.
     Pending,
@@ -37,16 +38,10 @@ pub enum TakeoverStep {
 }
 
 /// The producer's side of a takeover.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Takeover {
     phase: Phase,
     unanswered_markers: u32,
-}
-
-impl Default for Takeover {
-    fn default() -> Self {
-        Takeover { phase: Phase::Draining, unanswered_markers: 0 }
-    }
 }
 
 impl Takeover {
@@ -83,17 +78,12 @@ impl Takeover {
     /// The consumer's vbucket took the state. Returns the state that the own copy has to take now; none if no state was
     /// sent.
     pub fn state_answered(&mut self) -> Option<VbucketState> {
-        match self.phase {
-            Phase::Pending => {
-                self.phase = Phase::DrainingRest;
-                Some(VbucketState::Dead)
-            }
-            Phase::Activating => {
-                self.phase = Phase::Done;
-                Some(VbucketState::Dead)
-            }
-            _ => None,
-        }
+        self.phase = match self.phase {
+            Phase::Pending => Phase::DrainingRest,
+            Phase::Activating => Phase::Done,
+            _ => return None,
+        };
+        Some(VbucketState::Dead)
     }
 
     /// Whether the consumer's copy is the active one.

@@ -8,6 +8,8 @@ use insight::difference::Difference;
 use insight::words::three_digits;
 use serde_json::{Value, json};
 
+use crate::grid::{signed, signed_range};
+
 pub use page::html;
 pub use text::{markdown, table};
 
@@ -76,7 +78,7 @@ impl Line<'_> {
     /// `+12.3`, or what is said in place of a percentage.
     fn change(&self) -> String {
         match self.difference {
-            Some(Difference { percent: Some(percent), .. }) => format!("{percent:+.1}"),
+            Some(Difference { percent: Some(percent), .. }) => signed(percent),
             Some(_) => "from nothing".to_owned(),
             None => "-".to_owned(),
         }
@@ -84,7 +86,7 @@ impl Line<'_> {
 
     fn interval(&self) -> String {
         let interval = self.difference.and_then(|difference| difference.percent_interval);
-        interval.map_or_else(|| "-".to_owned(), |i| format!("{:+.1} to {:+.1}", i.low, i.high))
+        interval.map_or_else(|| "-".to_owned(), signed_range)
     }
 
     fn p(&self) -> String {

@@ -41,14 +41,16 @@ pub fn html(runs: &Runs<'_>) -> String {
 
 fn table(runs: &Runs<'_>, at: usize) -> Markup {
     let (base, other) = (&runs.contenders[0].label, &runs.contenders[at].label);
-    let class =
-        |line: &Line<'_>| line.is_better().map(|better| if better { "link-rate" } else { "cpu" });
+    let judged = |line: &Line<'_>| {
+        line.is_better()
+            .map(|better| if better { ("link-rate", "better") } else { ("cpu", "worse") })
+    };
     html! {
         section {
             h2 { (other) " beside " (base) }
             p.hint {
                 "Medians over laps. The interval is that of the change, from three laps on; p is the probability that "
-                "chance alone makes such a difference. Coloured is what the laps support."
+                "chance alone makes such a difference. Better and worse is said where the laps support it."
             }
             div.scroll tabindex="0" role="region" aria-label="Table of figures" { table {
                 thead { tr {
@@ -61,14 +63,14 @@ fn table(runs: &Runs<'_>, at: usize) -> Markup {
                     th.n scope="col" { "p" }
                 } }
                 tbody { @for line in lines(runs, at) { tr {
-                    th scope="row" { (line.figure.of()) }
+                    th scope="row" title=(line.figure.of()) { (line.figure.of()) }
                     td { (line.name()) }
                     td.n { (line.base) }
                     td.n { (line.other) }
                     td.n {
-                        @if let Some(class) = class(&line) {
+                        @if let Some((class, word)) = judged(&line) {
                             span class=(format!("chip {class}")) aria-hidden="true" {}
-                            b { (line.change()) (line.mark()) }
+                            b { (line.change()) (line.mark()) } small { (word) }
                         } @else { (line.change()) }
                     }
                     td.n { (line.interval()) }

@@ -1,4 +1,4 @@
-// Figures over the last hour. A point has the least and the most of its time.
+// Figures over the last hour. A point has the least and the most of its time; the most is drawn, so that peaks stay.
 function niceMax(value) {
   const unit = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 3, 4, 5, 6, 8, 10].map((times) => times * unit).find((nice) => nice >= value * 1.02) ?? value;
@@ -20,20 +20,31 @@ function pathOf(points, x, y) {
   return d;
 }
 
+// The ground below a line, as far as it is known.
+function areaOf(points, x, y) {
+  let d = "";
+  let known = [];
+  for (const point of [...points, [0, null]]) {
+    if (point[1] !== null) {
+      known.push(point);
+      continue;
+    }
+    if (known.length > 1) d += `${pathOf(known, x, y)}L${x(known.at(-1)[0])},${y(0)}L${x(known[0][0])},${y(0)}Z`;
+    known = [];
+  }
+  return d;
+}
+
 // The sum of all recoveries, with marks where something happened, and a line at the moment that is shown.
 function drawTotal(history, events, span, shownMs, width) {
   const height = 190;
   const [left, right, top, bottom] = [44, 6, 10, 40];
-  const [least, most] = history.figures.total ?? [[], []];
+  const most = history.figures.total?.[1] ?? [];
   const max = niceMax(Math.max(1000, ...most.filter((value) => value !== null)));
   const x = (ms) => left + ((ms - span[0]) / (span[1] - span[0])) * (width - left - right);
   const y = (value) => top + (1 - value / max) * (height - top - bottom);
   const times = history.from_ms;
   const upper = times.map((ms, at) => [ms, most[at] ?? null]);
-  const lower = times.map((ms, at) => [ms, least[at] ?? null]);
-  const told = upper.map((point, at) => [point, lower[at]]).filter(([point]) => point[1] !== null);
-  const area = told.length > 1
-    ? `${pathOf(told.map(([point]) => point), x, y)}L${x(told.at(-1)[0][0])},${y(0)}L${x(told[0][0][0])},${y(0)}Z` : "";
   const grid = [0, 0.5, 1].map((share) => draw("g", {},
     draw("line", { class: share ? "grid" : "base", x1: left, x2: width - right, y1: y(max * share), y2: y(max * share) }),
     draw("text", { class: "tick", x: left - 8, y: y(max * share) + 4, "text-anchor": "end" },
@@ -50,11 +61,12 @@ function drawTotal(history, events, span, shownMs, width) {
   const happened = marks.map((event) => draw("path", { class: "event-mark",
     d: `M${x(event.at_ms).toFixed(1)},${height - 16} l4,8 h-8 Z` }, draw("title", {}, `${clock.format(event.at_ms)} ${event.sentence}`)));
   const cursor = shownMs !== null && draw("line", { class: "cursor", x1: x(shownMs), x2: x(shownMs), y1: top, y2: height - bottom });
+  const now = most.at(-1) ?? null;
   const peak = Math.max(0, ...most.filter((value) => value !== null));
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-    "aria-label": `Recovered bytes a second of the whole cluster; highest ${rate(peak * 1e3)}, now ${rate((most.at(-1) ?? 0) * 1e3)}` },
+    "aria-label": `Recovered bytes a second of the whole cluster; highest ${rate(peak * 1e3)}, now ${now === null ? "not known" : rate(now * 1e3)}` },
     ...grid,
-    draw("path", { class: "total-band", d: area }), draw("path", { class: "total-line", d: pathOf(upper, x, y) }),
+    draw("path", { class: "total-band", d: areaOf(upper, x, y) }), draw("path", { class: "total-line", d: pathOf(upper, x, y) }),
     ...labels, ...happened, cursor);
 }
 
@@ -71,13 +83,14 @@ function drawMultiples(history, span, shown, isWanted) {
   const sorted = [...peaks].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   const max = niceMax(Math.max(1000, sorted[0]?.[1] ?? 0));
   const [width, height] = [240, 64];
+  const total = history.figures.total?.[1] ?? [];
   const x = (ms) => ((ms - span[0]) / (span[1] - span[0])) * width;
   const y = (value) => 2 + (1 - value / max) * (height - 4);
   const line = (name, kind) => {
     const figure = history.figures[name];
     if (!figure) return null;
-    // Nothing came where nothing was told: the line keeps to the ground.
-    const points = history.from_ms.map((ms, at) => [ms, figure[1][at] ?? 0]);
+    // A node that is not named moved nothing, unless nobody told anything: then it is not known.
+    const points = history.from_ms.map((ms, at) => [ms, (total[at] ?? null) === null ? null : figure[1][at] ?? 0]);
     return draw("path", { class: kind, d: pathOf(points, x, y) });
   };
   const charts = sorted.slice(0, 12).map(([node, peak]) => {

@@ -45,7 +45,18 @@ function threeDigits(value) {
 const rate = (bytesPerS) => `${threeDigits(bytesPerS / 1e6)} MB/s`;
 const more = (count, what) => (count > 0 ? el("p", { class: "more" }, `and ${count} more${what ?? ""}`) : null);
 const none = (text) => el("p", { class: "none" }, text);
-const shortened = (text, letters) => (text.length > letters ? `${text.slice(0, Math.max(1, letters - 1))}…` : text);
+function percent(share) {
+  const size = share * 100;
+  if (size >= 9.95) return `${Math.round(size)} %`;
+  if (size >= 0.05) return `${size.toFixed(1)} %`;
+  return size > 0 ? "< 0.1 %" : "0 %";
+}
+// Cut in the middle: ends tell nodes apart.
+function shortened(text, letters) {
+  if (text.length <= letters) return text;
+  const half = Math.max(1, Math.floor((letters - 1) / 2));
+  return `${text.slice(0, half)}…${text.slice(-half)}`;
+}
 
 // Times are those of whoever reads.
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });

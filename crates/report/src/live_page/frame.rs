@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use insight::diagnosis::{
-    By, Class, Diagnosis, Evidence, Finding, Flow, NodePace, Pace, RuledOut, flows,
+    By, Class, Diagnosis, Evidence, Finding, Flow, NodePace, RuledOut, flows,
 };
 use insight::words;
 use record::units::show_bytes;
 use serde::Serialize;
 
-use crate::screen::{Nodes, View, WAITING_MAX, node_cells, recovery_cells, request};
+use crate::screen::{Nodes, RecoveryCells, View, WAITING_MAX, node_cells, recovery_cells, request};
 
 /// Rows that are sent of each list; the others are counted. A page of thousands of lines tells nobody anything.
 const HELD_MAX: usize = 6;
@@ -35,7 +35,7 @@ pub struct Frame {
     gaps: Vec<String>,
     flows: Vec<Flow>,
     flows_more: More,
-    recoveries: Vec<Row>,
+    recoveries: Vec<RecoveryCells>,
     recoveries_more: usize,
     /// Bytes a second of recoveries that read from a node, and of those that it receives, by its name.
     node_rates: BTreeMap<String, [f64; 2]>,
@@ -54,7 +54,8 @@ struct Totals {
     /// Copies on no node; none where the health is not told.
     waiting: Option<u64>,
     rate: String,
-    rate_bytes_per_s: f64,
+    /// None while something recovers and nobody tells how fast.
+    rate_bytes_per_s: Option<f64>,
     left: String,
     green: String,
     green_note: String,
@@ -98,20 +99,6 @@ struct More {
     bytes_per_s: f64,
 }
 
-/// A recovery.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    name: String,
-    path: String,
-    stage: String,
-    done: Option<f64>,
-    amount: String,
-    now: String,
-    since: String,
-    eta: String,
-    ended: bool,
-}
-
 /// The cells of a node's line.
 #[derive(Serialize)]
 struct NodeRow {
@@ -130,7 +117,7 @@ impl Frame {
             .collect();
         let mut flows = flows(&view.recoveries);
         let hidden = flows.split_off(flows.len().min(FLOWS_MAX));
-        let rows = view.recoveries.iter().take(RECOVERIES_MAX).map(row);
+        let rows = view.recoveries.iter().take(RECOVERIES_MAX).map(recovery_cells);
         let all = alike(&diagnosis.findings);
         let shown = &all[..all.len().min(HELD_MAX)];
         Frame {
@@ -144,7 +131,7 @@ impl Frame {
                 active: active().count(),
                 waiting: view.unassigned,
                 rate: if is_told { words::rate(rate) } else { "-".to_owned() },
-                rate_bytes_per_s: rate,
+                rate_bytes_per_s: (is_told || active().next().is_none()).then_some(rate),
                 left: if left.is_empty() { "-".to_owned() } else { show_bytes(left.iter().sum()) },
                 green: view.green.words(),
                 green_note: view.green.note().to_owned(),
@@ -175,7 +162,8 @@ impl Frame {
         if self.trouble.is_some() {
             return Vec::new();
         }
-        let mut all = vec![("total".to_owned(), self.totals.rate_bytes_per_s / 1e3)];
+        let total = self.totals.rate_bytes_per_s.map(|rate| ("total".to_owned(), rate / 1e3));
+        let mut all = Vec::from_iter(total);
         for (name, rates) in &self.node_rates {
             for (way, rate) in ["out", "in"].into_iter().zip(rates).filter(|(_, rate)| **rate > 0.0)
             {
@@ -185,24 +173,9 @@ impl Frame {
         all
     }
 
-    /// Bytes a second of all recoveries together.
+    /// Bytes a second of all recoveries together, as far as they are told.
     pub(super) fn rate_bytes_per_s(&self) -> f64 {
-        self.totals.rate_bytes_per_s
-    }
-}
-
-fn row(pace: &Pace) -> Row {
-    let cells = recovery_cells(pace);
-    Row {
-        name: cells.name,
-        path: cells.path,
-        stage: cells.stage,
-        done: cells.done,
-        amount: cells.amount,
-        now: cells.now,
-        since: cells.since,
-        eta: cells.eta,
-        ended: pace.ended,
+        self.totals.rate_bytes_per_s.unwrap_or(0.0)
     }
 }
 

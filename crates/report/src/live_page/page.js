@@ -16,7 +16,8 @@ function spanOf(history) {
 }
 
 function takeFigures(history, frame) {
-  const figures = frame.trouble ? {} : { total: frame.totals.rate_bytes_per_s / 1e3 };
+  const total = frame.totals.rate_bytes_per_s;
+  const figures = frame.trouble || total === null ? {} : { total: total / 1e3 };
   for (const [name, [out, into]] of Object.entries(frame.trouble ? {} : frame.node_rates)) {
     if (out > 0) figures[`out ${name}`] = out / 1e3;
     if (into > 0) figures[`in ${name}`] = into / 1e3;

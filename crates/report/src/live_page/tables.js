@@ -10,7 +10,8 @@ function progress(done) {
     draw("svg", { viewBox: "0 0 84 8", "aria-hidden": "true" },
       draw("rect", { class: "track", width: 84, height: 8, rx: 2 }),
       draw("rect", { class: "full", width: (84 * done).toFixed(1), height: 8, rx: 2 })),
-    `${Math.floor(done * 100)} %`);
+    // Nothing is whole before its last byte.
+    percent(done < 1 ? Math.min(done, 0.99) : 1));
 }
 
 function drawRecoveries(frame) {

@@ -11,7 +11,7 @@ function drawFinding(held) {
   const reasons = held.ruled_out.map((one) => [`${one.by}: ${one.class}`, one.why]);
   const how = held.how && el("code", {}, held.how);
   return el("article", { class: `finding ${held.tint}`, "data-key": `${held.class} ${held.place}` },
-    el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${Math.round(held.strength * 100)} %`)),
+    el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${percent(held.strength)}`)),
     el("p", { class: "says" }, held.sentence),
     held.also.length > 0 && el("p", { class: "also" }, "The same at ", held.also.slice(0, ALSO_MAX).join(", "),
       held.also.length > ALSO_MAX && ` and ${held.also.length - ALSO_MAX} more`),
@@ -19,7 +19,7 @@ function drawFinding(held) {
     el("details", { class: "evidence" }, el("summary", {}, "Evidence, and how to lift it"),
       pairs([["holds", subjects], ...evidence, ["do", held.action], ["how", how], ["gain", held.gain], ["next", held.next], ["doubt", held.doubt]])),
     reasons.length > 0 && el("details", { class: "ruled-out" },
-      el("summary", {}, `What speaks against ${reasons.length} other causes`), pairs(reasons)));
+      el("summary", {}, `What speaks against ${reasons.length === 1 ? "1 other cause" : `${reasons.length} other causes`}`), pairs(reasons)));
 }
 
 function drawHeld(frame) {

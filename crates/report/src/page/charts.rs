@@ -21,6 +21,8 @@ pub(crate) const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "serie
 const MOST_SHADES: usize = 6;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
+/// A curve that is so many times above the link's rate needs a word.
+const ABOVE: f64 = 1.05;
 
 fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> {
     summary.finished().find(|(other, _)| other.name == variant).map(|(_, figures)| figures)
@@ -215,6 +217,8 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
             factor,
             unit,
             area: curves.len() == 1,
+            // Words at the ends tell apart those who see no colours, and more lines than there are colours.
+            labels: curves.len() > 1,
             shades: shades_of(curves),
             ..LineChart::default()
         }
@@ -317,7 +321,13 @@ pub(crate) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     html! {
         @if !drawn.is_empty() { section {
             h2 { "Use of the link" }
-            p.hint { "Bytes towards the follower. Same scale for rates, own scale for time." }
+            p.hint {
+                "Bytes towards the follower. Same scale for rates, own scale for time."
+                @if rate.is_some_and(|rate| highest > rate * ABOVE) {
+                    " Bytes may count when they reach the link, before they wait in its queue: so a curve can rise "
+                    "above the link's rate."
+                }
+            }
             div.small {
                 @for (index, curve) in drawn.iter().enumerate() {
                     figure {

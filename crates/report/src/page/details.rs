@@ -124,6 +124,15 @@ fn models(manifest: &Manifest) -> Markup {
 
 fn facts(manifest: &Manifest, watched: bool) -> Markup {
     let machine = &manifest.machine;
+    // A record that has lost its manifest does not tell the machine.
+    let cores = match machine.cores {
+        0 => String::new(),
+        cores => format!(", {cores} cores"),
+    };
+    let memory = match machine.memory_bytes {
+        0 => "unknown".to_owned(),
+        bytes => units::show_bytes(bytes),
+    };
     let mut facts: Vec<(&str, String)> = vec![
         ("run", manifest.run.clone()),
         ("status", status(manifest.status).to_owned()),
@@ -132,8 +141,8 @@ fn facts(manifest: &Manifest, watched: bool) -> Markup {
         ("target", manifest.target.clone()),
         ("narrows", format!("{}, record format {}", manifest.version, manifest.format)),
         ("system", machine.os.clone()),
-        ("processor", format!("{}, {} cores", machine.cpu, machine.cores)),
-        ("memory", units::show_bytes(machine.memory_bytes)),
+        ("processor", machine.cpu.clone() + &cores),
+        ("memory", memory),
         ("nodes", nodes(manifest)),
     ];
     if watched {

@@ -3,15 +3,16 @@
 use insight::diagnosis::{Diagnosis, Finding};
 use insight::words;
 use maud::{Markup, html};
-use record::units;
+
+use crate::screen::{looks, subjects};
 
 /// Findings with their evidence, what lifts them and what that brings.
 pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
     html! {
         section {
             h2 { "Findings" }
-            p { (diagnosis.looks) " looks in " (units::show_seconds(diagnosis.looked_ms / 1e3)) "." }
-            @if diagnosis.findings.is_empty() { p { "Nothing holds anything." } }
+            p { (looks(diagnosis)) "." }
+            @if diagnosis.findings.is_empty() { p { (diagnosis.headline) "." } }
             dl.verdicts {
                 @for finding in &diagnosis.findings {
                     dt { (finding.class.label()) }
@@ -32,7 +33,11 @@ pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
 fn one(finding: &Finding) -> Markup {
     html! {
         p { (finding.sentence) "." }
-        p { "Holds " (finding.subjects.join(", ")) "." }
+        p {
+            "Holds " (subjects(finding))
+            @if finding.strength > 0.0 { "; strength " (words::percent(finding.strength)) }
+            "."
+        }
         ul {
             @for line in &finding.evidence {
                 li { code { (line.api) " " (line.field) } ": " (line.value) }

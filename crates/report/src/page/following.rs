@@ -11,11 +11,11 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     html! {
         section {
             h2 { "How the follower caught up" }
-            div.scroll { table {
-                thead { tr { @for (header, _) in COLUMNS { th scope="col" { (header) } } } }
+            div.scroll tabindex="0" role="region" aria-label="Table of waits" { table {
+                thead { tr { @for (header, is_number) in COLUMNS { th.n[is_number] scope="col" { (header) } } } }
                 tbody { @for row in rows(&summary.following) { tr {
-                    @for (n, cell) in row.iter().enumerate() {
-                        @if n == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                    @for (n, (cell, (_, is_number))) in row.iter().zip(COLUMNS).enumerate() {
+                        @if n == 0 { th scope="row" title=(cell) { (cell) } } @else { td.n[is_number] { (cell) } }
                     }
                 } } }
             } }

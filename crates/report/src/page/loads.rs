@@ -10,6 +10,7 @@ use maud::{Markup, html};
 
 use super::charts::{SERIES, SMALL, WIDTHS, shaded};
 use super::rows::amount;
+use crate::grid::{signed, signed_range};
 use crate::load::remarks;
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
 use crate::svg::line::{Line, LineChart};
@@ -145,16 +146,17 @@ fn compared_table(summary: &Summary<'_>) -> Markup {
     }
     let theirs = |base: &VariantLoad, other: &VariantLoad, metric: &Metric| {
         let of = |load: &VariantLoad| summary.published_load(&load.variant, metric);
-        of(base).zip(of(other)).map(|(base, other)| (other / base - 1.0) * 100.0)
+        let both = of(base).zip(of(other)).filter(|(base, _)| *base > 0.0);
+        both.map(|(base, other)| (other / base - 1.0) * 100.0)
     };
     html! {
         section {
             h2 { "What changes" }
             p.hint {
-                "In per cent of what a variant is compared with; below it what the laps support with 95 %, and the "
-                "published change. Asterisks mark changes that the laps support."
+                "In per cent of what a variant is compared with; below it the 95 % interval over laps, from three laps "
+                "on, and the published change. Asterisks mark changes that the laps support."
             }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="Table of changes" { table {
                 thead { tr {
                     th scope="col" { "variant" }
                     @for metric in compared() { th.n scope="col" { (metric.name) } }
@@ -162,19 +164,19 @@ fn compared_table(summary: &Summary<'_>) -> Markup {
                 tbody { @for (base, other) in &pairs {
                     @let changes = changes(&base.laps, &other.laps, summary.manifest.seed);
                     tr {
-                        th scope="row" { (other.variant) small { "beside " (base.variant) } }
+                        th scope="row" title=(other.variant) { (other.variant) small { "beside " (base.variant) } }
                         @for metric in compared() {
                             @let change = changes.iter().find(|change| change.metric.name == metric.name);
                             td.n {
                                 @match change {
-                                    Some(change) => { (format!("{:+.1}{}", change.percent, change.mark())) }
+                                    Some(change) => { (signed(change.percent)) (change.mark()) }
                                     None => { "-" }
                                 }
                                 @if let Some(i) = change.and_then(|change| change.percent_interval) {
-                                    small { (format!("{:+.1} to {:+.1}", i.low, i.high)) }
+                                    small { (signed_range(i)) }
                                 }
                                 @if let Some(percent) = theirs(base, other, metric) {
-                                    small { (format!("published {percent:+.1}")) }
+                                    small { "published " (signed(percent)) }
                                 }
                             }
                         }
@@ -312,7 +314,7 @@ fn laps(load: &VariantLoad, open: bool) -> Markup {
     html! {
         details open[open] {
             summary { (load.variant) ", " (load.operation) }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="Figures of each lap" { table {
                 thead { tr {
                     th scope="col" { "Metric" }
                     @for lap in 1..=load.laps.len() { th.n scope="col" { "Lap " (lap) } }

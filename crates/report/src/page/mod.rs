@@ -45,6 +45,10 @@ pub fn html(run: &RunDir) -> String {
             } @else {
                 (rows::table(&summary))
             }
+            @if let Some(answer) = crate::what_if::of_run(run) { section {
+                h2 { "What the twin answers" }
+                pre tabindex="0" { (answer) }
+            } }
             @if copies {
                 (charts::beside(&curves).unwrap_or_else(|| charts::recovered(&summary, &curves)))
             }

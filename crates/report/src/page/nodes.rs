@@ -59,6 +59,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let highest = |of: fn(&NodeCurve) -> f64, least| nodes().map(of).fold(least, f64::max);
     let most_cores = highest(|node| peak(&node.cores), 0.05);
     let most_bytes = highest(NETWORK.of, 0.0);
+    let machine_cores = summary.manifest.machine.cores;
     let most_heap = highest(HEAP.of, 0.0);
     html! {
         @if !drawn.is_empty() { section {
@@ -67,8 +68,8 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                 "Cores in use; the figure at the right is the mean. Every row is " (words::cores(most_cores))
                 " cores high"
                 // Virtual nodes have cores of their own, and watched ones machines.
-                @if summary.watched.is_none() && summary.manifest.target != "virtual" {
-                    "; the machine has " (summary.manifest.machine.cores)
+                @if summary.watched.is_none() && summary.manifest.target != "virtual" && machine_cores > 0 {
+                    "; the machine has " (machine_cores)
                 }
                 "."
             }

@@ -33,7 +33,7 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
                             @for variant in &summary.variants {
                                 @let best = several && fastest == Some(variant.name.as_str());
                                 tr.best[best] {
-                                    th scope="row" { (variant.name) }
+                                    th scope="row" title=(variant.name) { (variant.name) }
                                     @match variant.finished() {
                                         Some(figures) => (finished(figures)),
                                         None => { td.none colspan="5" { (state(variant)) } }
@@ -91,7 +91,7 @@ fn state(variant: &Variant) -> String {
         Progress::Partial { recovered_bytes, total_bytes, seconds } if *total_bytes > 0 => format!(
             "stopped after {} at {}",
             units::show_seconds(*seconds),
-            words::percent(*recovered_bytes as f64 / *total_bytes as f64)
+            words::done(*recovered_bytes as f64 / *total_bytes as f64)
         ),
         Progress::Partial { seconds, .. } => {
             format!("stopped after {}", units::show_seconds(*seconds))
@@ -107,7 +107,8 @@ fn remarks(summary: &Summary<'_>) -> Markup {
     let several = if least < laps { format!("{least} to {laps}") } else { laps.to_string() };
     let refetched: u64 = summary.finished().map(|(_, figures)| figures.refetched_chunks).sum();
     let verified = summary.finished().all(|(_, figures)| figures.verified);
-    let documents = summary.finished().map(|(_, figures)| figures.documents).next();
+    let mut counted = summary.finished().map(|(_, figures)| figures.documents);
+    let documents = counted.next().map(|first| (first, counted.all(|count| count == first)));
     html! {
         p.remarks {
             @if let Some(baseline) = &summary.baseline { "Gain is over " (baseline) ". " }
@@ -120,8 +121,10 @@ fn remarks(summary: &Summary<'_>) -> Markup {
             } @else if laps == 1 {
                 "One lap each, so small differences mean nothing. "
             }
-            @if let (true, Some(documents)) = (verified, documents) {
-                "Every finished copy was checked against its source: " (spaced(documents)) " documents. "
+            @if let (true, Some((documents, is_same))) = (verified, documents) {
+                "Every finished copy was checked against its source"
+                @if is_same { ": " (spaced(documents)) " documents" }
+                ". "
             }
             @if refetched > 0 {
                 (spaced(refetched)) " damaged chunks were fetched again. "

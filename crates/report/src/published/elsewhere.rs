@@ -92,7 +92,7 @@ impl Published {
             @if !conclusions.is_empty() {
                 h3 { "Where time is real" }
                 p.hint { (WHERE_TIME_IS_REAL) }
-                div.scroll { table.conclusions {
+                div.scroll tabindex="0" role="region" aria-label="Where time is real" { table.conclusions {
                     thead { tr {
                         th scope="col" { "It concludes" } th.n scope="col" { "Asked" } th.n scope="col" { "Virtual time" }
                         @for on in &self.elsewhere { th.n scope="col" { (capital(&on.on)) } }

@@ -14,6 +14,8 @@ pub use place::{Found, Place};
 use record::{Kind, units};
 use serde_json::{Value, json};
 
+use crate::grid::signed;
+
 /// One of the source documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
@@ -395,12 +397,6 @@ fn error(row: &Comparison) -> String {
     })
 }
 
-/// A difference with its sign; one that rounds to nothing has that of zero.
-fn signed(difference: f64) -> String {
-    let text = format!("{difference:+.1}");
-    if text == "-0.0" { "+0.0".to_owned() } else { text }
-}
-
 /// The range over seeds, and whether the published figure lies in it.
 fn drawn(row: &Comparison) -> String {
     let Some(Interval { low, high }) = row.range else { return dash() };
@@ -516,11 +512,6 @@ mod tests {
             seeds: 20,
             scale: 1.0,
         }
-    }
-
-    #[test]
-    fn a_difference_that_rounds_to_nothing_has_the_sign_of_zero() {
-        assert_eq!([-0.04, 0.0, -0.06, 3.0].map(signed), ["+0.0", "+0.0", "-0.1", "+3.0"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::trail::Trails;
 use super::verdict;
 use super::view::{RecoveryCells, View, recovery_cells};
 use crate::style::{plain, wrap};
-use crate::svg::spark::short;
+use crate::svg::short;
 
 /// Rows of the parts that have less to say.
 const SIDE_ROWS_MAX: usize = 6;
@@ -166,71 +166,37 @@ impl RecoveryColumn {
     }
 }
 
+const fn recovery_column(
+    header: &'static str,
+    width: Constraint,
+    from_width: u16,
+    text: fn(&RecoveryCells) -> String,
+) -> RecoveryColumn {
+    RecoveryColumn { header, width, from_width, is_number: false, is_bar: false, text }
+}
+
+const fn number_column(
+    header: &'static str,
+    width: u16,
+    from_width: u16,
+    text: fn(&RecoveryCells) -> String,
+) -> RecoveryColumn {
+    let column = recovery_column(header, Constraint::Length(width), from_width, text);
+    RecoveryColumn { is_number: true, ..column }
+}
+
 const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
+    recovery_column("shard", Constraint::Fill(1), 0, |cells| cells.name.clone()),
+    recovery_column("from > to", Constraint::Fill(1), 110, |cells| cells.path.clone()),
+    recovery_column("stage", Constraint::Length(12), 126, |cells| cells.stage.clone()),
     RecoveryColumn {
-        header: "shard",
-        width: Constraint::Fill(1),
-        from_width: 0,
-        is_number: false,
-        is_bar: false,
-        text: |cells| cells.name.clone(),
-    },
-    RecoveryColumn {
-        header: "from > to",
-        width: Constraint::Fill(1),
-        from_width: 110,
-        is_number: false,
-        is_bar: false,
-        text: |cells| cells.path.clone(),
-    },
-    RecoveryColumn {
-        header: "stage",
-        width: Constraint::Length(12),
-        from_width: 126,
-        is_number: false,
-        is_bar: false,
-        text: |cells| cells.stage.clone(),
-    },
-    RecoveryColumn {
-        header: "",
-        width: Constraint::Length((BAR + SHARE) as u16),
-        from_width: 60,
-        is_number: false,
         is_bar: true,
-        text: |cells| bar(cells.done),
+        ..recovery_column("", Constraint::Length((BAR + SHARE) as u16), 60, |cells| bar(cells.done))
     },
-    RecoveryColumn {
-        header: "done",
-        width: Constraint::Length(19),
-        from_width: 80,
-        is_number: true,
-        is_bar: false,
-        text: |cells| cells.amount.clone(),
-    },
-    RecoveryColumn {
-        header: "now",
-        width: Constraint::Length(11),
-        from_width: 0,
-        is_number: true,
-        is_bar: false,
-        text: |cells| cells.now.clone(),
-    },
-    RecoveryColumn {
-        header: "since change",
-        width: Constraint::Length(12),
-        from_width: 140,
-        is_number: true,
-        is_bar: false,
-        text: |cells| cells.since.clone(),
-    },
-    RecoveryColumn {
-        header: "eta",
-        width: Constraint::Length(16),
-        from_width: 0,
-        is_number: true,
-        is_bar: false,
-        text: |cells| cells.eta.clone(),
-    },
+    number_column("done", 19, 80, |cells| cells.amount.clone()),
+    number_column("now", 11, 0, |cells| cells.now.clone()),
+    number_column("since change", 12, 140, |cells| cells.since.clone()),
+    number_column("eta", 16, 0, |cells| cells.eta.clone()),
 ];
 
 fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint: Palette) {
@@ -344,7 +310,6 @@ fn lines(
 fn bar(done: Option<f64>) -> String {
     let Some(done) = done else { return String::new() };
     let full = (done * BAR as f64).round() as usize;
-    // Nothing is whole before its last byte.
-    let share = words::percent(if done < 1.0 { done.min(0.99) } else { done });
+    let share = words::done(done);
     format!("{}{}{share:>SHARE$}", "█".repeat(full), "░".repeat(BAR - full))
 }

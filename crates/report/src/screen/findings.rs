@@ -16,8 +16,7 @@ const SETTINGS_MAX: usize = 20;
 
 /// The text of a diagnosis. `title` says of what.
 pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
-    let looked = show_seconds(diagnosis.looked_ms / 1e3);
-    let head = format!("{title}, {} looks in {looked}", diagnosis.looks);
+    let head = format!("{title}, {}", looks(diagnosis));
     let mut text = style.paint(Some(Paint::Dim), &plain(&head));
     text.push('\n');
     if diagnosis.findings.is_empty() {
@@ -47,6 +46,20 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
     text
 }
 
+/// How many looks there were, and in what time.
+pub(crate) fn looks(diagnosis: &Diagnosis) -> String {
+    let looked = show_seconds(diagnosis.looked_ms / 1e3);
+    let looks = if diagnosis.looks == 1 { "look" } else { "looks" };
+    format!("{} {looks} in {looked}", diagnosis.looks)
+}
+
+/// What a finding holds: the first of it by name, the others counted.
+pub(crate) fn subjects(finding: &Finding) -> String {
+    let more = finding.subjects.len().saturating_sub(SUBJECTS_MAX);
+    let named = finding.subjects[..finding.subjects.len() - more].join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
+}
+
 fn one(finding: &Finding, style: Style) -> String {
     let head = wrap(
         &format!("{}: {}", finding.class.label(), plain(&finding.sentence)),
@@ -54,12 +67,7 @@ fn one(finding: &Finding, style: Style) -> String {
         2,
     );
     let mut text = format!("{}\n", style.paint(Some(Paint::Bold), &head));
-    let more = finding.subjects.len().saturating_sub(SUBJECTS_MAX);
-    let mut subjects = finding.subjects[..finding.subjects.len() - more].join(", ");
-    if more > 0 {
-        subjects.push_str(&format!(" and {more} more"));
-    }
-    text.push_str(&row("holds", &subjects, style));
+    text.push_str(&row("holds", &subjects(finding), style));
     if finding.strength > 0.0 {
         text.push_str(&row("strength", &words::percent(finding.strength), style));
     }

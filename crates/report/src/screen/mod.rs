@@ -21,11 +21,11 @@ mod verdict;
 mod view;
 
 pub use draw::draw;
-pub(crate) use findings::request;
 pub use findings::{advice, changes, findings};
+pub(crate) use findings::{looks, request, subjects};
 pub use nodes::Nodes;
 pub(crate) use nodes::node_cells;
 pub use plain::plain_lines;
 pub use trail::Trails;
 pub use view::{Found, Place, View};
-pub(crate) use view::{WAITING_MAX, recovery_cells};
+pub(crate) use view::{RecoveryCells, WAITING_MAX, recovery_cells};

@@ -1,6 +1,7 @@
 //! A view as lines: for logs, for pipes, and for terminals that cannot be drawn on.
 
 use insight::diagnosis::TimeToGreen;
+use insight::words;
 
 use super::nodes::node_cells;
 use super::view::{View, recovery_cells};
@@ -27,8 +28,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     }
     lines.extend(first(&view.recoveries, 0, "recoveries", |pace| {
         let cells = recovery_cells(pace);
-        let done =
-            cells.done.map_or_else(|| "-".to_owned(), |done| format!("{:.0} %", done * 100.0));
+        let done = cells.done.map_or_else(|| "-".to_owned(), words::done);
         format!(
             "  {} {} {} {done} {}, {} now, {} since it changed, eta {}",
             cells.name, cells.path, cells.stage, cells.amount, cells.now, cells.since, cells.eta

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use insight::diagnosis::NodePace;
+use insight::stats::mean;
 
 /// Looks that a line goes back: two minutes at one a second.
 const LOOKS_MAX: usize = 120;
@@ -11,12 +12,11 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// Bytes a second that transport received and sent, look by look, the latest last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trails {
-    nodes: BTreeMap<String, VecDeque<f64>>,
+    nodes: BTreeMap<String, VecDeque<Option<f64>>>,
 }
 
 impl Trails {
-    /// Adds a look. A node that tells nothing moved nothing that anybody saw; one that is gone is forgotten with the
-    /// last of its looks.
+    /// Adds a look. What a node does not tell is unknown; one that is gone is forgotten with the last of its looks.
     pub fn take(&mut self, nodes: &[NodePace]) {
         for node in nodes {
             self.nodes.entry(node.name.clone()).or_default();
@@ -25,22 +25,20 @@ impl Trails {
             nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         for (name, rates) in &mut self.nodes {
             let node = by_name.get(name.as_str()).filter(|node| !node.gone);
-            let rate = |node: &&NodePace| {
-                node.rx_bytes_per_s.unwrap_or(0.0) + node.tx_bytes_per_s.unwrap_or(0.0)
-            };
-            rates.push_back(node.map_or(0.0, rate));
+            let told = node.map(|node| [node.rx_bytes_per_s, node.tx_bytes_per_s]);
+            rates.push_back(told.into_iter().flatten().flatten().reduce(|a, b| a + b));
             if rates.len() > LOOKS_MAX {
                 rates.pop_front();
             }
         }
         self.nodes.retain(|name, rates| {
-            by_name.contains_key(name.as_str()) || rates.iter().any(|rate| *rate > 0.0)
+            by_name.contains_key(name.as_str()) || rates.iter().flatten().any(|rate| *rate > 0.0)
         });
     }
 
     /// The most that any node moved in a second.
     pub(super) fn most(&self) -> f64 {
-        self.nodes.values().flatten().copied().fold(0.0, f64::max)
+        self.nodes.values().flatten().flatten().copied().fold(0.0, f64::max)
     }
 
     /// The last looks at a node in so many blocks at most, a whole one where it moved `most`; empty of a node that
@@ -52,25 +50,30 @@ impl Trails {
     /// The same of all nodes together.
     pub(super) fn of_all(&self, width: usize) -> String {
         let longest = self.nodes.values().map(VecDeque::len).max().unwrap_or(0);
-        let ago = |ago: usize| -> f64 {
-            self.nodes.values().filter_map(|rates| rates.iter().rev().nth(ago)).sum()
+        let ago = |ago: usize| -> Option<f64> {
+            let told = self.nodes.values().filter_map(|rates| *rates.iter().rev().nth(ago)?);
+            told.reduce(|a, b| a + b)
         };
-        let sums: VecDeque<f64> = (0..longest).rev().map(ago).collect();
-        blocks(&sums, sums.iter().copied().fold(0.0, f64::max), width)
+        let sums: VecDeque<Option<f64>> = (0..longest).rev().map(ago).collect();
+        blocks(&sums, sums.iter().flatten().copied().fold(0.0, f64::max), width)
     }
 }
 
-fn blocks(rates: &VecDeque<f64>, most: f64, width: usize) -> String {
+/// A block for each mean of some looks, and a space where none of them was told.
+fn blocks(rates: &VecDeque<Option<f64>>, most: f64, width: usize) -> String {
     if rates.len() < 2 || most <= 0.0 {
         return String::new();
     }
     let each = rates.len().div_ceil(width.max(1)).max(1);
-    let rates: Vec<f64> = rates.iter().copied().collect();
-    let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
-    let block = |rate: f64| BLOCKS[((rate / most * 8.0).ceil() as usize).clamp(1, 8) - 1];
+    let rates: Vec<Option<f64>> = rates.iter().copied().collect();
+    let block = |some: &[Option<f64>]| {
+        let told: Vec<f64> = some.iter().flatten().copied().collect();
+        mean(&told)
+            .map_or(' ', |rate| BLOCKS[((rate / most * 8.0).ceil() as usize).clamp(1, 8) - 1])
+    };
     // From the end, so that a part of the line that is full stays as it is.
-    let parts: Vec<char> = rates.rchunks(each).map(|some| block(mean(some))).collect();
-    parts.into_iter().rev().collect()
+    let parts: Vec<char> = rates.rchunks(each).map(block).collect();
+    parts.into_iter().rev().collect::<String>().trim_start().to_owned()
 }
 
 #[cfg(test)]
@@ -91,6 +94,17 @@ mod tests {
         assert_eq!((of("a"), of("b")), ("▁▄".into(), "█▁".into()));
         assert_eq!(trails.of_all(24), "█▅");
         assert_eq!(of("c"), "");
+    }
+
+    #[test]
+    fn what_was_not_told_is_not_drawn_as_nothing() {
+        let mut trails = Trails::default();
+        let silent = || NodePace { name: "a".into(), ..NodePace::default() };
+        for look in [silent(), node("a", 0.0), node("a", 8.0), silent(), node("a", 8.0)] {
+            trails.take(&[look]);
+        }
+        assert_eq!(trails.of("a", trails.most(), 24), "▁█ █");
+        assert_eq!(trails.of_all(24), "▁█ █");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use insight::diagnosis::{
 use insight::words;
 use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_interval, show_seconds};
+use serde::Serialize;
 
 use super::nodes::Nodes;
 
@@ -190,6 +191,7 @@ fn waiting(all: &[WaitingCopy]) -> (Vec<String>, usize) {
 }
 
 /// What stands on the line of a recovery, by column.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct RecoveryCells {
     pub name: String,
     pub path: String,
@@ -200,6 +202,7 @@ pub(crate) struct RecoveryCells {
     pub now: String,
     pub since: String,
     pub eta: String,
+    pub ended: bool,
 }
 
 pub(crate) fn recovery_cells(pace: &Pace) -> RecoveryCells {
@@ -243,5 +246,6 @@ pub(crate) fn recovery_cells(pace: &Pace) -> RecoveryCells {
         now: if replaying { ops(pace.ops_per_s) } else { rate(pace.now_bytes_per_s) },
         since: if replaying { "-".to_owned() } else { rate(pace.bytes_per_s) },
         eta,
+        ended: pace.ended,
     }
 }

@@ -75,11 +75,16 @@ const DAY: f64 = 86_400.0;
 pub(crate) fn time_label(seconds: f64) -> String {
     match seconds {
         0.0 => "0".to_owned(),
+        // In seconds it would have more digits than are shown.
+        s if s < 0.01 => format!("{} ms", number(s * 1e3)),
         s if s < MINUTE => format!("{} s", number(s)),
         s if s < HOUR && s % MINUTE != 0.0 => {
             format!("{:.0}:{:02.0}", (s / MINUTE).floor(), s % MINUTE)
         }
         s if s < HOUR => format!("{} min", number(s / MINUTE)),
+        s if s < DAY && s % HOUR != 0.0 => {
+            format!("{:.0}:{:02.0} h", (s / HOUR).floor(), s % HOUR / MINUTE)
+        }
         s if s < DAY => format!("{} h", number(s / HOUR)),
         s => format!("{} d", number(s / DAY)),
     }
@@ -101,23 +106,8 @@ pub(crate) fn log_time_ticks(from: f64, to: f64, most: usize) -> Vec<f64> {
 /// Round times from 0 up to `to`, at most about `most` of them.
 pub(crate) fn time_ticks(to: f64, most: usize) -> Vec<f64> {
     const STEPS: [f64; 17] = [
-        1.0,
-        2.0,
-        5.0,
-        10.0,
-        20.0,
-        30.0,
-        60.0,
-        120.0,
-        300.0,
-        600.0,
-        1200.0,
-        1800.0,
-        HOUR,
-        2.0 * HOUR,
-        6.0 * HOUR,
-        12.0 * HOUR,
-        DAY,
+        1.0, 2.0, 5.0, 10.0, 20.0, 30.0, MINUTE, 120.0, 300.0, 600.0, 1200.0, 1800.0, HOUR, 7200.0,
+        21_600.0, 43_200.0, DAY,
     ];
     let rough = to / most as f64;
     if rough < 1.0 {
@@ -150,8 +140,9 @@ mod tests {
 
     #[test]
     fn times_have_their_unit() {
-        let labels: Vec<String> = [0.0, 0.1, 30.0, 80.0, 600.0, 7200.0].map(time_label).to_vec();
-        assert_eq!(labels, ["0", "0.1 s", "30 s", "1:20", "10 min", "2 h"]);
+        let times = [0.0, 0.1, 30.0, 80.0, 600.0, 4800.0, 7200.0, 5e-4];
+        let labels = times.map(time_label);
+        assert_eq!(labels, ["0", "0.1 s", "30 s", "1:20", "10 min", "1:20 h", "2 h", "0.5 ms"]);
     }
 
     #[test]

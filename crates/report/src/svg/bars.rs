@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{c, text_width};
+use super::{c, fitting, frame, text_width};
 
 /// A part of a bar.
 pub(crate) struct Part {
@@ -48,17 +48,12 @@ impl BarChart {
     /// The SVG.
     pub fn render(&self) -> Markup {
         let height = self.bars.len() as f64 * PITCH;
-        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
-        html! {
-            svg viewBox=(format!("0 0 {} {}", c(self.width), c(height))) role="img"
-                aria-labelledby=(format!("{title_id} {desc_id}")) {
-                title id=(title_id) { (self.title) }
-                desc id=(desc_id) { (self.desc) }
-                @for (index, bar) in self.bars.iter().enumerate() {
-                    (self.bar(bar, index as f64 * PITCH))
-                }
+        let inside = html! {
+            @for (index, bar) in self.bars.iter().enumerate() {
+                (self.bar(bar, index as f64 * PITCH))
             }
-        }
+        };
+        frame(&self.id, (&self.title, &self.desc), (self.width, height), &inside)
     }
 
     fn bar(&self, bar: &Bar, top: f64) -> Markup {
@@ -74,8 +69,9 @@ impl BarChart {
             .filter(|(_, width, _)| *width >= 0.5)
             .collect();
         let top_of_bar = top + LABEL;
+        let label = fitting(&bar.label, self.width - text_width(&bar.note) - 14.0);
         html! {
-            text.label x="0" y=(c(top + 12.0)) { (bar.label) }
+            text.label x="0" y=(c(top + 12.0)) { (label) }
             text.tick x=(c(self.width)) y=(c(top + 12.0)) text-anchor="end" { (bar.note) }
             @for (x, width, part) in parts {
                 g class=(part.class) {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::axis::{Scale, nice_step, nice_ticks, number};
 use super::scatter::{Mark, ticks};
-use super::{c, text_width};
+use super::{c, fitting, frame, text_width};
 
 /// A figure of a row.
 pub(crate) struct RowDot {
@@ -59,6 +59,8 @@ const GROUP: f64 = 26.0;
 const BOTTOM: f64 = 24.0;
 const RIGHT: f64 = 16.0;
 const HALF: f64 = 5.0;
+/// Between labels and axis.
+const GAP: f64 = 14.0;
 /// Labels take no more of the width than this share.
 const LABELS: f64 = 0.4;
 /// Ticks of an axis that begins at nothing.
@@ -71,37 +73,33 @@ impl DotChart {
         let rows = self.groups.iter().map(|group| group.rows.len()).sum::<usize>() as f64;
         let bottom = rows * ROW + heads * GROUP;
         let labels = self.groups.iter().flat_map(|group| &group.rows);
-        let left = labels.map(|row| text_width(&row.label)).fold(0.0, f64::max) + 14.0;
+        let left = labels.map(|row| text_width(&row.label)).fold(0.0, f64::max) + GAP;
         let left = left.min(self.width * LABELS);
         let (x, marks) = self.axis(left);
-        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
         let last = marks.len().saturating_sub(1);
-        html! {
-            svg viewBox=(format!("0 0 {} {}", c(self.width), c(bottom + BOTTOM))) role="img"
-                aria-labelledby=(format!("{title_id} {desc_id}")) {
-                title id=(title_id) { (self.title) }
-                desc id=(desc_id) { (self.desc) }
-                @for (index, tick) in marks.iter().enumerate() {
-                    line.grid x1=(c(x.at(*tick))) x2=(c(x.at(*tick))) y1="0" y2=(c(bottom)) {}
-                    text.tick x=(c(x.at(*tick))) y=(c(bottom + 18.0)) text-anchor="middle" {
-                        (number(*tick)) @if index == last { " " (self.unit) }
-                    }
+        let inside = html! {
+            @for (index, tick) in marks.iter().enumerate() {
+                line.grid x1=(c(x.at(*tick))) x2=(c(x.at(*tick))) y1="0" y2=(c(bottom)) {}
+                text.tick x=(c(x.at(*tick))) y=(c(bottom + 18.0)) text-anchor="middle" {
+                    (number(*tick)) @if index == last { " " (self.unit) }
                 }
-                (self.rows(&x))
             }
-        }
+            (self.rows(&x, left))
+        };
+        frame(&self.id, (&self.title, &self.desc), (self.width, bottom + BOTTOM), &inside)
     }
 
-    fn rows(&self, x: &Scale) -> Markup {
+    fn rows(&self, x: &Scale, left: f64) -> Markup {
         let mut top = 0.0;
         let mut parts = Vec::new();
         for group in &self.groups {
             if !group.name.is_empty() {
-                parts.push(html! { text.group x="0" y=(c(top + 18.0)) { (group.name) } });
+                let name = fitting(&group.name, self.width);
+                parts.push(html! { text.group x="0" y=(c(top + 18.0)) { (name) } });
                 top += GROUP;
             }
             for row in &group.rows {
-                parts.push(row.render(x, top + ROW / 2.0));
+                parts.push(row.render(x, top + ROW / 2.0, left));
                 top += ROW;
             }
         }
@@ -125,11 +123,11 @@ impl DotChart {
 }
 
 impl DotRow {
-    fn render(&self, x: &Scale, y: f64) -> Markup {
+    fn render(&self, x: &Scale, y: f64, left: f64) -> Markup {
         let ours = || self.dots.iter().filter(|dot| !dot.theirs).map(|dot| x.at(dot.at));
         let span = ours().reduce(f64::min).zip(ours().reduce(f64::max));
         html! {
-            text x="0" y=(c(y + 4.0)) { (self.label) }
+            text x="0" y=(c(y + 4.0)) { title { (self.label) } (fitting(&self.label, left - GAP)) }
             g class=(self.class) {
                 @if let Some((low, high)) = span.filter(|(low, high)| high > low) {
                     line.reach x1=(c(low)) x2=(c(high)) y1=(c(y)) y2=(c(y)) {}

@@ -4,7 +4,7 @@ use insight::{Point, Shade};
 use maud::{Markup, html};
 
 use super::axis::{Scale, log_time_ticks, nice_ticks, number, time_label, time_ticks};
-use super::{c, path, shaded, text_width};
+use super::{c, fitting, frame, path, shaded, text_width};
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -69,30 +69,25 @@ impl LineChart<'_> {
         let top = rows as f64 * ROW + 10.0;
         let bottom = top + self.plot_height;
         let y = Scale::new(0.0, self.max, bottom, top, false);
-        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
-        html! {
-            svg viewBox=(format!("0 0 {} {}", c(self.width), c(bottom + AXIS))) role="img"
-                aria-labelledby=(format!("{title_id} {desc_id}")) {
-                title id=(title_id) { (self.title) }
-                desc id=(desc_id) { (self.desc) }
-                (shaded(&self.shades, &x, top, bottom))
-                @for value in &y_ticks {
-                    @let at = y.at(value * self.factor);
-                    line.grid x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
-                    text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (self.tick(*value)) }
-                }
-                (self.time_axis(&x, left, right, bottom))
-                @if let Some((value, words)) = &self.ceiling {
-                    @let at = y.at(*value);
-                    line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
-                    text.tick x=(c(right)) y=(c(at - 4.0)) text-anchor="end" { (words) }
-                }
-                @for line in &self.lines { (self.line(line, &x, &y, bottom)) }
-                @for (label, line) in labels.iter().zip(&self.lines) {
-                    (end_label(label, line, &y, top))
-                }
+        let inside = html! {
+            (shaded(&self.shades, &x, top, bottom))
+            @for value in &y_ticks {
+                @let at = y.at(value * self.factor);
+                line.grid x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (self.tick(*value)) }
             }
-        }
+            (self.time_axis(&x, left, right, bottom))
+            @if let Some((value, words)) = &self.ceiling {
+                @let at = y.at(*value);
+                line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                text.tick x=(c(right)) y=(c(at - 4.0)) text-anchor="end" { (words) }
+            }
+            @for line in &self.lines { (self.line(line, &x, &y, bottom)) }
+            @for (label, line) in labels.iter().zip(&self.lines) {
+                (end_label(label, line, &y, top))
+            }
+        };
+        frame(&self.id, (&self.title, &self.desc), (self.width, bottom + AXIS), &inside)
     }
 
     fn y_ticks(&self) -> Vec<f64> {
@@ -155,8 +150,9 @@ impl LineChart<'_> {
             .iter()
             .map(|line| {
                 let at = x.at(line.points.last().map_or(x.from, |point| point.t_s));
-                let width = text_width(&line.label);
-                Label { at, from: (at - width).max(left), to: at.max(left + width), row: 0 }
+                let text = fitting(&line.label, x.at(x.to) - left);
+                let width = text_width(&text);
+                Label { text, at, from: (at - width).max(left), to: at.max(left + width), row: 0 }
             })
             .collect();
         let mut order: Vec<usize> = (0..labels.len()).collect();
@@ -178,6 +174,7 @@ impl LineChart<'_> {
 }
 
 struct Label {
+    text: String,
     at: f64,
     from: f64,
     to: f64,
@@ -192,7 +189,7 @@ fn end_label(label: &Label, line: &Line<'_>, y: &Scale, top: f64) -> Markup {
         g class=(line.class) {
             line.leader x1=(c(label.at)) x2=(c(label.at)) y1=(c(base + 4.0)) y2=(c(end)) {}
             circle.dot cx=(c(label.at)) cy=(c(end)) r="4" {}
-            text.label x=(c(label.to)) y=(c(base)) text-anchor="end" { (line.label) }
+            text.label x=(c(label.to)) y=(c(base)) text-anchor="end" { (label.text) }
         }
     }
 }
@@ -239,5 +236,14 @@ mod tests {
             }
         }
         assert!(labels(&[100.0, 200.0, 300.0]).iter().all(|label| label.row == 0));
+    }
+
+    #[test]
+    fn a_long_label_ends_within_its_chart() {
+        let points = [Point { t_s: 1.0, value: 1.0 }];
+        let line = Line { label: "0123456789".repeat(20), class: "cpu", points: &points };
+        let chart = LineChart { lines: vec![line], labels: true, ..LineChart::default() };
+        let placed = chart.place_labels(&Scale::new(0.0, 400.0, 50.0, 400.0, false), 50.0);
+        assert!(placed[0].from >= 50.0 && placed[0].to <= 400.0, "{}", placed[0].to);
     }
 }

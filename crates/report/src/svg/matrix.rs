@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{c, text_width};
+use super::{c, frame, text_width};
 
 /// A chart of counts.
 pub(crate) struct Matrix {
@@ -28,36 +28,36 @@ impl Matrix {
         let side = self.labels.len() as f64 * CELL;
         let (width, height) = (names + side + GAP, names + side + GAP);
         let place = |at: usize| names + at as f64 * CELL;
-        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
-        html! {
-            svg viewBox=(format!("0 0 {} {}", c(width), c(height))) role="img"
-                aria-labelledby=(format!("{title_id} {desc_id}")) {
-                title id=(title_id) { (self.title) }
-                desc id=(desc_id) { "Rows: what was right. Columns: what was said." }
-                @for (at, label) in self.labels.iter().enumerate() {
-                    @let middle = place(at) + CELL / 2.0;
-                    text.tick x=(c(names - GAP)) y=(c(middle + 4.0)) text-anchor="end" { (label) }
-                    text.tick transform=(format!("translate({} {}) rotate(-90)", c(middle + 4.0), c(names - GAP))) {
-                        (label)
-                    }
+        let inside = html! {
+            @for (at, label) in self.labels.iter().enumerate() {
+                @let middle = place(at) + CELL / 2.0;
+                text.tick x=(c(names - GAP)) y=(c(middle + 4.0)) text-anchor="end" { (label) }
+                text.tick transform=(format!("translate({} {}) rotate(-90)", c(middle + 4.0), c(names - GAP))) {
+                    (label)
                 }
-                @for (row, counts) in self.counts.iter().enumerate() {
-                    @let all = counts.iter().sum::<usize>().max(1) as f64;
-                    @for (column, count) in counts.iter().enumerate() {
-                        @let class = if row == column { "right" } else { "wrong" };
-                        @let fill = if *count == 0 { 0.0 } else { FAINT + (1.0 - FAINT) * *count as f64 / all };
-                        g class=(class) {
-                            rect.grid x=(c(place(column))) y=(c(place(row))) width=(c(CELL)) height=(c(CELL))
-                                fill-opacity=(format!("{fill:.2}")) {}
-                            @if *count > 0 {
-                                text.count x=(c(place(column) + CELL / 2.0)) y=(c(place(row) + CELL / 2.0 + 4.0))
-                                    text-anchor="middle" { (count) }
-                            }
+            }
+            @for (row, counts) in self.counts.iter().enumerate() {
+                @let all = counts.iter().sum::<usize>().max(1) as f64;
+                @for (column, count) in counts.iter().enumerate() {
+                    @let class = if row == column { "right" } else { "wrong" };
+                    @let fill = if *count == 0 { 0.0 } else { FAINT + (1.0 - FAINT) * *count as f64 / all };
+                    g class=(class) {
+                        rect.grid x=(c(place(column))) y=(c(place(row))) width=(c(CELL)) height=(c(CELL))
+                            fill-opacity=(format!("{fill:.2}")) {}
+                        @if *count > 0 {
+                            text.count x=(c(place(column) + CELL / 2.0)) y=(c(place(row) + CELL / 2.0 + 4.0))
+                                text-anchor="middle" { (count) }
                         }
                     }
                 }
             }
-        }
+        };
+        frame(
+            self.id,
+            (&self.title, "Rows: what was right. Columns: what was said."),
+            (width, height),
+            &inside,
+        )
     }
 }
 

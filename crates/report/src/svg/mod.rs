@@ -20,10 +20,45 @@ pub(crate) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHARACTER
 }
 
+/// A name that fits its column, cut in the middle: ends tell nodes apart.
+pub(crate) fn short(name: &str, longest: usize) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= longest {
+        return name.to_owned();
+    }
+    let half = longest.saturating_sub(1) / 2;
+    let head: String = characters[..half].iter().collect();
+    let tail: String = characters[characters.len() - half..].iter().collect();
+    format!("{head}…{tail}")
+}
+
+/// A label that fits into `width`, cut in the middle where it is longer.
+fn fitting(label: &str, width: f64) -> String {
+    short(label, (width / CHARACTER).max(3.0) as usize)
+}
+
 /// A coordinate, short.
 fn c(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// A chart of a width and a height around what is `inside`: its name, and for those who hear the page what it shows.
+fn frame(
+    id: &str,
+    (title, desc): (&str, &str),
+    (width, height): (f64, f64),
+    inside: &Markup,
+) -> Markup {
+    let (title_id, desc_id) = (format!("{id}-t"), format!("{id}-d"));
+    html! {
+        svg viewBox=(format!("0 0 {} {}", c(width), c(height))) role="img"
+            aria-labelledby=(format!("{title_id} {desc_id}")) {
+            title id=(title_id) { (title) }
+            desc id=(desc_id) { (desc) }
+            (inside)
+        }
+    }
 }
 
 /// The `d` of a path through `points` on two scales, and where it begins and ends. What lies before
@@ -55,5 +90,25 @@ fn shaded(shades: &[&Shade], x: &axis::Scale, top: f64, bottom: f64) -> Markup {
                 title { (shade.what) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(short("follower-0", 14), "follower-0");
+        assert_eq!(short("a-very-long-node-name-17", 14), "a-very…ame-17");
+    }
+
+    #[test]
+    fn a_label_is_as_wide_as_its_room_and_has_both_ends() {
+        let long = format!("begin{}end", "-".repeat(200));
+        let shown = fitting(&long, 140.0);
+        assert!(text_width(&shown) <= 140.0 && shown.starts_with("begin"), "{shown}");
+        assert!(shown.ends_with("end") && fitting(&long, 0.0).chars().count() == 3, "{shown}");
+        assert_eq!(fitting("short", 140.0), "short");
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::{Scale, number};
-use super::c;
+use super::{c, frame};
 
 /// The form of a point: what its unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,6 @@ impl Scatter {
         let (right, bottom) = (width - RIGHT, height - BOTTOM);
         let x = Scale::new(from, to, LEFT, right, true);
         let y = Scale::new(from, to, bottom, TOP, true);
-        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
         let place = |a: f64, b: f64| format!("{} {}", c(x.at(a)), c(y.at(b)));
         // The band's edges leave the square where they meet its sides.
         let up = 1.0 + self.band;
@@ -99,34 +98,30 @@ impl Scatter {
             place(to, to / up),
             place(from * up, from)
         );
-        html! {
-            svg viewBox=(format!("0 0 {} {}", c(width), c(height))) role="img"
-                aria-labelledby=(format!("{title_id} {desc_id}")) {
-                title id=(title_id) { (self.title) }
-                desc id=(desc_id) { (self.desc) }
-                @for tick in ticks(from, to) {
-                    @let (at_x, at_y) = (x.at(tick), y.at(tick));
-                    line.grid x1=(c(at_x)) x2=(c(at_x)) y1=(c(TOP)) y2=(c(bottom)) {}
-                    line.grid x1=(c(LEFT)) x2=(c(right)) y1=(c(at_y)) y2=(c(at_y)) {}
-                    text.tick x=(c(at_x)) y=(c(bottom + 18.0)) text-anchor="middle" { (self.tick(tick)) }
-                    text.tick x=(c(LEFT - 8.0)) y=(c(at_y + 4.0)) text-anchor="end" { (self.tick(tick)) }
-                }
-                path.band d=(band) {}
-                line.same x1=(c(x.at(from))) y1=(c(y.at(from))) x2=(c(x.at(to))) y2=(c(y.at(to))) {}
-                text.tick x=(c(right)) y=(c(height - 8.0)) text-anchor="end" { (self.axes.0) }
-                text.tick x=(c(LEFT)) y="11" { (self.axes.1) }
-                @for dot in &self.dots {
-                    g class=(dot.class) {
-                        title { (dot.title) }
-                        @if let Some((low, high)) = dot.range {
-                            line.reach x1=(c(x.at(dot.x))) x2=(c(x.at(dot.x)))
-                                y1=(c(y.at(low))) y2=(c(y.at(high))) {}
-                        }
-                        (dot.mark.render(x.at(dot.x), y.at(dot.y), HALF))
+        let inside = html! {
+            @for tick in ticks(from, to) {
+                @let (at_x, at_y) = (x.at(tick), y.at(tick));
+                line.grid x1=(c(at_x)) x2=(c(at_x)) y1=(c(TOP)) y2=(c(bottom)) {}
+                line.grid x1=(c(LEFT)) x2=(c(right)) y1=(c(at_y)) y2=(c(at_y)) {}
+                text.tick x=(c(at_x)) y=(c(bottom + 18.0)) text-anchor="middle" { (self.tick(tick)) }
+                text.tick x=(c(LEFT - 8.0)) y=(c(at_y + 4.0)) text-anchor="end" { (self.tick(tick)) }
+            }
+            path.band d=(band) {}
+            line.same x1=(c(x.at(from))) y1=(c(y.at(from))) x2=(c(x.at(to))) y2=(c(y.at(to))) {}
+            text.tick x=(c(right)) y=(c(height - 8.0)) text-anchor="end" { (self.axes.0) }
+            text.tick x=(c(LEFT)) y="11" { (self.axes.1) }
+            @for dot in &self.dots {
+                g class=(dot.class) {
+                    title { (dot.title) }
+                    @if let Some((low, high)) = dot.range {
+                        line.reach x1=(c(x.at(dot.x))) x2=(c(x.at(dot.x)))
+                            y1=(c(y.at(low))) y2=(c(y.at(high))) {}
                     }
+                    (dot.mark.render(x.at(dot.x), y.at(dot.y), HALF))
                 }
             }
-        }
+        };
+        frame(self.id, (self.title, &self.desc), (width, height), &inside)
     }
 
     fn tick(&self, value: f64) -> String {

@@ -4,7 +4,7 @@ use insight::{Point, Shade};
 use maud::{Markup, html};
 
 use super::axis::{Scale, time_label, time_ticks};
-use super::{c, path, shaded};
+use super::{c, fitting, frame, path, shaded, short};
 
 /// A row.
 pub(crate) struct Spark<'a> {
@@ -68,23 +68,18 @@ impl SparkChart<'_> {
                 (begins, bottom, row)
             })
             .collect();
-        let (title_id, desc_id) = (format!("{}-t", self.id), format!("{}-d", self.id));
-        html! {
-            svg viewBox=(format!("0 0 {} {}", c(self.width), c(bottom + 22.0))) role="img"
-                aria-labelledby=(format!("{title_id} {desc_id}")) {
-                title id=(title_id) { (self.title) }
-                desc id=(desc_id) { (self.desc) }
-                @for (begins, at, row) in placed {
-                    @if begins { text.group x="0" y=(c(at - PITCH - 2.0)) { (row.group) } }
-                    (self.row(row, &x, at))
-                }
-                @for seconds in time_ticks(self.until_s, 3) {
-                    text.tick x=(c(x.at(seconds))) y=(c(bottom + 16.0)) text-anchor="middle" {
-                        (time_label(seconds))
-                    }
+        let inside = html! {
+            @for (begins, at, row) in placed {
+                @if begins { text.group x="0" y=(c(at - PITCH - 2.0)) { (fitting(row.group, self.width)) } }
+                (self.row(row, &x, at))
+            }
+            @for seconds in time_ticks(self.until_s, 3) {
+                text.tick x=(c(x.at(seconds))) y=(c(bottom + 16.0)) text-anchor="middle" {
+                    (time_label(seconds))
                 }
             }
-        }
+        };
+        frame(&self.id, (&self.title, &self.desc), (self.width, bottom + 22.0), &inside)
     }
 
     fn row(&self, row: &Spark<'_>, x: &Scale, bottom: f64) -> Markup {
@@ -103,28 +98,5 @@ impl SparkChart<'_> {
             @if let Some((d, ..)) = path(row.line, x, &y) { g.series-1 { path.thin d=(d) {} } }
             text.tick x=(c(self.width)) y=(c(bottom - 3.0)) text-anchor="end" { (row.note) }
         }
-    }
-}
-
-/// A name that fits its column, cut in the middle: ends tell nodes apart.
-pub(crate) fn short(name: &str, longest: usize) -> String {
-    let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= longest {
-        return name.to_owned();
-    }
-    let half = longest.saturating_sub(1) / 2;
-    let head: String = characters[..half].iter().collect();
-    let tail: String = characters[characters.len() - half..].iter().collect();
-    format!("{head}…{tail}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(short("follower-0", LONGEST_NAME), "follower-0");
-        assert_eq!(short("a-very-long-node-name-17", LONGEST_NAME), "a-very…ame-17");
     }
 }

@@ -156,6 +156,24 @@ fn a_cluster_that_does_not_answer_moves_nothing() {
 }
 
 #[test]
+fn a_rate_that_nobody_tells_yet_is_not_drawn_as_nothing() {
+    let first = look(0, 1);
+    let series = Series::new([(0.0, &first)]);
+    let diagnosis = diagnose(&series);
+    let mut view = View::of(&series, &diagnosis, &Place::default());
+    view.recoveries.iter_mut().for_each(|pace| pace.now_bytes_per_s = None);
+    let figures = |view: &View| {
+        let mut history = History::default();
+        history.push(&Frame::of(0, view, &diagnosis), vec![]);
+        let all: Value = serde_json::from_str(&history.all()).unwrap();
+        all["history"]["figures"].clone()
+    };
+    assert_eq!(figures(&view), serde_json::json!({}));
+    view.recoveries.clear();
+    assert_eq!(figures(&view)["total"][1][0], 0, "where nothing recovers it is nothing");
+}
+
+#[test]
 fn the_page_has_one_script_and_one_set_of_rules_and_the_policy_knows_both() {
     let page = document();
     assert_eq!(

@@ -51,6 +51,10 @@ fn check(page: &str) -> Vec<String> {
     for forbidden in ["script", "link", "img", "iframe", "object", "form"] {
         assert!(!elements.iter().any(|name| name == forbidden), "<{forbidden}> in the page");
     }
+    let scrolled = page.matches("<div class=\"scroll\"").count();
+    let reached =
+        page.matches("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=").count();
+    assert_eq!(scrolled, reached, "a table is scrolled without a mouse, too");
     ids_are_unique(page);
     elements
 }
@@ -62,6 +66,21 @@ fn ids_are_unique(page: &str) {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count, "an id is used twice");
+}
+
+#[test]
+fn the_page_of_a_twin_has_its_answer() {
+    let mut run = whole();
+    assert!(!report::html(&run).contains("What the twin answers"));
+    let phase = record::Phase { name: "place".to_owned(), begins: true };
+    let variant = Some(run.manifest.variants[0].name.clone());
+    run.lines.insert(0, Line::Phase { t_ms: 0.0, variant, lap: 1, phase });
+    let page = report::html(&run);
+    check(&page);
+    for said in ["What the twin answers", "64 KB x 1: done after", "What holds it", "What is left"]
+    {
+        assert!(page.contains(said), "{said}");
+    }
 }
 
 #[test]
@@ -248,6 +267,10 @@ fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
         line.split('"').nth(3).expect("a place").to_owned()
     };
     assert_eq!(left("indexed"), left("beside"), "both begin at the same place");
+    // Colour alone tells no line from another.
+    let chart = page.split("id=\"beside-wide-t\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let lines = chart.matches("<path class=\"line\"").count();
+    assert_eq!((lines, chart.matches("<text class=\"label\"").count()), (5, 5), "{chart}");
 }
 
 /// The latency of a load over two windows, the second while a node is slow.
@@ -314,6 +337,54 @@ fn loads_stand_case_by_case_beside_what_is_published() {
     assert_eq!(page.matches("class=\"amount\"").count(), 8, "two nodes of four variants");
     let laps = page.matches(", heavy</summary>").count();
     assert_eq!((laps, page.contains("<details open")), (4, false), "folded");
+}
+
+#[test]
+fn a_cluster_that_was_looked_at_once_is_not_called_well() {
+    let mut run = whole();
+    run.rows.clear();
+    run.lines = vec![Line::Observation { t_ms: 0.0, observation: Box::default() }];
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("<p>1 look in 0 ms.</p>"), "{page}");
+    assert!(page.contains("<p>one look is not enough"), "{page}");
+}
+
+#[test]
+fn a_curve_above_its_link_is_explained() {
+    let mut run = whole();
+    for line in &mut run.lines {
+        if let Line::Link { sample, .. } = line {
+            sample.to_follower_bytes *= 3;
+        }
+    }
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("before they wait in its queue"), "{page}");
+}
+
+#[test]
+fn documents_are_counted_where_every_variant_has_as_many() {
+    let mut run = whole();
+    let checked = "Every finished copy was checked against its source";
+    assert!(report::html(&run).contains(&format!("{checked}: ")));
+    run.rows[0].documents += 1;
+    assert!(report::html(&run).contains(&format!("{checked}. ")));
+}
+
+#[test]
+fn a_machine_that_is_not_known_has_no_figures() {
+    let mut run = whole();
+    (run.manifest.machine.cores, run.manifest.machine.memory_bytes) = (0, 0);
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("<dd>unknown</dd>"), "{page}");
+    assert!(
+        !page.contains(", 0 cores")
+            && !page.contains("machine has 0")
+            && !page.contains("<dd>0 B</dd>"),
+        "{page}"
+    );
 }
 
 #[test]

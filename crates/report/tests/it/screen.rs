@@ -100,6 +100,16 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
 }
 
 #[test]
+fn nothing_is_whole_before_its_last_byte() {
+    let mut view = view();
+    view.recoveries[0].done_bytes = view.recoveries[0].total_bytes.map(|total| total - 1);
+    for lines in [shown(&view, 120, 30), plain_lines(&view, 8.0)] {
+        let line = lines.iter().find(|line| line.contains("orders[0]")).unwrap();
+        assert!(line.contains(" 99 % "), "{line}");
+    }
+}
+
+#[test]
 fn of_many_copies_that_wait_the_first_are_shown_and_the_others_counted() {
     let copy = |shard| WaitingCopy {
         index: "logs".into(),
