@@ -160,7 +160,8 @@ fn number_wanted(error: &clap::Error) -> Option<String> {
     let option = told_of(error, ContextKind::InvalidArg)?;
     let option = option.split(' ').next()?;
     if why.is::<std::num::ParseIntError>() {
-        return Some(format!("a whole number is wanted: {option} 3"));
+        let number = if option == "--port" { 9200 } else { 3 };
+        return Some(format!("a whole number is wanted: {option} {number}"));
     }
     // As clap says it: 1000 is not in 1..=64.
     let why = why.to_string();
@@ -178,9 +179,10 @@ fn instead_of_command(error: &mut clap::Error, cli: &clap::Command) -> Option<St
     let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
     let meant = MEANT.iter().find(|(words, _)| words.contains(&given.to_lowercase().as_str()));
-    Some(match (nearest(&given, names.iter().copied()).first(), meant) {
-        (Some(near), _) => format!("did you mean `narrows {near}`?"),
-        (None, Some((_, line))) => line.to_string(),
+    // A word for something is no misspelt name of something else: `start` is not `store`.
+    Some(match (meant, nearest(&given, names.iter().copied()).first()) {
+        (Some((_, line)), _) => line.to_string(),
+        (None, Some(near)) => format!("did you mean `narrows {near}`?"),
         (None, None) => format!("commands: {}", names.join(", ")),
     })
 }

@@ -82,6 +82,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.with_context(|| written(path))?;
     }
+    if args.on.is_none() && lab::machine::is_in_memory(&args.dir) {
+        say!(
+            "{} is on {}, which is memory: nothing is measured of the disk; name a directory on it with --dir DIR",
+            args.dir.display(),
+            lab::machine::file_system(&args.dir)
+        );
+    }
     let tell = |what: &str| say!("measuring {what}");
     let (target, measured) = match &args.on {
         None => (None, calibrate(&args.dir, args.laps, tell)?),

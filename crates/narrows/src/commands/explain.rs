@@ -159,7 +159,8 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     }
     let mut looking = Looking::new(sampler, args.interval());
     let looked = looking.look_for(args.span()).await;
-    if let Some(path) = looking.sampler.client().transcript()? {
+    let kept = looking.sampler.client().transcript().map(|path| path.map(Path::to_owned));
+    if let Ok(Some(path)) = &kept {
         say!("narrows: everything that was asked and answered is in {}", path.display());
     }
     looked?;
@@ -170,7 +171,9 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
         let probing = Probing { runs, urls, connect, aloud };
         live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
     }
-    write(env, args, (&looking.series(), &diagnosis), &title).await
+    write(env, args, (&looking.series(), &diagnosis), &title).await?;
+    // What was found is not lost for want of the record.
+    Ok(kept.map(drop)?)
 }
 
 /// The client, which writes down everything where that is wanted.
@@ -188,8 +191,11 @@ async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> 
     write(env, args, (&series, &diagnose(&series)), &title).await
 }
 
-/// How a cluster is written of which the host alone was given; nothing where it is no name of a host.
+/// How a cluster is written of which the host or the port alone was given; nothing where it is neither.
 fn as_cluster(name: &str) -> String {
+    if name.parse::<u16>().is_ok() {
+        return format!("; a cluster is written http://localhost:{name}");
+    }
     let is_file = FILES.iter().any(|ending| name.ends_with(ending)) || Path::new(name).exists();
     match is_file || name.contains(['/', ' ']) || !name.contains(char::is_alphabetic) {
         true => String::new(),

@@ -78,6 +78,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 std::io::ErrorKind::InvalidInput => {
                     Usage(format!("--listen and --to: a link cannot {error}")).into()
                 }
+                std::io::ErrorKind::AddrInUse => {
+                    let host = args.listen.rsplit_once(':').map_or("", |(host, _)| host);
+                    let free = format!("--listen {host}:0 takes a port that is free");
+                    Usage(format!("--listen: a link cannot {error}; {free}")).into()
+                }
                 _ => anyhow::Error::new(error).context("open the link"),
             })?;
         writeln!(terminal::out(), "{address} leads to {}", args.to)?;
@@ -110,14 +115,16 @@ async fn why_nobody_answers(env: &Env, to: &str) -> Option<String> {
 /// A line of figures each second, where there is something new.
 async fn say_stats(env: &Env, link: &Link, connections_max: usize) {
     let mut before = (LinkStats::default(), LinkStats::default());
-    let mut was_full = false;
+    let (mut looked, mut was_full) = (env.now(), false);
     loop {
         env.sleep(Duration::from_secs(1)).await;
         let now = (link.stats(Direction::Out), link.stats(Direction::Back));
         if now != before {
-            say!("{}; {}", line("out", now.0, before.0), line("back", now.1, before.1));
+            // A machine with much to do wakes this late.
+            let time = env.now() - looked;
+            say!("{}; {}", line("out", now.0, before.0, time), line("back", now.1, before.1, time));
         }
-        before = now;
+        (before, looked) = (now, env.now());
         let is_full = link.connections().is_some_and(|open| open >= connections_max);
         if is_full && !was_full {
             say!(
@@ -128,8 +135,26 @@ async fn say_stats(env: &Env, link: &Link, connections_max: usize) {
     }
 }
 
-fn line(name: &str, now: LinkStats, before: LinkStats) -> String {
-    let busy = now.busy.saturating_sub(before.busy).as_secs_f64() * 100.0;
-    let rate = show_rate((now.bytes - before.bytes) as f64);
+/// What went through in a direction in so much time.
+fn line(name: &str, now: LinkStats, before: LinkStats, time: Duration) -> String {
+    let seconds = time.as_secs_f64().max(1e-9);
+    let busy = now.busy.saturating_sub(before.busy).as_secs_f64() / seconds * 100.0;
+    let rate = show_rate((now.bytes - before.bytes) as f64 / seconds);
     format!("{name} {rate}, busy {:.0} %, {} in all", busy.min(100.0), show_bytes(now.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_a_second_however_late_they_are_taken() {
+        let busy = Duration::from_secs(1);
+        let now = LinkStats { bytes: 2_000_000, busy };
+        let text = line("out", now, LinkStats::default(), Duration::from_secs(2));
+        assert_eq!(
+            text,
+            format!("out {}, busy 50 %, {} in all", show_rate(1e6), show_bytes(2_000_000))
+        );
+    }
 }

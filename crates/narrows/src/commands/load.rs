@@ -42,10 +42,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Spacing::Deterministic, requires = "rate")]
     arrival: Spacing,
     /// How long each lap is measured.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_measured)]
     duration: Duration,
     /// Requests that are measured in each lap, over all clients, instead of a time.
-    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
     /// What is sent before each lap is measured: a time (10s) or a number of requests.
     #[arg(long, value_name = "TIME|N", default_value = "0", value_parser = parse_extent)]
@@ -85,6 +85,15 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A time in which something can be measured.
+fn parse_measured(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("write a time above 0, for example 30s".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 fn parse_extent(text: &str) -> Result<Extent, String> {
     match text.parse::<u64>() {
         Ok(requests) => Ok(Extent::Requests(requests)),
@@ -118,6 +127,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         window: Duration::from_secs(1),
         ramp_up: Duration::ZERO,
         seed: args.seed,
+        gaps: 0,
     };
     let (laps, interrupted) = world::real_world::run(args.seed, async |env| {
         reach(&env, args).await?;
@@ -154,8 +164,7 @@ async fn drive(
     let mut laps = Vec::new();
     for lap in 1..=args.laps {
         let live = Arc::new(Live::default());
-        // A lap like the others: the same requests, in gaps of its own.
-        let running = lab::load::start(load, operation, hosts, args.threads, &live)?;
+        let running = lab::load::start(&of_lap(load, lap), operation, hosts, args.threads, &live)?;
         let title = (args.laps > 1).then(|| format!("lap {lap}"));
         progress.begin(&operation.name, title.as_deref(), args.iterations, "requests");
         let mut interrupted = false;
@@ -178,6 +187,11 @@ async fn drive(
         }
     }
     Ok((laps, false))
+}
+
+/// A lap like the others: the same requests, in gaps of its own.
+fn of_lap(load: &Load, lap: u32) -> Load {
+    Load { gaps: u64::from(lap - 1), ..load.clone() }
 }
 
 /// A load of which nothing was answered well has measured nothing.
@@ -227,5 +241,19 @@ mod tests {
     fn an_extent_is_a_time_or_a_number_of_requests() {
         assert_eq!(parse_extent("10s"), Ok(Extent::Time(Duration::from_secs(10))));
         assert_eq!(parse_extent("500"), Ok(Extent::Requests(500)));
+    }
+
+    #[test]
+    fn a_load_measures_something() {
+        assert_eq!(parse_measured("1ms"), Ok(Duration::from_millis(1)));
+        assert!(parse_measured("0s").is_err());
+    }
+
+    #[test]
+    fn laps_send_the_same_requests_in_gaps_of_their_own() {
+        let load = Load::closed(vec!["a:9200".to_owned()], 1, Extent::Requests(1), 7);
+        let (first, second) = (of_lap(&load, 1), of_lap(&load, 2));
+        assert_eq!((first.seed, second.seed), (7, 7));
+        assert_ne!(first.gaps, second.gaps);
     }
 }

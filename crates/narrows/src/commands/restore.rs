@@ -1,11 +1,14 @@
 //! `narrows restore`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clusters::{Journal, PUT_BACK_PATIENCE};
+use world::Env;
 
+use crate::exit::Usage;
 use crate::live::{ConnectArgs, client, tell_left, usage};
-use crate::{runs, terminal};
+use crate::runs;
+use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -20,27 +23,57 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.run == "last" && runs::list(&args.runs)?.is_empty() {
+        let text = format!(
+            "there are no runs in {}, so nothing there is to be put back; write narrows restore DIR, the directory of \
+             the run that was killed",
+            args.runs.display()
+        );
+        return Err(Usage(text).into());
+    }
     let dir = runs::find(&args.runs, &args.run)?;
     let journals = lab::JOURNALS.map(|name| dir.join(name));
     let left: Vec<&PathBuf> = journals.iter().filter(|path| path.exists()).collect();
     if left.is_empty() {
-        writeln!(
-            terminal::out(),
-            "nothing to put back: {} has no journal of changes",
-            dir.display()
-        )?;
+        let elsewhere = with_journals(&args.runs)?;
+        let but = match elsewhere.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; there is one of {}: where that was killed and does not run, write `narrows restore RUN`",
+                elsewhere.join(", ")
+            ),
+        };
+        let dir = dir.display();
+        writeln!(terminal::out(), "nothing to put back: {dir} has no journal of changes{but}")?;
         return Ok(());
     }
     world::real_world::run(0, async |env| {
+        let mut failed = None;
+        // A cluster that cannot be put back does not keep the other from it.
         for path in left {
-            let journal = Journal::open(path)?;
-            let hosts = journal.head().hosts.clone();
-            let client = client(&env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
-            let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
-            tell_left(&left);
-            let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
-            writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?;
+            if let Err(error) = put_back(&env, path, args).await
+                && let Some(earlier) = failed.replace(error)
+            {
+                say!("narrows: {earlier:#}");
+            }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     })
+}
+
+/// The runs of which a journal is left. Which of them still run is not known, so that none is taken unasked.
+fn with_journals(runs: &Path) -> anyhow::Result<Vec<String>> {
+    let has_one = |id: &String| lab::JOURNALS.iter().any(|name| runs.join(id).join(name).exists());
+    Ok(runs::list(runs)?.into_iter().filter(has_one).collect())
+}
+
+/// Puts back what is in one journal.
+async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<()> {
+    let journal = Journal::open(path)?;
+    let hosts = journal.head().hosts.clone();
+    let client = client(env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
+    let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
+    tell_left(&left);
+    let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
+    Ok(writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?)
 }

@@ -3,12 +3,13 @@
 mod screen;
 mod serve;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use insight::diagnosis::{node_paces, paces};
 use record::units::parse_duration;
-use report::screen::plain_lines;
+use report::screen::{View, plain_lines};
 use serde_json::json;
 use world::{Env, Time};
 
@@ -98,13 +99,19 @@ impl Watch {
         let began = self.watching.began();
         let ends = args.span.map(|span| began + span);
         let mut next = began;
+        let late = RefCell::new(None::<View>);
         loop {
+            let mut waits = |seen: Seen<'_>| -> anyhow::Result<()> {
+                *late.borrow_mut() = Some(seen.view);
+                Ok(())
+            };
             // A look may be long: a cluster that hangs is waited for, and whoever watches it need not wait as well.
             let seen = tokio::select! {
                 biased;
-                seen = self.watching.look() => seen?,
-                quits = self.out.until_quit(&self.env) => return quits,
+                seen = self.watching.look(&mut waits) => seen?,
+                quits = self.out.until_quit(&self.env, &late) => return quits,
             };
+            *late.borrow_mut() = None;
             let t_s = (self.env.now() - began).as_secs_f64();
             self.out.show(&seen, t_s)?;
             next = (next + args.interval).max(self.env.now() + args.interval / 4);
@@ -117,9 +124,10 @@ impl Watch {
 
     /// Waits, and looks at the keys meanwhile; says whether to stop.
     async fn wait(&mut self, until: Time) -> anyhow::Result<bool> {
+        let nothing = RefCell::default();
         tokio::select! {
             biased;
-            quits = self.out.until_quit(&self.env) => quits.map(|()| true),
+            quits = self.out.until_quit(&self.env, &nothing) => quits.map(|()| true),
             () = self.env.sleep_until(until) => Ok(false),
         }
     }
@@ -133,10 +141,13 @@ impl Watch {
 }
 
 impl Out {
-    /// Ends when a key says so; never where no screen is open.
-    async fn until_quit(&mut self, env: &Env) -> anyhow::Result<()> {
+    /// Ends when a key says so; never where no screen is open. Shows what is seen of a cluster that is `late`.
+    async fn until_quit(&mut self, env: &Env, late: &RefCell<Option<View>>) -> anyhow::Result<()> {
         let Out::Screen(Some(screen)) = self else { return std::future::pending().await };
         while !screen.wants_to_quit()? {
+            if let Some(view) = late.take() {
+                screen.show(view)?;
+            }
             env.sleep(KEYS_EVERY).await;
         }
         Ok(())

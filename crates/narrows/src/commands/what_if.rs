@@ -317,6 +317,9 @@ fn sentence(plan: &TwinPlan) -> (String, &'static str) {
         (_, Some(nodes), ..) if nodes.split(", ").count() == names_of(plan).len() => {
             ("all nodes restart, one after another".to_owned(), "green")
         }
+        (_, Some(node), ..) if names_of(plan).contains(&node.as_str()) => {
+            (format!("{node} restarts"), "green")
+        }
         (_, Some(nodes), ..) => (format!("{nodes} restart one after another"), "green"),
         (_, _, Some(drained), _) => (format!("everything is moved away from {drained}"), "empty"),
         (.., Some(1)) => ("an empty node joins".to_owned(), "balanced"),

@@ -105,6 +105,9 @@ pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
         {
             "; nobody listens there: write where REST does, as http://HOST:9200"
         }
+        clusters::Error::Refused { path, status: 404, .. } if path == "/" => {
+            "; that is no node of a cluster: write where REST is, as http://HOST:9200"
+        }
         _ => "",
     };
     Usage(format!("{error}{hint}")).into()
@@ -236,6 +239,11 @@ pub(crate) fn options(
     args: &ConnectArgs,
     timeout: Duration,
 ) -> Result<LiveOptions, clusters::Error> {
+    // As the name of a host it would be an address on the other side of the world.
+    if let Some(port) = urls.iter().find(|url| url.parse::<u16>().is_ok()) {
+        let why = format!("it is a port alone; write http://localhost:{port}");
+        return Err(clusters::Error::Address { what: port.clone(), why });
+    }
     let addresses = Address::parse_all(urls.iter().map(String::as_str))?;
     let (credentials, tls) = (args.credentials()?, args.tls());
     Ok(LiveOptions { addresses, credentials, tls, timeout })
@@ -245,4 +253,22 @@ pub(crate) fn options(
 pub(crate) fn title(identity: &record::observation::Identity) -> String {
     let record::observation::Identity { name, flavour, version } = identity;
     format!("{name}, {flavour} {version}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_answers_and_is_no_node_is_said_to_be_none() {
+        let refused = |path: &str| clusters::Error::Refused {
+            method: "GET".into(),
+            path: path.into(),
+            status: 404,
+            kind: "error".into(),
+            reason: "there is nothing here".into(),
+        };
+        assert!(usage(&refused("/")).to_string().ends_with("as http://HOST:9200"));
+        assert!(!usage(&refused("/logs")).to_string().contains("HOST"));
+    }
 }

@@ -68,6 +68,11 @@ impl History {
         self.series().tail(self.recent_looks())
     }
 
+    /// The longest that a look took, in milliseconds.
+    pub(crate) fn longest_ms(&self) -> f64 {
+        self.looks.iter().map(|(_, look)| look.cost.took_ms).fold(0.0, f64::max)
+    }
+
     pub(crate) fn last(&self) -> Option<&(f64, Observation)> {
         self.looks.back()
     }

@@ -95,8 +95,9 @@ impl Looking {
     /// Looks for so long, the first time deeply. Longer where the cluster answers so late that there would be too few
     /// looks: that alone says that something is wrong with it.
     pub(crate) async fn look_for(&mut self, span: Duration) -> anyhow::Result<()> {
-        let (ends, gives_up) = (self.began + span, self.began + span * LONGER_MAX);
-        let wanted = LOOKS_MIN.min(1 + (span.as_secs_f64() / self.interval.as_secs_f64()) as usize);
+        let (ends, gives_up) = (self.began + span, self.began + span.saturating_mul(LONGER_MAX));
+        let wanted = (span.as_secs_f64() / self.interval.as_secs_f64()) as usize;
+        let wanted = LOOKS_MIN.min(wanted.saturating_add(1));
         self.look(Depth::Deep).await?;
         // Counters say something only by how they change, however late the first answers came.
         while !self.has_broken_off()
@@ -119,4 +120,28 @@ pub(crate) async fn looked_again(env: &Env, dir: &Path) -> anyhow::Result<Lookin
     let mut looking = Looking::new(sampler, Duration::from_millis(header.interval_ms));
     looking.look_for(Duration::from_millis(header.span_ms)).await?;
     Ok(looking)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use rest::RestRequest;
+
+    use super::*;
+    use crate::live::fake_node::{CALM, serve};
+    use crate::live::{ConnectArgs, connect};
+
+    #[test]
+    fn the_longest_time_can_be_asked_for() {
+        world::virtual_world::run(1, async |env| {
+            let is_connected = Cell::new(false);
+            let answer =
+                move |_: &RestRequest| (!is_connected.replace(true)).then(|| CALM.to_owned());
+            let (url, _node) = serve(&env, answer).await;
+            let sampler = connect(&env, &[url], &ConnectArgs::default()).await.unwrap();
+            let mut looking = Looking::new(sampler, Duration::from_secs(1));
+            assert!(looking.look_for(Duration::MAX).await.is_err(), "nobody answers");
+        });
+    }
 }

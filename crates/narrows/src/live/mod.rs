@@ -2,6 +2,8 @@
 
 mod bucket;
 mod connect;
+#[cfg(test)]
+mod fake_node;
 mod history;
 mod left;
 mod looking;

@@ -71,7 +71,10 @@ impl Hub {
     pub(crate) fn open(&self, begins: impl IntoIterator<Item = Bytes>) -> Feed {
         let queue = Queue { waiting: begins.into_iter().collect(), ..Queue::default() };
         let queue = Rc::new(RefCell::new(queue));
-        self.0.borrow_mut().push(Rc::downgrade(&queue));
+        let mut all = self.0.borrow_mut();
+        // Nothing is sent while nobody is there to hear it: those that went meanwhile are forgotten here.
+        all.retain(|queue| queue.strong_count() > 0);
+        all.push(Rc::downgrade(&queue));
         Feed(queue)
     }
 
@@ -124,5 +127,14 @@ mod tests {
         let waiting = quick.0.borrow().waiting.clone();
         assert_eq!(waiting, ["event: all\ndata: []\n\n", "event: look\ndata: {}\n\n"]);
         assert_eq!(hub.0.borrow().len(), 1);
+    }
+
+    #[test]
+    fn pages_that_come_and_go_between_two_looks_leave_nothing() {
+        let hub = Hub::default();
+        for _ in 0..9 {
+            drop(hub.open([]));
+        }
+        assert!(!hub.is_heard() && hub.0.borrow().len() == 1);
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::common::answering::answering;
 use crate::common::cluster::Cluster;
 use crate::common::{self, BINARY, failed, said, signal};
 
@@ -114,6 +115,23 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     assert_eq!(cluster.indices(), Vec::<String>::new());
     let (code, said) = restore();
     assert!(code == Some(0) && said.contains("nothing to put back"), "{said}");
+}
+
+/// One of two journals is damaged: the cluster of the other is put back all the same.
+#[test]
+fn a_cluster_that_cannot_be_put_back_keeps_no_other_from_it() {
+    const ROOT: &str = r#"{"cluster_name":"c","cluster_uuid":"u",
+        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
+    let url = answering(|_| Some(("200 OK", ROOT)));
+    let run = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: String| std::fs::write(run.path().join(name), text).unwrap();
+    write("manifest.json", "{}".to_owned());
+    write("changes.jsonl", "damaged\n".to_owned());
+    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url] });
+    write("changes-leader.jsonl", format!("{head}\n"));
+    let output = Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap();
+    failed(&output, 1, &["changes.jsonl"]);
+    assert!(!run.path().join("changes-leader.jsonl").exists());
 }
 
 #[test]

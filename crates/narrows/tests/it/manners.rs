@@ -90,6 +90,25 @@ fn a_load_keeps_its_time() {
     assert!((lap["requests"].as_f64().unwrap() - 100_000.0).abs() < 2.0, "{found}");
 }
 
+/// What helps is said, and not what sounds alike.
+#[test]
+fn hints_are_lines_that_help() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    let tried: [(&[&str], &str); 6] = [
+        (&["start"], "narrows cluster --nodes 3"),
+        (&["cluster", "--port", "none"], "--port 9200"),
+        (&["link", "--listen", &taken, "--to", "127.0.0.1:1"], "--listen 127.0.0.1:0"),
+        (&["restore"], "narrows restore DIR"),
+        (&["watch", "9200"], "write http://localhost:9200"),
+        (&["explain", "9200"], "a cluster is written http://localhost:9200"),
+    ];
+    for (args, line) in tried {
+        failed(&command(args).current_dir(dir.path()).output().unwrap(), 2, &[line]);
+    }
+}
+
 /// Only `explain` takes a cluster in place of a run, and a file is none.
 #[test]
 fn a_cluster_is_proposed_where_one_can_be_given() {

@@ -135,6 +135,24 @@ fn a_node_that_ends_is_started_again_until_it_does_so_again_and_again() {
     assert_eq!(cluster.child.wait().unwrap().code(), Some(0));
 }
 
+#[test]
+fn indices_that_the_state_does_not_know_are_said_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = start(1, 0, dir.path());
+    assert_eq!(http(cluster.url(), "PUT", "/a/_doc/1", "{}").0, 201);
+    signal(cluster.child.id(), "INT");
+    let (code, said) = cluster.wait();
+    assert!(code == Some(0) && !said.contains("dangling"), "{said}");
+    for name in ["state.json", "state.second.json"] {
+        std::fs::remove_file(dir.path().join("narrows-0").join(name)).unwrap();
+    }
+    let mut again = start(1, 0, dir.path());
+    let lines = BufReader::new(again.child.stderr.take().unwrap()).lines();
+    let before = lines.map_while(Result::ok).take_while(|line| !line.starts_with("ready"));
+    let before: Vec<String> = before.collect();
+    assert!(before.iter().any(|line| line.contains("is dangling")), "{before:?}");
+}
+
 /// What a page does whose own name leads to 127.0.0.1.
 #[test]
 fn a_node_answers_only_to_its_own_names() {

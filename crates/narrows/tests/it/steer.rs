@@ -81,9 +81,20 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     steering.child.kill().unwrap();
     steering.child.wait().unwrap();
     assert_ne!(cluster.settings()[LIMIT], FOUND);
-    assert_eq!(journals(dir.path()).len(), 1);
-    let mut command = Command::new(BINARY);
-    let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
+    let left = journals(dir.path());
+    assert_eq!(left.len(), 1);
+    let killed = left[0].parent().unwrap().file_name().unwrap().to_str().unwrap();
+    let restore = |run: &str| {
+        let mut command = Command::new(BINARY);
+        command.args(["restore", run, "--runs"]).arg(dir.path()).output().unwrap()
+    };
+    // A later run has changed nothing. The one that has is named, and nothing is done to it unasked.
+    let later = dir.path().join("99991231-235959-steer");
+    std::fs::create_dir(&later).unwrap();
+    std::fs::copy(left[0].with_file_name("manifest.json"), later.join("manifest.json")).unwrap();
+    failed(&restore("last"), 0, &["nothing to put back", killed]);
+    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    let output = restore(killed);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     everything_is_as_it_was(cluster);
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());

@@ -14,6 +14,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 use testbed::tls::Authority;
 
+use crate::common::answering::{CALM, answering};
 use crate::common::cluster::Cluster;
 use crate::common::large::Large;
 use crate::common::watched::Watched;
@@ -259,6 +260,7 @@ fn what_is_asked_wrongly_is_said_with_what_to_write() {
     refused(&["watch", "--web", "es:9200"], &["which cluster"]);
     refused(&["watch", url, "--web", "es:9200"], &["no address to listen on", "127.0.0.1:9290"]);
     refused(&["watch", url, "--also", url], &["--also goes with --web"]);
+    refused(&["watch", url, "--web", "--also", url], &["stands there twice"]);
     refused(&["watch", url, "--web", "--plain"], &["--plain"]);
     refused(&["watch", url, "--web", "--web-cert", "x"], &["--web-key"]);
     refused(&["watch", "--web", url], &["127.0.0.1:1"]);
@@ -319,6 +321,27 @@ fn figures_are_told_in_openmetrics_and_none_while_nobody_answers() {
         text.contains("narrows_answer_age_seconds") && !text.contains("narrows_health{"),
         "{text}"
     );
+}
+
+/// As where they have expired: it is asked no more, and the others are watched on.
+#[test]
+fn a_cluster_that_refuses_the_credentials_ends_no_other_page() {
+    let calm = answering(|_| Some(("200 OK", CALM)));
+    let mut healths = 0;
+    let refusing = answering(move |path| {
+        healths += u32::from(path.starts_with("/_cluster/health"));
+        Some(if healths < 2 { ("200 OK", CALM) } else { ("401 Unauthorized", "{}") })
+    });
+    let arguments = ["--web", "127.0.0.1:0", &calm, "--also", &refusing, "--interval", "200ms"];
+    let watched = Watched::start(&arguments, 1);
+    let found = events(watched.address(), 20);
+    let is_over = |(_, look): &(String, Value)| {
+        let trouble = look["frame"]["trouble"].as_str().unwrap_or_default();
+        look["cluster"] == 1 && trouble.contains("it is asked no more")
+    };
+    let at = found.iter().position(is_over).expect("its tab says so");
+    assert!(found[at..].iter().any(|(_, look)| look["cluster"] == 0), "{:?}", &found[at..]);
+    assert_eq!(watched.end("TERM"), Some(0));
 }
 
 #[test]

@@ -124,6 +124,15 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     // Three nodes are away for 20 s each, less than the delay, and have their copies when they are back.
     assert!((60.0..75.0).contains(&green), "{restarts}");
     assert_eq!(restarts["answers"][0]["bytes"], 0, "{restarts}");
+    // One that is away for longer: its copies are made elsewhere in six seconds, and then nothing is held by anything.
+    let long = asked(dir.path(), &[file, "--restart", "c", "--down", "90s", "--draws", "1"]);
+    assert!(said(&long).starts_with("c restarts\n"), "{}", said(&long));
+    let long = answer(dir.path(), &[file, "--restart", "c", "--down", "90s", "--draws", "1"]);
+    let phases = long["answers"][0]["phases"].as_array().unwrap();
+    let copying = phases.iter().find(|phase| phase["what"] == "copying").unwrap();
+    let (from, to) = (copying["from_s"].as_f64().unwrap(), copying["to_s"].as_f64().unwrap());
+    assert!(from > 60.0 && to < 75.0, "{phases:?}");
+    assert_eq!(phases.last().unwrap()["what"], "not_noticed", "{phases:?}");
     let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
     assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
 }
@@ -167,6 +176,36 @@ fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
     std::fs::write(&file, TWIN.replacen("[settings]", none, 1)).unwrap();
     let words = said_of(&["--drain", "c"]);
     assert!(words.contains("cluster.routing.allocation.enable is none"), "{words}");
+}
+
+/// A replica that only a may have finds no place, before and after: the cluster is yellow, and c becomes empty all the
+/// same.
+#[test]
+fn a_drained_node_ends_empty_where_the_cluster_is_yellow_for_another_reason() {
+    let (dir, file) = twin();
+    let pinned = r#"
+[[twin.index]]
+name = "pinned"
+replicas = 1
+settings = { "index.routing.allocation.include._name" = "a" }
+shard = [{ bytes = "1mb", documents = 100, segments = 1, copies = ["a"] }]
+
+[[variant]]"#;
+    std::fs::write(&file, TWIN.replacen("\n[[variant]]", pinned, 1)).unwrap();
+    let path = file.to_str().unwrap();
+    let found = answer(dir.path(), &[path, "--drain", "c", "--draws", "1"]);
+    let first = &found["answers"][0];
+    assert_eq!((&found["until"], mb(first)), (&json!("empty"), 2 * 30), "{first}");
+    assert!((3.0..8.0).contains(&green_s(first)), "{first}");
+    let last = first["curve"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["copies"], 1, "the replica that has no place: {first}");
+    let output = asked(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(
+        said(&output).contains("1 copy has no node left to go to (pinned[0]"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]

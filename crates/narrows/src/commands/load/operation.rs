@@ -31,16 +31,17 @@ pub(super) struct OperationArgs {
     #[arg(long, value_name = "NAME", default_value = "http_logs")]
     corpus: String,
     /// How many of them.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     documents: u64,
     /// Documents in a bulk request.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     bulk_documents: u64,
 }
 
 impl OperationArgs {
     /// What is to be sent.
     pub(super) fn operation(&self, seed: u64) -> anyhow::Result<Operation> {
+        self.refuse_unused()?;
         let parameters: BTreeMap<String, Draw> = self.parameters.iter().cloned().collect();
         let pattern = |name: &str,
                        method: &str,
@@ -64,11 +65,11 @@ impl OperationArgs {
                     .clone()
                     .ok_or_else(|| Usage("bulk needs --index NAME".to_owned()))?;
                 let source = Source::named(&self.corpus, None).map_err(Usage)?;
-                let (documents, bulk_documents) = (0..self.documents, self.bulk_documents.max(1));
+                let (documents, bulk_documents) = (0..self.documents, self.bulk_documents);
                 let content = Content::Bulk { index, source, documents, bulk_documents };
                 Operation { name: "bulk".to_owned(), content }
             }
-            Some(path) if path.starts_with('/') && !Path::new(path).is_file() => {
+            Some(path) if is_path(path) => {
                 let default = if self.body.is_some() { "POST" } else { "GET" };
                 let method = self.method.as_deref().unwrap_or(default).to_uppercase();
                 let check = if path.contains("_search") { Check::Search } else { Check::Status };
@@ -80,6 +81,32 @@ impl OperationArgs {
         operation.requests(seed, 0, 1)?;
         Ok(operation)
     }
+
+    /// Refuses options that what is sent has no use for.
+    fn refuse_unused(&self) -> Result<(), Usage> {
+        let (body, index, method) =
+            (self.body.is_some(), self.index.is_some(), self.method.is_some());
+        let parameters = !self.parameters.is_empty();
+        let (what, unused) = match self.operation.as_deref() {
+            None => ("searches of --body", [("--method", method), ("", false), ("", false)]),
+            Some("bulk") => {
+                ("bulk", [("--method", method), ("--body", body), ("--parameter", parameters)])
+            }
+            Some(path) if is_path(path) => (path, [("--index", index), ("", false), ("", false)]),
+            Some(file) => (file, [("--method", method), ("--body", body), ("", false)]),
+        };
+        match unused.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => {
+                Err(Usage(format!("{option} would change nothing of {what}; leave it out")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether what is sent goes to a path of the cluster.
+fn is_path(operation: &str) -> bool {
+    operation.starts_with('/') && !Path::new(operation).is_file()
 }
 
 fn stem(file: &str) -> String {
@@ -129,6 +156,33 @@ fn parse_parameter(text: &str) -> Result<(String, Draw), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_that_changes_nothing_is_refused() {
+        use clap::Parser;
+
+        #[derive(clap::Parser)]
+        struct Given {
+            #[command(flatten)]
+            operation: OperationArgs,
+        }
+
+        let refused = |args: &[&str]| {
+            let given = Given::try_parse_from([&["load"][..], args].concat()).unwrap();
+            given.operation.operation(1).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(&["--index", "a", "--body", "{}"]), None);
+        assert_eq!(refused(&["--operation", "/_refresh", "--method", "post"]), None);
+        for (option, args) in [
+            ("--method", &["--method", "GET"][..]),
+            ("--index", &["--operation", "/_refresh", "--index", "a"][..]),
+            ("--body", &["--operation", "bulk", "--index", "a", "--body", "{}"][..]),
+            ("--parameter", &["--operation", "bulk", "--index", "a", "--parameter", "n=1..2"][..]),
+        ] {
+            let said = refused(args).unwrap();
+            assert!(said.starts_with(option), "{said}");
+        }
+    }
 
     #[test]
     fn parameters_are_ranges_or_words() {

@@ -1,19 +1,20 @@
 //! `narrows watch --web` and `--serve-metrics`: what is watched, for browsers and for Prometheus.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use clusters::live::Address;
 use futures_util::future::try_join_all;
 use report::live_page::{Document, Frame, History, document};
 use report::metrics::{self, Figures};
-use world::Env;
+use world::{Env, Time};
 
 use crate::exit::Usage;
 use crate::interrupt::until_told;
-use crate::live::{ConnectArgs, Watching};
-use crate::terminal;
+use crate::live::{ConnectArgs, Seen, Watching, usage};
+use crate::terminal::{self, say};
 use crate::web::{Answer, Guard, Hub, Routes, Server, event, guard};
 
 /// Where the page and the figures are served unless told otherwise.
@@ -70,12 +71,14 @@ impl Args {
 struct Shown {
     name: String,
     history: History,
-    /// What Prometheus is told, where it asks.
+    /// What Prometheus is told, where it asks, and when it was as old as it says.
     last: Option<Figures>,
+    told: Time,
 }
 
 /// All that is served.
 struct Served {
+    env: Env,
     clusters: RefCell<Vec<Shown>>,
     hub: Hub,
     document: Document,
@@ -83,6 +86,8 @@ struct Served {
     shows_page: bool,
     /// Whether anybody may ask for figures.
     tells_figures: bool,
+    /// How many clusters are looked at yet.
+    watched: Cell<usize>,
 }
 
 /// What is watched, and how.
@@ -108,6 +113,7 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
         );
         return Err(Usage(text).into());
     }
+    refuse_twins(&urls, &serve.also)?;
     let who = Guard {
         token_file: serve.web_token_file.clone(),
         cert: serve.web_cert.clone(),
@@ -127,11 +133,13 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
             all.push(Watching::connect(&env, &urls, args.connect, args.record.cloned()).await?);
         }
         let served = Rc::new(Served {
+            env: env.clone(),
             clusters: RefCell::new(shown(&all)),
             hub: Hub::default(),
             document: document(),
             shows_page: web.is_some(),
             tells_figures: metrics.is_some(),
+            watched: Cell::new(all.len()),
         });
         let mut servers = Vec::new();
         for (option, guarded) in [web, metrics].into_iter().flatten() {
@@ -149,6 +157,19 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
     })
 }
 
+/// Refuses a host that stands twice: two clusters of one name and one address could not be told apart.
+fn refuse_twins(urls: &[String], also: &[String]) -> anyhow::Result<()> {
+    let hosts = Address::parse_all(urls.iter().chain(also).map(String::as_str));
+    let hosts = hosts.map_err(|error| usage(&error))?;
+    let twin = hosts.iter().enumerate().find(|(at, host)| hosts[..*at].contains(host));
+    match twin {
+        None => Ok(()),
+        Some((_, host)) => {
+            Err(Usage(format!("{host} stands there twice; --also gives another cluster")).into())
+        }
+    }
+}
+
 /// What is shown of clusters that were connected to. Two of the same name are told apart by their hosts.
 fn shown(all: &[Watching]) -> Vec<Shown> {
     let name = |one: &Watching| match one.identity().name.as_str() {
@@ -159,7 +180,7 @@ fn shown(all: &[Watching]) -> Vec<Shown> {
         let own = name(watching);
         let twins = all.iter().filter(|other| name(other) == own).count();
         let name = if twins > 1 { format!("{own}, {}", watching.hosts()) } else { own };
-        Shown { name, history: History::default(), last: None }
+        Shown { name, history: History::default(), last: None, told: watching.began() }
     };
     all.iter().map(one).collect()
 }
@@ -226,13 +247,59 @@ impl Served {
         if path != "/metrics" {
             return Answer::NotFound;
         }
-        let clusters = self.clusters.borrow();
+        let (mut clusters, now) = (self.clusters.borrow_mut(), self.env.now());
+        for shown in clusters.iter_mut() {
+            // What was told last has grown older since.
+            if let Some(last) = &mut shown.last {
+                last.answered_s_ago += (now - shown.told).as_secs_f64();
+            }
+            shown.told = now;
+        }
         let told = clusters.iter().filter_map(|shown| shown.last.as_ref());
         Answer::Text {
             content_type: metrics::CONTENT_TYPE,
             policy: None,
             text: metrics::openmetrics(told),
         }
+    }
+
+    /// Shows a cluster, after so many looks.
+    fn show(&self, at: usize, seen: Seen<'_>, looks: u64) {
+        let shown = &mut self.clusters.borrow_mut()[at];
+        if self.shows_page {
+            let frame = Frame::of(self.env.epoch_ms(), &seen.view, &seen.diagnosis);
+            let look = shown.history.push(&frame, seen.events);
+            if self.hub.is_heard() {
+                self.hub.send(&event("look", &format!("{{\"cluster\":{at},{}", &look[1..])));
+            }
+        }
+        if self.tells_figures {
+            let last = seen.series.last();
+            let (requests, answer_bytes) = seen.cost;
+            shown.told = self.env.now();
+            shown.last = Some(Figures {
+                cluster: shown.name.clone(),
+                view: seen.view,
+                diagnosis: seen.diagnosis,
+                health: last.and_then(|look| look.health.clone()),
+                followers: last.map(|look| look.followers.clone()).unwrap_or_default(),
+                answered_s_ago: seen.answered_s_ago,
+                looks,
+                requests: requests.into(),
+                answer_bytes,
+            });
+        }
+    }
+
+    /// Whether the others are watched on where one is not, as its credentials have expired. Says so.
+    fn goes_on_without(&self, at: usize, error: &anyhow::Error) -> bool {
+        self.watched.set(self.watched.get() - 1);
+        let goes_on = self.watched.get() > 0;
+        if goes_on {
+            let name = &self.clusters.borrow()[at].name;
+            say!("narrows: {name} is watched no more: {error:#}");
+        }
+        goes_on
     }
 }
 
@@ -246,42 +313,71 @@ async fn watch(
 ) -> anyhow::Result<()> {
     let ends = args.span.map(|span| watching.began() + span);
     let mut next = watching.began();
-    let mut looks = 0;
+    let (mut looks, mut is_over) = (0, None::<String>);
     loop {
-        let seen = watching.look().await?;
-        looks += 1;
-        if served.shows_page {
-            let frame = Frame::of(env.epoch_ms(), &seen.view, &seen.diagnosis);
-            let look = served.clusters.borrow_mut()[at].history.push(&frame, seen.events);
-            if served.hub.is_heard() {
-                served.hub.send(&event("look", &format!("{{\"cluster\":{at},{}", &look[1..])));
+        let mut waits = |seen: Seen<'_>| -> anyhow::Result<()> {
+            served.show(at, seen, looks);
+            Ok(())
+        };
+        let seen = if let Some(why) = is_over.clone() {
+            watching.unasked(&why)
+        } else {
+            match watching.look(&mut waits).await {
+                Ok(seen) => seen,
+                Err(error) if served.goes_on_without(at, &error) => {
+                    is_over = Some(format!("it is asked no more: {error:#}"));
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
-        }
-        if served.tells_figures {
-            let last = seen.series.last();
-            let health = last.and_then(|look| look.health.clone());
-            let followers = last.map(|look| look.followers.clone()).unwrap_or_default();
-            let (view, diagnosis, answered_s_ago) =
-                (seen.view, seen.diagnosis, seen.answered_s_ago);
-            let (requests, answer_bytes) = watching.cost();
-            let shown = &mut served.clusters.borrow_mut()[at];
-            let cluster = shown.name.clone();
-            shown.last = Some(Figures {
-                cluster,
-                view,
-                diagnosis,
-                health,
-                followers,
-                answered_s_ago,
-                looks,
-                requests: requests.into(),
-                answer_bytes,
-            });
-        }
+        };
+        looks += u64::from(is_over.is_none());
+        served.show(at, seen, looks);
         next = (next + args.interval).max(env.now() + args.interval / 4);
         env.sleep_until(ends.map_or(next, |ends| next.min(ends))).await;
         if ends.is_some_and(|ends| env.now() >= ends) {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insight::diagnosis::{Series, diagnose};
+    use record::observation::Observation;
+    use report::screen::{Place, View};
+
+    use super::*;
+
+    #[test]
+    fn the_age_of_the_last_answer_counts_on_between_two_looks() {
+        world::virtual_world::run(1, async |env| {
+            let (name, told) = ("c".to_owned(), env.now());
+            let shown = Shown { name, history: History::default(), last: None, told };
+            let served = Served {
+                env: env.clone(),
+                clusters: RefCell::new(vec![shown]),
+                hub: Hub::default(),
+                document: document(),
+                shows_page: false,
+                tells_figures: true,
+                watched: Cell::new(1),
+            };
+            let look = Observation::default();
+            let series = Series::new([(0.0, &look)]);
+            let diagnosis = diagnose(&series);
+            let view = View::of(&series, &diagnosis, &Place::default());
+            let (events, trouble, answered_s_ago, cost) = (Vec::new(), None, 2.0, (1, 1));
+            let seen = Seen { series, diagnosis, view, events, trouble, answered_s_ago, cost };
+            served.show(0, seen, 1);
+            for expected in ["2", "16", "30"] {
+                let Answer::Text { text, .. } = served.figures("/metrics") else {
+                    panic!("no figures");
+                };
+                let line = format!("narrows_answer_age_seconds{{cluster=\"c\"}} {expected}\n");
+                assert!(text.contains(&line), "{line} is not in {text}");
+                env.sleep(Duration::from_secs(14)).await;
+            }
+        });
     }
 }

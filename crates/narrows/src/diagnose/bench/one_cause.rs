@@ -19,6 +19,17 @@ pub(super) struct Drawn {
     pub(super) classes: Vec<Class>,
 }
 
+/// What is injected how strongly into which surroundings.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CaseOf<Kind, Conditions> {
+    pub(crate) seed: u64,
+    pub(crate) kind: Kind,
+    /// 1 to 3.
+    pub(crate) severity: usize,
+    /// Without anything injected.
+    pub(crate) surroundings: Conditions,
+}
+
 /// A case of one cause at most. Pure.
 pub(super) trait OneCause {
     /// Everything that a run is made of.

@@ -210,6 +210,8 @@ impl Hand {
     async fn look(&mut self) -> Result<(Look, f64), Error> {
         let at = self.now();
         let t_ms = self.looking.try_look(Depth::Full).await?;
+        // What is asked beside the look has an end of its own: a look that was slow leaves it all the time it needs.
+        let _under_way = self.client.begin_look();
         let times = self.users.ask(&self.client).await?;
         let (probes_ms, probes_failed) =
             self.guard.as_ref().map_or_else(Default::default, |guard| guard.take());
@@ -286,4 +288,60 @@ impl Hand {
 fn too_little() -> String {
     let most = show_seconds(LEASE_RENEWED.as_secs_f64());
     format!("the cluster does not say what recovers, or a look took longer than {most}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::time::Duration;
+
+    use clusters::live::Sampler;
+    use clusters::{BorrowedSettings, Head, Journal};
+    use policy::steering::{Bounds, Marks};
+    use rest::RestRequest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::live::fake_node::{CALM, serve};
+    use crate::live::{ConnectArgs, options};
+
+    /// What is set is kept and told; everything else hangs where that is wanted.
+    #[test]
+    fn the_lease_is_renewed_beside_a_look_that_hangs() {
+        world::virtual_world::run(1, async |env| {
+            let settings = Rc::new(RefCell::new(json!({})));
+            let hangs = Rc::new(Cell::new(false));
+            let (kept, is_hanging) = (settings.clone(), hangs.clone());
+            let answer = move |asked: &RestRequest| {
+                if !asked.path.starts_with("/_cluster/settings") {
+                    return (!is_hanging.get()).then(|| CALM.to_owned());
+                }
+                if asked.method == "PUT" {
+                    let body: Value = serde_json::from_slice(&asked.body).unwrap();
+                    for (name, value) in body["persistent"].as_object().unwrap() {
+                        kept.borrow_mut()[name] = value.clone();
+                    }
+                }
+                Some(json!({ "persistent": *kept.borrow(), "transient": {} }).to_string())
+            };
+            let (url, _node) = serve(&env, answer).await;
+            let urls = std::slice::from_ref(&url);
+            let options = options(urls, &ConnectArgs::default(), Duration::from_secs(10)).unwrap();
+            let client = || LiveClient::new(&env, &options).unwrap();
+            let sampler = Sampler::connect(client()).await.unwrap();
+            let steering = Steering::new(env.now(), Bounds::default(), Marks::default());
+            let looking = Looking::new(sampler, Duration::from_secs(1));
+            let mut hand = Hand::new(looking, client(), steering, None);
+            let dir = tempfile::tempdir().unwrap();
+            let head = Head::new("uuid".to_owned(), vec![url.clone()]);
+            let journal = Journal::create(&dir.path().join("changes.jsonl"), head).unwrap();
+            let mut changes = Changes::new(BorrowedSettings::new(client(), journal), env.now());
+            changes.take_lease(&env, "me", |_| {}).await.unwrap();
+            let taken = settings.borrow().clone();
+            assert!(taken.to_string().contains("\"me "), "{taken}");
+            hangs.set(true);
+            assert!(hand.look_on_lease(Some(&mut changes)).await.is_err());
+            assert_ne!(*settings.borrow(), taken, "nobody could tell that it lives");
+        });
+    }
 }

@@ -6,7 +6,7 @@ use insight::diagnosis::Class;
 
 use super::super::conditions::LEFT;
 use super::super::draw::{Draw, Subject, Turn};
-use super::super::one_cause::{Drawn, OneCause};
+use super::super::one_cause::{CaseOf, Drawn, OneCause};
 
 /// More than anything here fills.
 const AMPLE_BYTES: u64 = 1 << 30;
@@ -63,6 +63,8 @@ pub(crate) struct Conditions {
     /// What the producer's disk reads, in virtual time; none for as much as it may.
     pub(crate) reads_bytes_per_s: Option<f64>,
     pub(crate) to: Consumer,
+    /// What all of it lets through, about.
+    pace: f64,
 }
 
 /// Who reads.
@@ -87,17 +89,7 @@ pub(crate) enum Consumer {
 }
 
 /// One case.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
-    pub(crate) seed: u64,
-    pub(crate) kind: Kind,
-    /// 1 to 3.
-    pub(crate) severity: usize,
-    /// Without anything injected.
-    pub(crate) surroundings: Conditions,
-    /// What the surroundings let through, about.
-    pace: f64,
-}
+pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {
     /// The case of a bucket of a seed; none of most seeds. `is_virtual` says whether disks can be made slow.
@@ -108,7 +100,7 @@ impl Case {
         let mut draw = Draw::of(!seed);
         let pace = draw.between(3e6, 10e6);
         let surroundings = surroundings(kind, pace, &mut draw);
-        Some(Case { seed, kind, severity, surroundings, pace })
+        Some(Case { seed, kind, severity, surroundings })
     }
 
     /// The classes that are right; none where nothing is to be found.
@@ -167,7 +159,7 @@ impl OneCause for Case {
             }
             (Kind::SlowDisk, _) => conditions.reads_bytes_per_s = Some(left),
             (Kind::LittleMemory, Consumer::Node { quota_bytes, writes_bytes_per_s, .. }) => {
-                *quota_bytes = (self.pace * ROOM_S) as u64;
+                *quota_bytes = (self.surroundings.pace * ROOM_S) as u64;
                 *writes_bytes_per_s = Some(left);
             }
             _ => {}
@@ -179,7 +171,7 @@ impl OneCause for Case {
         match (action, &mut conditions.to) {
             (Action::Consumer, Consumer::Client { takes_bytes_per_s, .. }) => {
                 // As fast as before: what takes all at once is through at once.
-                *takes_bytes_per_s = Some(self.pace);
+                *takes_bytes_per_s = Some(self.surroundings.pace);
             }
             (Action::Consumer, Consumer::Node { .. }) => {}
             (Action::Disks, to) => {
@@ -211,6 +203,7 @@ fn surroundings(kind: Kind, pace: f64, draw: &mut Draw) -> Conditions {
         quota_bytes: AMPLE_BYTES,
         reads_bytes_per_s: None,
         to: client(Some(pace), false),
+        pace,
     };
     match kind {
         Kind::SlowConsumer => {}
@@ -257,7 +250,7 @@ mod tests {
     #[test]
     fn what_is_injected_costs_what_its_severity_says_and_its_action_takes_it_back() {
         for case in (0..90).filter_map(|seed| Case::of(seed, true)) {
-            let mut conditions = case.injected(case.pace);
+            let mut conditions = case.injected(case.surroundings.pace);
             assert_eq!(conditions == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
             if let [usual, ..] = case.lifted_by() {
                 case.act(&mut conditions, *usual);

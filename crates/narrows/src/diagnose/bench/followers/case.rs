@@ -8,7 +8,7 @@ use world::model::{Host, Tcp};
 
 use super::super::conditions::LEFT;
 use super::super::draw::{Draw, Subject, Turn};
-use super::super::one_cause::{Drawn, OneCause};
+use super::super::one_cause::{CaseOf, Drawn, OneCause};
 
 /// Reads under way where nobody says how many: `max_outstanding_read_requests`.
 const READS: u32 = 12;
@@ -85,15 +85,7 @@ pub(crate) struct Conditions {
 }
 
 /// One case.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
-    pub(crate) seed: u64,
-    pub(crate) kind: Kind,
-    /// 1 to 3.
-    pub(crate) severity: usize,
-    /// Without anything injected.
-    pub(crate) surroundings: Conditions,
-}
+pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {
     /// The case of a follower of a seed; none of most seeds.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use insight::diagnosis::Class;
 
 use super::super::draw::{Draw, Subject, Turn};
-use super::super::one_cause::{Drawn, OneCause};
+use super::super::one_cause::{CaseOf, Drawn, OneCause};
 
 /// How many times as long the slow node takes, by severity.
 const SLOWER: [f64; 3] = [4.0, 8.0, 20.0];
@@ -53,15 +53,7 @@ pub(crate) struct Conditions {
 }
 
 /// One case.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
-    pub(crate) seed: u64,
-    pub(crate) kind: Kind,
-    /// 1 to 3.
-    pub(crate) severity: usize,
-    /// Without anything injected.
-    pub(crate) surroundings: Conditions,
-}
+pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {
     /// The case of searches of a seed; none of most seeds.
