@@ -18,6 +18,16 @@ pub fn latitudes_within(center: (f64, f64), distance_m: f64) -> (f64, f64) {
     (center.0 - degrees, center.0 + degrees)
 }
 
+/// A point (latitude, longitude) as Lucene keeps it, each in 32 bits of the whole (`GeoEncodingUtils`).
+pub fn kept((lat, lon): (f64, f64)) -> (f64, f64) {
+    let kept = |degrees: f64, whole: f64| {
+        let step = whole / (1_u64 << 32) as f64;
+        let degrees = if degrees == whole / 2.0 { degrees.next_down() } else { degrees };
+        (degrees / step).floor() * step
+    };
+    (kept(lat, 180.0), kept(lon, 360.0))
+}
+
 /// Names of units, and metres of each.
 const UNITS: [(&str, f64); 9] = [
     ("nauticalmiles nmi NM", 1852.0),

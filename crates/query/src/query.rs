@@ -281,6 +281,9 @@ pub struct BoolQuery {
     pub must_not: Vec<Query>,
     /// `minimum_should_match`: at least 1 without `must` and `filter`; where it is not given 0 with them.
     pub minimum: Option<MinimumShouldMatch>,
+    /// Made of a `simple_query_string`: what has no words is left out of its clauses, and this of those around it where
+    /// nothing of it is left but what matches all beside a negated clause.
+    pub drops: bool,
 }
 
 impl BoolQuery {

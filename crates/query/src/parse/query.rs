@@ -121,6 +121,7 @@ impl Reader {
             should: clauses("should")?,
             must_not: clauses("must_not")?,
             minimum: options.read("minimum_should_match", minimum)?,
+            drops: false,
         };
         boosted(&options, QueryKind::Bool(Box::new(query)))
     }

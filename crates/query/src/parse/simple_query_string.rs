@@ -44,6 +44,7 @@ struct Nested {
 impl Nested {
     /// Within another clause.
     fn within(depth: usize, of: BoolQuery) -> Self {
+        let of = BoolQuery { drops: true, ..of };
         Nested { query: Query::of(QueryKind::Bool(Box::new(of))), depth: depth + 1 }
     }
 }

@@ -1,10 +1,13 @@
 //! What cuts texts into words. The standard analyzer does by the rules of Unicode (UAX #29), in lower case.
 //!
 //! Lucene's `StandardTokenizer` follows the same rules, so that `don't`, `3.14` and `snake_case` are one word each, and
-//! each ideograph is a word. Words longer than 255 characters are cut into pieces, as there. They may differ in what
-//! newer versions of the rules say of emoji.
+//! each ideograph is a word, and each emoji. Words longer than 255 characters are cut into pieces, as there. They differ
+//! in the signs `#` and `*` on a key, and in a mark after an emoji that has it drawn as text.
+
+use std::sync::LazyLock;
 
 use query::mapping::Analyzer;
+use regex::Regex;
 use tantivy::Index;
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_segmentation::UnicodeSegmentation;
@@ -196,6 +199,15 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
+/// Whether a part between two bounds of words is an emoji, or a flag: what Lucene gives the type `<EMOJI>`.
+fn is_emoji(part: &str) -> bool {
+    static EMOJI: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r"^(?:\p{Extended_Pictographic}|\p{Regional_Indicator}{2})";
+        Regex::new(pattern).expect("the pattern is right")
+    });
+    !part.is_ascii() && EMOJI.is_match(part)
+}
+
 /// The next word of a text, from `at` on.
 fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
@@ -225,7 +237,7 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
         let looked_at = &rest[..rest.floor_char_boundary(window)];
         let found = looked_at
             .split_word_bound_indices()
-            .find(|(_, part)| part.chars().any(char::is_alphanumeric));
+            .find(|(_, part)| part.chars().any(char::is_alphanumeric) || is_emoji(part));
         let is_sure = |(offset, part): &(usize, &str)| {
             offset + part.len() + AHEAD_BYTES <= looked_at.len() || part.len() > MAX_WORD_BYTES
         };
@@ -307,6 +319,13 @@ mod tests {
             ("Zürich ΑΣ", "zürich ας"),
             ("漢字 かな", "漢 字 か な"),
             ("  ... !? ", ""),
+            // As `StandardTokenizer` of Lucene 9.12.1 cuts them.
+            ("a © ™ ✓ b → ‼", "a © ™ b ‼"),
+            ("x🦊y 🦊🦊 👍🏽 ❤️", "x 🦊 y 🦊 🦊 👍🏽 ❤️"),
+            (
+                "👨\u{200d}👩\u{200d}👧 🇩🇪🇫🇷 🇪 1\u{fe0f}\u{20e3}",
+                "👨\u{200d}👩\u{200d}👧 🇩🇪 🇫🇷 1\u{fe0f}\u{20e3}",
+            ),
         ] {
             let found = words(text).join(" ").replace("ασ", "ας");
             assert_eq!(found, expected, "{text}");

@@ -133,7 +133,7 @@ impl Resolver<'_> {
             QueryKind::MatchAll if boost == 1.0 => return Ok(Box::new(AllQuery)),
             QueryKind::MatchAll => (Box::new(AllQuery) as Resolved, false),
             QueryKind::MatchNone => (nothing(), false),
-            QueryKind::Bool(query) => (self.bool(query)?, true),
+            QueryKind::Bool(query) => (self.bool(query)?.unwrap_or_else(nothing), true),
             QueryKind::ConstantScore(filter) => (self.resolve(filter)?, false),
             QueryKind::Exists(path) => (self.exists(path)?, false),
             QueryKind::Ids(values) => {
@@ -160,13 +160,16 @@ impl Resolver<'_> {
         Ok(if scores { boosted(found, boost) } else { constant(found, boost) })
     }
 
-    /// A clause of others; none where it is to be left out.
-    fn clause(&self, query: &Query) -> Result<Option<Resolved>> {
+    /// A clause of others; none where it is to be left out. Clauses of clauses are where those around them drop.
+    fn clause(&self, query: &Query, drops: bool) -> Result<Option<Resolved>> {
         match &query.kind {
             // Among others the library leaves out what matches all, and its score with it.
             QueryKind::MatchAll => Ok(Some(constant(Box::new(AllQuery), query.boost))),
             QueryKind::Fields(asked) => {
                 Ok(self.fields(asked)?.map(|found| boosted(found, query.boost)))
+            }
+            QueryKind::Bool(of) if drops => {
+                Ok(self.bool(of)?.map(|found| boosted(found, query.boost)))
             }
             _ => self.resolve(query).map(Some),
         }
@@ -392,12 +395,24 @@ impl Resolver<'_> {
         Ok(Box::new(FunctionScored { query: self.resolve(&of.query)?, by: Arc::new(by) }))
     }
 
-    fn bool(&self, query: &BoolQuery) -> Result<Resolved> {
+    /// Clauses together; none where they are to be left out of those around them.
+    fn bool(&self, query: &BoolQuery) -> Result<Option<Resolved>> {
         let needed = query.needed();
-        let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
-        for clause in &query.must {
-            clauses.extend(self.clause(clause)?.map(|clause| (Occur::Must, clause)));
+        let left = |clauses: &[Query]| -> Result<Vec<Resolved>> {
+            let clauses = clauses.iter().map(|clause| self.clause(clause, query.drops));
+            clauses.filter_map(Result::transpose).collect()
+        };
+        let (must, should) = (left(&query.must)?, left(&query.should)?);
+        let must_not = left(&query.must_not)?;
+        let has_words = match query.must_not.is_empty() {
+            true => !must.is_empty() || !should.is_empty(),
+            false => !must_not.is_empty(),
+        };
+        if query.drops && !has_words {
+            return Ok(None);
         }
+        let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
+        clauses.extend(must.into_iter().map(|clause| (Occur::Must, clause)));
         for clause in &query.filter {
             clauses.push((Occur::Must, constant(self.resolve(clause)?, 0.0)));
         }
@@ -407,11 +422,8 @@ impl Resolver<'_> {
             clauses
                 .push((Occur::Must, constant(Box::new(AllQuery), if whole { 1.0 } else { 0.0 })));
         }
-        for clause in &query.should {
-            clauses.extend(self.clause(clause)?.map(|clause| (Occur::Should, clause)));
-        }
-        for clause in &query.must_not {
-            let Some(clause) = self.clause(clause)? else { continue };
+        clauses.extend(should.into_iter().map(|clause| (Occur::Should, clause)));
+        for clause in must_not {
             let excluded = predicate(move |segment| {
                 let weight =
                     clause.weight(EnableScoring::disabled_from_schema(segment.schema()))?;
@@ -419,7 +431,7 @@ impl Resolver<'_> {
             });
             clauses.push((Occur::MustNot, excluded));
         }
-        Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
+        Ok(Some(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed))))
     }
 }
 

@@ -141,10 +141,14 @@ impl Resolver<'_> {
         path: &str,
         (top, left, bottom, right): (f64, f64, f64, f64),
     ) -> Resolved {
+        // As in the field points are kept in steps, rounded down, so that a point on the bottom or on the left may be
+        // outside. A side above is rounded likewise.
+        let (crosses, (top, right)) = (left > right, geo::kept((top, right)));
         points(path, move |lat, lon| {
-            let between = match left <= right {
-                true => lon >= left && lon <= right,
-                false => lon >= left || lon <= right,
+            let (lat, lon) = geo::kept((lat, lon));
+            let between = match crosses {
+                false => lon >= left && lon <= right,
+                true => lon >= left || lon <= right,
             };
             between && lat <= top && lat >= bottom
         })

@@ -6,7 +6,8 @@ use record::names::matches;
 use tantivy::{DocId, Searcher, SegmentReader};
 
 use query::{
-    ColumnField, DateFormat, Field, FieldType, Literal, Mapping, SearchRequest, ShardHit, illegal,
+    ColumnField, DateFormat, Field, FieldType, Literal, Mapping, SearchRequest, ShardHit, geo,
+    illegal,
 };
 
 use super::column::{Column, double_of, long_of, text_of};
@@ -52,13 +53,6 @@ pub(super) fn show_columns(
     Ok(())
 }
 
-/// Degrees as Lucene keeps them, in 32 bits of a whole turn: `LatLonDocValuesField`.
-fn kept(degrees: f64, whole: f64, most: f64) -> f64 {
-    let step = whole / (1_u64 << 32) as f64;
-    let degrees = if degrees == most { degrees.next_down() } else { degrees };
-    (degrees / step).floor() * step
-}
-
 /// The values of a document as the field shows them.
 fn values(
     segment: &SegmentReader,
@@ -74,11 +68,14 @@ fn values(
             return Ok(Vec::new());
         };
         let pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
-        let points = pairs.map(|(lat, lon): (f64, f64)| {
-            let (lat, lon) = (kept(lat, 180.0, 90.0), kept(lon, 360.0, 180.0));
-            Literal::Text(format!("{}, {}", show_double(lat), show_double(lon)))
+        let points = pairs.map(|point: (f64, f64)| {
+            let (lat, lon) = geo::kept(point);
+            format!("{}, {}", show_double(lat), show_double(lon))
         });
-        return Ok(points.collect());
+        // As in the field these are sorted as texts.
+        let mut points: Vec<String> = points.collect();
+        points.sort_unstable();
+        return Ok(points.into_iter().map(Literal::Text).collect());
     }
     let column = Column::open(segment, path, field.kind)?;
     let mut values = Vec::new();

@@ -244,6 +244,73 @@ fn queries_without_fields_ask_those_of_the_index() {
     });
 }
 
+/// As of Lucene's `SimpleQueryParser`: of a negated clause without words nothing is left, the match of all beside it
+/// included.
+#[test]
+fn negated_clauses_without_words_are_left_out() {
+    run("negated", 1, async |env, dir, _| {
+        let english = json!({"type": "text", "analyzer": "english"});
+        let properties = json!({"e": english, "f": english, "t": {"type": "text"}});
+        let documents = ["the fox", "foxes and dogs", "dog"]
+            .map(|text| json!({"e": text, "f": text, "t": text}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let scores = async |text: &str, fields: &[&str]| {
+            let query = json!({"simple_query_string": {"query": text, "fields": fields}});
+            let (_, hits, ids) = search(&shard, &json!({ "query": query })).await;
+            ids.into_iter().zip(hits.hits.iter().map(|hit| hit.score)).collect::<Vec<_>>()
+        };
+        for fields in [&["e"][..], &["e", "f"]] {
+            let foxes = scores("foxes", fields).await;
+            assert_eq!(foxes.len(), 2);
+            for text in ["foxes -the", "foxes -\"the of\"", "foxes -(the | -of)", "(the -of) foxes"]
+            {
+                assert_eq!(scores(text, fields).await, foxes, "{text}");
+            }
+            assert_eq!(scores("foxes + -the", fields).await, foxes);
+            assert!(scores("-the", fields).await.is_empty());
+            // What has words excludes, and the match of all beside it finds.
+            assert_eq!(scores("-foxes", fields).await.len(), 1);
+            assert_eq!(scores("foxes -the*", fields).await.len(), 3);
+        }
+        // One field that has the word is enough.
+        assert_eq!(scores("fox -the", &["e", "t"]).await.len(), 3);
+        assert_eq!(scores("fox + -the", &["e", "t"]).await.len(), 1);
+    });
+}
+
+/// Points are kept in 32 bits, rounded down: 10, 20 and 30 a little less than written, 0 as it is.
+#[test]
+fn points_are_found_and_shown_as_they_are_kept() {
+    run("points", 1, async |env, dir, _| {
+        let documents =
+            [json!([10, 20]), json!([0, 0]), json!([[16, 6], [20, 30]]), json!([180, 90])]
+                .map(|point| json!({"p": point}));
+        let shard = shard(&env, &dir, json!({"p": {"type": "geo_point"}}), &documents).await;
+        for (top, left, bottom, right, found) in [
+            (20, 10, 0, 30, vec![2]),
+            (20, 9, 0, 10, vec![0]),
+            (25, 9, 20, 11, vec![]),
+            (0, 0, 0, 0, vec![1]),
+            (20, 10, 19, -170, vec![]),
+            (20, 100, 19, 10, vec![0]),
+            (90, 170, 80, 180, vec![3]),
+            (90, 180, 80, -170, vec![]),
+        ] {
+            let sides = json!({"top": top, "left": left, "bottom": bottom, "right": right});
+            let body = json!({"query": {"geo_bounding_box": {"p": sides}}});
+            assert_eq!(ids(&shard, body).await, found, "{sides}");
+        }
+        let near =
+            json!({"geo_bounding_box": {"p": {"top": 7, "left": 15, "bottom": 5, "right": 17}}});
+        let (_, hits, _) = search(&shard, &json!({"query": near, "docvalue_fields": ["p"]})).await;
+        let shown: Vec<Value> = hits.hits[0].fields["p"].iter().map(Literal::json).collect();
+        // Sorted as texts.
+        let expected =
+            ["29.999999972060323, 19.99999998137355", "5.999999977648258, 15.999999968335032"];
+        assert_eq!(shown, expected);
+    });
+}
+
 #[test]
 fn hits_are_filtered_collapsed_and_shown() {
     run("hits", 1, async |env, dir, _| {

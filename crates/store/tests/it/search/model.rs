@@ -146,7 +146,11 @@ pub fn fits(query: &Value, document: &Value) -> bool {
         }
         "geo_bounding_box" => document.get("place").is_some_and(|place| {
             let side = |name: &str| body["place"][name].as_f64().unwrap();
-            let (lat, lon) = (place["lat"].as_f64().unwrap(), place["lon"].as_f64().unwrap());
+            let place = (place["lat"].as_f64().unwrap(), place["lon"].as_f64().unwrap());
+            // Points are kept in 32 bits, rounded down.
+            let kept = |degrees: f64, step: f64| (degrees / step).floor() * step;
+            let (lat, lon) =
+                (kept(place.0, 180.0 / 2_f64.powi(32)), kept(place.1, 360.0 / 2_f64.powi(32)));
             let (left, right) = (side("left"), side("right"));
             let between = if left <= right {
                 lon >= left && lon <= right
