@@ -142,7 +142,7 @@ def searches(client):
     assert found["hits"]["total"]["value"] == 2498, found["hits"]
     counts = [(b["key"], b["doc_count"], b["m"]["value"]) for b in found["aggregations"]["by"]["buckets"]]
     assert counts == [(0.0, 998, 999.0), (1000.0, 1000, 1999.0), (2000.0, 500, 2499.0)], counts
-    box = {"geo_bounding_box": {"place": {"top_left": [10, 50], "bottom_right": [12, 40]}}}
+    box = {"geo_bounding_box": {"place": {"top_left": [9.5, 50], "bottom_right": [12, 40]}}}
     assert client.count(index=INDEX, body={"query": box})["count"] == 84
     several = client.msearch(body=[{"index": INDEX}, {"size": 0}, {"index": "gone"}, {}])["responses"]
     assert [answer["status"] for answer in several] == [200, 404], several
