@@ -1,8 +1,8 @@
 //! What cuts texts into words. The standard analyzer does by the rules of Unicode (UAX #29), in lower case.
 //!
 //! Lucene's `StandardTokenizer` follows the same rules, so that `don't`, `3.14` and `snake_case` are one word each, and
-//! each ideograph is a word, and each emoji. Words longer than 255 characters are cut into pieces, as there. They differ
-//! in the signs `#` and `*` on a key, and in a mark after an emoji that has it drawn as text.
+//! each ideograph is a word, and each emoji. Words longer than 255 characters are cut into pieces, as there. They
+//! differ in the signs `#` and `*` on a key, and in a mark after an emoji that has it drawn as text.
 
 use std::sync::LazyLock;
 
