@@ -1,4 +1,4 @@
-//! Ids of documents that bring none.
+//! Ids: of documents that bring none, and of indices.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -41,6 +41,16 @@ impl IdSource {
         self.counter += 1;
         URL_SAFE_NO_PAD.encode(bytes)
     }
+}
+
+/// An index by its name and its UUID, as the field's `Index`. Whoever changes an index names it so: an index of that
+/// name that was made later is not meant, however late a change comes or how often it is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Its name.
+    pub name: String,
+    /// Unique over all clusters and all time.
+    pub uuid: String,
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::call::{Call, object};
 use super::error::{bad_body, bad_request, not_supported};
-use super::names::{indices, matches_any};
+use super::names::{indices, matches_any, meant};
 use super::table::{Cell, Column, Table, words};
-use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event};
+use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
 use engine::transport::{Failure, Result};
 
 /// Further properties of an alias in the field, which are refused.
@@ -110,7 +110,7 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
     match kind.as_str() {
         "add" => {
             let aliases = names(object, "alias", "aliases")?;
-            Ok(adding(&found, &aliases, &properties))
+            Ok(adding(state, &found, &aliases, &properties))
         }
         "remove" => {
             let aliases = names(object, "alias", "aliases")?.join(",");
@@ -119,7 +119,7 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
         }
         "remove_index" => {
             let remove = |index| AliasAction::RemoveIndex { index };
-            Ok(found.into_iter().map(remove).collect())
+            Ok(meant(state, &found).map(remove).collect())
         }
         other => {
             let near = did_you_mean(other, KINDS);
@@ -128,13 +128,19 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
     }
 }
 
-fn adding(indices: &[String], aliases: &[String], properties: &Alias) -> Vec<AliasAction> {
-    let of = |index: &String, alias: &String| AliasAction::Add {
+fn adding(
+    state: &ClusterState,
+    indices: &[String],
+    aliases: &[String],
+    properties: &Alias,
+) -> Vec<AliasAction> {
+    let of = |index: &Index, alias: &String| AliasAction::Add {
         index: index.clone(),
         alias: alias.clone(),
         properties: properties.clone(),
     };
-    indices.iter().flat_map(|index| aliases.iter().map(move |alias| of(index, alias))).collect()
+    let each = |index: Index| aliases.iter().map(|alias| of(&index, alias)).collect::<Vec<_>>();
+    meant(state, indices).flat_map(each).collect()
 }
 
 /// Takes the aliases that fit an expression; 404 where none does.
@@ -145,9 +151,8 @@ fn removing(
     must_exist: bool,
 ) -> Result<Vec<AliasAction>> {
     let found: Vec<AliasAction> = fitting(state, indices, Some(aliases))
-        .map(|(index, alias, _)| AliasAction::Remove {
-            index: index.to_owned(),
-            alias: alias.to_owned(),
+        .filter_map(|(index, alias, _)| {
+            Some(AliasAction::Remove { index: state.index(index)?, alias: alias.to_owned() })
         })
         .collect();
     if found.is_empty() && must_exist { Err(missing(aliases)) } else { Ok(found) }
@@ -174,9 +179,10 @@ fn fitting<'a>(
 /// `PUT /{index}/_alias/{name}`.
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let properties = read_alias(&object(call.json()?, ": {\"is_write_index\"}")?, &[])?;
-    let found = indices(&call.state(), call.indices(), &call.query)?;
+    let state = call.state();
+    let found = indices(&state, call.indices(), &call.query)?;
     let alias = call.part("name").unwrap_or_default().to_owned();
-    let actions = adding(&found, &[alias], &properties);
+    let actions = adding(&state, &found, &[alias], &properties);
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await
 }
 

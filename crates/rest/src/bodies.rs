@@ -33,8 +33,13 @@ impl Default for BodyBudget {
 
 impl BodyBudget {
     #[cfg(test)]
-    pub(super) fn is_free(&self) -> bool {
-        self.held_bytes.get() == 0
+    pub(super) fn of(max_bytes: usize) -> BodyBudget {
+        BodyBudget { max_bytes, ..BodyBudget::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.held_bytes.get()
     }
 }
 

@@ -43,6 +43,7 @@ static HEALTH: [Column; 14] = [
 
 /// `GET /_cat/health`.
 pub(super) async fn health(call: Call) -> Result<Reply> {
+    super::health::ask_manager(&call).await?;
     let mut health = state::health(&call.state());
     if call.node.core().state_hides_loss() {
         health.status = state::Status::Red;

@@ -107,7 +107,7 @@ pub(super) async fn follow(call: Call) -> Result<Reply> {
 
 /// `POST /{index}/_ccr/pause_follow`.
 pub(super) async fn pause(call: Call) -> Result<Reply> {
-    change(&call, FollowChange::Pause).await
+    change(&call, &call.state(), FollowChange::Pause).await
 }
 
 /// `POST /{index}/_ccr/resume_follow`.
@@ -115,7 +115,7 @@ pub(super) async fn resume(call: Call) -> Result<Reply> {
     let mut object = object(call.json()?, " of parameters, or none")?;
     let parameters = FollowParameters::take(&mut object)?;
     refuse_unknown(&object, "resume_follow", &[])?;
-    change(&call, FollowChange::Resume { parameters }).await
+    change(&call, &call.state(), FollowChange::Resume { parameters }).await
 }
 
 /// `POST /{index}/_ccr/unfollow`. The leader's leases go, too; where it does not answer they expire, and the answer
@@ -126,7 +126,7 @@ pub(super) async fn unfollow(call: Call) -> Result<Reply> {
     let origin = state.indices.get(index).and_then(|meta| meta.leader.clone());
     let lease = engine::replication::lease_of(&state, index);
     let histories = histories(&call.node, &state, index).await;
-    let reply = change(&call, FollowChange::Unfollow).await?;
+    let reply = change(&call, &state, FollowChange::Unfollow).await?;
     if let (Some(origin), Some(lease)) = (origin, lease) {
         following::drop_leases(call.node.following(), &origin, &lease, histories).await.map_err(|failure| {
             let reason = format!(
@@ -154,12 +154,13 @@ async fn histories(node: &Node, state: &ClusterState, index: &str) -> Vec<(u32, 
         .collect()
 }
 
-pub(super) async fn change(call: &Call, change: FollowChange) -> Result<Reply> {
-    let index = call.index().to_owned();
-    let state = call.state();
-    if !state.indices.contains_key(&index) {
-        return Err(no_such_index(&state, &index));
-    }
+/// Changes how an index follows: the one that has the path's name in this state.
+pub(super) async fn change(
+    call: &Call,
+    state: &ClusterState,
+    change: FollowChange,
+) -> Result<Reply> {
+    let index = state.index(call.index()).ok_or_else(|| no_such_index(state, call.index()))?;
     call.node.core().submit(Event::SetFollowing { index, change }).await?;
     Ok(json!({ "acknowledged": true }).into())
 }

@@ -29,6 +29,15 @@ const PRIORITIES: [&str; 6] = ["immediate", "urgent", "high", "normal", "low", "
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Asks the manager for what this node does not know, unless the request says `local`. In the field other nodes pass
+/// the question on to the master.
+pub(super) async fn ask_manager(call: &Call) -> Result<()> {
+    match call.query.flag("local", false)? {
+        true => Ok(()),
+        false => call.node.catch_up().await,
+    }
+}
+
 /// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time; 503 where the manager does
 /// not answer, as what this node knows may no longer hold.
 pub(super) async fn health(call: Call) -> Result<Reply> {
@@ -49,6 +58,7 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
     };
     // What is wrong with the request is said at once.
     look(&call.state())?;
+    ask_manager(&call).await?;
     let lost = || call.node.manager_missing();
     let met = |state: &ClusterState| look(state).is_ok_and(|seen| wanted.met(&seen));
     let done = |state: &ClusterState| lost().is_some() || met(state);

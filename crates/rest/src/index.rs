@@ -14,7 +14,7 @@ use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
 use super::identity::release;
 use super::index_settings::settings_json;
-use super::names::{expanded, indices};
+use super::names::{expanded, indices, meant};
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
@@ -148,7 +148,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
         )));
     }
     let names = indices(&state, call.indices(), &call.query)?;
-    let events = names.into_iter().map(|index| Event::DeleteIndex { index });
+    let events = meant(&state, &names).map(|index| Event::DeleteIndex { index });
     call.acknowledged(events.collect()).await
 }
 
@@ -196,8 +196,8 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
             Err(_) => Mapping::stored(&merged)?,
         };
     }
-    let put = |index| Event::PutMapping { index, uuid: None, mappings: mappings.clone() };
-    call.acknowledged(names.into_iter().map(put).collect()).await
+    let put = |index| Event::PutMapping { index, mappings: mappings.clone() };
+    call.acknowledged(meant(&state, &names).map(put).collect()).await
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::{Release, release};
-use super::names::{indices, matches_any};
+use super::names::{indices, matches_any, meant};
 use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Result;
@@ -57,8 +57,8 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();
     let mut events = Vec::new();
-    for index in indices(&state, call.indices(), &call.query)? {
-        let Some(meta) = state.indices.get(&index) else { continue };
+    for index in meant(&state, &indices(&state, call.indices(), &call.query)?) {
+        let meta = &state.indices[&index.name];
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
         let settings: Update = update
             .iter()

@@ -7,7 +7,7 @@ pub(super) use record::names::matches;
 
 use super::error::bad_request;
 use super::parameters::Query;
-use engine::state::ClusterState;
+use engine::state::{ClusterState, Index};
 use engine::transport::{Failure, Result};
 
 /// Parameters of requests that take such an expression.
@@ -31,6 +31,14 @@ pub(super) fn no_such_index(state: &ClusterState, index: &str) -> Failure {
 pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str> {
     let found = state.write_index(name).map_err(|error| Failure::from(&error))?;
     Ok(found.unwrap_or(name))
+}
+
+/// Names and UUIDs of these indices, for changes of them: another index may have such a name later.
+pub(super) fn meant<'a>(
+    state: &'a ClusterState,
+    names: &'a [String],
+) -> impl Iterator<Item = Index> + 'a {
+    names.iter().filter_map(move |name| state.index(name))
 }
 
 /// The one index of a name, for reading a document; 404 where there is none, 400 where an alias has several.

@@ -37,21 +37,23 @@ pub(super) async fn start(call: Call) -> Result<Reply> {
 /// `POST /_plugins/_replication/{index}/_pause`.
 pub(super) async fn pause(call: Call) -> Result<Reply> {
     empty(&call)?;
-    change(&call, FollowChange::Pause).await
+    change(&call, &call.state(), FollowChange::Pause).await
 }
 
 /// `POST /_plugins/_replication/{index}/_resume`.
 pub(super) async fn resume(call: Call) -> Result<Reply> {
     empty(&call)?;
-    change(&call, FollowChange::Resume { parameters: FollowParameters::default() }).await
+    let parameters = FollowParameters::default();
+    change(&call, &call.state(), FollowChange::Resume { parameters }).await
 }
 
 /// `POST /_plugins/_replication/{index}/_stop`: the follower becomes an ordinary index.
 pub(super) async fn stop(call: Call) -> Result<Reply> {
     empty(&call)?;
-    let leader = call.state().indices.get(call.index()).and_then(|meta| meta.leader.clone());
+    let state = call.state();
+    let leader = state.indices.get(call.index()).and_then(|meta| meta.leader.as_ref());
     if leader.is_some_and(|leader| !leader.following.paused) {
-        change(&call, FollowChange::Pause).await?;
+        change(&call, &state, FollowChange::Pause).await?;
     }
     ccr::unfollow(call).await
 }

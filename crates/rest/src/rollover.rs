@@ -12,7 +12,7 @@ use super::error::{bad_body, bad_request};
 use super::index::{Body, replicas};
 use super::names::no_such_index;
 use super::spread::{on_shards, primaries};
-use engine::state::{Event, RollOver};
+use engine::state::{Event, Index, RollOver};
 use engine::transport::{Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -119,7 +119,8 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
         let near = did_you_mean(key, ["aliases", "conditions", "mappings", "settings"]);
         return Err(bad_body(format!("unknown key [{key}] of _rollover{near}")));
     }
-    let from = source(&call)?;
+    let old = source(&call)?;
+    let from = old.name.clone();
     let to = match call.part("new_index") {
         Some(name) => name.to_owned(),
         None => next_name(&from)?,
@@ -134,8 +135,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let mut acked = false;
     if is_due && !dry_run {
         let alias = call.index().to_owned();
-        let (from, to) = (from.clone(), to.clone());
-        let request = RollOver { alias, from, to: to.clone(), settings, mappings, aliases };
+        let request = RollOver { alias, from: old, to: to.clone(), settings, mappings, aliases };
         call.node.core().submit(Event::RollOver(Box::new(request))).await?;
         acked = active.wait_everywhere(&call.node, &to, limit).await;
     }
@@ -152,7 +152,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
 }
 
 /// The index that takes the writes of the alias that the path names.
-fn source(call: &Call) -> Result<String> {
+fn source(call: &Call) -> Result<Index> {
     let state = call.state();
     let alias = call.index();
     if state.indices.contains_key(alias) {
@@ -161,7 +161,8 @@ fn source(call: &Call) -> Result<String> {
         )));
     }
     let found = super::names::write_index(&state, alias)?;
-    if found == alias { Err(no_such_index(&state, alias)) } else { Ok(found.to_owned()) }
+    // Where no index takes them, it is the name itself.
+    state.index(found).ok_or_else(|| no_such_index(&state, alias))
 }
 
 async fn reached(call: &Call, index: &str, conditions: &[(String, Condition)]) -> Result<Reached> {

@@ -301,12 +301,18 @@ mod tests {
         }
 
         async fn nothing_is_left(&self) {
-            self.until("all is given back", || self.clients.count() == 0 && self.budget.is_free())
-                .await;
+            self.until("all is given back", || {
+                self.clients.count() == 0 && self.budget.held() == 0
+            })
+            .await;
         }
     }
 
     fn at_a_door(limits: Limits, test: impl AsyncFnOnce(&Door)) {
+        at_a_door_within(BodyBudget::default(), limits, test);
+    }
+
+    fn at_a_door_within(budget: BodyBudget, limits: Limits, test: impl AsyncFnOnce(&Door)) {
         world::real_world::run(7, async |env| {
             let dir = tempfile::tempdir().unwrap();
             let config = NodeConfig {
@@ -317,7 +323,7 @@ mod tests {
             let node = crate::start(&env, config).await.unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let (clients, budget) = (Clients::new(&env, limits), BodyBudget::default());
+            let clients = Clients::new(&env, limits);
             let door = Door { env: env.clone(), node: node.clone(), address, clients, budget };
             tokio::select! {
                 biased;
@@ -382,6 +388,29 @@ mod tests {
                 stream.set_zero_linger().unwrap();
             }
             door.nothing_is_left().await;
+        });
+    }
+
+    #[test]
+    fn all_connections_share_one_budget_of_bodies() {
+        at_a_door_within(BodyBudget::of(10_000), Limits::default(), async |door| {
+            let body = format!("{{}}{}", " ".repeat(5998));
+            let put = |announced: usize| {
+                format!(
+                    "PUT /a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                     content-length: {announced}\r\n\r\n{body}"
+                )
+            };
+            let first = door.send(&put(7000)).await;
+            door.until("its bytes are held", || door.budget.held() >= body.len()).await;
+            let mut second = door.send(&put(7000)).await;
+            assert_eq!(door.answer(&mut second).await, "HTTP/1.1 429 Too Many Requests");
+            assert!(door.clients.phases().contains(&Phase::Body), "the first may go on");
+            first.set_zero_linger().unwrap();
+            drop((first, second));
+            door.nothing_is_left().await;
+            let mut third = door.send(&put(body.len())).await;
+            assert_eq!(door.answer(&mut third).await, "HTTP/1.1 200 OK");
         });
     }
 

@@ -27,8 +27,8 @@ impl Refused {
 #[cfg(test)]
 pub(super) const IGNORED: &[(&str, &str)] = &[
     (
-        "every node has the whole state and reads its own; who changes it waits for the manager up to 30 s, as in the \
-         field where the request does not say how long",
+        "every node has the whole state and reads its own, but asks the manager for the health unless `local`; that \
+         and every change wait for the manager up to 30 s, as in the field where the request does not say how long",
         "cluster_manager_timeout local master_timeout",
     ),
     (

@@ -36,6 +36,10 @@ impl Core {
     /// Notes a round trip to an address; answers the shortest so far.
     pub(crate) fn note_round_trip(&self, address: &str, took: Duration) -> Duration {
         let mut all = self.round_trips.borrow_mut();
+        if !all.contains_key(address) {
+            // Nodes come back at other addresses.
+            all.retain(|known, _| self.pool.knows(known));
+        }
         let best = all.entry(address.to_owned()).or_insert(took);
         *best = (*best).min(took);
         *best
@@ -70,6 +74,23 @@ impl Core {
         match self.ask_manager(Request::State).await? {
             Response::State(state) => self.accept_state(state),
             _ => return Err(unexpected()),
+        }
+        Ok(())
+    }
+
+    /// Asks the manager what it published last and whether that hides a loss, and takes over both. Does nothing on a
+    /// node that has not joined: its state has no index yet, and its health says so.
+    pub(crate) async fn catch_up(&self) -> Result<()> {
+        if self.upward().submit.is_some() || !self.state().is_joined() {
+            return Ok(());
+        }
+        let answer = self.ask_manager(Request::Published).await?;
+        let Response::Published { version, hides_loss } = answer else { return Err(unexpected()) };
+        if self.state().version < version {
+            self.ask_for_state().await?;
+        }
+        if hides_loss && self.state().version == version {
+            self.published.hides_loss.set(true);
         }
         Ok(())
     }

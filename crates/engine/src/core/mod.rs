@@ -40,5 +40,5 @@ pub use release::PresentedAs;
 pub use shared::Core;
 pub(crate) use shared::{Submit, Upward};
 pub(crate) use throttles::Throttle;
-pub use warning::print_warnings_with;
 pub(crate) use warning::warn;
+pub use warning::{beginning_of_warnings, print_warning, print_warnings_with};

@@ -210,7 +210,8 @@ async fn follow_new(auto: &AutoFollowing, alias: &str, listing: &Listing) -> boo
         if followed.is_empty() && BTreeSet::is_empty(&gone) {
             continue;
         }
-        let change = AutoFollowChange::Settle { followed, gone };
+        let remote_cluster = alias.to_owned();
+        let change = AutoFollowChange::Settle { remote_cluster, followed, gone };
         // If the manager stops here, its next start finds the followers that exist and records them.
         is_done &= service.core.submit(Event::ChangeAutoFollow { name, change }).await.is_ok();
     }

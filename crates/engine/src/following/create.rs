@@ -8,7 +8,7 @@ use super::service::FollowService;
 use super::source::Source;
 use crate::remote;
 use crate::settings::{FollowParameters, Update};
-use crate::state::{Event, FollowOrigin, Following};
+use crate::state::{Event, FollowOrigin, Following, Index};
 use crate::transport::{LeaderShard, RemoteIndex, Result, unexpected};
 
 /// What is to follow what, and how.
@@ -27,48 +27,50 @@ pub struct FollowRequest {
 
 /// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.
 ///
+/// It runs to its end also where the client goes away: a follower must not stay unless its leader confirms it.
+pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<()> {
+    let following = create_and_confirm(service.clone(), request);
+    service.core.run_to_end("makes a follower", following).await
+}
+
 /// If this node knows the leader's index already, the follower is created from that and recovery begins at once, while
 /// the leader is asked whether it is still so. If it is not, the follower is deleted and created anew.
-pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<()> {
+async fn create_and_confirm(service: Rc<FollowService>, request: FollowRequest) -> Result<()> {
     let asked = remote::ask_index(
         service.remotes.clone(),
         request.alias.clone(),
         request.leader_index.clone(),
     );
     let Some(known) = service.remotes.index(&request.alias, &request.leader_index) else {
-        return create(service, &request, &asked.await?).await;
+        return create(&service, &request, &asked.await?).await;
     };
     let asked = service.core.env.spawn("asks what the leader's index is", asked);
-    create(service, &request, &known).await?;
-    let uuid = uuid_of(service, &request.follower);
-    // The check runs even if the client goes away: a follower must not stay unless its leader confirms it.
-    let service2 = service.clone();
-    let correcting = async move {
-        let now = asked.await.unwrap_or_else(|_| Err(unexpected()));
-        correct(&service2, &request, uuid, &known, now).await
+    create(&service, &request, &known).await?;
+    let state = service.core.state();
+    let is_it = |index: &Index| {
+        let leader = state.indices[&index.name].leader.as_ref();
+        leader.is_some_and(|leader| leader.leader_uuid == known.uuid)
     };
-    service.core.run_to_end("settles what is followed", correcting).await
+    let created = state.index(&request.follower).filter(is_it);
+    let now = asked.await.unwrap_or_else(|_| Err(unexpected()));
+    correct(&service, &request, created, &known, now).await
 }
 
 /// Creates the follower anew if its leader's index is another by now than the one that this node knew.
 async fn correct(
     service: &Rc<FollowService>,
     request: &FollowRequest,
-    uuid: Option<String>,
+    created: Option<Index>,
     known: &RemoteIndex,
     now: Result<RemoteIndex>,
 ) -> Result<()> {
     if now.as_ref().is_ok_and(|now| now.is_same(known)) {
         return Ok(());
     }
-    if uuid.is_some() && uuid_of(service, &request.follower) == uuid {
-        service.core.submit(Event::DeleteIndex { index: request.follower.clone() }).await?;
+    if let Some(index) = created {
+        service.core.submit(Event::DeleteIndex { index }).await?;
     }
     create(service, request, &now?).await
-}
-
-fn uuid_of(service: &Rc<FollowService>, index: &str) -> Option<String> {
-    service.core.state().indices.get(index).map(|meta| meta.uuid.clone())
 }
 
 async fn create(

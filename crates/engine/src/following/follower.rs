@@ -378,6 +378,8 @@ fn handle_event(
                     };
                     service.core.note_shipment(Some(follower.source.alias()), shipment);
                 }
+                Err(Trouble::Again(_))
+                    if service.core.env.is_planted(planted::WINDOW_MISCOUNTED) => {}
                 Err(Trouble::Again(why)) => {
                     policy.read_failed(now, ask, why, service.core.env.random_u64());
                 }
@@ -414,7 +416,7 @@ async fn fall_back(service: &Rc<FollowService>, shard: &LocalShard, reason: Stri
             allocation_id: shard.allocation_id.clone(),
             reason: reason.clone(),
         };
-        let event = Event::SetFollowing { index: shard.index.clone(), change };
+        let event = Event::SetFollowing { index: shard.index_id(), change };
         match service.core.submit(event).await {
             Err(failure)
                 if action(Component::ManagerEvent, failure.error_kind()) == Action::TryAgain =>

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
 use crate::shard::LocalShard;
-use crate::state::{Alias, AliasAction, Aliases, Event};
+use crate::state::{Alias, AliasAction, Aliases, Event, Index};
 use crate::transport::{Failure, LeaderShard, RemoteIndex, Result, Versions};
 
 /// Settings that are about the cluster.
@@ -90,18 +90,19 @@ async fn take_over(
     follower: &LocalShard,
     leader: &RemoteIndex,
 ) -> Result<()> {
-    let (index, uuid) = (follower.index.as_str(), follower.index_uuid.as_str());
-    remote::take_mappings(&service.core, (index, uuid), leader).await?;
+    let index = follower.index_id();
+    remote::take_mappings(&service.core, index.clone(), leader).await?;
     let state = service.core.state();
     // Another index may have its name by now.
-    let meta = state.indices.get(index).filter(|meta| meta.uuid == uuid);
+    let meta = state.indices.get(&index.name).filter(|meta| meta.uuid == index.uuid);
     let Some(meta) = meta else { return Ok(()) };
     let Some(origin) = &meta.leader else { return Ok(()) };
     let settings = changes(&meta.settings, &leader.settings, &origin.following.own_settings);
     if !settings.is_empty() {
-        service.core.submit(Event::PutIndexSettings { index: index.to_owned(), settings }).await?;
+        let index = index.clone();
+        service.core.submit(Event::PutIndexSettings { index, settings }).await?;
     }
-    let actions = alias_changes(index, &meta.aliases, &leader.aliases);
+    let actions = alias_changes(&index, &meta.aliases, &leader.aliases);
     if !actions.is_empty() {
         // An alias may be refused because an index here has its name: following goes on without it.
         let _ = service.core.submit(Event::ChangeAliases { actions }).await;
@@ -110,14 +111,14 @@ async fn take_over(
 }
 
 /// The changes that give a follower its leader's aliases, for reading alone.
-fn alias_changes(index: &str, have: &Aliases, leader: &Aliases) -> Vec<AliasAction> {
+fn alias_changes(index: &Index, have: &Aliases, leader: &Aliases) -> Vec<AliasAction> {
     let read_only = Alias::read_only();
     let gone = have.keys().filter(|alias| !leader.contains_key(*alias));
     let remove =
-        |alias: &String| AliasAction::Remove { index: index.to_owned(), alias: alias.clone() };
+        |alias: &String| AliasAction::Remove { index: index.clone(), alias: alias.clone() };
     let new = leader.keys().filter(|alias| have.get(*alias) != Some(&read_only));
     let add = |alias: &String| AliasAction::Add {
-        index: index.to_owned(),
+        index: index.clone(),
         alias: alias.clone(),
         properties: read_only.clone(),
     };

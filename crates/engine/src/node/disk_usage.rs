@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::core::Core;
+use crate::settings::SHARDS_MAX;
 use crate::state::{ClusterInfo, ClusterState, DiskUsage};
 use crate::transport::{Class, CopyBytes, DiskLook, Request, Response};
 
@@ -79,22 +80,28 @@ pub(super) fn together<'a>(looks: impl Iterator<Item = (&'a str, DiskLook)>) -> 
     for (name, DiskLook { disk, copies }) in looks {
         let being_made = copies.iter().filter(|copy| copy.missing_bytes > 0);
         if let Some((total_bytes, free_bytes)) = disk {
-            let missing: u64 = being_made.clone().map(|copy| copy.missing_bytes).sum();
+            let missing = being_made.clone().map(|copy| copy.missing_bytes);
+            let missing = missing.fold(0, u64::saturating_add);
             let reserved = being_made.map(|copy| (copy.index.clone(), copy.shard)).collect();
             let free_bytes = free_bytes.saturating_sub(missing);
             let usage = DiskUsage { total_bytes, free_bytes, reserved };
             info.disks.insert(name.to_owned(), usage);
         }
         for CopyBytes { index, shard, here_bytes, missing_bytes } in copies {
-            add_size(&mut info.shard_bytes, index, (shard, here_bytes + missing_bytes));
+            let bytes = here_bytes.saturating_add(missing_bytes);
+            add_size(&mut info.shard_bytes, index, (shard, bytes));
         }
     }
     info
 }
 
+/// The number comes from another node: one that no shard can have takes no memory.
 fn add_size(by_index: &mut BTreeMap<String, Vec<u64>>, index: String, (shard, bytes): (u32, u64)) {
-    let shards = by_index.entry(index).or_default();
+    if u64::from(shard) >= SHARDS_MAX {
+        return;
+    }
     let at = shard as usize;
+    let shards = by_index.entry(index).or_default();
     if shards.len() <= at {
         shards.resize(at + 1, 0);
     }
@@ -119,5 +126,20 @@ mod tests {
         let disk = &info.disks["n1"];
         assert_eq!((disk.free_bytes, disk.reserved.len(), info.disks.len()), (40, 1, 1));
         assert_eq!([0, 1, 2].map(|shard| info.bytes_of("a", shard)), [5, 30, 0]);
+    }
+
+    #[test]
+    fn what_no_copy_can_be_takes_no_memory() {
+        let all = u64::MAX;
+        let copy = |shard, here_bytes, missing_bytes| CopyBytes {
+            index: "a".to_owned(),
+            shard,
+            here_bytes,
+            missing_bytes,
+        };
+        let copies = vec![copy(0, 5, all), copy(1, all, all), copy(u32::MAX, 1, 0)];
+        let info = together([("n1", DiskLook { disk: Some((100, 50)), copies })].into_iter());
+        assert_eq!(info.shard_bytes["a"], [all, all]);
+        assert_eq!(info.disks["n1"].free_bytes, 0);
     }
 }

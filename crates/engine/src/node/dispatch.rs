@@ -64,6 +64,10 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
             Response::Version(version_of(Box::pin(manager(node)?.submit(*event)).await)?)
         }
         Request::State => Response::State(manager(node)?.state()),
+        Request::Published => Response::Published {
+            version: manager(node)?.published.get(),
+            hides_loss: core.state_hides_loss(),
+        },
         Request::Write(write) => Box::pin(replication::write(core, write)).await?,
         Request::Replicate {
             index_uuid,

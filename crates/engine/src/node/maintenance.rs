@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use policy::failures::Component;
 use store::Shard;
-use world::Time;
+use world::{Task, Time};
 
 use crate::core::{Core, QUIET_AFTER};
 use crate::replication::{expire_leases, spread_durability};
@@ -24,7 +24,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(300);
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
 /// log has grown. Rests while nobody writes or searches.
 pub(super) async fn run(core: Rc<Core>) {
-    let mut synced_at = BTreeMap::new();
+    let mut syncs = BTreeMap::new();
     let mut sweep_at = core.env.now();
     loop {
         let rests = core.activity.in_use.borrow().is_empty();
@@ -36,7 +36,7 @@ pub(super) async fn run(core: Rc<Core>) {
         let sweeps = core.activity.all_are_due.take() || now >= sweep_at;
         let shards: Vec<Rc<LocalShard>> = if sweeps {
             sweep_at = now + SWEEP_EVERY;
-            synced_at.retain(|key, _| core.shards.borrow().contains_key(key));
+            syncs.retain(|key, _| core.shards.borrow().contains_key(key));
             core.shards.borrow().values().cloned().collect()
         } else {
             core.activity.in_use.borrow().values().cloned().collect()
@@ -44,7 +44,7 @@ pub(super) async fn run(core: Rc<Core>) {
         let state = core.state();
         for shard in shards {
             let stays = core.is_here(&shard) && {
-                let maintained = maintain_one(&core, &state, &shard, &mut synced_at).await;
+                let maintained = maintain_one(&core, &state, &shard, &mut syncs).await;
                 sweep_at = sweep_at.min(now + maintained.leases_last.unwrap_or(SWEEP_EVERY));
                 maintained.is_in_use
             };
@@ -62,6 +62,13 @@ pub(super) async fn run(core: Rc<Core>) {
 /// what it has, as by the field's `index.global_checkpoint_sync.interval`: followers get nothing above the checkpoint.
 const CHECKPOINT_SYNC_EVERY: Duration = Duration::from_secs(30);
 
+/// When a copy was synced last.
+struct Synced {
+    at: Time,
+    /// Has its replicas sync, too. A replica may take as long as a call may last, and no other copy must wait for that.
+    replicas: Option<Task<()>>,
+}
+
 /// When a copy is to be looked at again.
 #[derive(Default)]
 struct Maintained {
@@ -76,7 +83,7 @@ async fn maintain_one(
     core: &Rc<Core>,
     state: &ClusterState,
     shard: &Rc<LocalShard>,
-    synced_at: &mut BTreeMap<ShardKey, Time>,
+    all: &mut BTreeMap<ShardKey, Synced>,
 ) -> Maintained {
     let Ok(store) = shard.store() else { return Maintained::default() };
     let Some(settings) = shard.settings_by(state) else { return Maintained::default() };
@@ -84,19 +91,22 @@ async fn maintain_one(
     let lags = || shard.is_primary() && store.global_checkpoint() < store.local_checkpoint();
     let every = if syncs { settings.translog_sync_interval() } else { CHECKPOINT_SYNC_EVERY };
     if syncs || lags() {
-        let last = synced_at.entry(shard.key()).or_insert(core.env.now());
-        if core.env.now() - *last >= every {
+        let last = all.entry(shard.key()).or_insert(Synced { at: core.env.now(), replicas: None });
+        if core.env.now() - last.at >= every {
             if syncs {
                 done(core, shard, store.sync().await);
             }
-            *last = core.env.now();
-            if lags() {
-                // A replica that does not answer is asked again at the next sync.
-                let _ = spread_durability(core, shard).await;
+            last.at = core.env.now();
+            if lags() && last.replicas.as_ref().is_none_or(Task::is_finished) {
+                let (core2, shard) = (core.clone(), shard.clone());
+                last.replicas = Some(core.env.spawn("spreads durability", async move {
+                    // A replica that does not answer is asked again at the next sync.
+                    let _ = spread_durability(&core2, &shard).await;
+                }));
             }
         }
     } else {
-        synced_at.remove(&shard.key());
+        all.remove(&shard.key());
     }
     refresh(core, shard, &store, &settings).await;
     let leases_last = expire_leases(core, shard, &settings).await;

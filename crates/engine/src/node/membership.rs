@@ -74,6 +74,18 @@ impl Node {
         self.parts.manager_seen.set(ManagerSeen::At(self.core().env.now()));
     }
 
+    /// Makes sure that this node knows what the manager published last: for questions that the field's nodes pass on to
+    /// their master. Fails as soon as this node knows that the manager does not answer.
+    pub async fn catch_up(&self) -> Result<()> {
+        let core = self.core();
+        let lost = core.wait_for_state(MANAGER_TIMEOUT, |_| self.manager_missing().is_some());
+        tokio::select! {
+            biased;
+            done = core.catch_up() => done,
+            _ = lost => Err(self.manager_missing().unwrap_or_else(|| core.no_manager("does not answer"))),
+        }
+    }
+
     fn lost_manager(&self) {
         if let ManagerSeen::At(_) = self.parts.manager_seen.get() {
             self.parts.manager_seen.set(ManagerSeen::LostSince(self.core().env.now()));

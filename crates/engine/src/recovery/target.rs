@@ -459,8 +459,7 @@ impl Recovery {
         let request = Request::RemoteIndex(leader.leader_index.clone());
         match source.ask(&self.service, Class::Control, request).await? {
             Response::RemoteIndex(described) if described.uuid == leader.leader_uuid => {
-                let index = (self.shard.index.as_str(), self.shard.index_uuid.as_str());
-                let taken = remote::take_mappings(core, index, &described).await;
+                let taken = remote::take_mappings(core, self.shard.index_id(), &described).await;
                 taken.map_err(CallError::Failed)?;
                 Ok(described.mapping_version)
             }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use world::{Env, Task};
 
 use crate::core::Core;
-use crate::state::{Event, IndexMeta, IndexShardRoutingTable};
+use crate::state::{Event, Index, IndexMeta, IndexShardRoutingTable};
 use crate::transport::{
     CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, Result, UNAVAILABLE,
     unexpected,
@@ -182,23 +182,18 @@ pub(crate) async fn ask_index(
     }
 }
 
-/// Gives a follower, by its name and UUID, its leader's mappings.
-pub(crate) async fn take_mappings(
-    core: &Core,
-    (index, uuid): (&str, &str),
-    leader: &RemoteIndex,
-) -> Result<()> {
+/// Gives a follower its leader's mappings.
+pub(crate) async fn take_mappings(core: &Core, index: Index, leader: &RemoteIndex) -> Result<()> {
     let mappings: Value = serde_json::from_str(&leader.mappings).map_err(|error| {
-        let reason = format!("the leader's mappings of [{index}] cannot be read: {error}");
+        let reason = format!("the leader's mappings of [{}] cannot be read: {error}", index.name);
         Failure::new(500, "transport_exception", reason)
     })?;
     let state = core.state();
-    let meta = state.indices.get(index).filter(|meta| meta.uuid == uuid);
+    let meta = state.indices.get(&index.name).filter(|meta| meta.uuid == index.uuid);
     if meta.is_none_or(|meta| meta.mappings == mappings) {
         return Ok(());
     }
-    let (index, uuid) = (index.to_owned(), Some(uuid.to_owned()));
-    core.submit(Event::PutMapping { index, uuid, mappings }).await
+    core.submit(Event::PutMapping { index, mappings }).await
 }
 
 /// The indices of a remote cluster, at a version of its state.

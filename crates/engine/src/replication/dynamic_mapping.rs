@@ -66,6 +66,5 @@ async fn put_each(core: &Core, shard: &LocalShard, read: &mut ReadRequests, all:
 }
 
 async fn put(core: &Core, shard: &LocalShard, mappings: Value) -> Result<()> {
-    let (index, uuid) = (shard.index.clone(), Some(shard.index_uuid.clone()));
-    core.submit(Event::PutMapping { index, uuid, mappings }).await
+    core.submit(Event::PutMapping { index: shard.index_id(), mappings }).await
 }

@@ -30,6 +30,7 @@ pub use follow::FollowParameters;
 pub use kind::{Kind, Typed};
 pub use render::{cluster_settings, flat, index_settings, nested};
 pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Remote, Settings};
+pub(crate) use table::SHARDS_MAX;
 pub use table::{Setting, SettingScope, TABLE, check, find};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_together, check_update, parse_cluster_update,

@@ -26,7 +26,7 @@ pub enum FilterKind {
     Exclude,
     /// It must be named by one of all of these.
     Include,
-    /// It must be named.
+    /// It must be named by all of these; of addresses one is enough.
     Require,
 }
 

@@ -70,6 +70,9 @@ const fn at_least_ms(min_ms: u64) -> Kind {
     Kind::Duration { min: Duration::from_millis(min_ms), may_be_off: false }
 }
 
+/// The most that `index.number_of_shards` can be.
+pub(crate) const SHARDS_MAX: u64 = 1024;
+
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
@@ -137,11 +140,11 @@ pub static TABLE: &[Setting] = &[
         "Nodes on one of which, of all that include names, copies have to be, by names or patterns; others are moved \
          there."),
     cluster("cluster.routing.allocation.require._host", Kind::Names, "",
-        "Nodes on which copies have to be, by patterns of hosts; others are moved there."),
+        "Nodes on which copies have to be, by patterns of hosts that all fit; others are moved there."),
     cluster("cluster.routing.allocation.require._ip", Kind::Names, "",
         "Nodes on which copies have to be, by patterns of addresses; others are moved there."),
     cluster("cluster.routing.allocation.require._name", Kind::Names, "",
-        "Nodes on which copies have to be, by names or patterns; others are moved there."),
+        "Nodes on which copies have to be, by names or patterns that all fit; others are moved there."),
     cluster("cluster.routing.allocation.node_concurrent_recoveries", count(0, 10_000), "2",
         "Peer recoveries that a node may receive at once, and as many that it may send."),
     cluster("cluster.routing.allocation.node_initial_primaries_recoveries", count(0, 10_000), "4",
@@ -231,7 +234,7 @@ pub static TABLE: &[Setting] = &[
     index("index.max_result_window", count(1, 2_000_000_000), "10000",
         "Hits that from and size of a search may reach."),
     index("index.number_of_replicas", count(0, 10), "1", "Copies of each shard besides the primary."),
-    fixed(index("index.number_of_shards", count(1, 1024), "1", "Shards of the index.")),
+    fixed(index("index.number_of_shards", count(1, SHARDS_MAX), "1", "Shards of the index.")),
     index("index.priority", count(0, i32::MAX as u64), "1",
         "Indices of higher priority are placed and recovered first, then newer ones."),
     index("index.refresh_interval", Kind::Duration { min: Duration::ZERO, may_be_off: true }, "1s",
@@ -251,11 +254,11 @@ pub static TABLE: &[Setting] = &[
     index("index.routing.allocation.include._name", Kind::Names, "",
         "Nodes on one of which copies of the index have to be, by names or patterns."),
     index("index.routing.allocation.require._host", Kind::Names, "",
-        "Nodes on which copies of the index have to be, by patterns of hosts."),
+        "Nodes on which copies of the index have to be, by patterns of hosts that all fit."),
     index("index.routing.allocation.require._ip", Kind::Names, "",
         "Nodes on which copies of the index have to be, by patterns of addresses."),
     index("index.routing.allocation.require._name", Kind::Names, "",
-        "Nodes on which copies of the index have to be, by names or patterns."),
+        "Nodes on which copies of the index have to be, by names or patterns that all fit."),
     index("index.shard.check_on_startup", Kind::Word(CheckOnStartup::WORDS), "checksum",
         "Whether a copy's files are read and compared with their hashes before it is opened; false in the field."),
     index("index.soft_deletes.retention_lease.period", at_least_ms(0), "12h",

@@ -13,7 +13,7 @@ use super::disk::{CopyMetadata, NodeDisk};
 use super::hand_off::{Operation, Operations};
 use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
-use crate::state::{ClusterState, IndexMeta, IndexShardRoutingTable, ShardCopy};
+use crate::state::{ClusterState, Index, IndexMeta, IndexShardRoutingTable, ShardCopy};
 use crate::transport::{Failure, Result};
 
 /// UUID of the index, and shard number.
@@ -171,6 +171,11 @@ impl LocalShard {
             ends_following: Cell::new(false),
             followed_copies: Cell::default(),
         }
+    }
+
+    /// Its index, as a change of the state names it.
+    pub(crate) fn index_id(&self) -> Index {
+        Index { name: self.index.clone(), uuid: self.index_uuid.clone() }
     }
 
     /// Takes over the role that the state gives it; answers whether it was promoted just now.
@@ -427,7 +432,7 @@ mod tests {
         let copy = state.shard("a", 0).unwrap().primary().clone();
         let shard = LocalShard::new("a", &state.indices["a"].uuid, 0, &copy, 1);
         assert!(shard.routing(&state).is_some());
-        apply(&mut state, 0, Event::DeleteIndex { index: "a".to_owned() }).unwrap();
+        apply(&mut state, 0, Event::DeleteIndex { index: shard.index_id() }).unwrap();
         apply(&mut state, 0, create()).unwrap();
         assert!(state.shard("a", 0).is_some() && shard.routing(&state).is_none());
     }

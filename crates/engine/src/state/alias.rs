@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::json_text;
+use crate::ids::Index;
 use crate::settings::Update;
 
 /// What an alias is to one of its indices.
@@ -31,7 +32,7 @@ pub enum AliasAction {
     /// Adds an alias to an index, or says anew what it is.
     Add {
         /// The index.
-        index: String,
+        index: Index,
         /// The alias.
         alias: String,
         /// What it is to that index.
@@ -40,14 +41,14 @@ pub enum AliasAction {
     /// Takes an alias from an index; nothing where the index has not got it.
     Remove {
         /// The index.
-        index: String,
+        index: Index,
         /// The alias.
         alias: String,
     },
     /// Deletes an index: another may take over its name as an alias in the same step.
     RemoveIndex {
         /// The index.
-        index: String,
+        index: Index,
     },
 }
 
@@ -57,7 +58,7 @@ pub struct RollOver {
     /// The alias.
     pub alias: String,
     /// The index that takes its writes now.
-    pub from: String,
+    pub from: Index,
     /// The one that is made, and takes them from then on.
     pub to: String,
     /// Its settings by full name.

@@ -10,6 +10,7 @@ use super::cluster::ClusterState;
 use super::error::StateError;
 use super::follow::FollowOrigin;
 use super::index::IndexMeta;
+use crate::ids::Index;
 use crate::settings::Update;
 
 /// What came of an event: the changes in order, or why it is refused.
@@ -35,6 +36,20 @@ pub(super) fn find<'a>(
         return Err(StateError::NoSuchIndex { index: index.to_owned(), hint });
     }
     Ok(Arc::make_mut(state.indices.get_mut(index).expect("it is contained")))
+}
+
+/// The index that a change is about, to be changed: not one that has its name by now.
+pub(super) fn find_meant<'a>(
+    state: &'a mut ClusterState,
+    index: &Index,
+) -> Result<&'a mut IndexMeta, StateError> {
+    let meta = find(state, &index.name)?;
+    if meta.uuid != index.uuid {
+        let hint = ", but another that has its name by now; if that one is meant, ask again";
+        let (index, hint) = (index.name.clone(), hint.to_owned());
+        return Err(StateError::NoSuchIndex { index, hint });
+    }
+    Ok(meta)
 }
 
 /// What is wrong with a name of an index or an alias.

@@ -66,8 +66,10 @@ pub enum AutoFollowChange {
     Delete,
     /// `POST _ccr/auto_follow/{name}/pause` and `resume`.
     SetActive(bool),
-    /// Leaders were followed, and others are gone for good.
+    /// Leaders were followed, and others are gone for good. Nothing to a pattern of that name for another cluster.
     Settle {
+        /// Alias of their cluster.
+        remote_cluster: String,
         /// Uuids of those that follow.
         followed: BTreeSet<String>,
         /// Uuids of those that are gone.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alias::{Alias, AliasAction, Aliases, RollOver};
-use super::applied::{Applied, find};
+use super::applied::{Applied, find, find_meant};
 use super::check_aliases::check;
 use super::{Change, ClusterState, Made, StateError, indices, templates};
 
@@ -19,19 +19,22 @@ pub(super) fn change_aliases(
         let (AliasAction::Add { index, .. }
         | AliasAction::Remove { index, .. }
         | AliasAction::RemoveIndex { index }) = &action;
-        let before = &find(state, index)?.aliases;
-        let aliases = changed.entry(index.clone()).or_insert_with(|| before.clone());
+        if matches!(action, AliasAction::RemoveIndex { .. }) && indices::is_deleted(state, index) {
+            continue;
+        }
+        let before = &find_meant(state, index)?.aliases;
+        let aliases = changed.entry(index.name.clone()).or_insert_with(|| before.clone());
         match action {
             AliasAction::Add { alias, properties, .. } => drop(aliases.insert(alias, properties)),
             AliasAction::Remove { alias, .. } => drop(aliases.remove(&alias)),
-            AliasAction::RemoveIndex { index } => drop(removed.insert(index)),
+            AliasAction::RemoveIndex { index } => drop(removed.insert(index.name)),
         }
     }
     changed.retain(|index, _| !removed.contains(index));
     check(state, &changed, &removed)?;
     let mut changes = Vec::new();
     for index in removed {
-        changes.extend(indices::delete_index(state, now_ms, index)?);
+        changes.extend(indices::remove_index(state, now_ms, index)?);
     }
     for (index, aliases) in changed {
         changes.extend(set(state, index, aliases)?);
@@ -54,8 +57,13 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
     let RollOver { alias, from, to, settings, mappings, aliases } = roll_over;
     let now = state.write_index(&alias)?.map(str::to_owned);
     let mut old = match &now {
-        Some(now) if *now == from && *now != alias => state.indices[&from].aliases.clone(),
-        _ => return Err(StateError::RolledOver { alias, from, now: now.unwrap_or_default() }),
+        Some(now) if *now == from.name && *now != alias => {
+            find_meant(state, &from)?.aliases.clone()
+        }
+        _ => {
+            let (from, now) = (from.name, now.unwrap_or_default());
+            return Err(StateError::RolledOver { alias, from, now });
+        }
     };
     // An alias with `is_write_index` keeps its older indices; one without moves to the newest.
     let explicit = old.get(&alias).and_then(|alias| alias.is_write_index);
@@ -70,7 +78,7 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
     let mut new = templates::new_index(state, to.clone(), asked);
     new.aliases.remove(&alias);
     let mut changes = indices::create_index(state, now_ms, new)?;
-    changes.extend(set(state, from, old)?);
+    changes.extend(set(state, from.name, old)?);
     let made = find(state, &to)?;
     made.aliases.insert(alias, properties);
     Ok(changes)
@@ -80,8 +88,8 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
 mod tests {
     use serde_json::Value;
 
-    use super::super::Event;
     use super::super::manager::tests::Lab;
+    use super::super::{Event, Index};
     use super::*;
     use crate::settings::Update;
 
@@ -93,17 +101,28 @@ mod tests {
         lab
     }
 
+    /// [`change`] says which index has the name then.
+    fn named(name: &str) -> Index {
+        Index { name: name.to_owned(), uuid: String::new() }
+    }
+
     fn add(index: &str, alias: &str, is_write_index: Option<bool>) -> AliasAction {
         AliasAction::Add {
-            index: index.to_owned(),
+            index: named(index),
             alias: alias.to_owned(),
             properties: Alias { is_write_index },
         }
     }
 
     fn change(lab: &mut Lab, actions: &[AliasAction]) -> Result<(), String> {
-        let event = Event::ChangeAliases { actions: actions.to_vec() };
-        lab.apply(event).map(|_| ()).map_err(|error| error.to_string())
+        let mut actions = actions.to_vec();
+        for action in &mut actions {
+            let (AliasAction::Add { index, .. }
+            | AliasAction::Remove { index, .. }
+            | AliasAction::RemoveIndex { index }) = action;
+            *index = lab.state.meant(&index.name);
+        }
+        lab.apply(Event::ChangeAliases { actions }).map(|_| ()).map_err(|error| error.to_string())
     }
 
     fn written(lab: &Lab, name: &str) -> Result<Option<String>, StateError> {
@@ -122,7 +141,7 @@ mod tests {
         assert_eq!(written(&lab, "logs"), Ok(Some("logs-2".to_owned())));
         assert_eq!(written(&lab, "logs-1"), Ok(Some("logs-1".to_owned())));
         let only_read = [
-            AliasAction::Remove { index: "logs-1".into(), alias: "logs".into() },
+            AliasAction::Remove { index: named("logs-1"), alias: "logs".into() },
             add("logs-2", "logs", Some(false)),
         ];
         change(&mut lab, &only_read).unwrap();
@@ -142,7 +161,7 @@ mod tests {
         assert!(change(&mut lab, &[add("logs-1", "a b", None)]).is_err());
         assert_eq!(lab.state, before);
         // An index may become an alias of the same name in one step.
-        let remove = AliasAction::RemoveIndex { index: "logs-2".to_owned() };
+        let remove = AliasAction::RemoveIndex { index: named("logs-2") };
         change(&mut lab, &[remove, add("logs-1", "logs-2", None)]).unwrap();
         assert_eq!(written(&lab, "logs-2"), Ok(Some("logs-1".to_owned())));
         let said = lab.apply(Event::CreateIndex {
@@ -157,7 +176,7 @@ mod tests {
     fn rolled(lab: &mut Lab, from: &str, to: &str) -> Result<(), String> {
         let event = Event::RollOver(Box::new(RollOver {
             alias: "logs".to_owned(),
-            from: from.to_owned(),
+            from: lab.state.meant(from),
             to: to.to_owned(),
             settings: Update::new(),
             mappings: Value::Null,

@@ -22,7 +22,10 @@ pub(super) fn change(state: &mut ClusterState, name: String, change: AutoFollowC
         (_, None) => return Err(StateError::NoAutoFollow { name }),
         (AutoFollowChange::Delete, Some(_)) => drop(state.auto_follow.remove(&name)),
         (AutoFollowChange::SetActive(active), Some(found)) => found.active = active,
-        (AutoFollowChange::Settle { followed, gone }, Some(found)) => {
+        (AutoFollowChange::Settle { remote_cluster, followed, gone }, Some(found)) => {
+            if found.remote_cluster != remote_cluster {
+                return Ok(Vec::new());
+            }
             found.settled.extend(followed);
             found.settled.retain(|uuid| !gone.contains(uuid));
         }
@@ -78,6 +81,7 @@ mod tests {
         put(&mut lab, AutoFollowChange::SetActive(false)).unwrap();
         let uuids = |uuids: &[&str]| uuids.iter().map(|uuid| (*uuid).to_owned()).collect();
         let settle = |followed: &[&str], gone: &[&str]| AutoFollowChange::Settle {
+            remote_cluster: "eu".to_owned(),
             followed: uuids(followed),
             gone: uuids(gone),
         };
@@ -86,8 +90,14 @@ mod tests {
         assert!(!lab.state.auto_follow["p"].active);
         // Put again, it asks for other things, and forgets nothing.
         put(&mut lab, new()).unwrap();
-        let pattern = &lab.state.auto_follow["p"];
-        assert!(pattern.active && pattern.wants("geo", "a") && !pattern.wants("geo", "b"));
+        let kept = &lab.state.auto_follow["p"];
+        assert!(kept.active && kept.wants("geo", "a") && !kept.wants("geo", "b"));
+        // One of that name for another cluster knows nothing of these leaders.
+        lab.set("cluster.remote.us.seeds", "h:2");
+        let other = AutoFollow { remote_cluster: "us".to_owned(), ..pattern() };
+        put(&mut lab, AutoFollowChange::Put(Box::new(other))).unwrap();
+        put(&mut lab, settle(&["d"], &[])).unwrap();
+        assert!(lab.state.auto_follow["p"].settled.is_empty());
         put(&mut lab, AutoFollowChange::Delete).unwrap();
         assert!(lab.state.auto_follow.is_empty());
     }

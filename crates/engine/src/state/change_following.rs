@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use super::applied::{Applied, find};
+use super::applied::{Applied, find, find_meant};
 use super::follow::FollowChange;
 use super::{
-    Change, ClusterState, IndexShardRoutingTable, StateError, UnassignedReason, relocation,
+    Change, ClusterState, Index, IndexShardRoutingTable, StateError, UnassignedReason, relocation,
 };
 
 pub(super) fn set_following(
     state: &mut ClusterState,
     now_ms: u64,
-    index: String,
+    index: Index,
     change: FollowChange,
 ) -> Applied {
-    let meta = find(state, &index)?;
+    let meta = find_meant(state, &index)?;
+    let index = index.name;
     let Some(leader) = &mut meta.leader else { return Err(StateError::NoFollower { index }) };
     let following = &mut leader.following;
     match change {

@@ -10,7 +10,7 @@ use super::cluster_info::ClusterInfo;
 use super::on_disk_copies::{Holders, OnDiskCopies};
 use super::tombstones::Tombstones;
 use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy, Templates};
-use crate::ids::IdSource;
+use crate::ids::{IdSource, Index};
 use crate::settings::{Settings, SettingsMap};
 
 /// The version of the serialized form that this build writes.
@@ -165,6 +165,12 @@ impl ClusterState {
     /// The members that are there now.
     pub fn present_nodes(&self) -> impl Iterator<Item = &Node> {
         self.present.iter().filter_map(|name| self.members.get(name))
+    }
+
+    /// The index that has this name now, as a change of it names it.
+    pub fn index(&self, name: &str) -> Option<Index> {
+        let uuid = self.indices.get(name)?.uuid.clone();
+        Some(Index { name: name.to_owned(), uuid })
     }
 
     /// A shard of an index; none if there is no such index or shard.

@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(lab.state.obsolete("n1", lab.state.indices.keys(), &on_disk), on_disk);
         lab.create("b", 1, 0);
         lab.start_all();
-        let uuid = lab.state.indices["b"].uuid.clone();
-        lab.apply(Event::DeleteIndex { index: "b".to_owned() }).unwrap();
+        let uuid = lab.state.meant("b").uuid;
+        lab.apply(Event::DeleteIndex { index: lab.state.meant("b") }).unwrap();
         let node = lab.state.members["n1"].clone();
         let found = vec![found("lost", 0, "x"), found(&uuid, 0, "z")];
         lab.apply(Event::NodeJoined { node, found }).unwrap();

@@ -305,7 +305,7 @@ mod tests {
         assert!(old.clone().changed_since(&old).is_empty());
         let place = lab.shard("b", 1).primary().allocation_id.clone();
         lab.fail(&("b".to_owned(), 1, place), "disk");
-        lab.apply(super::super::Event::DeleteIndex { index: "d".to_owned() }).unwrap();
+        lab.apply(super::super::Event::DeleteIndex { index: lab.state.meant("d") }).unwrap();
         lab.create("e", 1, 0);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         assert_eq!(lab.state.changed_since(&old), names(&["b", "d", "e"]));
@@ -317,7 +317,7 @@ mod tests {
         let mut lab = Lab::new(2);
         lab.create("a", 5, 1);
         let old = lab.state.clone();
-        lab.apply(super::super::Event::DeleteIndex { index: "a".to_owned() }).unwrap();
+        lab.apply(super::super::Event::DeleteIndex { index: lab.state.meant("a") }).unwrap();
         lab.create("a", 2, 0);
         lab.set("indices.recovery.max_bytes_per_sec", "20mb");
         let diff = StateDiff::between(&old, &lab.state);

@@ -13,7 +13,7 @@ pub enum StateError {
     #[error("no such index [{index}]{hint}")]
     NoSuchIndex {
         index: String,
-        /// Empty, or the nearest names.
+        /// Empty, the nearest names, or that another index has its name by now.
         hint: String,
     },
     /// There is no such shard.

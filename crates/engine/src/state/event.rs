@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     AliasAction, Aliases, AutoFollowChange, ClusterInfo, DanglingCopy, FollowChange, FollowOrigin,
-    Node, PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
+    Index, Node, PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
 };
 use crate::settings::Update;
 
@@ -111,7 +111,7 @@ pub enum Event {
     /// Something changes about how an index follows its leader.
     SetFollowing {
         /// The follower.
-        index: String,
+        index: Index,
         /// What.
         change: FollowChange,
     },
@@ -129,8 +129,8 @@ pub enum Event {
         /// What.
         change: TemplateChange,
     },
-    /// `DELETE {index}`.
-    DeleteIndex { index: String },
+    /// `DELETE {index}`. Nothing is left to do where an earlier try of the same has deleted it.
+    DeleteIndex { index: Index },
     /// `POST _dangling/{uuid}`: an index that nodes hold and the state does not know has its place again.
     ImportDangling {
         /// What it is.
@@ -146,15 +146,13 @@ pub enum Event {
     },
     /// `PUT {index}/_mapping`, and fields met for the first time.
     PutMapping {
-        index: String,
-        /// Its uuid, where an index that has its name by now is not meant.
-        uuid: Option<String>,
+        index: Index,
         /// What to merge into its mappings.
         #[serde(with = "json_text")]
         mappings: Value,
     },
     /// `PUT {index}/_settings`.
-    PutIndexSettings { index: String, settings: Update },
+    PutIndexSettings { index: Index, settings: Update },
     /// `PUT _cluster/settings`.
     PutClusterSettings {
         /// Settings to keep over restarts.

@@ -114,7 +114,12 @@ impl Against {
             Against::Filter { setting, kind: FilterKind::Exclude } => {
                 format!("the node is named by {setting}")
             }
-            Against::Filter { setting, .. } => format!("the node is not among those of {setting}"),
+            Against::Filter { setting, kind: FilterKind::Include } => {
+                format!("the node is not among those of {setting}")
+            }
+            Against::Filter { setting, kind: FilterKind::Require } => {
+                format!("the node does not fit all of {setting}")
+            }
             Against::Uneven(uneven) => uneven.words(),
             Against::Full(full) => full.words(),
         }
@@ -125,7 +130,12 @@ impl Against {
 fn judge(filters: &[NodeFilter], node: &Node) -> Option<Against> {
     let fits = |filter: &&NodeFilter| {
         let value = value_of(node, filter.attribute);
-        filter.patterns.iter().any(|pattern| matches(pattern, value))
+        let mut patterns = filter.patterns.iter();
+        // All of a list is required, but for addresses of the network (`DiscoveryNodeFilters` of Elasticsearch).
+        match filter.kind == FilterKind::Require && filter.attribute != "_ip" {
+            true => patterns.all(|pattern| matches(pattern, value)),
+            false => patterns.any(|pattern| matches(pattern, value)),
+        }
     };
     let of = |kind: FilterKind| filters.iter().filter(move |filter| filter.kind == kind);
     let against =
@@ -176,5 +186,20 @@ mod tests {
         lab.set("cluster.routing.allocation.require._name", "n*");
         lab.set("cluster.routing.allocation.require._host", "*4");
         assert_eq!(allowed(&lab, "a"), ["n4"]);
+    }
+
+    #[test]
+    fn all_of_a_list_is_required_but_for_addresses() {
+        let mut lab = Lab::new(4);
+        lab.create("a", 1, 0);
+        lab.set("cluster.routing.allocation.require._name", "n*,*3");
+        assert_eq!(allowed(&lab, "a"), ["n3"]);
+        lab.set("cluster.routing.allocation.require._name", "n3,n4");
+        assert_eq!(allowed(&lab, "a"), [""; 0], "no node has two names");
+        lab.set("cluster.routing.allocation.require._name", "");
+        lab.set_index("a", "index.routing.allocation.require._ip", "n3,n4");
+        assert_eq!(allowed(&lab, "a"), ["n3", "n4"], "one address is enough");
+        lab.set_index("a", "index.routing.allocation.require._host", "n3,n4");
+        assert_eq!(allowed(&lab, "a"), [""; 0]);
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use query::mapping::DEPTH_MAX;
 use serde_json::Value;
 
-use super::applied::{Applied, NewIndex, bad_name, check_remote, find};
+use super::applied::{Applied, NewIndex, bad_name, check_remote, find, find_meant};
 use super::recovery_counts::RecoveryCounts;
 use super::tombstones::Tombstone;
 use super::{
-    Alias, Aliases, Change, ClusterState, FollowOrigin, IndexMeta, IndexShardRoutingTable,
+    Alias, Aliases, Change, ClusterState, FollowOrigin, Index, IndexMeta, IndexShardRoutingTable,
     ShardCopy, StateError, UnassignedReason, check_aliases, mapping,
 };
 use crate::settings::{self, SettingError, SettingScope, SettingsMap, Update, When, check_update};
@@ -103,7 +103,21 @@ pub(super) fn create_follower(
     create_index(state, now_ms, new)
 }
 
-pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: String) -> Applied {
+/// Whether an earlier try has deleted an index: a request to delete it is then done.
+pub(super) fn is_deleted(state: &ClusterState, index: &Index) -> bool {
+    state.tombstones.contains(&index.uuid)
+}
+
+pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: Index) -> Applied {
+    if is_deleted(state, &index) {
+        return Ok(Vec::new());
+    }
+    find_meant(state, &index)?;
+    remove_index(state, now_ms, index.name)
+}
+
+/// Deletes the index that has this name.
+pub(super) fn remove_index(state: &mut ClusterState, now_ms: u64, index: String) -> Applied {
     let uuid = find(state, &index)?.uuid.clone();
     state.tombstones.add(Tombstone {
         index: index.clone(),
@@ -116,16 +130,8 @@ pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: String)
     Ok(vec![Change::IndexDeleted { index, uuid }])
 }
 
-pub(super) fn put_mapping(
-    state: &mut ClusterState,
-    index: String,
-    uuid: Option<String>,
-    mappings: &Value,
-) -> Applied {
-    let meta = find(state, &index)?;
-    if uuid.is_some_and(|uuid| uuid != meta.uuid) {
-        return Err(StateError::NoSuchIndex { index, hint: String::new() });
-    }
+pub(super) fn put_mapping(state: &mut ClusterState, index: Index, mappings: &Value) -> Applied {
+    let meta = find_meant(state, &index)?;
     let merged = mapping::merge(&meta.mappings, mappings)?;
     if merged == meta.mappings {
         return Ok(Vec::new());
@@ -134,7 +140,7 @@ pub(super) fn put_mapping(
     check_fields(&merged, limit)?;
     meta.mappings = merged;
     meta.mapping_version += 1;
-    Ok(vec![Change::MappingsChanged { index }])
+    Ok(vec![Change::MappingsChanged { index: index.name }])
 }
 
 /// Objects and lists within each other in mappings: more than [`DEPTH_MAX`] fields need, and few enough that the state
@@ -173,10 +179,11 @@ fn check_fields(mappings: &Value, limit: Option<u32>) -> Result<(), StateError> 
 pub(super) fn put_index_settings(
     state: &mut ClusterState,
     now_ms: u64,
-    index: String,
+    index: Index,
     update: &Update,
 ) -> Applied {
-    let meta = find(state, &index)?;
+    let meta = find_meant(state, &index)?;
+    let index = index.name;
     let update = check_update(SettingScope::Index, When::Running, update)?;
     let before = meta.settings.clone();
     settings::apply(&mut meta.settings, &update);

@@ -95,9 +95,7 @@ fn apply_one(
             dangling::import(state, now_ms, *stored, &copies)
         }
         Event::DeleteDangling { index, uuid } => dangling::delete(state, now_ms, index, uuid),
-        Event::PutMapping { index, uuid, mappings } => {
-            indices::put_mapping(state, index, uuid, &mappings)
-        }
+        Event::PutMapping { index, mappings } => indices::put_mapping(state, index, &mappings),
         Event::PutIndexSettings { index, settings } => {
             indices::put_index_settings(state, now_ms, index, &settings)
         }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::indices::{REPLICAS, SHARDS};
 use super::super::{
-    Alias, Aliases, FollowChange, FollowOrigin, RecoverySource, RerouteAction, RerouteCommand,
-    Status, check, health,
+    Alias, AliasAction, Aliases, FollowChange, FollowOrigin, Index, RecoverySource, RerouteAction,
+    RerouteCommand, RollOver, Status, check, health,
 };
 use super::*;
 
@@ -34,6 +34,14 @@ fn node(name: &str) -> Node {
 
 pub fn update(pairs: &[(&str, &str)]) -> Update {
     pairs.iter().map(|(k, v)| ((*k).to_owned(), Some((*v).to_owned()))).collect()
+}
+
+impl ClusterState {
+    /// An index as a change names it; of one that is not there nobody knows the UUID.
+    pub fn meant(&self, name: &str) -> Index {
+        let unknown = Index { name: name.to_owned(), uuid: String::new() };
+        self.index(name).unwrap_or(unknown)
+    }
 }
 
 impl Lab {
@@ -130,7 +138,7 @@ impl Lab {
 
     pub fn set_index(&mut self, index: &str, name: &str, value: &str) -> Vec<Change> {
         let settings = update(&[(name, value)]);
-        self.apply(Event::PutIndexSettings { index: index.to_owned(), settings }).unwrap()
+        self.apply(Event::PutIndexSettings { index: self.state.meant(index), settings }).unwrap()
     }
 
     /// Every copy that recovers.
@@ -217,10 +225,12 @@ fn an_index_is_created_started_and_deleted() {
     assert_eq!(lab.shard("logs", 0).in_sync.len(), 2);
 
     let gone = Change::IndexDeleted { index: "logs".to_owned(), uuid: meta.uuid.clone() };
-    assert_eq!(lab.apply(Event::DeleteIndex { index: "logs".to_owned() }), Ok(vec![gone]));
+    let delete = Event::DeleteIndex { index: lab.state.meant("logs") };
+    assert_eq!(lab.apply(delete.clone()), Ok(vec![gone]));
     let copies = [(meta.uuid.clone(), 0)];
     assert_eq!(lab.state.obsolete("n1", lab.state.indices.keys(), &copies), copies);
-    let said = lab.apply(Event::DeleteIndex { index: "logs".to_owned() }).unwrap_err();
+    assert_eq!(lab.apply(delete), Ok(Vec::new()), "sent again, it is done");
+    let said = lab.apply(Event::DeleteIndex { index: lab.state.meant("logs") }).unwrap_err();
     assert_eq!(said.rest(), (404, "index_not_found_exception"));
 }
 
@@ -245,7 +255,7 @@ fn names_and_numbers_are_checked() {
     );
     assert!(lab.apply(create("b", update(&[(SHARDS, "0")]))).is_err());
     assert!(lab.apply(create("b", update(&[("transport.compress", "true")]))).is_err());
-    let said = lab.apply(Event::DeleteIndex { index: "log".to_owned() }).unwrap_err();
+    let said = lab.apply(Event::DeleteIndex { index: lab.state.meant("log") }).unwrap_err();
     assert_eq!(said.to_string(), "no such index [log]; did you mean \"logs\"?");
 }
 
@@ -423,10 +433,10 @@ fn replicas_come_and_go() {
     assert_eq!(health(&lab.state).active_shards, 4);
 
     let back: Update = [("index.*".to_owned(), None)].into();
-    lab.apply(Event::PutIndexSettings { index: "a".to_owned(), settings: back }).unwrap();
+    lab.apply(Event::PutIndexSettings { index: lab.state.meant("a"), settings: back }).unwrap();
     assert_eq!((lab.state.indices["a"].shards, lab.state.indices["a"].replicas), (2, 1));
     let fixed = update(&[(SHARDS, "4")]);
-    let said = lab.apply(Event::PutIndexSettings { index: "a".to_owned(), settings: fixed });
+    let said = lab.apply(Event::PutIndexSettings { index: lab.state.meant("a"), settings: fixed });
     assert!(said.unwrap_err().to_string().contains("cannot change while running"));
 }
 
@@ -487,8 +497,9 @@ fn a_follower_recovers_from_remote() {
 
     lab.start_all();
     let allocation_id = lab.shard("copy", 0).primary().allocation_id.clone();
+    let copy = lab.state.meant("copy");
     let fall_back = |allocation_id: &str| Event::SetFollowing {
-        index: "copy".to_owned(),
+        index: copy.clone(),
         change: FollowChange::FallBack {
             shard: 0,
             allocation_id: allocation_id.to_owned(),
@@ -515,30 +526,74 @@ fn nested(depth: usize) -> Value {
 fn mappings_grow_and_never_conflict() {
     let mut lab = Lab::new(1);
     lab.create("a", 1, 0);
-    let put = |kind: &str| Event::PutMapping {
-        index: "a".to_owned(),
-        uuid: None,
-        mappings: json!({"properties": {"x": {"type": kind}}}),
+    let put_any = |index: &Index, mappings: &Value| Event::PutMapping {
+        index: index.clone(),
+        mappings: mappings.clone(),
     };
+    let a = lab.state.meant("a");
+    let put = |kind: &str| put_any(&a, &json!({"properties": {"x": {"type": kind}}}));
     assert_eq!(lab.apply(put("long")).unwrap().len(), 1);
     assert_eq!(lab.apply(put("long")), Ok(Vec::new()));
     assert!(lab.apply(put("text")).is_err());
     assert_eq!(lab.state.indices["a"].mapping_version, 2);
-    let deeper = nested(21);
-    let of = |uuid: Option<&str>, mappings: &serde_json::Value| Event::PutMapping {
-        index: "a".to_owned(),
-        uuid: uuid.map(str::to_owned),
-        mappings: mappings.clone(),
-    };
-    let said = lab.apply(of(None, &deeper)).unwrap_err().to_string();
+    let said = lab.apply(put_any(&a, &nested(21))).unwrap_err().to_string();
     assert!(said.contains("Limit of mapping depth [20]"), "{said}");
     let meta = (0..64).fold(json!(1), |inner, _| json!([inner]));
-    let said = lab.apply(of(None, &json!({"_meta": {"deep": meta}}))).unwrap_err().to_string();
+    let said = lab.apply(put_any(&a, &json!({"_meta": {"deep": meta}}))).unwrap_err().to_string();
     assert!(said.contains("nested deeper than 64"), "{said}");
-    assert!(lab.apply(of(None, &json!({"properties": {"-z": {"type": "long"}}}))).is_err());
-    let another = json!({"properties": {"z": {"type": "long"}}});
-    assert!(lab.apply(of(Some("of an index that was here before"), &another)).is_err());
+    assert!(lab.apply(put_any(&a, &json!({"properties": {"-z": {"type": "long"}}}))).is_err());
     assert_eq!(lab.state.indices["a"].mapping_version, 2);
+}
+
+/// Whoever asked for it meant the one that was there.
+#[test]
+fn a_change_that_comes_late_is_not_for_an_index_that_was_made_anew() {
+    let mut lab = Lab::new(1);
+    lab.create("a", 1, 0);
+    let (index, alias) = (lab.state.meant("a"), "of-a".to_owned());
+    let add = |index: &Index| AliasAction::Add {
+        index: index.clone(),
+        alias: alias.clone(),
+        properties: Alias::default(),
+    };
+    lab.apply(Event::ChangeAliases { actions: vec![add(&index)] }).unwrap();
+    let delete = Event::DeleteIndex { index: index.clone() };
+    lab.apply(delete.clone()).unwrap();
+    lab.create("a", 1, 0);
+    lab.apply(Event::ChangeAliases { actions: vec![add(&lab.state.meant("a"))] }).unwrap();
+    let before = lab.state.clone();
+    let index = || index.clone();
+    let roll_over = RollOver {
+        alias: alias.clone(),
+        from: index(),
+        to: "c".to_owned(),
+        settings: Update::new(),
+        mappings: Value::Null,
+        aliases: Aliases::new(),
+    };
+    for late in [
+        Event::PutIndexSettings { index: index(), settings: update(&[(REPLICAS, "1")]) },
+        Event::PutMapping {
+            index: index(),
+            mappings: json!({"properties": {"x": {"type": "long"}}}),
+        },
+        Event::ChangeAliases { actions: vec![add(&index())] },
+        Event::ChangeAliases {
+            actions: vec![AliasAction::Remove { index: index(), alias: alias.clone() }],
+        },
+        Event::SetFollowing { index: index(), change: FollowChange::Pause },
+        Event::SetFollowing { index: index(), change: FollowChange::Unfollow },
+        Event::RollOver(Box::new(roll_over)),
+    ] {
+        let said = lab.apply(late.clone()).unwrap_err();
+        assert_eq!(said.rest(), (404, "index_not_found_exception"), "{late:?}");
+    }
+    // What was to be deleted is: whoever asks again is told so, and the new one stays.
+    let remove = AliasAction::RemoveIndex { index: index() };
+    for again in [delete, Event::ChangeAliases { actions: vec![remove] }] {
+        assert_eq!(lab.apply(again), Ok(Vec::new()));
+    }
+    assert_eq!(lab.state, before);
 }
 
 #[test]
@@ -560,8 +615,7 @@ fn the_state_survives_both_formats() {
     let mut lab = Lab::new(2);
     lab.create("a", 2, 1);
     let event = Event::PutMapping {
-        index: "a".to_owned(),
-        uuid: Some(lab.state.indices["a"].uuid.clone()),
+        index: lab.state.meant("a"),
         mappings: json!({"properties": {"x": {"type": "text"}}}),
     };
     let bytes = postcard::to_stdvec(&event).unwrap();

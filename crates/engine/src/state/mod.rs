@@ -90,6 +90,7 @@ mod templates;
 mod tombstones;
 mod touched;
 
+pub use crate::ids::Index;
 pub use alias::{Alias, AliasAction, Aliases, RollOver};
 pub use auto_follow::{AutoFollow, AutoFollowChange};
 pub use change::Change;

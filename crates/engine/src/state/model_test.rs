@@ -320,7 +320,7 @@ impl Model {
             Report::Fail(n) => self.failing(n),
             Report::Replicas(n) => {
                 let settings = one("index.number_of_replicas", Some(&n.to_string()));
-                Some(Event::PutIndexSettings { index: "i0".to_owned(), settings })
+                Some(Event::PutIndexSettings { index: self.state.meant("i0"), settings })
             }
             Report::OutOfSync { shard, copy } => {
                 let place = self.nth_shard(shard)?;
@@ -385,10 +385,15 @@ impl Model {
             Act::Create { index: i, shards, replicas, follows } => {
                 self.create(index(i), shards, replicas, follows);
             }
-            Act::Delete(i) => drop(self.event(Event::DeleteIndex { index: index(i) })),
+            Act::Delete(i) => {
+                self.event(Event::DeleteIndex { index: self.state.meant(&index(i)) });
+            }
             Act::Replicas { index: i, replicas } => {
                 let settings = one("index.number_of_replicas", Some(&replicas.to_string()));
-                self.event(Event::PutIndexSettings { index: index(i), settings });
+                self.event(Event::PutIndexSettings {
+                    index: self.state.meant(&index(i)),
+                    settings,
+                });
             }
             Act::Start(n) => drop(self.start(n)),
             Act::Fail(n) => {

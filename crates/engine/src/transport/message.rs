@@ -190,6 +190,8 @@ pub enum Request {
     Submit(Box<Event>),
     /// To the manager: what is the state now?
     State,
+    /// To the manager: what did you publish last?
+    Published,
     /// To the primary.
     Write(Write),
     /// To a replica, from its primary.
@@ -365,6 +367,13 @@ pub enum Response {
     State(Arc<ClusterState>),
     /// The version of the state that holds now.
     Version(u64),
+    /// To [`Request::Published`].
+    Published {
+        /// The last version that every node was sent.
+        version: u64,
+        /// Whether something is lost since that the manager's disk has no room to store.
+        hides_loss: bool,
+    },
     /// One result for each request.
     Written(Vec<Result<Written>>),
     /// The replica has it.

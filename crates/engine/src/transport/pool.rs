@@ -227,6 +227,28 @@ impl Pool {
         self.inner.channels.borrow().get(address)?.get(&class).cloned()
     }
 
+    /// A place for a connection. Nodes come back at other addresses: a new one is the moment to forget those without a
+    /// connection.
+    fn new_slot(&self, address: &str, class: Class) -> Slot {
+        let in_use =
+            |channel: &Rc<Channel>| channel.open.get() || !channel.waiting.borrow().is_empty();
+        // Whoever else holds it connects just now.
+        let is_used = |slot: &Slot| {
+            Rc::strong_count(slot) > 1
+                || slot.try_lock().is_ok_and(|channel| channel.as_ref().is_some_and(in_use))
+        };
+        let mut channels = self.inner.channels.borrow_mut();
+        if !channels.contains_key(address) {
+            channels.retain(|_, slots| slots.values().any(is_used));
+        }
+        channels.entry(address.to_owned()).or_default().entry(class).or_default().clone()
+    }
+
+    /// Whether there is a connection to this address, or was one lately.
+    pub(crate) fn knows(&self, address: &str) -> bool {
+        self.inner.channels.borrow().contains_key(address)
+    }
+
     async fn call_without_limit(
         &self,
         address: &str,
@@ -252,10 +274,7 @@ impl Pool {
     }
 
     async fn channel(&self, address: &str, class: Class) -> Result<Rc<Channel>, CallError> {
-        let slot = self.slot(address, class).unwrap_or_else(|| {
-            let mut channels = self.inner.channels.borrow_mut();
-            channels.entry(address.to_owned()).or_default().entry(class).or_default().clone()
-        });
+        let slot = self.slot(address, class).unwrap_or_else(|| self.new_slot(address, class));
         let mut slot = slot.lock().await;
         if let Some(channel) = slot.as_ref().filter(|channel| channel.open.get()) {
             return Ok(channel.clone());
@@ -462,15 +481,39 @@ mod tests {
         Ok(Reply::from(if is_large { zeros(MAX_TAIL_BYTES + 1) } else { Response::Done }))
     }
 
+    async fn serve_at_any(env: &Env) -> (String, Task<()>) {
+        let listener = env.listen::<Envelope>(&env.any_address()).await.unwrap();
+        let address = listener.address().to_owned();
+        let at_once = |_: &Request| -> Option<Response> { None };
+        let handlers = Handlers { at_once, in_time: answer };
+        let serving = serve(env.clone(), NetworkPartition::default(), listener, handlers);
+        (address, env.spawn("serves", serving))
+    }
+
+    #[test]
+    fn an_address_is_forgotten_with_its_last_connection() {
+        world::real_world::run(7, async |env| {
+            let pool = Pool::new(env.clone());
+            let limit = Duration::from_secs(60);
+            let (stays, _serving) = serve_at_any(&env).await;
+            pool.call(&stays, Class::Control, Request::Ping, limit).await.unwrap();
+            for _ in 0..3 {
+                let (address, serving) = serve_at_any(&env).await;
+                pool.call(&address, Class::Control, Request::Ping, limit).await.unwrap();
+                serving.cancel().await;
+                while pool.open_channel(&address, Class::Control).is_some() {
+                    env.sleep(Duration::from_millis(1)).await;
+                }
+            }
+            let addresses = pool.inner.channels.borrow().len();
+            assert!(pool.knows(&stays) && addresses <= 2, "{addresses} addresses are known");
+        });
+    }
+
     #[test]
     fn a_message_that_is_too_large_is_refused_by_name_and_the_connection_goes_on() {
         world::real_world::run(7, async |env| {
-            let listener = env.listen::<Envelope>(&env.any_address()).await.unwrap();
-            let address = listener.address().to_owned();
-            let at_once = |_: &Request| -> Option<Response> { None };
-            let handlers = Handlers { at_once, in_time: answer };
-            let serving = serve(env.clone(), NetworkPartition::default(), listener, handlers);
-            let _serving = env.spawn("serves", serving);
+            let (address, _serving) = serve_at_any(&env).await;
             let pool = Pool::new(env.clone());
             let ask = async |request| {
                 pool.call(&address, Class::Control, request, Duration::from_secs(60)).await

@@ -429,7 +429,8 @@ const FOUND_LATE: &[&str] = &[
     store::planted::COMMIT_CLAIMS_HOLES,
 ];
 /// Bugs that nobody found within 700 seeds: another safeguard mends what they do, or it takes more than two faults at
-/// one moment. They wait for histories that show them.
+/// one moment. A history of its own shows each: a case ([`a_planted_bug_fails_the_case_that_found_it`]), or a test of
+/// `tests/it/planted_histories.rs` or `tests/it/hostile.rs`. `docs/benchmarks/faults.md` says which.
 const NOT_FOUND: &[&str] = &[
     engine::planted::STALE_COPY_FORGOTTEN,
     engine::planted::FAILED_COPY_UNTRACKED,

@@ -45,6 +45,9 @@ fn remove_states(dirs: &[PathBuf]) {
     }
 }
 
+/// What the nodes of this process warned of.
+static WARNED: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
 #[test]
 fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() {
     real_world::run(7, |env| async move {
@@ -56,7 +59,10 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
         let uuid = |c: &Cluster, index: &str| c.any().state().indices[index].uuid.clone();
         let (kept, unwanted) = (uuid(&c, "kept"), uuid(&c, "unwanted"));
         let digests = c.digests("kept").await;
+        engine::core::print_warnings_with(|words| WARNED.lock().unwrap().push(words.to_owned()));
         restart(&mut c, 2, remove_states).await;
+        let warned = WARNED.lock().unwrap().join("\n");
+        assert!(warned.contains("[c-1] index [kept] is dangling"), "{warned}");
         assert_eq!(count(&c, "kept").await.0, 404);
         let health = c.must("GET", "/_cluster/health", Value::Null).await;
         assert_eq!((&health["status"], &health["dangling_indices"]), (&json!("green"), &json!(2)));

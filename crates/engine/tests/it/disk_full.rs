@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Cluster, eventually, raw};
+use crate::common::{Cluster, ask, eventually, raw};
 use serde_json::{Value, json};
 use testbed::SmallDisk;
 use world::Env;
@@ -171,9 +171,13 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
 /// In the real world the cluster state has no room either, so that the manager cannot note that the copy failed.
 pub async fn health_is_what_searches_find_where_the_managers_disk_is_full(env: Env) {
     let (disk, dir) = Disk::below(&env, HOST, 8 << 20);
-    let cluster = Cluster::start_in(&env, "follower", 1, |_| (), dir).await;
-    cluster.create("a", 1, 0).await;
-    cluster.must("PUT", "/a/_settings", json!({ "index.refresh_interval": "-1" })).await;
+    let cluster = Cluster::start_in(&env, "follower", 2, |_| (), dir).await;
+    let settings = json!({
+        "number_of_shards": 1, "number_of_replicas": 0, "index.refresh_interval": "-1",
+        "index.routing.allocation.require._name": HOST,
+    });
+    cluster.must("PUT", "/a", json!({ "settings": settings })).await;
+    cluster.green("a").await;
     index(&cluster, 0..10).await;
     disk.fill();
     // It has segments to write, and fails the copy.
@@ -182,8 +186,12 @@ pub async fn health_is_what_searches_find_where_the_managers_disk_is_full(env: E
     let green = "/_cluster/health?wait_for_status=green&timeout=1s";
     eventually(&env, "health says whether searches are answered", async || {
         let counted = cluster.ask("GET", "/a/_count", Value::Null).await.0;
-        let waited = cluster.ask("GET", green, Value::Null).await.0;
-        (counted == 200) == (waited == 200)
+        // Also where the other node is asked, which neither manages nor has the copy.
+        let mut says = Vec::new();
+        for node in cluster.nodes.values() {
+            says.push(ask(node, "GET", green, Value::Null).await.0);
+        }
+        says.iter().all(|waited| (counted == 200) == (*waited == 200))
     })
     .await;
     disk.make_room();

@@ -1,8 +1,8 @@
 //! Every file of a node's copies, damaged in every way while the node is down. Afterwards all documents are there
-//! (the file
-//! says nothing that is not known elsewhere, or another copy repaired it), or the copy is refused by name. Never fewer.
+//! (the file says nothing that is not known elsewhere, or another copy repaired it), or the copy is refused by name.
+//! Never fewer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,11 +20,8 @@ use crate::common::Cluster;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Damage {
     Gone,
-    Empty,
-    CutToAQuarter,
-    CutInHalf,
-    /// The last byte is missing.
-    CutByOne,
+    /// So many bytes are left.
+    CutTo(usize),
     OneBitTurned,
     /// What it was before the last writes.
     Older,
@@ -32,16 +29,22 @@ enum Damage {
     AnotherShards,
 }
 
-const DAMAGES: [Damage; 8] = [
-    Damage::Gone,
-    Damage::Empty,
-    Damage::CutToAQuarter,
-    Damage::CutInHalf,
-    Damage::CutByOne,
-    Damage::OneBitTurned,
-    Damage::Older,
-    Damage::AnotherShards,
-];
+/// What befalls a file beside that it is cut.
+const NOT_CUT: [Damage; 4] =
+    [Damage::Gone, Damage::OneBitTurned, Damage::Older, Damage::AnotherShards];
+
+const BLOCK_BYTES: usize = 4 << 10;
+/// A node is started for each cut.
+const BLOCKS_MAX: usize = 100;
+
+/// Lengths to which a file is cut: nothing, a byte, half of it, all but a byte, and each block of a disk; of a file
+/// with more than [`BLOCKS_MAX`] blocks no more than so many, spread evenly.
+fn cuts(len: usize) -> BTreeSet<usize> {
+    let blocks_between = len.div_ceil(BLOCK_BYTES * BLOCKS_MAX).max(1);
+    let blocks = (0..len).step_by(BLOCK_BYTES * blocks_between);
+    let some = [0, 1, len / 2, len.saturating_sub(1)];
+    some.into_iter().filter(|cut| *cut < len).chain(blocks).collect()
+}
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -158,15 +161,7 @@ fn damaged(stopped: &Stopped, path: &Path, damage: Damage) -> Option<Files> {
         Damage::Gone => {
             files.remove(path);
         }
-        Damage::Empty => {
-            files.insert(path.to_owned(), Vec::new());
-        }
-        Damage::CutToAQuarter | Damage::CutInHalf | Damage::CutByOne => {
-            let len = match damage {
-                Damage::CutToAQuarter => bytes.len() / 4,
-                Damage::CutInHalf => bytes.len() / 2,
-                _ => bytes.len().saturating_sub(1),
-            };
+        Damage::CutTo(len) => {
             files.insert(path.to_owned(), bytes[..len].to_vec());
         }
         Damage::OneBitTurned => {
@@ -239,9 +234,12 @@ fn every_case(nodes: usize) {
     };
     let cases: Vec<(&PathBuf, Damage)> = stopped
         .files
-        .keys()
-        .filter(is_taken)
-        .flat_map(|path| DAMAGES.map(|damage| (path, damage)))
+        .iter()
+        .filter(|(path, _)| is_taken(path))
+        .flat_map(|(path, bytes)| {
+            let cuts = cuts(bytes.len()).into_iter().map(Damage::CutTo);
+            NOT_CUT.into_iter().chain(cuts).map(move |damage| (path, damage))
+        })
         .collect();
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

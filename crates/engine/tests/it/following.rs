@@ -3,8 +3,12 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use crate::common::between::Between;
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
+use engine::following::FollowRequest;
+use engine::settings::{FollowParameters, Update};
+use engine::transport::{RemoteIndex, Response};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -20,6 +24,7 @@ testbed::both_worlds!(
     one_that_is_let_go_beside_writes_has_the_same_on_every_copy,
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
+    one_whose_client_goes_away_follows_what_its_leader_says,
 );
 
 impl Pair {
@@ -398,6 +403,41 @@ async fn writes_that_do_not_wait_for_the_disk_are_known_in_the_end(env: Env) {
     pair.same(&env, "b").await;
     eventually(&env, "the checkpoint follows", async || pair.lag("b").await == 0).await;
     pair.stop().await;
+}
+
+/// The leader's index is another by now than its description of a moment ago says, and the client goes away at once.
+async fn one_whose_client_goes_away_follows_what_its_leader_says(env: Env) {
+    let leader = Cluster::with(&env, "leader", 1, ("a", 1, 0)).await;
+    let between = Between::before(&env, leader.any().transport_address()).await;
+    between.change(|_, answer| match answer {
+        Ok(Response::RemoteIndex(index)) => {
+            let uuid = "another".to_owned();
+            Ok(Response::RemoteIndex(RemoteIndex { uuid, ..index }))
+        }
+        answer => answer,
+    });
+    let follower = Cluster::start(&env, "follower", 1).await;
+    let seeds = json!({ "cluster.remote.leader.seeds": [between.address] });
+    follower.must("PUT", "/_cluster/settings", json!({ "persistent": seeds })).await;
+    // It asks what the leader's indices are.
+    env.sleep(Duration::from_secs(1)).await;
+    let request = FollowRequest {
+        follower: "b".to_owned(),
+        alias: "leader".to_owned(),
+        leader_index: "a".to_owned(),
+        settings: Update::new(),
+        parameters: FollowParameters::default(),
+    };
+    let following = engine::following::follow(follower.any().following(), request);
+    assert!(env.timeout(Duration::ZERO, following).await.is_err());
+    eventually(&env, "it follows what is there now", async || {
+        let state = follower.any().state();
+        let leader = state.indices.get("b").and_then(|meta| meta.leader.as_ref());
+        leader.is_some_and(|leader| leader.leader_uuid == "another")
+    })
+    .await;
+    follower.stop().await;
+    leader.stop().await;
 }
 
 /// Retention leases on the leader's primaries, but those of recoveries.

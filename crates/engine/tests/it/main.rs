@@ -17,6 +17,7 @@ mod hostile;
 mod leases;
 mod lossy_paths;
 mod membership;
+mod planted_histories;
 mod recovery;
 mod relocation;
 mod replica_selection;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Node;
-use engine::transport::Request;
+use engine::transport::{Request, Response};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -15,6 +15,7 @@ testbed::both_worlds!(
     a_closed_connection_is_enough_where_that_is_asked_for,
     a_state_that_was_missed_is_asked_for,
     health_that_was_waited_for_is_so_on_every_node,
+    every_node_says_what_the_manager_knows_of_health,
 );
 
 /// Checks are an hour apart: only the connection that closes can say it earlier.
@@ -70,6 +71,32 @@ async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
     between.be_honest();
     assert_eq!(waiting.await.unwrap(), ("green".into(), "green".into()));
     assert_eq!(fewer.await.unwrap().0, 200);
+    cluster.stop().await;
+}
+
+/// The manager's disk has no room for a state without what is lost. A node that neither manages nor found the loss has
+/// to ask.
+async fn every_node_says_what_the_manager_knows_of_health(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 2, 0).await;
+    cluster.create("a", 1, 1).await;
+    let other = cluster.node(1).clone();
+    assert_eq!(status(&other, "").await, "green");
+    between.change(|_, answer| match answer {
+        Ok(Response::Published { version, .. }) => {
+            Ok(Response::Published { version, hides_loss: true })
+        }
+        answer => answer,
+    });
+    assert_eq!(status(&other, "local=true").await, "green", "the manager is not asked");
+    assert_eq!(status(&other, "").await, "red");
+    let green = "/_cluster/health/a?wait_for_status=green&timeout=100ms";
+    assert_eq!(ask(&other, "GET", green, Value::Null).await.0, 408);
+    let rows = ask(&other, "GET", "/_cat/health?format=json", Value::Null).await.1;
+    assert_eq!(rows[0]["status"], "red");
+    // It is over with the next state that could be stored.
+    between.be_honest();
+    cluster.must("PUT", "/a/_settings", json!({ "index.refresh_interval": "7s" })).await;
+    eventually(&env, "it is green again", async || status(&other, "").await == "green").await;
     cluster.stop().await;
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use crate::common::between::cluster_behind;
 use crate::common::{Cluster, ask, eventually};
 use bytes::Bytes;
+use engine::settings::Update;
+use engine::state::Event;
 use engine::transport::{Class, Pool, Request, Write};
 use serde_json::{Value, json};
 use store::WriteRequest;
@@ -20,7 +22,57 @@ testbed::both_worlds!(
     the_log_is_cut_however_often_copies_recover_by_files,
     a_copy_that_left_comes_back_by_operations_after_a_commit,
     a_write_is_not_for_an_index_that_was_made_anew,
+    a_delete_that_is_sent_again_is_not_for_an_index_that_was_made_anew,
+    a_replica_that_stands_still_holds_up_no_other_index,
 );
+
+/// The manager's answer is lost: who sends it again is answered as the first time.
+async fn a_delete_that_is_sent_again_is_not_for_an_index_that_was_made_anew(env: Env) {
+    let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
+    let sender = cluster.node(1).core().clone();
+    let index = sender.state().index("a").unwrap();
+    sender.submit(Event::DeleteIndex { index: index.clone() }).await.unwrap();
+    cluster.create("a", 1, 0).await;
+    sender.submit(Event::DeleteIndex { index: index.clone() }).await.unwrap();
+    let settings = Update::from([("index.priority".to_owned(), Some("7".to_owned()))]);
+    let late = sender.submit(Event::PutIndexSettings { index, settings }).await.unwrap_err();
+    assert_eq!((late.status, late.kind.as_str()), (404, "index_not_found_exception"));
+    let meta = cluster.any().state().indices["a"].clone();
+    assert_eq!((meta.settings_version, meta.priority()), (1, 1));
+    cluster.stop().await;
+}
+
+/// A replica takes nothing. What is due to another index is done meanwhile.
+async fn a_replica_that_stands_still_holds_up_no_other_index(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
+    for index in ["a", "b"] {
+        let settings = json!({
+            "number_of_shards": 1, "number_of_replicas": 0, "index.translog.durability": "async",
+            "index.routing.allocation.require._name": "one-0",
+        });
+        cluster.must("PUT", &format!("/{index}"), json!({ "settings": settings })).await;
+        cluster.green(index).await;
+    }
+    let anywhere =
+        json!({ "index.routing.allocation.require._name": null, "index.number_of_replicas": 1 });
+    cluster.must("PUT", "/a/_settings", anywhere).await;
+    cluster.green("a").await;
+    cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    between.hold(|request| matches!(request, Request::Replicate { .. }));
+    eventually(&env, "the replica is to sync", async || between.held() > 0).await;
+    cluster.must("PUT", "/b/_doc/1", json!({ "n": 1 })).await;
+    let path = "/_cat/shards/b?format=json&h=seq_no.global_checkpoint";
+    eventually(&env, "the other index is synced", async || {
+        let rows = cluster.must("GET", path, Value::Null).await;
+        rows[0]["seq_no.global_checkpoint"] == "0"
+    })
+    .await;
+    // The primary has not even given up waiting for it.
+    let state = cluster.any().state();
+    assert_eq!(state.shard("a", 0).unwrap().in_sync.len(), 2);
+    between.be_honest();
+    cluster.stop().await;
+}
 
 async fn replicas(cluster: &Cluster, replicas: u32) {
     let body = json!({ "index.number_of_replicas": replicas });

@@ -103,7 +103,8 @@ fn without_its_manager_a_cluster_says_so() {
             (status, &answer["error"]["type"]),
             (503, &json!("master_not_discovered_exception"))
         );
-        // Nobody knows what comes of it: that is more than that it takes longer.
+        // Once the node knows that, nobody knows what comes of a change: that is more than that it takes longer.
+        env.sleep(std::time::Duration::from_secs(10)).await;
         let body = json!({"persistent": {"transport.compress": true}});
         let (status, _) = ask(&other, "PUT", "/_cluster/settings?timeout=0s", body).await;
         assert_eq!(status, 503);

@@ -438,5 +438,13 @@ mod tests {
         let terms = vec!["1"; 65_537].join(",");
         let error = parse(format!("{{\"terms\":{{\"a\":[{terms}]}}}}")).unwrap_err();
         assert!(error.reason.contains("index.max_terms_count"));
+        let aggs = |depth: usize| {
+            let open = "{\"a\":{\"filter\":{\"match_all\":{}},\"aggs\":".repeat(depth - 1);
+            let leaf = "{\"a\":{\"filter\":{\"match_all\":{}}}}";
+            format!("{{\"aggs\":{open}{leaf}{}}}", "}}".repeat(depth - 1))
+        };
+        assert!(parse_search(aggs(20).as_bytes()).is_ok());
+        let error = parse_search(aggs(21).as_bytes()).unwrap_err();
+        assert!(error.reason.contains("aggregations are nested deeper than 20"), "{error}");
     }
 }

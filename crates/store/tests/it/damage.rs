@@ -37,9 +37,10 @@ fn kind(name: &str) -> String {
         .to_owned()
 }
 
-/// Lengths to which a file is cut: a log and its checkpoint at every block of a disk.
-fn cuts(name: &str, len: usize) -> BTreeSet<usize> {
-    let blocks = (0..len).step_by(512).filter(|_| ["log", "ckp"].contains(&kind(name).as_str()));
+/// Lengths to which a file is cut: at every block of a disk, and between; of a file with more than a hundred blocks at
+/// no more than so many, spread evenly.
+fn cuts(len: usize) -> BTreeSet<usize> {
+    let blocks = (0..len).step_by(512 * len.div_ceil(512 * 100).max(1));
     let some = [0, 1, len / 4, len / 2, len.saturating_sub(1)];
     some.into_iter().filter(|cut| *cut < len).chain(blocks).collect()
 }
@@ -95,7 +96,7 @@ fn whatever_happens_to_a_file_at_rest_no_document_goes_unsaid() {
                 cases.push((name.clone(), what, damaged));
             };
             case("gone".to_owned(), None);
-            for len in cuts(name, bytes.len()) {
+            for len in cuts(bytes.len()) {
                 case(format!("cut at {len}"), Some(bytes[..len].to_vec()));
             }
             for at in (0..bytes.len()).step_by(bytes.len() / 7 + 1) {

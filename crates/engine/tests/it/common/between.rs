@@ -62,9 +62,10 @@ impl Between {
         self.inner.change.replace(Some(Box::new(change)));
     }
 
-    /// Holds questions of a kind back from now on.
+    /// Holds questions of a kind back from now on; what is held and is not of it goes on.
     pub fn hold(&self, which: Which) {
         self.inner.holds.set(Some(which));
+        self.inner.released.notify_waiters();
     }
 
     /// Holds nothing back from now on; what is held stays so, as if it was lost.
@@ -106,9 +107,15 @@ async fn pass(inner: Rc<Inner>, connection: Connection<Envelope>) {
 impl Inner {
     async fn answer(&self, request: Request) -> Answer {
         self.asked.set(self.asked.get() + 1);
-        if self.holds.get().is_some_and(|holds| holds(&request)) {
+        let is_held = || self.holds.get().is_some_and(|holds| holds(&request));
+        if is_held() {
             self.held.set(self.held.get() + 1);
-            self.released.notified().await;
+            loop {
+                self.released.notified().await;
+                if !is_held() {
+                    break;
+                }
+            }
             self.held.set(self.held.get() - 1);
         }
         let (to, limit) = (self.to.borrow().clone(), Duration::from_secs(300));
@@ -132,18 +139,33 @@ pub async fn cluster_behind(
     nodes: usize,
     behind: usize,
 ) -> (Between, Cluster) {
-    let behind = format!("{name}-{behind}");
-    let address = match env.is_virtual() {
-        true => format!("{behind}:9300"),
-        false => format!("127.0.0.1:{}", testbed::free_port()),
-    };
-    let between = Between::before(env, &address).await;
+    let (mut between, cluster) = cluster_behind_each(env, name, nodes, &[behind]).await;
+    (between.remove(0), cluster)
+}
+
+/// The same of several nodes, each with somebody of its own before it.
+pub async fn cluster_behind_each(
+    env: &Env,
+    name: &str,
+    nodes: usize,
+    behind: &[usize],
+) -> (Vec<Between>, Cluster) {
+    let mut hidden = Vec::new();
+    for number in behind {
+        let node = format!("{name}-{number}");
+        let address = match env.is_virtual() {
+            true => format!("{node}:9300"),
+            false => format!("127.0.0.1:{}", testbed::free_port()),
+        };
+        let between = Between::before(env, &address).await;
+        hidden.push((node, address, between));
+    }
     let change = |config: &mut engine::NodeConfig| {
-        if config.name == behind {
+        if let Some((_, address, between)) = hidden.iter().find(|(node, ..)| *node == config.name) {
             config.transport = address.clone();
             config.publish = Some(between.address.clone());
         }
     };
     let cluster = Cluster::start_as(env, name, nodes, change).await;
-    (between, cluster)
+    (hidden.into_iter().map(|(_, _, between)| between).collect(), cluster)
 }

@@ -72,6 +72,9 @@ fn no_body_takes_more_than_its_bounds() {
         let lenient =
             json!({"query_string": {"query": regexps, "fields": ["f0"], "lenient": true}});
         assert!(refused(&shard, json!({ "query": lenient })).await.contains("regular expressions"));
+        let long = json!({"regexp": {"f0": {"value": "a".repeat(1001)}}});
+        let said = refused(&shard, json!({ "query": long })).await;
+        assert!(said.contains("index.max_regex_length"), "{said}");
     });
 }
 

@@ -1,0 +1,333 @@
+//! Histories that random faults hardly ever meet. Each ends well, and does not where the bug is planted that it is for:
+//! what was acknowledged is not there, copies differ, or the history of one has a hole.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::state::Event;
+use engine::transport::{Class, Pool, Request};
+use engine::{Node, planted};
+use record::ledger::{self, Action, Fate, Ledger, WriteId};
+use serde_json::{Value, json};
+use store::Operation;
+use world::{Env, Task};
+
+use crate::common::between::{Between, cluster_behind, cluster_behind_each};
+use crate::common::{Cluster, eventually, raw};
+
+#[test]
+fn a_failed_copy_is_reported_after_its_write_has_given_up() {
+    shows(planted::STALE_COPY_FORGOTTEN, a_replica_misses_a_write);
+}
+
+#[test]
+fn a_new_primary_fills_the_gaps() {
+    shows(planted::GAPS_STAY, a_replica_with_a_gap_is_promoted);
+}
+
+#[test]
+fn the_global_checkpoint_waits_for_a_copy_that_joins() {
+    shows(planted::JOINING_COPY_NOT_COUNTED, a_copy_that_joins_misses_a_write);
+}
+
+#[test]
+fn a_leader_gives_its_followers_what_is_durable() {
+    shows(store::planted::APPLIED_COUNTS_AS_DURABLE, a_leader_loses_what_it_did_not_sync);
+}
+
+#[test]
+fn a_recovery_from_remote_ends_at_the_global_checkpoint() {
+    shows(planted::REMOTE_BEYOND_CHECKPOINT, a_leader_is_lost_while_a_follower_recovers);
+}
+
+#[test]
+fn a_follower_reads_up_to_the_global_checkpoint() {
+    shows(planted::CHANGES_BEYOND_CHECKPOINT, a_leader_is_lost_with_what_its_replica_lacks);
+}
+
+#[test]
+fn a_read_that_failed_is_sent_again() {
+    shows(planted::WINDOW_MISCOUNTED, a_leader_starts_again);
+}
+
+/// Plays a history without a bug and with it. It answers whether the ledger found nothing in the end.
+#[track_caller]
+fn shows<F: Future<Output = bool> + 'static>(bug: &'static str, history: impl Fn(Env) -> F) {
+    let ends_well = |planted: Option<&'static str>| {
+        world::virtual_world::run(7, |env| {
+            planted.into_iter().for_each(|bug| env.plant(bug));
+            history(env)
+        })
+    };
+    assert!(ends_well(None), "something is wrong without a bug");
+    assert!(!ends_well(Some(bug)), "nobody sees it: {bug}");
+}
+
+/// The replica gets one operation less than the primary. The manager, on the replica's node, hears of nothing until the
+/// write has given up, and of all that is said then.
+async fn a_replica_misses_a_write(env: Env) -> bool {
+    let mut ledger = Ledger::default();
+    let (between, cluster) = leader_with_its_replica_behind(&env, &mut ledger).await;
+    between.hold(|request| match request {
+        // Without operations it asks what the replica has.
+        Request::Replicate { ops, .. } => !ops.is_empty(),
+        other => matches!(other, Request::Submit(_)),
+    });
+    assert_eq!(write(&mut ledger, cluster.node(1), 10..11).await, 0, "the write has to give up");
+    between.lose_what_is_held();
+    assert_eq!(write(&mut ledger, cluster.node(1), 11..20).await, 9);
+    becomes_whole(&env, &ledger, 2, &[(&cluster, "a")]).await
+}
+
+/// An operation is lost with its connection, the next one comes on another, and the primary dies.
+async fn a_replica_with_a_gap_is_promoted(env: Env) -> bool {
+    let mut leader = Cluster::start(&env, "leader", 2).await;
+    let mut ledger = Ledger::default();
+    create_on(&leader, "leader-1").await;
+    add_replica(&leader, None).await;
+    leader.green("a").await;
+    assert_eq!(write(&mut ledger, leader.node(1), 0..10).await, 10);
+    let follower = follower_of(&env, &leader).await;
+    let state = leader.any().state();
+    let shard = state.shard("a", 0).unwrap();
+    let next_but_one = Request::Replicate {
+        index_uuid: state.indices["a"].uuid.clone(),
+        shard: 0,
+        allocation_id: shard.replicas().next().unwrap().allocation_id.clone(),
+        primary_term: shard.primary_term,
+        ops: Arc::new(vec![Operation::no_op(11)]),
+        global_checkpoint: None,
+        mapping_version: 0,
+    };
+    let pool = Pool::new(env.host("sends"));
+    let address = leader.node(0).transport_address();
+    pool.call(address, Class::Bulk, next_but_one, Duration::from_secs(10)).await.unwrap();
+    pool.close();
+    leader.kill_node(1).await;
+    assert_eq!(write(&mut ledger, leader.node(0), 10..20).await, 10);
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
+}
+
+/// A copy has joined, and its primary does not know yet that the manager counts it: it misses a write and has the next
+/// one. Then it becomes the primary. A follower must not have read what it missed.
+async fn a_copy_that_joins_misses_a_write(env: Env) -> bool {
+    let (between, mut leader) = cluster_behind_each(&env, "leader", 3, &[0, 2]).await;
+    let (manager, joining) = (&between[0], &between[1]);
+    let mut ledger = Ledger::default();
+    create_on(&leader, "leader-1").await;
+    assert_eq!(write(&mut ledger, leader.node(1), 0..10).await, 10);
+    let follower = follower_of(&env, &leader).await;
+    manager.hold(|request| {
+        matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
+    });
+    add_replica(&leader, Some("leader-0")).await;
+    eventually(&env, "a copy has joined", async || manager.held() > 0).await;
+
+    joining.hold(|request| replicates(request, &["10"]));
+    let _writing = send(&env, &mut ledger, leader.node(1), 10..11);
+    eventually(&env, "the copy misses a write", async || joining.held() > 0).await;
+    assert_eq!(write(&mut ledger, leader.node(1), 11..20).await, 9);
+    // A follower has read by now what it was given.
+    env.sleep(Duration::from_secs(5)).await;
+
+    manager.be_honest();
+    leader.green("a").await;
+    joining.lose_what_is_held();
+    leader.kill_node(1).await;
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
+}
+
+/// A leader whose writes do not wait for its disk gives the places of what it has lost to others.
+async fn a_leader_loses_what_it_did_not_sync(env: Env) -> bool {
+    let mut leader = Cluster::start(&env, "leader", 1).await;
+    let mut ledger = Ledger::default();
+    create_on(&leader, "leader-0").await;
+    let settings = json!({
+        "index.translog.durability": "async", "index.translog.sync_interval": "60s",
+    });
+    leader.must("PUT", "/a/_settings", settings).await;
+    let follower = follower_of(&env, &leader).await;
+    // Nobody was promised that these stay.
+    let (_, body) = begin(&mut ledger, 0..10);
+    let (status, answer) = raw(leader.node(0), "POST", "/a/_bulk", body).await;
+    assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
+    env.sleep(Duration::from_secs(5)).await;
+    leader.kill_node(0).await;
+    leader.start_node(0).await;
+    leader.green("a").await;
+    assert_eq!(write(&mut ledger, leader.node(0), 10..30).await, 20);
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
+}
+
+/// The recovery of a follower waits for the replica to have all that its files hold. Meanwhile the primary takes one
+/// more write, which the replica never gets, and dies.
+async fn a_leader_is_lost_while_a_follower_recovers(env: Env) -> bool {
+    let mut ledger = Ledger::default();
+    let (between, mut leader) = leader_with_its_replica_behind(&env, &mut ledger).await;
+    // The lease of a follower is sent to the replica once the files are pinned that it is to copy.
+    between.hold(|request| {
+        matches!(request, Request::Leases { .. }) || replicates(request, &["10", "11"])
+    });
+    let _first = send(&env, &mut ledger, leader.node(1), 10..11);
+    eventually(&env, "the replica lacks a write", async || between.held() >= 1).await;
+    let follower = begin_to_follow(&env, &leader, 0).await;
+    eventually(&env, "files are pinned", async || between.held() >= 2).await;
+    let _second = send(&env, &mut ledger, leader.node(1), 11..12);
+    eventually(&env, "the replica lacks another", async || between.held() >= 3).await;
+    between.hold(|request| replicates(request, &["11"]));
+    follower.green("b").await;
+    leader.kill_node(1).await;
+    assert_eq!(write(&mut ledger, leader.node(0), 12..20).await, 8);
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
+}
+
+/// News of the index end a follower's read while its replica lacks a write, and the primary dies.
+async fn a_leader_is_lost_with_what_its_replica_lacks(env: Env) -> bool {
+    let mut ledger = Ledger::default();
+    let (between, mut leader) = leader_with_its_replica_behind(&env, &mut ledger).await;
+    let follower = follower_of(&env, &leader).await;
+    between.hold(|request| replicates(request, &["10"]));
+    let _writing = send(&env, &mut ledger, leader.node(1), 10..11);
+    eventually(&env, "the replica lacks a write", async || between.held() >= 1).await;
+    leader.must("PUT", "/a/_settings", json!({ "index.refresh_interval": "2s" })).await;
+    // A follower has read by now what it was given.
+    env.sleep(Duration::from_secs(5)).await;
+    leader.kill_node(1).await;
+    assert_eq!(write(&mut ledger, leader.node(0), 11..20).await, 9);
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
+}
+
+/// A read that waits for news fails with its leader.
+async fn a_leader_starts_again(env: Env) -> bool {
+    let mut leader = Cluster::start(&env, "leader", 1).await;
+    let mut ledger = Ledger::default();
+    create_on(&leader, "leader-0").await;
+    let follower = follower_of(&env, &leader).await;
+    assert_eq!(write(&mut ledger, leader.node(0), 0..10).await, 10);
+    env.sleep(Duration::from_secs(5)).await;
+    leader.kill_node(0).await;
+    leader.start_node(0).await;
+    leader.green("a").await;
+    assert_eq!(write(&mut ledger, leader.node(0), 10..20).await, 10);
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
+}
+
+/// A leader with ten documents: the primary is on its node 1, and the replica on node 0, behind somebody.
+async fn leader_with_its_replica_behind(env: &Env, ledger: &mut Ledger) -> (Between, Cluster) {
+    let (between, leader) = cluster_behind(env, "leader", 2, 0).await;
+    create_on(&leader, "leader-1").await;
+    add_replica(&leader, None).await;
+    leader.green("a").await;
+    assert_eq!(write(ledger, leader.node(1), 0..10).await, 10);
+    (between, leader)
+}
+
+/// Whether a primary sends a write of one of these documents.
+fn replicates(request: &Request, documents: &[&str]) -> bool {
+    let is_one = |op: &Operation| documents.iter().any(|document| **document == *op.id);
+    matches!(request, Request::Replicate { ops, .. } if ops.iter().any(is_one))
+}
+
+/// An index `a` of one shard, whose primary is on this node.
+async fn create_on(cluster: &Cluster, node: &str) {
+    let body = json!({
+        "settings": {
+            "number_of_shards": 1, "number_of_replicas": 0,
+            "index.routing.allocation.require._name": node,
+        },
+        "mappings": { "dynamic": false },
+    });
+    cluster.must("PUT", "/a", body).await;
+    cluster.green("a").await;
+}
+
+/// Has a replica of it made, on any other node but this one.
+async fn add_replica(cluster: &Cluster, except: Option<&str>) {
+    let settings = json!({
+        "index.number_of_replicas": 1,
+        "index.routing.allocation.require._name": null,
+        "index.routing.allocation.exclude._name": except,
+    });
+    cluster.must("PUT", "/a/_settings", settings).await;
+}
+
+/// A cluster of one node whose index `b` follows `a`.
+async fn follower_of(env: &Env, leader: &Cluster) -> Cluster {
+    begin_to_follow(env, leader, 1).await
+}
+
+/// The same, once so many copies of it are there.
+async fn begin_to_follow(env: &Env, leader: &Cluster, copies: u32) -> Cluster {
+    let follower = Cluster::start(env, "follower", 1).await;
+    let seeds: Vec<&str> = leader.nodes.values().map(Node::transport_address).collect();
+    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", settings).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    let path = format!("/b/_ccr/follow?wait_for_active_shards={copies}");
+    follower.must("PUT", &path, body).await;
+    follower
+}
+
+/// Enters writes that begin, one to each of these documents; answers with the bulk request for them.
+fn begin(ledger: &mut Ledger, documents: Range<u64>) -> (Vec<WriteId>, Bytes) {
+    let (mut writes, mut body) = (Vec::new(), String::new());
+    for number in documents {
+        let (id, source) = (number.to_string(), format!("{{\"n\":{number}}}"));
+        let content = store::document_hash(&id, source.as_bytes());
+        writes.push(ledger.begin(&id, 0, Action::Index { content }));
+        body.push_str(&format!("{{\"index\":{{\"_id\":\"{id}\"}}}}\n{source}\n"));
+    }
+    (writes, body.into())
+}
+
+/// Sends writes that may never be answered; what became of them stays unknown.
+fn send(env: &Env, ledger: &mut Ledger, node: &Node, documents: Range<u64>) -> Task<(u16, Value)> {
+    let ((_, body), node) = (begin(ledger, documents), node.clone());
+    env.spawn("writes", async move { raw(&node, "POST", "/a/_bulk", body).await })
+}
+
+/// Writes documents through a node, and enters what became of them; answers how many were acknowledged.
+async fn write(ledger: &mut Ledger, node: &Node, documents: Range<u64>) -> usize {
+    let (writes, body) = begin(ledger, documents);
+    let (_, answer) = raw(node, "POST", "/a/_bulk", body).await;
+    let fate = |place: usize| Fate::of_bulk_item(&answer["items"][place]);
+    writes.iter().enumerate().for_each(|(place, write)| ledger.settle(write, fate(place)));
+    let is_acknowledged = |place: &usize| matches!(fate(*place), Fate::Acknowledged { .. });
+    (0..writes.len()).filter(is_acknowledged).count()
+}
+
+/// How long copies may take until nothing is wrong with them: longer than anything is waited for.
+const PATIENCE_S: u64 = 180;
+
+/// Whether so many copies come to hold what the ledger says, and all the same.
+async fn becomes_whole(
+    env: &Env,
+    ledger: &Ledger,
+    wanted: usize,
+    indices: &[(&Cluster, &str)],
+) -> bool {
+    for _ in 0..PATIENCE_S {
+        let copies = copies_of(indices).await;
+        if copies.len() == wanted && ledger.check(&copies).is_empty() {
+            return true;
+        }
+        env.sleep(Duration::from_secs(1)).await;
+    }
+    false
+}
+
+async fn copies_of(indices: &[(&Cluster, &str)]) -> Vec<ledger::Copy> {
+    let mut copies = Vec::new();
+    for (cluster, index) in indices {
+        for node in cluster.nodes.values() {
+            // Those that cannot be read now are not there yet.
+            copies.extend(node.copies(index).await.unwrap_or_default());
+        }
+    }
+    copies
+}
