@@ -51,6 +51,10 @@ pub(crate) fn why(
     match limit {
         Limit::Latency => why_latency(bounds, bytes_per_s, ceiling),
         Limit::LinkRate => why_link(limits, bounds, bytes_per_s, link_share),
+        Limit::Loss => {
+            "connections waited for what the line had lost, and for windows that losses had reduced"
+                .to_owned()
+        }
         Limit::Throttle => why_throttle(bounds, ceiling),
         Limit::DiskRead => "the source waited for its disk to read".to_owned(),
         Limit::DiskWrite => "the target waited for its disk to write".to_owned(),

@@ -342,7 +342,7 @@ fn action(limit: Limit) -> String {
     let class = match limit {
         Limit::Throttle => Class::RateLimit,
         Limit::Latency => Class::Latency,
-        Limit::LinkRate => Class::Bandwidth,
+        Limit::LinkRate | Limit::Loss => Class::Bandwidth,
         Limit::DiskRead | Limit::DiskWrite => Class::Disk,
         Limit::Cpu => Class::Cpu,
         Limit::Slots => Class::AllocationSlots,

@@ -2,6 +2,8 @@
 
 use record::{Limit, units};
 
+pub use record::units::show_count as count;
+
 /// A share, 0 to 1, as `97 %`, `2.4 %` or `< 0.1 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -29,24 +31,6 @@ pub fn three_digits(value: f64) -> String {
         v if v >= 0.0995 || v == 0.0 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
     }
-}
-
-/// A number of things for people: `5000`, `17,021,194,000`.
-pub fn count(count: u64) -> String {
-    if count < 10_000 { count.to_string() } else { grouped(count, ',') }
-}
-
-/// A number with its thousands apart.
-pub fn grouped(count: u64, separator: char) -> String {
-    let digits = count.to_string();
-    let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(separator);
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 /// Cores, `0.23` or `< 0.01`.
@@ -106,6 +90,7 @@ pub fn holder(limit: Limit) -> &'static str {
     match limit {
         Limit::Latency => "latency",
         Limit::LinkRate => "the link",
+        Limit::Loss => "loss on the link",
         Limit::Throttle => "the throttle",
         Limit::DiskRead => "the source's disk",
         Limit::DiskWrite => "the target's disk",
@@ -134,13 +119,6 @@ pub fn times(factor: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_parted_where_they_are_long() {
-        let shown = [0, 5000, 10_000, 904_000, 17_021_194_000].map(count);
-        assert_eq!(shown, ["0", "5000", "10,000", "904,000", "17,021,194,000"]);
-        assert_eq!([7, 60_844].map(|count| grouped(count, ' ')), ["7", "60 844"]);
-    }
 
     #[test]
     fn numbers_read_well() {

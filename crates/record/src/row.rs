@@ -14,6 +14,8 @@ pub enum Limit {
     Latency,
     /// Bytes were arriving, or waited for the link to carry them.
     LinkRate,
+    /// A connection waited for what the line had lost, or for a window that a loss had reduced.
+    Loss,
     /// A `max_bytes_per_sec` limiter held a chunk back, at the source or at the target.
     Throttle,
     /// The source read a chunk from disk.
@@ -34,9 +36,10 @@ pub enum Limit {
 
 impl Limit {
     /// Every limit, in the order in which reports show them.
-    pub const ALL: [Limit; 10] = [
+    pub const ALL: [Limit; 11] = [
         Limit::Latency,
         Limit::LinkRate,
+        Limit::Loss,
         Limit::Throttle,
         Limit::DiskRead,
         Limit::DiskWrite,
@@ -52,6 +55,7 @@ impl Limit {
         match self {
             Limit::Latency => "latency",
             Limit::LinkRate => "link rate",
+            Limit::Loss => "loss",
             Limit::Throttle => "throttle",
             Limit::DiskRead => "disk read",
             Limit::DiskWrite => "disk write",

@@ -31,6 +31,41 @@ impl RateQueue {
     }
 }
 
+/// How long at least one of several waited.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    waiting: usize,
+    since: Time,
+    total: Duration,
+}
+
+impl Waits {
+    pub fn begin(&mut self, now: Time) {
+        if self.waiting == 0 {
+            self.since = now;
+        }
+        self.waiting += 1;
+    }
+
+    /// The end of a wait that began.
+    pub fn end(&mut self, now: Time) {
+        self.waiting -= 1;
+        if self.waiting == 0 {
+            self.total += now - self.since;
+        }
+    }
+
+    #[cfg(test)]
+    pub fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    pub fn so_far(&self, now: Time) -> Duration {
+        let running = if self.waiting > 0 { now - self.since } else { Duration::ZERO };
+        self.total + running
+    }
+}
+
 /// How long anything of many went on that overlap: what goes on side by side counts once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Occupied {

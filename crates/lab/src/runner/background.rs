@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use record::ShardDigest;
 use record::ledger::{RunSum, Sums};
+use record::units::show_count;
 use world::Time;
 
 use super::base::Runner;
@@ -105,14 +106,15 @@ impl Runner<'_> {
         }
         let (acknowledged, rejected, unanswered) = writers.driver.ledgers.counts();
         if acknowledged == 0 && rejected > 0 {
-            let why = format!("all {rejected} that were written beside");
+            let why = format!("all {} that were written beside", show_count(rejected));
             return Err(Error::Rejected { why });
         }
         let per_s = acknowledged as f64 / seconds.max(1e-3);
+        let acknowledged = show_count(acknowledged);
         let mut text = format!("indexed {acknowledged} documents beside, {per_s:.0}/s");
         for (count, what) in [(rejected, "were refused"), (unanswered, "got no answer")] {
             if count > 0 {
-                text.push_str(&format!("; {count} {what}"));
+                text.push_str(&format!("; {} {what}", show_count(count)));
             }
         }
         self.note(Some(variant), &text)

@@ -66,6 +66,8 @@ pub(crate) struct Recoveries {
     /// Bytes of files that were there already.
     pub(crate) reused_bytes: u64,
     pub(crate) refetched_chunks: u64,
+    /// Seconds in which a connection over the link waited for what the line had lost.
+    pub(crate) held_by_loss_s: f64,
     /// What the first failing shard says.
     pub(crate) failure: Option<String>,
 }
@@ -136,6 +138,7 @@ impl Recoveries {
         self.operations_bytes += later.operations_bytes;
         self.operations += later.operations;
         self.refetched_chunks += later.refetched_chunks;
+        self.held_by_loss_s += later.held_by_loss_s;
         self.failure = later.failure.or(self.failure);
         self
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use record::{Limit, LimitShare, Line, RecoverySample, Row};
+use world::Direction;
 
 use super::background::BackgroundWriters;
 use super::base::Runner;
@@ -64,6 +65,7 @@ impl Runner<'_> {
         let Turn { variant, lap, .. } = *watched.turn;
         let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);
+        let held_before = self.held_by_loss();
         let mut not_done_ms = 0;
         let mut next = self.env.now();
         let mut samples = 0;
@@ -78,7 +80,8 @@ impl Runner<'_> {
             if let Some(writers) = watched.writers.filter(|_| now_here.listed) {
                 writers.begin();
             }
-            let all = watched.already.clone().and(now_here);
+            let mut all = watched.already.clone().and(now_here);
+            all.held_by_loss_s += self.held_by_loss().saturating_sub(held_before).as_secs_f64();
             let indexed_documents = watched.writers.map(BackgroundWriters::indexed_documents);
             let sample = RecoverySample { indexed_documents, ..all.sample.clone() };
             let t_ms = self.journal.t_ms();
@@ -108,6 +111,12 @@ impl Runner<'_> {
         }
     }
 
+    /// How long connections over the link waited for what the line had lost, since it was opened.
+    fn held_by_loss(&self) -> Duration {
+        let link = self.clusters.link();
+        link.map_or(Duration::ZERO, |link| link.stats(Direction::Back).held_by_loss)
+    }
+
     /// The row of a turn that took so long and ended with these recoveries.
     pub(crate) fn row(&self, turn: &Turn<'_>, seconds: f64, end: &Recoveries) -> Row {
         let Turn { variant, lap, .. } = *turn;
@@ -118,7 +127,7 @@ impl Runner<'_> {
         let link_share = link.map(|link| row.bytes_per_s / link.rate_bytes_per_s as f64);
         Row {
             link_share,
-            limits: shares(&end.sample.charged_s, link_share),
+            limits: shares(&end.sample.charged_s, link_share, end.held_by_loss_s / seconds),
             refetched_chunks: end.refetched_chunks,
             published_s: published.and_then(|published| published.seconds),
             published_bytes: published.and_then(|published| published.bytes),
@@ -130,15 +139,22 @@ impl Runner<'_> {
 /// Charged seconds as shares of their sum, largest first.
 ///
 /// The engine charges transfer time that it cannot attribute elsewhere to the link's rate. The link was the limit only
-/// while it was full, which is at most the time that it needs to carry what it carried. The rest is latency: a
-/// connection's window was smaller than what was asked for.
-fn shares(charged_s: &BTreeMap<Limit, f64>, link_share: Option<f64>) -> Vec<LimitShare> {
+/// while it was full, which is at most the time that it needs to carry what it carried. Of the rest, what the link says
+/// that connections waited for lost segments, or with a window that a loss had reduced, is loss; and what is left is
+/// latency: a connection's window was smaller than what was asked for.
+fn shares(
+    charged_s: &BTreeMap<Limit, f64>,
+    link_share: Option<f64>,
+    loss_share: f64,
+) -> Vec<LimitShare> {
     let total: f64 = charged_s.values().sum();
     let mut charged_s = charged_s.clone();
     if let (Some(share), Some(charged)) = (link_share, charged_s.get_mut(&Limit::LinkRate)) {
         let more = *charged - charged.min(share * total);
         *charged -= more;
-        *charged_s.entry(Limit::Latency).or_default() += more;
+        let lost = more.min(loss_share * total);
+        *charged_s.entry(Limit::Loss).or_default() += lost;
+        *charged_s.entry(Limit::Latency).or_default() += more - lost;
     }
     let mut shares: Vec<LimitShare> = charged_s
         .iter()
@@ -159,8 +175,8 @@ mod tests {
         let latency = LimitShare { limit: Limit::Latency, share: 0.25 };
         let link = LimitShare { limit: Limit::LinkRate, share: 0.75 };
         let expected = [link, latency];
-        assert_eq!(shares(&charged, None), expected);
-        assert_eq!(shares(&charged, Some(0.98)), expected);
+        assert_eq!(shares(&charged, None, 1.0), expected);
+        assert_eq!(shares(&charged, Some(0.98), 1.0), expected);
     }
 
     #[test]
@@ -168,6 +184,18 @@ mod tests {
         let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
         let latency = LimitShare { limit: Limit::Latency, share: 0.875 };
         let link = LimitShare { limit: Limit::LinkRate, share: 0.125 };
-        assert_eq!(shares(&charged, Some(0.125)), [latency, link]);
+        assert_eq!(shares(&charged, Some(0.125), 0.0), [latency, link]);
+    }
+
+    #[test]
+    fn a_link_that_was_not_full_and_lost_segments_was_held_by_loss() {
+        let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
+        let limits = |loss_share: f64| {
+            let shares = shares(&charged, Some(0.125), loss_share);
+            shares.into_iter().map(|share| (share.limit, share.share)).collect::<Vec<_>>()
+        };
+        let (latency, loss, link) = (Limit::Latency, Limit::Loss, Limit::LinkRate);
+        assert_eq!(limits(0.5), [(loss, 0.5), (latency, 0.375), (link, 0.125)]);
+        assert_eq!(limits(1.0), [(loss, 0.625), (latency, 0.25), (link, 0.125)]);
     }
 }

@@ -13,6 +13,7 @@ pub(super) fn class(limit: Option<Limit>) -> &'static str {
     match limit {
         Some(Limit::Latency) => "latency",
         Some(Limit::LinkRate) => "link-rate",
+        Some(Limit::Loss) => "loss",
         Some(Limit::Throttle) => "throttle",
         Some(Limit::DiskRead) => "disk-read",
         Some(Limit::DiskWrite) => "disk-write",

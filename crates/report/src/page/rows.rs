@@ -123,19 +123,14 @@ fn remarks(summary: &Summary<'_>) -> Markup {
             }
             @if let (true, Some((documents, is_same))) = (verified, documents) {
                 "Every finished copy was checked against its source"
-                @if is_same { ": " (spaced(documents)) " documents" }
+                @if is_same { ": " (words::count(documents)) " documents" }
                 ". "
             }
             @if refetched > 0 {
-                (spaced(refetched)) " damaged chunks were fetched again. "
+                (words::count(refetched)) " damaged chunks were fetched again. "
             }
         }
     }
-}
-
-/// A count with narrow spaces between its thousands.
-fn spaced(count: u64) -> String {
-    words::grouped(count, '\u{202f}')
 }
 
 /// A cell with a bar, `share` of what is left beside the words, 0 to 1.

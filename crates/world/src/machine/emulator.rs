@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::Notify;
@@ -21,7 +21,7 @@ use super::host::{Host, spawn};
 use super::net::tried;
 use crate::faults::LinkFaults;
 use crate::model::{Direction, LinkConfig, LinkStats, LinkTimes};
-use crate::queue::{Occupied, RateQueue};
+use crate::queue::{Occupied, RateQueue, Waits};
 use crate::{Task, Time};
 
 /// Bytes that are read at once, and the unit in which connections share the rate.
@@ -35,35 +35,6 @@ const HELD_BYTES_MAX: u64 = 16 << 20;
 struct Lane {
     queue: RefCell<RateQueue>,
     bytes: Cell<u64>,
-}
-
-/// How long at least one of several waited.
-#[derive(Debug, Default)]
-struct Waits {
-    waiting: usize,
-    since: Time,
-    total: Duration,
-}
-
-impl Waits {
-    fn begin(&mut self, now: Time) {
-        if self.waiting == 0 {
-            self.since = now;
-        }
-        self.waiting += 1;
-    }
-
-    fn end(&mut self, now: Time) {
-        self.waiting -= 1;
-        if self.waiting == 0 {
-            self.total += now - self.since;
-        }
-    }
-
-    fn so_far(&self, now: Time) -> Duration {
-        let running = if self.waiting > 0 { now - self.since } else { Duration::ZERO };
-        self.total + running
-    }
 }
 
 struct Shared {
@@ -157,7 +128,7 @@ impl Emulator {
     pub(crate) fn stats(&self, direction: Direction) -> LinkStats {
         let lane = self.shared.lane(direction);
         let busy = lane.queue.borrow().busy(self.shared.host.now());
-        LinkStats { bytes: lane.bytes.get(), busy }
+        LinkStats { bytes: lane.bytes.get(), busy, ..LinkStats::default() }
     }
 
     pub(crate) fn times(&self) -> LinkTimes {
@@ -263,6 +234,14 @@ struct OnTheLine {
     came: Notify,
 }
 
+impl OnTheLine {
+    async fn until_broken(&self) {
+        while !self.broken.get() {
+            self.moved.notified().await;
+        }
+    }
+}
+
 async fn one_way(
     shared: Rc<Shared>,
     direction: Direction,
@@ -273,14 +252,24 @@ async fn one_way(
     tokio::join!(enter(&shared, direction, &line, from), leave(&shared, direction, &line, to));
 }
 
-async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, mut from: OwnedReadHalf) {
+async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, from: OwnedReadHalf) {
     let mut buffer = BytesMut::new();
-    while !line.broken.get() {
+    loop {
+        // First bytes, then room for them: connections that wake together find what those before them have queued. And
+        // nobody waits for the bytes of a connection that is broken.
+        tokio::select! {
+            biased;
+            () = line.until_broken() => break,
+            readable = from.readable() => if readable.is_err() { break },
+        }
+        shared.faults.until_healed().await;
         let bytes = room(shared, direction, line).await;
         buffer.reserve(bytes);
-        let limit = (&mut from).take(bytes as u64).read_buf(&mut buffer).await;
-        let Ok(read @ 1..) = limit else { break };
-        shared.faults.until_healed().await;
+        let read = match from.try_read_buf(&mut (&mut buffer).limit(bytes)) {
+            Ok(read @ 1..) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            _ => break,
+        };
         let piece = damaged(shared, direction, buffer.split().freeze());
         let (service, delay) = {
             let config = shared.config.borrow();
@@ -419,7 +408,7 @@ mod tests {
             let (from, _write) = near.into_split();
             let line = OnTheLine::default();
             let is_full = async {
-                while link.shared.window_full.borrow().waiting == 0 {
+                while !link.shared.window_full.borrow().is_waiting() {
                     env.sleep(Duration::from_millis(1)).await;
                 }
             };
@@ -430,6 +419,63 @@ mod tests {
             let under_way = line.unacked_bytes.get();
             // It counts as full when less than a quarter is open.
             assert!((6145..=8192).contains(&under_way), "{under_way}");
+        });
+    }
+
+    /// The two ends of a connection: what is sent into the first comes out of the second.
+    async fn connection(listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let sender = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (sender, listener.accept().await.unwrap().0)
+    }
+
+    /// The line is so slow that the queue is full with the first piece, for ever.
+    #[test]
+    fn connections_that_wake_together_do_not_overfill_the_queue() {
+        crate::real_world::run(7, async |env| {
+            let host = Rc::new(Host::new(std::time::Instant::now(), 7, "link"));
+            let config = LinkConfig { rate_bytes_per_s: Some(1), ..LinkConfig::default() };
+            let link = Emulator::new(host, config);
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let lines: Rc<Vec<OnTheLine>> =
+                Rc::new((0..16).map(|_| OnTheLine::default()).collect());
+            let (mut senders, mut entering) = (Vec::new(), Vec::new());
+            for number in 0..lines.len() {
+                let (sender, near) = connection(&listener).await;
+                senders.push(sender);
+                let (shared, lines) = (link.shared.clone(), lines.clone());
+                entering.push(env.spawn("enters", async move {
+                    let (from, _write) = near.into_split();
+                    enter(&shared, Direction::Out, &lines[number], from).await;
+                }));
+            }
+            let entered = || lines.iter().map(|line| line.unacked_bytes.get()).sum::<u64>();
+            // All are idle by now.
+            env.sleep(Duration::from_millis(10)).await;
+            for sender in &mut senders {
+                sender.write_all(&[1; 1000]).await.unwrap();
+            }
+            while entered() == 0 {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+            env.sleep(Duration::from_millis(50)).await;
+            assert_eq!(entered(), 1000, "those of one connection");
+        });
+    }
+
+    #[test]
+    fn a_connection_whose_far_side_is_gone_ends_though_its_near_one_is_silent() {
+        crate::real_world::run(7, async |env| {
+            let host = Rc::new(Host::new(std::time::Instant::now(), 7, "link"));
+            let link = Emulator::new(host, LinkConfig::default());
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let (mut sender, near) = connection(&listener).await;
+            let (far, _receiver) = connection(&listener).await;
+            let ((from, _near_write), (_far_read, mut to)) = (near.into_split(), far.into_split());
+            // Whatever is written to it fails.
+            to.shutdown().await.unwrap();
+            sender.write_all(&[1]).await.unwrap();
+            let carried = one_way(link.shared.clone(), Direction::Out, from, to);
+            env.timeout(Duration::from_secs(60), carried).await.expect("it ends");
         });
     }
 

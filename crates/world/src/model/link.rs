@@ -65,6 +65,9 @@ pub struct LinkStats {
     pub bytes: u64,
     /// Time in which it was sending.
     pub busy: Duration,
+    /// Time in which at least one connection waited for what the line had lost, or for a window that a loss had
+    /// reduced. A link of the real world loses nothing.
+    pub held_by_loss: Duration,
 }
 
 /// What a link did over all connections and in both directions, where that is measured.

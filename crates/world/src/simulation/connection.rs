@@ -80,7 +80,8 @@ pub struct Receiver<M> {
 
 impl<M> Drop for Receiver<M> {
     fn drop(&mut self) {
-        self.channel.flow.break_off();
+        let now = self.channel.world.upgrade().map(|world| world.events.now());
+        self.channel.flow.break_off(now.unwrap_or_default());
     }
 }
 

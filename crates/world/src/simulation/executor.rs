@@ -15,7 +15,7 @@ pub(super) struct TaskId {
     generation: u32,
 }
 
-/// Tasks that were woken. Shared with wakers, which must be able to cross threads, though none does.
+/// Tasks that were woken. Shared with wakers, of which another thread may have one: whoever interrupts a run.
 #[derive(Default)]
 struct Ready {
     tasks: Mutex<Vec<TaskId>>,
@@ -53,7 +53,7 @@ impl Wake for WakeTask {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.woken.swap(true, Ordering::Relaxed) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
             self.ready.push(self.id);
         }
     }
@@ -182,7 +182,8 @@ impl Executor {
         }
         let running = self.tasks.borrow_mut().entry(id).and_then(|entry| entry.running.take());
         let Some(mut running) = running else { return };
-        running.wake.woken.store(false, Ordering::Relaxed);
+        // What a thread did before it woke the task is seen by this poll, or the task is woken again.
+        running.wake.woken.swap(false, Ordering::AcqRel);
         let mut context = Context::from_waker(&running.waker);
         let done = running.body.as_mut().poll(&mut context).is_ready();
         let ended = {

@@ -188,7 +188,7 @@ impl Host {
         let world = self.world();
         let Some(state) = world.hosts.borrow().get(name).cloned() else { return false };
         for flow in world.take_flows(name) {
-            flow.break_off();
+            flow.break_off(world.events.now());
         }
         let own = format!("{name}:");
         world.listening.borrow_mut().retain(|address, _| !address.starts_with(&own));

@@ -69,6 +69,7 @@ impl LinkHandle {
             Direction::Back => &self.state.back,
         };
         let now = self.world.upgrade().map(|world| world.events.now()).unwrap_or_default();
-        LinkStats { bytes: pipe.bytes(), busy: pipe.busy(now) }
+        let held_by_loss = pipe.held_by_loss(now);
+        LinkStats { bytes: pipe.bytes(), busy: pipe.busy(now), held_by_loss }
     }
 }

@@ -160,11 +160,15 @@ fn under_random_loss_the_rate_is_that_of_the_formulas() {
                 let (address, _server) = server(&env, "server").await;
                 let tcp = Tcp { loss, congestion_control, ..Tcp::default() };
                 let config = line(rtt_ms, None, Some(tcp));
-                let (_link, mut connection) = through(&env, &address, config).await;
+                let (link, mut connection) = through(&env, &address, config).await;
                 // Slow start is long where little is lost; after it, as many losses as make a mean.
                 rate(&env, &mut connection, 200, 1 << 20).await;
                 let count = (0.4 / loss).max(400.0) as u64;
+                let held = || link.stats(Direction::Back).held_by_loss;
+                let (began, held_before) = (env.now(), held());
                 let rate = rate(&env, &mut connection, count, 1 << 20).await;
+                let held_share = (held() - held_before).div_duration_f64(env.now() - began);
+                assert!(held_share > 0.9, "{held_share}");
                 let rtt_s = rtt_ms as f64 / 1e3;
                 let reno = (1.5 / loss).sqrt();
                 let segments = match congestion_control {

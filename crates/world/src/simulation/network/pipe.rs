@@ -16,7 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::Time;
 use crate::faults::LinkFaults;
 use crate::model::{LinkConfig, at_rate};
-use crate::queue::RateQueue;
+use crate::queue::{RateQueue, Waits};
 
 /// Pieces up to this size go ahead of larger ones in a card, as sparse flows do in Linux's default queue (fq_codel).
 const SMALL_BYTES: u64 = 16 << 10;
@@ -80,6 +80,8 @@ pub(in crate::simulation) struct Pipe {
     /// When the last small piece has passed, in a pipe where they go ahead.
     small_until: Option<Cell<Time>>,
     bytes: Cell<u64>,
+    /// Flows that wait for what was lost.
+    held_by_loss: RefCell<Waits>,
     faults: LinkFaults,
     stalled: RefCell<Vec<Continue>>,
 }
@@ -115,6 +117,7 @@ impl Pipe {
             arriving: RefCell::default(),
             small_until,
             bytes: Cell::new(0),
+            held_by_loss: RefCell::default(),
             faults,
             stalled: RefCell::default(),
         }
@@ -148,6 +151,17 @@ impl Pipe {
 
     pub(in crate::simulation) fn busy(&self, now: Time) -> Duration {
         self.queue.borrow().busy(now)
+    }
+
+    /// How long at least one flow waited for what was lost.
+    pub(in crate::simulation) fn held_by_loss(&self, now: Time) -> Duration {
+        self.held_by_loss.borrow().so_far(now)
+    }
+
+    /// A flow begins to wait for what was lost, or ends.
+    pub(in crate::simulation) fn holds_by_loss(&self, now: Time, begins: bool) {
+        let mut waits = self.held_by_loss.borrow_mut();
+        if begins { waits.begin(now) } else { waits.end(now) }
     }
 
     pub(in crate::simulation) fn is_cut(&self) -> bool {

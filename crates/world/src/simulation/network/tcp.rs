@@ -84,6 +84,11 @@ impl TcpWindow {
         (self.window * self.segment()) as u64
     }
 
+    /// Whether a loss has reduced it.
+    pub(super) fn has_lost(&self) -> bool {
+        self.reduced_at.is_some()
+    }
+
     pub(super) fn segment_bytes(&self) -> u64 {
         u64::from(self.model.segment_bytes)
     }

@@ -56,6 +56,8 @@ pub(in crate::simulation) struct Flow {
     outgoing: RefCell<Outgoing>,
     incoming: RefCell<Incoming>,
     broken: Cell<bool>,
+    /// Whether it waits for what was lost, or for a window that a loss has reduced.
+    held_by_loss: Cell<bool>,
     /// Tasks that wait for room to send.
     pub(in crate::simulation) writable: Waiters,
     /// Tasks that wait for a message.
@@ -149,6 +151,7 @@ impl Flow {
             outgoing: RefCell::default(),
             incoming: RefCell::default(),
             broken: Cell::new(false),
+            held_by_loss: Cell::new(false),
             writable: Waiters::default(),
             readable: Waiters::default(),
         })
@@ -176,12 +179,13 @@ impl Flow {
     }
 
     /// The connection breaks: what is in flight is lost, and both sides fail.
-    pub(in crate::simulation) fn break_off(&self) {
+    pub(in crate::simulation) fn break_off(&self, now: Time) {
         self.broken.set(true);
         let mut out = self.outgoing.borrow_mut();
         out.unprepared.clear();
         out.unsent.clear();
         out.retransmit.clear();
+        self.count_loss(now, &out);
         drop(out);
         self.writable.wake();
         self.readable.wake();

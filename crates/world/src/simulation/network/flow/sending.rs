@@ -95,9 +95,24 @@ impl Flow {
         }
         let mut out = self.outgoing.borrow_mut();
         self.schedule_window_check(events, &mut out);
+        self.count_loss(now, &out);
         drop(out);
         if was_full && self.has_room() {
             self.writable.wake();
+        }
+    }
+
+    /// Has the pipes count the time in which this waits for what was lost, or for a window that a loss has reduced.
+    pub(super) fn count_loss(&self, now: Time, out: &Outgoing) {
+        let waits = || {
+            let Some(tcp) = self.tcp.as_ref().map(RefCell::borrow) else { return false };
+            let receiver = self.window_bytes().unwrap_or(u64::MAX);
+            !out.unsent.is_empty() && tcp.has_lost() && tcp.window() < receiver
+        };
+        let resends = out.losses > 0 || !out.retransmit.is_empty();
+        let held = !self.broken.get() && (resends || waits());
+        if held != self.held_by_loss.replace(held) {
+            self.path.iter().for_each(|pipe| pipe.holds_by_loss(now, held));
         }
     }
 
@@ -238,5 +253,6 @@ impl Flow {
         }
         out.acks.insert(place, ack);
         self.schedule_window_check(events, &mut out);
+        self.count_loss(events.now(), &out);
     }
 }
