@@ -7,6 +7,11 @@ case $config in
     while read -r line; do echo "told to $line" >&2; done
     echo "input ended" >&2
     ;;
+*'"name":"warns"'*)
+    for line in '[warns] of a full disk' '[warns] of a full disk' 'and talks'; do echo "$line" >&2; done
+    echo '{"name":"warns","transport":"127.0.0.1:1","http":"127.0.0.1:2"}'
+    while read -r _; do :; done
+    ;;
 *'"name":"broken"'*)
     for n in $(seq 30); do echo "line $n" >&2; done
     exit 3

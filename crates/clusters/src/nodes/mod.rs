@@ -6,6 +6,7 @@
 //! | `order` | what a node of the embedded engine is told on its standard input |
 //! | `process_fault` | [`ProcessFault`]: pausing and slowing a process while the fault lasts |
 //! | `process` | a node as a child process |
+//! | `warnings` | which lines of a process's standard error are printed |
 //! | `process_nodes` | the faults of nodes that are processes |
 //! | `ports`, `small_disk`, `temporary` | free ports; a disk that can be filled; a directory that goes with its last user |
 
@@ -17,6 +18,7 @@ mod process_fault;
 mod process_nodes;
 mod small_disk;
 mod temporary;
+mod warnings;
 
 pub(crate) use list::{Nodes, RunningNode, StartedNode};
 pub(crate) use ports::free_ports;

@@ -22,6 +22,7 @@ use world::{Env, Task};
 use super::list::RunningNode;
 use super::order::{Order, STOP};
 use super::process_fault::ProcessFault;
+use super::warnings::Warnings;
 use crate::{Error, Result, credentials};
 
 /// How long a node may take to listen and to join: three JVMs that start at once on two busy cores take over a minute.
@@ -140,8 +141,9 @@ impl NodeProcess {
         let stderr = Rc::new(RefCell::new(VecDeque::new()));
         let watched = Rc::new(Cell::new(false));
         let (last_lines, is_failure, ends_here) = (stderr.clone(), watched.clone(), ends.clone());
+        let warnings = Warnings::of(name);
         let reader = env.spawn("reads a node's errors", async move {
-            keep_last_lines(errors, last_lines).await;
+            keep_last_lines(errors, last_lines, warnings).await;
             if is_failure.get() {
                 ends_here.notify_one();
             }
@@ -267,10 +269,18 @@ impl RunningNode for NodeProcess {
     }
 }
 
-async fn keep_last_lines(errors: ChildStderr, last_lines: Rc<RefCell<VecDeque<String>>>) {
+/// Keeps the last lines, and prints warnings as they come.
+async fn keep_last_lines(
+    errors: ChildStderr,
+    last_lines: Rc<RefCell<VecDeque<String>>>,
+    mut warnings: Warnings,
+) {
     let (mut errors, mut line) = (BufReader::new(errors), Vec::new());
     while let Ok(1..) = errors.read_until(b'\n', &mut line).await {
         let line = String::from_utf8_lossy(&std::mem::take(&mut line)).trim_end().to_owned();
+        if let Some(warning) = warnings.hear(&line) {
+            engine::core::print_warning(&warning);
+        }
         let mut last_lines = last_lines.borrow_mut();
         if last_lines.len() == STDERR_LINES {
             last_lines.pop_front();
@@ -298,6 +308,8 @@ impl Drop for NodeProcess {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     /// What the fake node does depends on its name.
@@ -360,6 +372,20 @@ mod tests {
             drop(process);
             assert!(!is_there(pid));
         });
+    }
+
+    #[test]
+    fn warnings_of_a_node_are_printed() {
+        static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        engine::core::print_warnings_with(|line| PRINTED.lock().unwrap().push(line.to_owned()));
+        real(async |env| {
+            let (mut process, _) = start(&env, "warns").await.unwrap();
+            process.end_in_order().await.unwrap();
+            while !process.reader.is_finished() {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+        });
+        assert_eq!(*PRINTED.lock().unwrap(), ["[warns] of a full disk"]);
     }
 
     #[test]

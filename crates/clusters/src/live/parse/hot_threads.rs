@@ -64,21 +64,7 @@ mod tests {
 
     #[test]
     fn counts_threads_by_what_they_do() {
-        let text = "\
-::: {es-1}{aaa}{x}{10.0.0.1}{10.0.0.1:9300}{dimr}
-   Hot threads at 2026-11-21T04:30:00Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
-
-   12.0% [cpu=1.0%, other=11.0%] (60ms out of 500ms) cpu usage by thread 'es[es-1][generic][T#3]'
-     10/10 snapshots sharing following 9 elements
-       app//org.apache.lucene.store.RateLimiter$SimpleRateLimiter.pause(RateLimiter.java:150)
-       app//org.elasticsearch.indices.recovery.MultiFileWriter.writeFileChunk(MultiFileWriter.java:1)
-
-    9.0% (45ms out of 500ms) cpu usage by thread 'es[es-1][transport_worker][T#1]'
-       java.base@17/sun.security.ssl.SSLEngineImpl.unwrap(SSLEngineImpl.java:1)
-::: {es-2}{bbb}
-   Hot threads at 2026-11-21T04:30:00Z
-";
-        let found = hot_threads(text);
+        let found = hot_threads(include_str!("samples/hot_threads.txt"));
         let counts: Vec<(&str, Vec<(&str, u32)>)> = found
             .iter()
             .map(|n| (n.node.as_str(), n.threads.iter().map(|(k, c)| (k.as_str(), *c)).collect()))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::inventory::{InventoryCopy, InventoryNode};
 use serde_json::Value;
 
-use super::{count, count_at, elements, entries, lags, primary_of, sum, text_at};
+use super::{count, count_at, elements, entries, lags, primary_of, text_at};
 
 /// Roles of nodes that hold shards, tiers of Elasticsearch among them.
 const DATA_ROLE: &str = "data";
@@ -128,12 +128,6 @@ pub(crate) fn disks(answer: &Value) -> BTreeMap<String, (u64, u64)> {
     entries(answer.get("nodes")).filter_map(of).collect()
 }
 
-/// Operations that the nodes have indexed since they started; none where none says it.
-pub(crate) fn indexed(answer: &Value) -> Option<u64> {
-    let of = |(_, node): (&String, &Value)| count_at(node, "/indices/indexing/index_total");
-    sum(entries(answer.get("nodes")).map(of))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -212,14 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn reads_settings_and_counters() {
+    fn reads_settings_and_disks() {
         let answer = json!({"logs": {"settings": {"index.priority": "5", "index.x": {}}}});
         assert_eq!(index_settings(&answer)["logs"]["index.priority"], "5");
-        let stats = json!({"nodes": {
-            "a": {"indices": {"indexing": {"index_total": 5}}},
-            "b": {"indices": {"indexing": {"index_total": 7}}},
-        }});
-        assert_eq!((indexed(&stats), indexed(&json!({}))), (Some(12), None));
         let fs = json!({"total": {"total_in_bytes": 90, "available_in_bytes": 30}});
         let stats =
             json!({"nodes": {"a": {"fs": fs}, "b": {"fs": {"total": {"total_in_bytes": 9}}}}});

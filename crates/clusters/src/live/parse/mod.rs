@@ -12,6 +12,7 @@ mod leaves;
 mod node_times;
 mod nodes;
 mod recovery;
+mod seen_rates;
 mod snapshots;
 
 pub(crate) use allocation::{Unsettled, allocation_filters, explain_into, lack};
@@ -21,11 +22,12 @@ pub(crate) use followers::{
 };
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
-    committed, disks, index_settings, indexed, inventory_copies, inventory_nodes, lease_lags,
+    committed, disks, index_settings, inventory_copies, inventory_nodes, lease_lags,
 };
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
 pub(crate) use recovery::Recoveries;
+pub(crate) use seen_rates::{highest, indexed_documents, rates_between, rates_of_recoveries};
 pub(crate) use snapshots::{repository_setting, snapshots};
 
 use std::collections::BTreeMap;
@@ -136,21 +138,54 @@ mod tests {
         }
     }
 
+    /// Short answers by what was asked.
+    fn others() -> BTreeMap<String, Value> {
+        serde_json::from_str(include_str!("samples/others.json")).unwrap()
+    }
+
     /// Whole answers of the shapes that the parsers know.
     fn samples() -> Vec<Value> {
-        [
+        let long = [
             include_str!("samples/recovery.json"),
             include_str!("samples/nodes_stats.json"),
             include_str!("samples/explain.json"),
             include_str!("samples/ccr_stats.json"),
+            include_str!("samples/follower_stats.json"),
             include_str!("samples/inventory_nodes.json"),
             include_str!("samples/inventory_shards.json"),
             include_str!("samples/snapshot_status.json"),
             include_str!("samples/leases.json"),
-        ]
-        .iter()
-        .map(|text| serde_json::from_str(text).unwrap())
-        .collect()
+        ];
+        let long = long.iter().map(|text| serde_json::from_str(text).unwrap());
+        long.chain(others().into_values()).collect()
+    }
+
+    /// Seeds that a parser makes nothing of would try it with nothing.
+    #[test]
+    fn short_answers_are_read() {
+        let all = others();
+        let of = |path: &str| &all[path];
+        assert_eq!(identity(of("/")).unwrap().flavour, "elasticsearch");
+        assert_eq!(identity(of("/ of OpenSearch")).unwrap().flavour, "opensearch");
+        assert_eq!(health(of("/_cluster/health")).unwrap().unassigned, Some(4));
+        assert_eq!(settings(of("/_cluster/settings")).len(), 5, "all but the seeds");
+        assert_eq!(remotes(of("/_remote/info")).len(), 2);
+        let shards: Unsettled = serde_json::from_str(&of("/_cat/shards").to_string()).unwrap();
+        assert_eq!((shards.rows, shards.waiting.len(), shards.moves.len()), (3, 1, 1));
+        let stats = of("/_nodes/stats/fs,transport");
+        assert_eq!((disks(stats).len(), cores(stats)["aaa"]), (1, 8));
+        assert_eq!(node_times(stats)["aaa"].rejected, Some(3));
+        assert_eq!(indexed_documents(of("/_stats/indexing")).len(), 1);
+        assert_eq!(rates_of_recoveries(of("/_recovery")).len(), 2);
+        assert_eq!(committed(of("/_segments")).len(), 1);
+        let own = of("/_settings");
+        assert_eq!((replicated(own).len(), allocation_filters(own)["logs"].len()), (1, 1));
+        assert_eq!(index_settings(own)["logs"].len(), 3);
+        let limit = "max_restore_bytes_per_sec";
+        assert!(repository_setting("backups", limit, of("/_snapshot/backups")).is_some());
+        assert_eq!(ccr_paused(of("/_all/_ccr/info")).len(), 1);
+        let status = of("/_plugins/_replication/logs/_status");
+        assert!(replication_status("logs", status).is_some());
     }
 
     fn every_parser(value: &Value) {
@@ -163,13 +198,12 @@ mod tests {
         let _ = serde_json::from_value::<Unsettled>(value.clone());
         let _ = serde_json::from_value::<Nodes>(value.clone());
         let _ = (ccr(value), replication(value), cores(value), names(value));
-        let _ = (
-            inventory_nodes(value),
-            inventory_copies(value),
-            index_settings(value),
-            indexed(value),
-        );
-        let _ = (committed(value), lease_lags(value));
+        let _ = (ccr_paused(value), replication_stopped(value), replicated(value));
+        let _ = (replication_status("logs", value), disks(value), node_times(value));
+        let _ = (inventory_nodes(value), inventory_copies(value), index_settings(value));
+        let _ = (committed(value), lease_lags(value), indexed_documents(value));
+        let rates = rates_between(value, value, std::time::Duration::ZERO);
+        let _ = (highest(rates), highest(rates_of_recoveries(value)));
         let _ = serde_json::from_value::<Recoveries>(value.clone());
         let _ = hot_threads(&value.to_string());
     }
@@ -214,7 +248,8 @@ mod tests {
     fn answers() {
         let samples: Vec<Vec<u8>> =
             samples().iter().map(|value| value.to_string().into_bytes()).collect();
-        let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+        let text: &[u8] = include_bytes!("samples/hot_threads.txt");
+        let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).chain([text]).collect();
         let budget = testbed::fuzz::Budget { allocations: 50_000, ..Default::default() };
         testbed::fuzz::search("live answers", &samples, 5_000, budget, |bytes| {
             match serde_json::from_slice(bytes) {
@@ -228,7 +263,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn nothing_panics_on_mangled_answers(sample in 0usize..8, at in 0usize..120, with in any_json()) {
+        fn nothing_panics_on_mangled_answers(sample in 0..samples().len(), at in 0usize..120, with in any_json()) {
             let mut value = samples().swap_remove(sample);
             let mut at = at;
             mangle(&mut value, &mut at, &with);
