@@ -180,6 +180,12 @@ pub enum Error {
         "{variant}: the streams have ended after {came} of {items} documents, so that nothing was measured"
     )]
     Short { variant: String, came: u64, items: u64 },
+    /// Vbuckets are not at their destination as at their source.
+    #[error(
+        "{variant}: {count} vbuckets, {first} the first, have other documents or another last sequence number at the \
+         destination than the source says that it has"
+    )]
+    OtherVbuckets { variant: String, count: usize, first: u16 },
     /// The copy is not what was copied.
     #[error(
         "{variant}: the follower does NOT hold the leader's documents; the run's record has the \

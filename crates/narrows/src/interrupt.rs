@@ -2,9 +2,24 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::sync::LazyLock;
 use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
+use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use world::{Env, virtual_world};
+
+/// Whether someone has said stop to what goes on in virtual time. Its threads have no event loop that could hear of a
+/// signal, so a thread of its own listens, from the first look at this on.
+static IN_VIRTUAL_TIME: LazyLock<io::Result<watch::Receiver<bool>>> = LazyLock::new(hear);
+
+/// A signal so soon after the first is the same: `timeout` sends it to the process and to its group, and where a
+/// terminal is closed the kernel and the shell do.
+const SENT_TWICE: Duration = Duration::from_secs(2);
 
 /// How work ended, short of a failure.
 pub(crate) enum Ended {
@@ -26,10 +41,64 @@ pub(crate) async fn until_told(
     }
 }
 
-/// Waits until someone says stop.
+/// Waits until someone says stop. In virtual time whoever said so before is heard, too.
 pub(crate) async fn told() -> io::Result<()> {
-    listen()?.await;
-    Ok(())
+    if Handle::try_current().is_ok() {
+        listen()?.await;
+        return Ok(());
+    }
+    let mut heard = match &*IN_VIRTUAL_TIME {
+        Ok(heard) => heard.clone(),
+        Err(error) => return Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    heard.wait_for(|told| *told).await.map(drop).map_err(io::Error::other)
+}
+
+/// Whether someone has said stop to what goes on in virtual time.
+pub(crate) fn is_told() -> bool {
+    matches!(&*IN_VIRTUAL_TIME, Ok(heard) if *heard.borrow())
+}
+
+/// Works in a virtual world of its own until it is done; an error if someone says stop.
+pub(crate) fn in_virtual_time<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
+    seed: u64,
+    main: impl FnOnce(Env) -> F,
+) -> anyhow::Result<T> {
+    virtual_world::run(seed, |env| {
+        let work = main(env);
+        async move {
+            tokio::select! {
+                biased;
+                result = work => result,
+                told = told() => Err(told.map_or_else(anyhow::Error::from, |()| anyhow!("interrupted"))),
+            }
+        }
+    })
+}
+
+fn hear() -> io::Result<watch::Receiver<bool>> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let told = {
+        let _entered = runtime.enter();
+        listen()?
+    };
+    let (tell, heard) = watch::channel(false);
+    let body = move || {
+        runtime.block_on(async {
+            told.await;
+            tell.send_replace(true);
+            let first = Instant::now();
+            while let Ok(again) = listen() {
+                again.await;
+                // Whoever says stop once more does not wait for an event of a virtual world that takes long.
+                if first.elapsed() > SENT_TWICE {
+                    std::process::exit(1);
+                }
+            }
+        });
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(body)?;
+    Ok(heard)
 }
 
 /// Listens from now on: whoever says stop before this is awaited is heard, too.

@@ -19,6 +19,7 @@ use lab::{Options, Place, Quiet};
 use record::RunDir;
 use record::units::show_seconds;
 
+use crate::interrupt::{self, is_told};
 use crate::runs::write_page;
 use crate::terminal::say;
 
@@ -139,7 +140,8 @@ fn figures_differ(one: &[Option<f64>], two: &[Option<f64>], share: f64) -> bool 
     one.len() != two.len() || one.iter().zip(two).any(differ)
 }
 
-/// Does every job on as many threads as there are cores; what comes of them is in their order. The first error ends it.
+/// Does every job on as many threads as there are cores; what comes of them is in their order. The first error ends it,
+/// and whoever says stop.
 pub(crate) fn side_by_side<J: Copy + Sync + Send, T: Send>(
     jobs: &[J],
     one: &(impl Fn(J) -> anyhow::Result<T> + Sync),
@@ -152,8 +154,12 @@ pub(crate) fn side_by_side<J: Copy + Sync + Send, T: Send>(
         for _ in 0..cores().min(jobs.len()) {
             let (tell, queue) = (tell.clone(), &queue);
             scope.spawn(move || {
-                while let Some(next) = queue.lock().ok().and_then(|mut queue| queue.pop_front()) {
+                while !is_told()
+                    && let Some(next) = queue.lock().ok().and_then(|mut queue| queue.pop_front())
+                {
                     let done = one(jobs[next]);
+                    // What was under way came to nothing.
+                    let done = if is_told() { Err(anyhow!("interrupted")) } else { done };
                     if done.is_err()
                         && let Ok(mut queue) = queue.lock()
                     {
@@ -171,7 +177,8 @@ pub(crate) fn side_by_side<J: Copy + Sync + Send, T: Send>(
             told(jobs[at], &done);
             found[at] = Some(done);
         }
-        found.into_iter().map(|done| done.ok_or_else(|| anyhow!("a thread ended early"))).collect()
+        let why = if is_told() { "interrupted" } else { "a thread ended early" };
+        found.into_iter().map(|done| done.ok_or_else(|| anyhow!(why))).collect()
     })
 }
 
@@ -187,6 +194,7 @@ fn outcome(work: &Work, job: &Job, runs: &Path) -> anyhow::Result<Outcome> {
         seed: Some(seed),
         variants: work.variants.clone(),
         watch: Rc::new(Quiet),
+        interrupt: || Box::pin(interrupt::told()),
         ..Options::new(runs)
     };
     let done = lab::execute(&Plan::open(&work.plan)?, &Place::VIRTUAL, &options)?;

@@ -81,6 +81,13 @@ mod tests {
         }
     }
 
+    /// Stars are not tried in turn, which would go on for ever here.
+    #[test]
+    fn a_pattern_of_many_stars_costs_its_length() {
+        let (pattern, name) = (format!("{}b", "*a".repeat(200)), "a".repeat(10_000));
+        assert!(!matches(&pattern, &name));
+    }
+
     #[test]
     fn offers_the_nearest_and_stays_silent_otherwise() {
         let known = ["remote-recovery", "replica-selection", "stability"];

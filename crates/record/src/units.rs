@@ -168,6 +168,22 @@ pub fn show_size_setting(bytes: u64) -> String {
     format!("{bytes}b")
 }
 
+/// Between thousands: narrow, and no line is broken there.
+const THOUSANDS: char = '\u{202f}';
+
+/// A number of things for people: `5000`, and with narrow spaces `17 021 194 000`.
+pub fn show_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digits.len() > 4 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(THOUSANDS);
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 fn scaled(value: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut unit = 0;
@@ -236,6 +252,13 @@ mod tests {
         assert_eq!(parse_rate("1gbit"), Ok(125_000_000));
         assert_eq!(parse_rate("12.5MB/s"), Ok(12_500_000));
         assert_eq!(parse_duration("100ms"), Ok(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn counts_are_parted_where_they_are_long() {
+        let shown = [0, 5000, 10_000, 904_000, 17_021_194_000].map(show_count);
+        let shown = shown.map(|text| text.replace(THOUSANDS, " "));
+        assert_eq!(shown, ["0", "5000", "10 000", "904 000", "17 021 194 000"]);
     }
 
     #[test]

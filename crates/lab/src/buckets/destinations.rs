@@ -6,6 +6,7 @@ use std::time::Duration;
 use dcp::consumer::ConsumerStats;
 use world::Env;
 
+use super::held::HeldByVbucket;
 use super::server::{RunningServer, ServerSpec, ServerUse};
 use crate::error::Result;
 
@@ -61,6 +62,19 @@ impl Destinations {
             all.rollbacks += one.rollbacks;
             all.used_bytes += one.used_bytes;
             all.consumers = all.consumers.and(&one.consumers);
+        }
+        Ok(all)
+    }
+
+    /// What all say that they hold of each vbucket, together.
+    pub async fn held(&self) -> Result<HeldByVbucket> {
+        let mut all = HeldByVbucket::new();
+        for server in &self.0 {
+            for (vb, held) in server.held().await? {
+                let sum = all.entry(vb).or_default();
+                sum.documents += held.documents;
+                sum.high_seqno = sum.high_seqno.max(held.high_seqno);
+            }
         }
         Ok(all)
     }

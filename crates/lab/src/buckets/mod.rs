@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `settings` | what a variant says |
 //! | `documents` | keys and values by number |
+//! | `held` | what servers say that they hold of each vbucket. Pure |
 //! | `server` | a server of the bucket, on a thread of its own |
 //! | `destinations` | the server that documents go to: one such thread, or several |
 //! | `sampler` | what threads do, for the record |
@@ -13,12 +14,14 @@
 
 mod destinations;
 mod documents;
+mod held;
 mod sampler;
 mod server;
 mod settings;
 
 pub(crate) use destinations::Destinations;
 pub(crate) use documents::Documents;
+pub(crate) use held::{HeldByVbucket, differing};
 pub(crate) use sampler::Sampler;
 pub(crate) use server::{BUCKET, RunningServer, ServerSpec, ServerUse, busy, credentials};
 pub use settings::check_setting;

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use world::{Env, Task, model};
 
 use super::documents::{Documents, others_turn};
+use super::held::{Held, HeldByVbucket};
 use crate::calibration::clock::thread_time;
 use crate::error::{Error, Result};
 
@@ -61,6 +62,7 @@ pub(crate) struct ServerUse {
 
 enum Ask {
     Use(oneshot::Sender<ServerUse>),
+    Held(oneshot::Sender<HeldByVbucket>),
     /// To be answered once all that is here is on disk.
     Persist(oneshot::Sender<Result<()>>),
     /// How many of the first so many documents are here as they should be.
@@ -120,6 +122,11 @@ impl RunningServer {
     /// What it says of itself.
     pub async fn seen(&self) -> Result<ServerUse> {
         self.ask(Ask::Use).await
+    }
+
+    /// What it says that it holds of each vbucket.
+    pub async fn held(&self) -> Result<HeldByVbucket> {
+        self.ask(Ask::Held).await
     }
 
     /// Waits until all that it has is on disk.
@@ -184,6 +191,7 @@ async fn serve(
     while let Some(ask) = asked.recv().await {
         match ask {
             Ask::Use(answer) => drop(answer.send(seen(&env, &spec, &bucket, &server))),
+            Ask::Held(answer) => drop(answer.send(held(&spec, &bucket, &server))),
             Ask::Persist(answer) => drop(answer.send(persisted(&bucket).await)),
             Ask::Verify(items, answer) => {
                 let found = verify(&env, &bucket, &spec.documents, items).await;
@@ -213,6 +221,20 @@ fn seen(env: &Env, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> Serve
         used_bytes: bucket.used_bytes(),
         consumers: server.consumer_stats(BUCKET),
     }
+}
+
+fn held(spec: &ServerSpec, bucket: &Bucket, server: &Server) -> HeldByVbucket {
+    if spec.consumer == ConsumerKind::Fast {
+        let counted = |(vb, count): (u16, Count)| {
+            (vb, Held { documents: count.items(), high_seqno: count.at.last() })
+        };
+        return server.counts(BUCKET).unwrap_or_default().all().into_iter().map(counted).collect();
+    }
+    let of = |vb: u16| {
+        let (documents, high_seqno) = (bucket.documents_of(vb)?, bucket.high_seqno(vb)?);
+        Some((vb, Held { documents, high_seqno }))
+    };
+    bucket.vbuckets().into_iter().filter_map(of).collect()
 }
 
 /// Core time of this thread; in the virtual world that of its host, which has one core.

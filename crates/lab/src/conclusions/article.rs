@@ -29,12 +29,13 @@ const CONCLUSIONS: &[Conclusion] = &[
             figure(SMALL, "plain", Quantity::PeakCores("leader-0"))),
         AtLeast(1.775), Holds),
     not_measured("following", "The follower is always able to catch up, with small, medium and large documents",
-        "Not a figure: the plans follow-small, follow-medium and follow-large show it with narrows run, and fail \
-         where it is not so."),
+        "Not a figure: a run of the plans follow-small, follow-medium and follow-large says whether it was so in that \
+         run, and fails where it was not."),
     not_measured("following",
         "max_read_request_size of 32 MB in place of unlimited avoids long collections with large documents",
         "The model has no collector."),
     not_measured("stability",
         "Ten days, 17 billion documents, 341 rollovers; and with random restarts all data is recovered",
-        "The plans stability and stability-restarts show it with narrows run --on virtual."),
+        "Not a figure: a run of the plans stability and stability-restarts with --on virtual says whether it was so \
+         in the model, where a document is a number without bytes."),
 ];

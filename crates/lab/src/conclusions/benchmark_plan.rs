@@ -71,8 +71,8 @@ const CONCLUSIONS: &[Conclusion] = &[
             figure(HTTP_LOGS, SECOND, Quantity::Seconds)),
         About(40.567),
         Fails("Five times the bytes in flight help here as latency says they should. In the document they hardly \
-         helped. A cap for each connection or the heap would have slowed iterations 3 and 4 as well; the times fit a \
-         larger segment than iteration 1 had, since each iteration indexed anew.")),
+         helped. A cap for each connection or the heap would have slowed iterations 3 and 4 as well; the times would \
+         fit a larger segment than iteration 1 had, as each iteration indexed anew.")),
     claim(EXPERIMENT_1, "Iteration 3, smart fetch: a drop of 47.3 % compared to iteration 1",
         slower(HTTP_LOGS, THIRD, FIRST), About(0.527),
         Fails("How unequal segments are was fitted to iteration 1 with one seed. Over seeds it takes from 308 to 405 \

@@ -119,7 +119,7 @@ const NO_TRADE: &str = "On shared cores the loaded node slows every search that 
 const WAITING: &str = "The servers share two cores with all else on the machine: no thread is busy for most of the time, so none is \
                        the bottleneck.";
 
-const COLD: &str = "The case without selection is the first, on nodes that have just started and whose JVMs still compile.";
+const COLD: &str = "The case without selection is the first, on nodes that have just started: their JVMs may still compile.";
 const HEAVIER: &str = "More than that: 32 processes slow a node on two cores far more than they did one of 16, and selection avoids it \
                        for nine requests of ten.";
 const UNEVEN: &str = "Which node is slow for a while changes with what else the machine does, and selection follows.";

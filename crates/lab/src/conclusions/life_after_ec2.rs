@@ -24,7 +24,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("slide 6", "After five hours 5 of 128 shards have recovered",
         one(SHARDS, "20mb, the default", Quantity::DoneAfter(5.0 * 3600.0)), Between(4.0, 6.0),
         Fails("Six copies at a time share the throttle evenly here, so that all six end together, after 8 h. Five \
-         that ended in 5 h went one after another or on more nodes.")),
+         that ended in 5 h may have gone one after another, or on more nodes: the slides do not say.")),
     claim("slide 6", "At this rate it will take a full week",
         one(SHARDS, "20mb, the default", Quantity::Seconds), About(604_800.0), HoldsBut("Bytes over the throttle.")),
     claim("slide 27", "hot_threads was right: the rate limiter holds it",

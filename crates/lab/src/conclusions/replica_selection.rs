@@ -20,15 +20,15 @@ const P50: &str = "50th percentile latency";
 const P90: &str = "90th percentile latency";
 const P99: &str = "99th percentile latency";
 const FASTEST: &str = "The hosts here differ in nothing but their speed, which selection learns: it takes the slow end off the \
-                       latencies. The document's spread of searches has another cause as well.";
+                       latencies. The document's stay, so that its searches may be spread by something else as well.";
 const ROTATIONS: &str = "It depends on where rotations of copies begin, which the seed draws: where those of es3's two shards \
                          are in step, half of the searches without selection meet no loaded node, as in the document, \
                          and where they are not, all meet one. Most seeds are not in step.";
-const LOADED: &str = "Without selection the loaded node holds more here than it did: 45 searches a second for 52. With \
+const LOADED: &str = "Without selection the loaded node holds more here than it did: 46 searches a second for 52. With \
                       selection both agree within a few per cent.";
 
-const NOT_SELECTION: &str = "The document itself calls this not much difference: what changed the throughput between its runs was hardly \
-                             selection, and nothing here says what else it was (docs/published/model.md).";
+const NOT_SELECTION: &str = "The document itself calls this not much difference: if so, something else than selection changed the throughput \
+                             between its runs, and nothing here says what (docs/published/model.md).";
 
 const SEARCHES_OF_ES3: Quantity = Quantity::SearchesOf("leader-3");
 const FEWER: &str = "It gets 0.42 to 0.48 of what others get, and 0.51 and 0.54 in the document: the loaded node is slower here \

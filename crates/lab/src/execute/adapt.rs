@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use record::units::{show_bytes, show_rate};
+use record::units::{show_bytes, show_count, show_rate};
 
 use super::options::Options;
 use super::place::Place;
@@ -169,14 +169,15 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
     if let (Some(was), Some(is)) = (&written.bucket, &now.bucket)
         && was.items != is.items
     {
-        changes.push(format!("The bucket has {} documents in place of {}.", is.items, was.items));
+        let [is, was] = [is.items, was.items].map(show_count);
+        changes.push(format!("The bucket has {is} documents in place of {was}."));
     }
     let writes = now.background().is_some() || !now.actions.is_empty();
     match (&now.corpus, now.full_bytes()) {
         (Some(corpus), Some(bytes)) => changes.push(format!(
             "Indices have the size of the published run, {} in the files of their primaries, in place of {} documents.",
             show_bytes(bytes),
-            corpus.documents
+            show_count(corpus.documents)
         )),
         (Some(_), None) if now.indexes() || writes => changes.push(
             "Files of indices have sizes that are computed from their documents, and no bytes: they may be smaller or \

@@ -5,7 +5,7 @@ use record::Writer;
 use world::{Env, Trace};
 
 use super::options::Options;
-use super::working::{Ended, work};
+use super::working::{Ended, until_interrupted, work};
 use crate::error::Result;
 use crate::plan::Resolved;
 use crate::runner::{VirtualTime, Watch};
@@ -17,15 +17,18 @@ pub(super) fn run(
     planted: &'static [&'static str],
     mut writer: Writer,
 ) -> Result<(Result<Ended>, Trace)> {
-    let (plan, watch) = (plan.clone(), options.watch.clone());
-    let (done, trace) = world::virtual_world::run_traced(plan.seed, async move |env: Env| {
+    let (plan, watch, interrupt) = (plan.clone(), options.watch.clone(), options.interrupt);
+    Ok(world::virtual_world::run_traced(plan.seed, async move |env: Env| {
         planted.iter().for_each(|fault| env.plant(fault));
         let mut clusters = VirtualClusters::boxed(&env);
         let watch = VirtualTime::new(&env, watch);
-        let done = work(&env, &plan, &mut *clusters, &mut writer, &watch).await;
+        let work = work(&env, &plan, &mut *clusters, &mut writer, &watch);
+        let ended = until_interrupted(interrupt, work).await;
         watch.clear();
-        clusters.stop().await;
-        done
-    })?;
-    Ok((done.map(|_| Ended::Complete), trace))
+        // Nodes that are told to stop end what they do; nobody waits for that in the middle of a run.
+        if !matches!(ended, Ok(Ended::Interrupted)) {
+            clusters.stop().await;
+        }
+        ended
+    })?)
 }

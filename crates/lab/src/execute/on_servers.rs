@@ -76,21 +76,25 @@ fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Re
     let mut before_ms = 0.0;
     for turn in turns(plan) {
         let (plan, variant, lap) = (plan.clone(), turn.variant.clone(), turn.lap);
-        let watch = options.watch.clone();
-        let (ended, _trace) = world::virtual_world::run_traced(plan.seed, async move |env| {
+        let (watch, interrupt) = (options.watch.clone(), options.interrupt);
+        let (came, _trace) = world::virtual_world::run_traced(plan.seed, async move |env| {
             let env = &env.host(MANAGER);
             let watch = VirtualTime::new(env, watch);
             let journal = Journal::going_on(env, &mut writer, before_ms);
             let turn = &Turn::of(&variant, lap);
             let dir = Path::new(VIRTUAL_DIR);
             let stage = Stage { env, plan: &plan, turn, dir, journal: &journal, watch: &watch };
-            let done = StreamBuckets::run(&stage).await;
+            let ended = until_interrupted(interrupt, StreamBuckets::run(&stage)).await;
             watch.clear();
             let t_ms = journal.t_ms();
             drop(journal);
-            done.map(|_| (writer, t_ms))
+            ended.map(|ended| (ended, writer, t_ms))
         })?;
-        (writer, before_ms) = ended?;
+        let (ended, going_on, t_ms) = came?;
+        (writer, before_ms) = (going_on, t_ms);
+        if ended == Ended::Interrupted {
+            return Ok(ended);
+        }
     }
     Ok(Ended::Complete)
 }

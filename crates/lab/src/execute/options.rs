@@ -30,7 +30,7 @@ pub struct Options {
     pub runs: PathBuf,
     /// The watcher, which is told what happens.
     pub watch: Rc<dyn Watch>,
-    /// Ends a run before its time, in real time.
+    /// Ends a run before its time. In virtual time there is no event loop: another thread wakes who waits.
     pub interrupt: Interrupt,
 }
 

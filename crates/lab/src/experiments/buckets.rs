@@ -13,8 +13,8 @@ use record::{ConsumerMemory, Row, StreamFigures, ThreadUse};
 use world::Env;
 
 use crate::buckets::{
-    BUCKET, Destinations, Documents, RunningServer, Sampler, ServerSpec, ServerUse, StreamPath,
-    StreamSettings, busy, credentials,
+    BUCKET, Destinations, Documents, HeldByVbucket, RunningServer, Sampler, ServerSpec, ServerUse,
+    StreamPath, StreamSettings, busy, credentials, differing,
 };
 use crate::error::{Error, Result};
 use crate::plan::{BucketUse, DeclaredStep, Needs, ParameterScope, Resolved, Writers, models};
@@ -34,6 +34,8 @@ struct Bench<'a> {
     settings: StreamSettings,
     bucket: &'a BucketUse,
     source: RunningServer,
+    /// What the source said that it holds before anything was streamed.
+    held: HeldByVbucket,
     destinations: Destinations,
 }
 
@@ -86,9 +88,15 @@ impl StreamBuckets {
     pub(crate) async fn run(stage: &Stage<'_, '_>) -> Result<Row> {
         let bench = Bench::prepare(stage).await?;
         let streamed = bench.measure(stage).await?;
-        let row = bench.verify(stage, streamed).await?;
+        let differing = bench.differing().await?;
+        // What a device measured is nothing without all documents.
+        if bench.keeps_nothing() {
+            as_at_the_source(stage.turn, &differing)?;
+        }
+        let row = bench.verify(stage, streamed, differing.is_empty()).await?;
         stage.journal.row(&row)?;
         stage.watch.row(&row);
+        as_at_the_source(stage.turn, &differing)?;
         if !bench.keeps_nothing() && !row.verified {
             return Err(Error::NotTheSame { variant: stage.turn.variant.name.clone() });
         }
@@ -127,6 +135,7 @@ impl<'a> Bench<'a> {
             ..source.clone()
         };
         let source = RunningServer::start(env, source).await?;
+        let held = source.held().await?;
         let destinations = match settings.path {
             StreamPath::Drain => Destinations::none(),
             _ => Destinations::start(env, &destination, settings.consumer_threads).await?,
@@ -134,7 +143,7 @@ impl<'a> Bench<'a> {
         journal.phase("fill", false, Some(&variant.name), *lap)?;
         watch.end();
         env.set_host_model(models(variant, ParameterScope::Everywhere).host);
-        Ok(Bench { env: (*env).clone(), settings, bucket, source, destinations })
+        Ok(Bench { env: (*env).clone(), settings, bucket, source, held, destinations })
     }
 
     /// Core time of each thread of the path so far, from the source on.
@@ -207,8 +216,17 @@ impl<'a> Bench<'a> {
         Ok(Streamed { seconds, threads, persisted_s, bytes, rollbacks, seen })
     }
 
-    /// Reads every document at the destination, unless that keeps nothing; the row with what was found.
-    async fn verify(&self, stage: &Stage<'_, '_>, streamed: Streamed) -> Result<Row> {
+    /// The vbuckets that are not at the destination, if there is one, as the source says that it has them.
+    async fn differing(&self) -> Result<Vec<u16>> {
+        if self.destinations.is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(differing(&self.held, &self.destinations.held().await?, self.keeps_nothing()))
+    }
+
+    /// Reads every document at the destination, unless that keeps nothing; the row with what was found. `same` says
+    /// whether both sides say the same of their vbuckets.
+    async fn verify(&self, stage: &Stage<'_, '_>, streamed: Streamed, same: bool) -> Result<Row> {
         let device = self.keeps_nothing();
         let items = self.bucket.items;
         let documents = if device { 0 } else { self.destinations.verify(items).await? };
@@ -216,7 +234,7 @@ impl<'a> Bench<'a> {
         let bytes = items * self.bucket.item_bytes;
         let row = Row::measured(&variant.name, *lap, streamed.seconds, bytes);
         Ok(Row {
-            verified: !device && documents == items,
+            verified: !device && documents == items && same,
             documents,
             node_bytes_per_s: Some(streamed.bytes as f64 / streamed.seconds),
             stream: Some(StreamFigures {
@@ -384,6 +402,13 @@ fn all_came(variant: &str, came: u64, items: u64) -> Result<()> {
         true => Err(Error::Short { variant: variant.to_owned(), came, items }),
         false => Ok(()),
     }
+}
+
+/// Refuses a destination that differs from its source in these vbuckets.
+fn as_at_the_source(turn: &Turn<'_>, differing: &[u16]) -> Result<()> {
+    let Some(first) = differing.first().copied() else { return Ok(()) };
+    let (variant, count) = (turn.variant.name.clone(), differing.len());
+    Err(Error::OtherVbuckets { variant, count, first })
 }
 
 /// Waits until a copy breaks off.

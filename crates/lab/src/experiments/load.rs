@@ -97,7 +97,7 @@ async fn send(
     operation: &Operation,
 ) -> Result<LoadFigures> {
     let Turn { variant, lap, .. } = *turn;
-    let (nodes, load) = load_of(run, plan);
+    let (nodes, load) = load_of(run, plan, lap);
     run.journal.phase("load", true, Some(&variant.name), lap)?;
     let total = match load.measured {
         load::Extent::Requests(requests) => Some(requests),
@@ -151,8 +151,8 @@ async fn renew_indices(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     run.index(Some(variant)).await
 }
 
-/// The load, and the names of the nodes that it goes to, by their addresses.
-fn load_of(run: &Runner<'_>, plan: &LoadUse) -> (BTreeMap<String, String>, Load) {
+/// The load of a lap, and the names of the nodes that it goes to, by their addresses.
+fn load_of(run: &Runner<'_>, plan: &LoadUse, lap: u32) -> (BTreeMap<String, String>, Load) {
     let nodes = run.clusters.nodes(LEADER);
     let asked = |name: &String| plan.nodes.is_empty() || plan.nodes.contains(name);
     let nodes: Vec<_> = nodes.into_iter().filter(|node| asked(&node.name)).collect();
@@ -166,7 +166,8 @@ fn load_of(run: &Runner<'_>, plan: &LoadUse) -> (BTreeMap<String, String>, Load)
         window: plan.window,
         ramp_up: Duration::ZERO,
         seed: run.plan.seed,
-        gaps: 0,
+        // Variants of a lap are compared: they have the same. Laps are independent of each other.
+        gaps: u64::from(lap - 1),
     };
     (nodes.into_iter().map(|node| (node.http, node.name)).collect(), load)
 }

@@ -133,7 +133,7 @@ async fn element_of(
         is_virtual: run.clusters.is_virtual(),
     };
     let lives: Vec<Arc<Live>> = element.tasks.iter().map(|_| Arc::default()).collect();
-    // In virtual time there are no threads, and nothing is interrupted.
+    // In virtual time there are no threads: tasks end with their world.
     let _ending = (!stage.is_virtual).then(|| Ending(&lives));
     let askers = element.tasks.iter().map(|task| run.clusters.asker(LEADER, task.timeout));
     let askers: Vec<Asker> = askers.collect::<Result<_, _>>()?;

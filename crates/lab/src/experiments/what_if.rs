@@ -2,8 +2,10 @@
 //! it is green again is measured; of a node that is drained until it is empty, of nodes that join until no copy is
 //! moved to them any more.
 
+mod came_back;
 mod grain;
 mod outlook;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,8 +19,10 @@ use record::units::show_bytes;
 use serde_json::{Value, json};
 use world::model::{Host, parameters};
 
+use self::came_back::CameBack;
 use self::grain::{CHUNK, Grain};
 use self::outlook::{Goal, Outlook};
+use self::writing::{Writing, written_to};
 use crate::error::Result;
 use crate::plan::{
     DELAY, DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers,
@@ -87,10 +91,14 @@ impl Experiment for WhatIf {
         let began = (run.env.now(), run.env.epoch_ms());
         let (copies, bytes) = twin.outstanding();
         let mut outlook = Outlook::new(began.1, (copies, bytes), twin.nodes.len() + 1);
+        let writing = match &twin.question {
+            Question::Restart { .. } => Some(Writing::begin(run, twin)?),
+            _ => None,
+        };
         let end = match &twin.question {
             Question::Lose(nodes) => lose(run, turn, &telemetry, nodes, &mut outlook).await?,
-            Question::Restart { nodes, down } => {
-                restart(run, turn, &telemetry, (nodes, *down), &mut outlook).await?
+            Question::Restart { nodes, down, flush } => {
+                restart(run, turn, &telemetry, (nodes, *down, *flush), &mut outlook).await?
             }
             Question::Replicas(replicas) => {
                 for (index, number) in replicas {
@@ -116,6 +124,10 @@ impl Experiment for WhatIf {
             _ => (run.env.now() - began.0).as_secs_f64(),
         };
         run.end_recovery(turn)?;
+        if let Some(writing) = writing {
+            let written = writing.end().await;
+            note_came_back(run, turn, began.1, written).await?;
+        }
         if turn.lap == 1 {
             note_full_disks(run, turn.variant).await?;
         }
@@ -151,12 +163,12 @@ async fn lose(
     outlook.until_green(run, turn, telemetry).await
 }
 
-/// Nodes restart one after another; the next one once the cluster is green.
+/// Nodes restart one after another, each after a flush where that is asked; the next one once the cluster is green.
 async fn restart(
     run: &mut Runner<'_>,
     turn: &Turn<'_>,
     telemetry: &Telemetry,
-    (nodes, down): (&[usize], Duration),
+    (nodes, down, flush): (&[usize], Duration, bool),
     outlook: &mut Outlook,
 ) -> Result<Recoveries> {
     let delay = turn.variant.settings.get(DELAY).map(String::as_str);
@@ -164,6 +176,9 @@ async fn restart(
     let mut end = Recoveries::default();
     for node in nodes {
         let machine = Twin::machine(*node);
+        if flush {
+            flush_written(run).await?;
+        }
         run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
         let back = run.env.now() + down;
         run.env.sleep(LOOK.min(down)).await;
@@ -179,6 +194,29 @@ async fn restart(
         run.note(Some(turn.variant), &text)?;
     }
     Ok(end)
+}
+
+/// Flushes the indices that are written to: of the others all is committed.
+async fn flush_written(run: &Runner<'_>) -> Result<()> {
+    let names: Vec<&str> = written_to(twin(run)).map(|index| index.name.as_str()).collect();
+    if !names.is_empty() {
+        run.ask(LEADER, "POST", &format!("/{}/_flush", names.join(",")), None).await?;
+    }
+    Ok(())
+}
+
+/// Says how the copies of nodes that restarted came back, of the first lap.
+async fn note_came_back(
+    run: &Runner<'_>,
+    turn: &Turn<'_>,
+    since_epoch_ms: u64,
+    written: u64,
+) -> Result<()> {
+    if turn.lap != 1 {
+        return Ok(());
+    }
+    let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;
+    run.note(Some(turn.variant), &CameBack::read(&answer, since_epoch_ms).sentence(written))
 }
 
 /// Says which disks are above a watermark in the end, whether nodes obey it or not.

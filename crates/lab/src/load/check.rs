@@ -1,4 +1,7 @@
-//! When an answer is a good one, by what its beginning says. Pure.
+//! When an answer is a good one, by what its beginning says; of many searches by all of it. Pure.
+
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::Failure;
 
@@ -16,15 +19,46 @@ pub enum Check {
     Search,
     /// As [`Check::Search`], or its status is one of these; 0 stands for none.
     SearchOr([u16; 4]),
+    /// As [`Check::Status`], and each search of a `_msearch` is as [`Check::Search`] has it.
+    Searches,
+    /// As [`Check::Searches`], or the status of the whole is one of these; 0 stands for none.
+    SearchesOr([u16; 4]),
     /// As [`Check::Status`], and no document was refused.
     Bulk,
 }
 
 impl Check {
-    /// Judges an answer by its status and the beginning of its body.
+    /// That of a request with this path.
+    pub fn of(path: &str) -> Check {
+        match path {
+            _ if path.contains("_msearch") => Check::Searches,
+            _ if path.contains("_search") => Check::Search,
+            _ => Check::Status,
+        }
+    }
+
+    /// The same where these statuses are as good as those of success; 0 stands for none.
+    pub fn or(self, statuses: [u16; 4]) -> Check {
+        match self {
+            Check::Status => Check::StatusOr(statuses),
+            Check::Search => Check::SearchOr(statuses),
+            Check::Searches => Check::SearchesOr(statuses),
+            other => other,
+        }
+    }
+
+    /// Whether it is that of searches: to ask twice does no harm.
+    pub(super) fn is_of_searches(self) -> bool {
+        matches!(self, Check::Search | Check::SearchOr(_) | Check::Searches | Check::SearchesOr(_))
+    }
+
+    /// Judges an answer by its status and the beginning of its body; all of it for [`Check::Searches`].
     pub fn judge(self, status: u16, body: &[u8]) -> Result<(), Failure> {
-        let is_ignored = matches!(self, Check::StatusOr(ignored) | Check::SearchOr(ignored)
-            if ignored.contains(&status));
+        let is_ignored = matches!(
+            self,
+            Check::StatusOr(ignored) | Check::SearchOr(ignored) | Check::SearchesOr(ignored)
+                if ignored.contains(&status)
+        );
         if !(200..300).contains(&status) && !is_ignored {
             return Err(Failure::Refused { status, kind: kind_of(body) });
         }
@@ -45,9 +79,58 @@ impl Check {
                     Some(_) => Err(Failure::Partial),
                 }
             }
+            Check::Searches | Check::SearchesOr(_) => judge_searches(body),
             Check::Bulk if after(head, b"\"errors\"").starts_with(b"true") => Err(Failure::Items),
             Check::Bulk if after(head, b"\"errors\"").starts_with(b"false") => Ok(()),
             Check::Bulk => Err(Failure::NotJson),
+        }
+    }
+}
+
+/// An answer of `_msearch`, as far as it is looked at.
+#[derive(Deserialize)]
+struct Searches {
+    #[serde(default)]
+    responses: Vec<Searched>,
+}
+
+/// The answer to one of its searches.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Searched {
+    status: u16,
+    error: Option<Value>,
+    timed_out: bool,
+    #[serde(rename = "_shards")]
+    shards: Shards,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shards {
+    failed: u64,
+}
+
+/// As clients of the field have it, which raise the first error among the answers.
+fn judge_searches(body: &[u8]) -> Result<(), Failure> {
+    let whole: Searches = serde_json::from_slice(body).map_err(|error| match error.is_eof() {
+        true if !body.is_empty() => Failure::TooLong,
+        _ => Failure::NotJson,
+    })?;
+    whole.responses.iter().try_for_each(Searched::judge)
+}
+
+impl Searched {
+    fn judge(&self) -> Result<(), Failure> {
+        match self {
+            Searched { error: Some(error), status, .. } => {
+                let kind = error["root_cause"][0]["type"].as_str().or(error["type"].as_str());
+                let kind = kind.unwrap_or_default().to_owned();
+                Err(Failure::Refused { status: *status, kind })
+            }
+            Searched { timed_out: true, .. } => Err(Failure::TimedOut),
+            Searched { shards: Shards { failed: 0 }, .. } => Ok(()),
+            _ => Err(Failure::Partial),
         }
     }
 }
@@ -128,5 +211,27 @@ mod tests {
         let refused = Check::Search.judge(429, full).unwrap_err();
         assert_eq!(refused.to_string(), "429 es_rejected_execution_exception");
         assert_eq!(Check::Status.judge(502, b"<html>").unwrap_err().to_string(), "502");
+    }
+
+    #[test]
+    fn one_search_of_many_that_fails_is_a_failure_of_all() {
+        const GOOD: &str = r#"{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[{"_source":{"error":"x"}}]},"status":200}"#;
+        const MISSING: &str = r#"{"error":{"root_cause":[{"type":"index_not_found_exception"}],"type":"x"},"status":404}"#;
+        let judge = |check: Check, last: &str| {
+            let body = format!("{{\"took\":3,\"responses\":[{GOOD},{GOOD},{last}]}}");
+            check.judge(200, body.as_bytes())
+        };
+        let check = Check::of("/a/_msearch?pretty");
+        assert_eq!(judge(check, GOOD), Ok(()), "a field of a document is no error");
+        let missing = judge(check, MISSING).unwrap_err();
+        assert_eq!(missing.to_string(), "404 index_not_found_exception");
+        assert_eq!(judge(check.or([404; 4]), MISSING), Err(missing), "that is of the whole");
+        assert_eq!(check.or([404; 4]).judge(404, b"{}"), Ok(()));
+        assert_eq!(judge(check, r#"{"timed_out":true}"#), Err(Failure::TimedOut));
+        assert_eq!(judge(check, r#"{"_shards":{"failed":1}}"#), Err(Failure::Partial));
+        assert_eq!(judge(check, "{\"hits\":"), Err(Failure::NotJson));
+        assert_eq!(check.judge(200, br#"{"responses":[{"hits":{"#), Err(Failure::TooLong));
+        assert_eq!(check.judge(200, b"<html>"), Err(Failure::NotJson));
+        assert_eq!(check.judge(500, b"{}").unwrap_err().to_string(), "500");
     }
 }

@@ -17,7 +17,8 @@ pub trait Client: 'static {
     /// Asks a host, by its number, and reads the whole answer.
     async fn ask(&mut self, host: usize, request: &Request) -> Result<Reply, Failure>;
 
-    /// The beginning of the last answer's body: a kilobyte of it at least, behind the scroll id where there is one.
+    /// The beginning of the last answer's body: a kilobyte of it at least, behind the scroll id where there is one; of
+    /// `_msearch` some megabytes.
     fn body(&self) -> &[u8];
 
     /// Closes the connection to a host, whose answer was given up.

@@ -171,7 +171,7 @@ impl Operation {
             path: path.to_owned(),
             bodies: Vec::new(),
             parameters: BTreeMap::new(),
-            check: if path.contains("_search") { Check::Search } else { Check::Status },
+            check: Check::of(path),
         };
         Operation { name: name.to_owned(), content }
     }

@@ -19,7 +19,7 @@ const SLIPPED: Duration = Duration::from_millis(1);
 /// Why a request was not answered well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A status other than 2xx.
+    /// A status other than 2xx, of the whole or of one of many searches.
     Refused {
         /// The status.
         status: u16,
@@ -42,6 +42,8 @@ pub enum Failure {
     Malformed,
     /// What came is not the answer of a cluster: a proxy may have sent it.
     NotJson,
+    /// The answer to many searches is longer than what is kept of answers: an error in it would not be seen.
+    TooLong,
     /// A search that scrolls was answered without a scroll id, or with one that is longer than what is kept of answers.
     NoScrollId,
     /// Its time was over before a client was free for it.
@@ -61,6 +63,7 @@ impl fmt::Display for Failure {
             Failure::Closed => f.write_str("connection closed"),
             Failure::Malformed => f.write_str("not HTTP"),
             Failure::NotJson => f.write_str("not a cluster's answer"),
+            Failure::TooLong => f.write_str("answer too long to judge"),
             Failure::NoScrollId => f.write_str("no scroll id"),
             Failure::NotSent => f.write_str("not sent in time"),
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use clusters::wire::{WireConnection, WireFailure, WireHost};
 
-use super::{Check, Client, Failure, Reply, Request};
+use super::{Client, Failure, Reply, Request};
 
 /// The client.
 pub struct SocketClient {
@@ -72,6 +72,5 @@ impl Client for SocketClient {
 
 /// Whether asking twice does no harm.
 fn may_repeat(request: &Request) -> bool {
-    matches!(request.check, Check::Search | Check::SearchOr(_))
-        || matches!(&*request.method, "GET" | "HEAD")
+    request.check.is_of_searches() || matches!(&*request.method, "GET" | "HEAD")
 }

@@ -129,6 +129,7 @@ pub(super) struct TwinTable {
     pub(super) lose: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) restart: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) down: Option<Spanned<String>>,
+    pub(super) before_restart: Option<Spanned<String>>,
     pub(super) drain: Option<Spanned<Vec<Spanned<String>>>>,
     #[serde(default)]
     pub(super) add: Vec<TwinNodeTable>,
@@ -155,6 +156,7 @@ pub(super) struct TwinIndexTable {
     pub(super) replicas: Spanned<i64>,
     #[serde(default)]
     pub(super) settings: Values,
+    pub(super) documents_per_s: Option<Spanned<f64>>,
     pub(super) shard: Vec<TwinShardTable>,
 }
 

@@ -34,7 +34,7 @@ pub struct TwinNode {
 }
 
 /// An index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TwinIndex {
     /// Name.
     pub name: String,
@@ -42,6 +42,8 @@ pub struct TwinIndex {
     pub replicas: u32,
     /// Its settings, but for the numbers of shards and replicas.
     pub settings: BTreeMap<String, String>,
+    /// Documents that are written to it in a second while nodes restart.
+    pub documents_per_s: f64,
     /// Its shards, by number.
     pub shards: Vec<TwinShard>,
 }
@@ -66,6 +68,8 @@ pub enum Question {
         nodes: Vec<usize>,
         /// How long each is away.
         down: Duration,
+        /// Whether what is written is flushed before each.
+        flush: bool,
     },
     /// Nodes are excluded from the allocation of copies, and are to hold nothing in the end.
     Drain(Vec<usize>),
@@ -213,7 +217,7 @@ impl Twin {
     /// Copies and bytes that are made on other nodes while nodes restart that are away for longer than their copies
     /// wait for them: as long as the index says, or `delay` of all of them. Where nobody says it they do not wait.
     pub fn made_while_away(&self, delay: Option<&str>) -> (u64, u64) {
-        let Question::Restart { nodes, down } = &self.question else { return (0, 0) };
+        let Question::Restart { nodes, down, .. } = &self.question else { return (0, 0) };
         let restarted: BTreeSet<&usize> = nodes.iter().collect();
         let is_made = |index: &&TwinIndex| {
             let own = index.settings.get(DELAY).map(String::as_str);
@@ -291,7 +295,8 @@ impl Twin {
             !gone.contains(at)
                 && !excluded.contains(&name)
                 && exclude.as_ref().is_none_or(|names| !names.contains(name))
-                && [&include, &require].into_iter().flatten().all(|names| names.contains(name))
+                && include.as_ref().is_none_or(|names| names.contains(name))
+                && require.as_ref().is_none_or(|names| names.iter().all(|one| *one == name))
         };
         (0..self.nodes.len()).filter(takes).collect()
     }
@@ -321,6 +326,7 @@ mod tests {
             name: "logs".to_owned(),
             replicas: 1,
             settings: BTreeMap::new(),
+            documents_per_s: 0.0,
             shards: vec![shard(&[0, 1]), shard(&[1, 2]), shard(&[2])],
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();
@@ -392,7 +398,7 @@ mod tests {
     fn copies_are_made_elsewhere_while_a_node_is_away_for_long() {
         let made = |down_s: u64, delay: Option<&str>| {
             let down = Duration::from_secs(down_s);
-            let mut twin = twin(Question::Restart { nodes: vec![1, 2], down });
+            let mut twin = twin(Question::Restart { nodes: vec![1, 2], down, flush: false });
             twin.indices[0].settings.insert(DELAY.to_owned(), "1m".to_owned());
             twin.made_while_away(delay)
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Action, Step, Track};
+use super::{Action, Request, Step, Track};
 use crate::corpus::{Conflicts, Written};
 use crate::load::{Check, Content, Operation};
 
@@ -58,7 +58,21 @@ fn body() -> Value {
     json!({ "size": 0 })
 }
 
+/// The searches of a `_msearch`, which stand in every second line.
+fn counting(searches: &str) -> String {
+    let line = |(at, line): (usize, &str)| match at % 2 {
+        0 => format!("{line}\n"),
+        _ => format!("{}\n", body()),
+    };
+    searches.lines().enumerate().map(line).collect()
+}
+
 fn count(content: &mut Content) -> bool {
+    if let Content::Pattern { bodies, check: Check::Searches | Check::SearchesOr(_), .. } = content
+    {
+        bodies.iter_mut().for_each(|searches| *searches = counting(searches));
+        return true;
+    }
     let path = match content {
         Content::Pattern { path, .. } | Content::Scroll { path, .. }
             if path.contains("_search") =>
@@ -89,9 +103,29 @@ fn count_step(step: &mut Step) -> bool {
             request.method = "POST";
             changed
         }
+        Step::Request(Request {
+            body: Some(Value::String(searches)),
+            check: Check::Searches | Check::SearchesOr(_),
+            ..
+        }) => {
+            *searches = counting(searches);
+            true
+        }
         Step::Streams(streams) => {
             streams.iter_mut().flatten().fold(false, |changed, step| count_step(step) | changed)
         }
         Step::Request(_) | Step::Sleep(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_many_searches_counts_where_it_was_asked() {
+        let searches = "{\"index\":\"a\"}\n{\"query\":{\"match\":{\"b\":1}}}\n{}\n{\"size\":3}\n";
+        let counted = "{\"index\":\"a\"}\n{\"size\":0}\n{}\n{\"size\":0}\n";
+        assert_eq!(counting(searches), counted);
     }
 }

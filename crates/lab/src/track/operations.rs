@@ -279,12 +279,8 @@ fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action
     let sign = |query: &str| {
         if path.contains('?') { query.replacen('?', "&", 1) } else { query.to_owned() }
     };
-    let check = match (ignored(context, object), path.contains("_search")) {
-        (Some(statuses), true) => Check::SearchOr(statuses),
-        (Some(statuses), false) => Check::StatusOr(statuses),
-        (None, true) => Check::Search,
-        (None, false) => Check::Status,
-    };
+    let check = Check::of(&path);
+    let check = ignored(context, object).map_or(check, |statuses| check.or(statuses));
     let content = Content::Pattern {
         method,
         path: format!("{path}{}", sign(&query)),

@@ -30,6 +30,10 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
         copy.index = anonymous_name("index", &copy.index, salt);
         copy.node = copy.node.as_ref().map(|node| anonymous_name("node", node, salt));
     }
+    hidden.documents_per_s = seen.documents_per_s.as_ref().map(|rates| {
+        let rates = rates.iter();
+        rates.map(|(index, rate)| (anonymous_name("index", index, salt), *rate)).collect()
+    });
     // Filters name nodes, addresses and attributes: of those that fit some nodes these stay, hashed as they are there.
     let hashed = |filter: &str, list: &str| {
         if filter.ends_with("._id") {

@@ -33,6 +33,8 @@ pub enum Asked {
         nodes: Vec<String>,
         /// How long a node is away.
         down: Option<Duration>,
+        /// Whether what is written is flushed before each.
+        flush: bool,
     },
     /// Nodes or zones are to hold nothing in the end.
     Drain(Vec<String>),
@@ -53,7 +55,7 @@ pub const QUESTIONS: [&str; 5] = ["lose", "restart", "drain", "add", "replicas"]
 /// Asks this, and nothing else.
 pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     let Some(twin) = plan.get_mut("twin").and_then(Value::as_table_mut) else { return };
-    for key in QUESTIONS.into_iter().chain(["down"]) {
+    for key in QUESTIONS.into_iter().chain(["down", "before_restart"]) {
         twin.remove(key);
     }
     let texts =
@@ -62,7 +64,7 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
         Asked::Lose(names) => {
             twin.insert("lose".to_owned(), texts(names).into());
         }
-        Asked::Restart { nodes, down } => {
+        Asked::Restart { nodes, down, flush } => {
             let all = || {
                 let rows = twin.get("node").and_then(Value::as_array).into_iter().flatten();
                 rows.filter_map(|row| row.get("name").cloned()).collect::<Vec<_>>()
@@ -71,6 +73,9 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
             twin.insert("restart".to_owned(), nodes.into());
             if let Some(down) = down {
                 twin.insert("down".to_owned(), format!("{}ms", down.as_millis()).into());
+            }
+            if *flush {
+                twin.insert("before_restart".to_owned(), "flush".into());
             }
         }
         Asked::Drain(names) => {

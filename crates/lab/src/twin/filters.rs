@@ -56,9 +56,9 @@ pub(super) fn value_of<'n>(node: &'n InventoryNode, filter: &str) -> Option<&'n 
     }
 }
 
-/// The filters of the cluster or of an index among settings, by the names of nodes. A name or an address that fits no
-/// node is told. It is harmless in what is excluded, and so is a name elsewhere; of addresses nobody knows which nodes
-/// they would let pass, so that the filter is not taken.
+/// The filters of the cluster or of an index among settings, by the names of nodes that are excluded or included. A
+/// name or an address that fits no node is told. It is harmless in what is excluded, and so is a name elsewhere; of
+/// addresses nobody knows which nodes they would let pass, so that the filter is not taken.
 pub(super) fn filters(
     of: &str,
     all: &[(&str, &str)],
@@ -103,9 +103,16 @@ pub(super) fn filters(
                 None => fitting,
             });
         }
-        let Some(named) = named else { continue };
+        let Some(mut named) = named else { continue };
+        // All of a list would be required: nodes that have what is required are included by their names.
+        let filter = format!("{of}{}.{NAME}", if kind == REQUIRE { INCLUDE } else { kind });
+        if kind == REQUIRE
+            && let Some(included) = filters.get(&filter).and_then(Value::as_str)
+        {
+            named.retain(|name| included.split(',').any(|one| one == *name));
+        }
         if !named.is_empty() && (is_known || kind == EXCLUDE) {
-            filters.insert(format!("{of}{kind}.{NAME}"), joined(&named));
+            filters.insert(filter, joined(&named));
         } else if kind != EXCLUDE {
             tell(format!("{of}{kind}: copies may be on any node of the twin"));
         }
@@ -217,7 +224,11 @@ mod tests {
         assert_eq!(found, [pair("exclude._name", "10.0.0.3,hot-1,hot-2")]);
         assert!(told.is_empty(), "{told:?}");
         let (found, _) = of(&[("require._name", "hot-*"), ("require._host", "*-1")]);
-        assert_eq!(found, [pair("require._name", "hot-1")], "all that is required");
+        assert_eq!(found, [pair("include._name", "hot-1")], "all that is required");
+        let (found, _) = of(&[("require._name", "hot-*"), ("include._name", "*-2,10.*")]);
+        assert_eq!(found, [pair("include._name", "hot-2")], "of what is included");
+        let (found, told) = of(&[("require._name", "hot-1"), ("include._name", "hot-2")]);
+        assert_eq!((found, told.len()), (vec![pair("include._name", "hot-2")], 1), "{told:?}");
         assert_eq!(of(&[("exclude._name", "[]"), ("include._ip", "")]), (vec![], vec![]));
         let (found, _) = of(&[("exclude._id", "id-of-hot-2")]);
         assert_eq!(found, [pair("exclude._name", "hot-2")]);
@@ -251,9 +262,9 @@ mod tests {
             assert_eq!((found, told.len()), (vec![], 1), "{told:?}");
         }
         let (found, _) = of_tiers(&[("require.box", "w*,*m")]);
-        assert_eq!(found, [pair("require._name", "warm-1,warm-2")], "all that is required");
+        assert_eq!(found, [pair("include._name", "warm-1,warm-2")], "all that is required");
         let (found, _) = of(&[("require._ip", "10.0.0.3,hot-2")]);
-        assert_eq!(found, [pair("require._name", "10.0.0.3,hot-2")], "one address is enough");
+        assert_eq!(found, [pair("include._name", "10.0.0.3,hot-2")], "one address is enough");
         let (_, told) = of(&[("exclude._tier", "data_warm")]);
         assert!(told[0].starts_with("cluster.routing.allocation.exclude._tier"), "{told:?}");
     }

@@ -1,6 +1,6 @@
 //! A plan from what a live cluster consists of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
 use record::units::show_size_setting;
@@ -10,6 +10,7 @@ use super::TwinPlan;
 use super::cluster_settings::{cluster_settings, zone_attribute};
 use super::given::{self, Given, Known, put};
 use super::indices::indices;
+use super::writes;
 use crate::error::{Error, Result};
 use crate::plan::Twin;
 
@@ -90,8 +91,12 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     plan.insert("settings".to_owned(), cluster_settings(seen, &nodes, &mut left_out).into());
     plan.insert("twin".to_owned(), twin.into());
     machines(&mut plan, &nodes, &seen.round_trips_ms, &mut left_out);
+    if let Some(documents_per_s) = &seen.documents_per_s {
+        writes::see(&mut plan, documents_per_s, &mut left_out);
+    }
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
+    given::raise(&mut plan, &seen.seen_rates);
     Ok(Import { plan, left_out })
 }
 
@@ -135,7 +140,12 @@ fn head(seen: &Inventory, nodes: usize) -> TwinPlan {
     let cluster = &seen.cluster;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = cluster.name.chars().map(plain).collect();
-    let about = format!("A twin of {}, {} {}.", cluster.name, cluster.flavour, cluster.version);
+    let mut about = format!("A twin of {}, {} {}", cluster.name, cluster.flavour, cluster.version);
+    let written: f64 = seen.documents_per_s.iter().flat_map(BTreeMap::values).sum();
+    if written >= 1.0 {
+        about.push_str(&format!(", to which {written:.0} documents a second were written"));
+    }
+    about.push('.');
     let mut plan = Table::new();
     plan.insert("name".to_owned(), format!("twin-{}", name.trim_matches('-')).into());
     plan.insert("about".to_owned(), about.into());
@@ -174,8 +184,7 @@ fn machines(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::collections::BTreeMap;
-
+    use record::inventory::{RateOf, SeenRate};
     use record::observation::{Identity, Scope, Setting};
 
     use super::*;
@@ -237,7 +246,8 @@ pub(super) mod tests {
             ])),
             indices: BTreeMap::new(),
             round_trips_ms: vec![0.0, 2.0, 4.0],
-            indexed_per_s: None,
+            documents_per_s: None,
+            seen_rates: Vec::new(),
             gaps: Vec::new(),
         }
     }
@@ -313,6 +323,49 @@ pub(super) mod tests {
         ours.cluster.flavour = "narrows".to_owned();
         let (plan, _) = asked(&ours, &said, "a");
         assert_eq!(twin::assumptions(&plan), []);
+    }
+
+    #[test]
+    fn what_was_seen_raises_what_is_assumed_and_not_what_is_said() {
+        let mut seen = seen();
+        let rate = |of, mb: u64| SeenRate {
+            of,
+            bytes_per_s: mb * 1_000_000 + 7,
+            seen_in: "a recovery".to_owned(),
+        };
+        seen.seen_rates = vec![rate(RateOf::Link, 5000), rate(RateOf::DiskWrite, 300)];
+        let given = Given { link: Some("1gbit".to_owned()), ..Given::default() };
+        let of = |given: &Given, parameter: &str| {
+            let (plan, _) = asked(&seen, given, "a");
+            // It is read again, as it is from a file.
+            let uncertain = resolved(&plan).twin.unwrap().uncertain;
+            let bounds = uncertain.iter().find(|one| one.parameter == parameter);
+            let bounds = bounds.map(|one| (one.least, one.most));
+            let assumed = twin::assumptions(&plan).into_iter().find(|one| one.what == parameter);
+            (assumed.map(|one| (one.value, one.seen)), bounds)
+        };
+        let at_least = |mb: u64| Some(format!("at least {mb}MB/s, in a recovery"));
+        let link = "card.bytes_per_s";
+        let raised = Some(("5000MB/s".to_owned(), at_least(5000)));
+        assert_eq!(of(&Given::default(), link), (raised, Some((5e9, 5e9))));
+        assert_eq!(of(&given, link), (None, None), "what is said holds");
+        let slower = Some(("400MB/s".to_owned(), at_least(300)));
+        assert_eq!(of(&given, "disk.write_bytes_per_s"), (slower, Some((3e8, 1.5e9))));
+        let unseen = Some(("500MB/s".to_owned(), None));
+        assert_eq!(of(&given, "disk.read_bytes_per_s"), (unseen, Some((1.5e8, 2e9))));
+    }
+
+    #[test]
+    fn what_is_written_is_written_to_hashed_names_too() {
+        let mut seen = seen();
+        seen.documents_per_s = Some(BTreeMap::from([(seen.copies[0].index.clone(), 12.5)]));
+        for seen in [seen.clone(), twin::anonymous(&seen, 7)] {
+            let (plan, _) = asked(&seen, &Given::default(), &seen.nodes[0].name);
+            assert_eq!(twin::documents_per_s(&plan), 12.5);
+            assert_eq!(resolved(&plan).twin.unwrap().indices[0].documents_per_s, 12.5);
+        }
+        let given = Given { documents_per_s: Some(0.0), ..Given::default() };
+        assert_eq!(twin::documents_per_s(&asked(&seen, &given, "a").0), 0.0);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `given` | what is said on the command line about machines, and what is assumed otherwise |
 //! | `import` | a plan from an inventory: its nodes and machines |
 //! | `indices` | its indices |
+//! | `writes` | documents that are written to them |
 //! | `cluster_settings` | its settings |
 //! | `filters` | filters on nodes and data tiers, as lists of names |
 //! | `anonymous` | an inventory whose names are hashed |
@@ -19,12 +20,14 @@ mod given;
 mod import;
 mod indices;
 mod text;
+mod writes;
 
 pub use anonymous::{anonymous, anonymous_name};
 pub use asked::{Asked, QUESTIONS, as_it_is, ask, set, trials};
 pub use given::{Assumption, Given, Known, assumptions, say};
 pub use import::{Import, import};
 pub use text::text;
+pub use writes::documents_per_s;
 
 use crate::error::{Error, Result};
 use crate::plan::Plan;

@@ -92,6 +92,20 @@ fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
     assert!(peak > 1000 && lags[peak / 2] > 2_500 && *lags.last().unwrap() == 0);
 }
 
+#[test]
+fn a_catch_up_takes_as_long_as_it_does_and_not_until_the_next_sample() {
+    let cut = "{ fault = { kind = \"cut\", lasts = \"5s\" } },";
+    let steps = format!("{cut} {{ wait_for_lag = {{ under = 200, within = \"10m\" }} }},");
+    let caught_up = |sample: &str| {
+        let text = plans::following(3, &steps).replace("250ms", sample);
+        let (rows, ..) = run(Plan::parse("following.toml", &text).unwrap(), None);
+        figures(&rows.unwrap()[0]).catch_ups[1].clone()
+    };
+    let (often, seldom) = (caught_up("250ms"), caught_up("1m"));
+    assert!(seldom.lag_operations > 1000, "{seldom:?}");
+    assert!(seldom.seconds < often.seconds + 10.0, "{seldom:?} and {often:?}");
+}
+
 /// Acknowledged writes that die with the leader's nodes.
 #[test]
 fn what_is_lost_is_found() {

@@ -1,8 +1,9 @@
 //! The runner on the virtual world: the same steps, record and checker as on real processes.
 
 use lab::load::Extent;
-use lab::plan::{Full, Measured, Plan, Resolved, Step};
-use record::{Limit, Row, RunDir};
+use lab::plan::{Full, Measured, Parameter, ParameterScope, Plan, Resolved, Step};
+use lab::{Ended, Options, Place};
+use record::{Limit, Row, RunDir, Status};
 use testbed::plans::LOAD;
 use world::Trace;
 
@@ -39,6 +40,33 @@ fn the_same_seed_gives_the_same_rows_and_the_same_trace() {
     assert_eq!(first[1].held_by().unwrap().limit, Limit::Latency);
     assert_eq!(read.rows.len(), 5);
     assert!(read.lines.len() > 100);
+}
+
+#[test]
+fn what_is_interrupted_in_virtual_time_says_so() {
+    for name in ["remote-recovery", "dcp-rebalance"] {
+        let ended = common::on_a_large_stack(move || {
+            let dir = tempfile::tempdir().unwrap();
+            let interrupt: lab::Interrupt = || Box::pin(async { Ok(()) });
+            let options = Options { scale: 0.01, interrupt, ..Options::new(dir.path()) };
+            let plan = Plan::open(name).unwrap();
+            let executed = lab::execute(&plan, &Place::VIRTUAL, &options).unwrap();
+            (executed.ended.unwrap(), executed.run.manifest.status, executed.run.rows.len())
+        });
+        assert_eq!(ended, (Ended::Interrupted, Status::Interrupted, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_line_that_loses_segments_is_what_holds() {
+    let rows = run("remote-recovery", 0.05, |plan| {
+        plan.variants.retain(|variant| variant.name == "1 MB x 5");
+        let (name, value) = ("link.loss".to_owned(), "0.5%".to_owned());
+        let (scope, source) = (ParameterScope::Everywhere, "a test".to_owned());
+        let parameter = Parameter { scope, name, value, source, calibrated_on: Vec::new() };
+        plan.variants[0].parameters.push(parameter);
+    });
+    assert_eq!(rows[0].held_by().unwrap().limit, Limit::Loss, "{:?}", rows[0].limits);
 }
 
 #[test]
@@ -199,6 +227,34 @@ fn faults_show_in_a_load_and_are_gone_after_it() {
         assert!((3..=60).contains(&lost), "{name}: {:?}", of(name).errors);
         assert!(of(name).hosts["leader-2"] < 500, "{name}: {:?}", of(name).hosts);
     }
+}
+
+/// Health at random moments, some two seconds apart.
+const ARRIVALS: &str = r#"
+[[operation]]
+name = "health"
+path = "/_cluster/health"
+[load]
+operations = ["health"]
+clients = 10
+arrival = "poisson"
+rate = 0.5
+measured = 100
+[[variant]]
+name = "one"
+[[variant]]
+name = "other"
+"#;
+
+#[test]
+fn variants_of_a_lap_have_the_same_arrivals_and_each_lap_its_own() {
+    let plan = Plan::parse("load.toml", &[LOAD, ARRIVALS].concat()).unwrap();
+    let rows = run_plan(&plan, 1.0, |_| ()).0;
+    let seconds: Vec<f64> = rows.iter().map(|row| row.loads[0].seconds).collect();
+    let apart = |one: usize, other: usize| (seconds[one] - seconds[other]).abs();
+    // An answer takes milliseconds.
+    assert!(apart(0, 1) < 0.1 && apart(2, 3) < 0.1, "{seconds:?}");
+    assert!(apart(0, 2) > 0.2, "{seconds:?}");
 }
 
 #[test]

@@ -155,6 +155,7 @@ fn requests_of_a_composite_are_checked_and_sent_as_they_are() {
     assert_eq!((found[0].check, found[0].is_counted), (Check::Search, false), "one of them writes");
     assert_eq!(found[0].body, Some(json!({ "size": 0 })));
     assert_eq!(found[1].body, Some(Value::from("{}\n{\"size\":0}\n")));
+    assert_eq!(found[1].check, Check::Searches);
     let ignored = Check::StatusOr([404, 409, 0, 0]);
     assert_eq!((found[2].check, found[2].is_counted), (ignored, false));
     for (request, words) in [
@@ -175,6 +176,9 @@ fn what_a_task_says_of_its_requests_is_obeyed() {
     let searched = opened(&task(&raw.replace("/a", "/a/_search")), &embedded()).unwrap();
     let Content::Pattern { check, .. } = content(&searched) else { panic!("{searched:?}") };
     assert_eq!(*check, Check::SearchOr([404, 0, 0, 0]));
+    let many = opened(&task(&raw.replace("/a", "/a/_msearch")), &embedded()).unwrap();
+    let Content::Pattern { check, .. } = content(&many) else { panic!("{many:?}") };
+    assert_eq!(*check, Check::SearchesOr([404, 0, 0, 0]));
     for ignored in ["\"never\"", "[ 404, 7 ]", "[ 400, 401, 402, 403, 404 ]"] {
         let raw = raw.replace("404", ignored);
         says(opened(&task(&raw), &embedded()), &["track.json:7:", "ignore has statuses"]);

@@ -24,7 +24,8 @@ fn run(plan: &Plan, planted: Option<&'static str>) -> (Result<Vec<Row>, Error>, 
 fn indexed(run_dir: &RunDir) -> Vec<u64> {
     let note = |line: &Line| match line {
         Line::Note { text, .. } => {
-            text.strip_prefix("indexed ")?.split_whitespace().next()?.parse().ok()
+            let count = text.strip_prefix("indexed ")?.split_once(" documents")?.0;
+            count.replace('\u{202f}', "").parse().ok()
         }
         _ => None,
     };

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use record::CatchUp;
-use record::units::show_seconds;
+use record::units::{show_count, show_seconds};
 use serde_json::{Value, json};
 use world::Time;
 
 use super::lag::{Following, Waiting};
 use super::restarts::{Due, Restarts};
-use super::samples::{sample_following, what_fails};
+use super::samples::{ask_for_lag, record_sample, sample_following, what_fails};
 use super::searching::Searches;
 use crate::error::{Error, Result};
 use crate::plan::{
@@ -24,6 +24,15 @@ const RUN_EVERY: Duration = Duration::from_secs(20);
 const SAMPLES: f64 = 2000.0;
 /// A wait for documents fails once nothing was acknowledged for so long.
 const WRITING_PATIENCE: Duration = Duration::from_secs(900);
+
+/// A follower that is waited for is looked at again after this part of the time that it has taken so far: a catch-up is
+/// said to take longer than it does by no more, or by the least that lies between two looks.
+const LOOK_PART: u32 = 20;
+const LOOK_MIN: Duration = Duration::from_millis(10);
+
+fn until_next_look(waited: Duration) -> Duration {
+    (waited / LOOK_PART).max(LOOK_MIN)
+}
 
 /// The time between two samples of a wait that has come so far: by how long this much took, as many as [`SAMPLES`].
 fn pace_of(passed_s: f64, written: u64, wanted: u64) -> Duration {
@@ -44,7 +53,7 @@ pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> R
                 let full = rate.full.filter(|_| is_virtual);
                 following.driver.begin(*rate, full.map(|runs| RunRate { runs, every: RUN_EVERY }));
                 let rate = full.map_or(rate.documents_per_s, |full| full.documents_per_s);
-                following.happened = format!("{rate} documents a second began");
+                following.happened = format!("{} documents a second began", show_count(rate));
             }
             Action::StopIndexing => {
                 following.driver.stop().await;
@@ -141,7 +150,8 @@ async fn observe(run: &mut Runner<'_>, following: &mut Following, lasts: Duratio
     Ok(())
 }
 
-/// Samples until the follower lacks fewer operations than `under`.
+/// Samples until the follower lacks fewer operations than `under`, and looks more often than it samples while it has
+/// not waited for long.
 pub(super) async fn wait_for_lag(
     run: &mut Runner<'_>,
     following: &mut Following,
@@ -150,13 +160,19 @@ pub(super) async fn wait_for_lag(
 ) -> Result<CatchUp> {
     let began = run.env.now();
     let mut waiting = Waiting::new(&following.happened, began);
-    let mut next = began;
+    let mut due = began;
     loop {
         Box::pin(restart_if_due(run, following)).await?;
-        let sample = sample_following(run, following).await?;
-        waiting.look(&sample, following.is_whole());
+        let sample = ask_for_lag(run, following).await?;
+        // It was so at this moment, and not once every node was asked, too.
         let now = run.env.now();
-        if sample.answered && sample.lag_operations < under {
+        waiting.look(&sample, following.is_whole());
+        let has_caught_up = sample.answered && sample.lag_operations < under;
+        if has_caught_up || now >= due {
+            record_sample(run, following, &sample).await?;
+            due = (due + run.plan.sample).max(run.env.now());
+        }
+        if has_caught_up {
             return Ok(waiting.ended(now, &sample));
         }
         if now - began > within {
@@ -168,8 +184,8 @@ pub(super) async fn wait_for_lag(
                 why: what_fails(run, following).await,
             });
         }
-        next = (next + run.plan.sample).max(now);
-        run.env.sleep_until(next).await;
+        let next = run.env.now() + until_next_look(now - began);
+        run.env.sleep_until(next.min(due)).await;
     }
 }
 
@@ -195,7 +211,8 @@ async fn wait_for_documents(
         look(run, following, pace.max(run.plan.sample), None).await?;
     }
     let passed = (run.env.now() - began).as_secs_f64();
-    following.happened = format!("{documents} documents were written in {}", show_seconds(passed));
+    let (count, took) = (show_count(documents), show_seconds(passed));
+    following.happened = format!("{count} documents were written in {took}");
     Ok(())
 }
 

@@ -16,16 +16,25 @@ pub(super) async fn sample_following(
     run: &Runner<'_>,
     following: &mut Following,
 ) -> Result<FollowSample> {
+    let sample = ask_for_lag(run, following).await?;
+    record_sample(run, following, &sample).await?;
+    Ok(sample)
+}
+
+/// How far behind the follower is, and whether it has caught up after a restart.
+pub(super) async fn ask_for_lag(
+    run: &Runner<'_>,
+    following: &mut Following,
+) -> Result<FollowSample> {
     if let Some(error) = following.driver.failure() {
         return Err(error);
     }
     let mut sample = FollowSample::default();
-    let limit = SAMPLE_PATIENCE.min(run.plan.sample.max(SAMPLE_PATIENCE / 3));
     if following.follows {
         let indices = following.open_indices();
         let asking = run.following_stats(&indices);
         // A follower may not answer: faults are what is measured here.
-        if let Ok(Ok(stats)) = run.env.timeout(limit, asking).await {
+        if let Ok(Ok(stats)) = run.env.timeout(limit(run), asking).await {
             following.read(&stats, &mut sample);
             sample.answered = true;
         }
@@ -34,6 +43,15 @@ pub(super) async fn sample_following(
     sample.follower_operations = following.operations();
     (sample.lag_operations, sample.lag_s) = following.lag(run.env.now());
     following.look_after_restart(run.env.now(), &sample);
+    Ok(sample)
+}
+
+/// Puts a sample of the lag into the record, and takes one of every node and of the link.
+pub(super) async fn record_sample(
+    run: &Runner<'_>,
+    following: &mut Following,
+    sample: &FollowSample,
+) -> Result<()> {
     note_rollovers(run, following)?;
     let figures = &mut following.figures;
     figures.lag_operations_max = figures.lag_operations_max.max(sample.lag_operations);
@@ -42,11 +60,16 @@ pub(super) async fn sample_following(
     let t_ms = run.journal.t_ms();
     run.journal.line(&Line::Following { t_ms, variant, lap, sample: sample.clone() })?;
     let nodes = run.sample_nodes(&following.variant.name, lap, &following.telemetry);
-    if let Ok(sampled) = run.env.timeout(limit, nodes).await {
+    if let Ok(sampled) = run.env.timeout(limit(run), nodes).await {
         following.used.extend(sampled?);
     }
     run.watch.progress(sample.follower_operations, Some(sample.leader_operations));
-    Ok(sample)
+    Ok(())
+}
+
+/// How long an answer is waited for.
+fn limit(run: &Runner<'_>) -> Duration {
+    SAMPLE_PATIENCE.min(run.plan.sample.max(SAMPLE_PATIENCE / 3))
 }
 
 /// Notes each new write index since the last sample.

@@ -79,6 +79,7 @@ mod tests {
             name: "a".to_owned(),
             replicas: 1,
             settings: BTreeMap::new(),
+            documents_per_s: 0.0,
             shards: vec![TwinShard { contents, nodes: vec![0, 1] }; shards],
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();
@@ -98,7 +99,7 @@ mod tests {
     fn a_long_restart_is_looked_at_as_coarsely_as_a_loss() {
         let restart = |down_s: u64| {
             let down = Duration::from_secs(down_s);
-            asked(Question::Restart { nodes: vec![1], down }, 100, 10 << 30)
+            asked(Question::Restart { nodes: vec![1], down, flush: false }, 100, 10 << 30)
         };
         assert_eq!(restart(60), grain(100, 10 << 30));
         assert_eq!(restart(0).setting(), None);

@@ -253,7 +253,7 @@ impl Outlook {
         recoveries: &Recoveries,
     ) -> Result<()> {
         let now = run.env.now();
-        let left = (health.initializing, health.unassigned, recoveries.sample.recovered_bytes);
+        let left = (health.initializing, health.unassigned, recoveries.moved());
         let moves = self.moved.is_none_or(|(_, before)| before != left) || health.delayed > 0;
         if moves {
             self.moved = Some((now, left));

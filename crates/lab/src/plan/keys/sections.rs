@@ -160,6 +160,7 @@ pub(super) static TWIN: Section = Section {
         optional("lose", Texts, NONE, "[\"n1\"]", "Nodes or zones that die at once and do not come back."),
         optional("restart", Texts, NONE, "[\"n1\"]", "Nodes or zones whose nodes restart one after another."),
         optional("down", Time, "30s", "\"30s\"", "How long each restarted node is away, 1s to 1d."),
+        optional("before_restart", Text, "nothing", "\"flush\"", "What is done before each node restarts: `flush` flushes the indices that are written to."),
         optional("drain", Texts, NONE, "[\"n1\"]", "Nodes or zones that are to hold nothing in the end."),
         optional("add", Tables(&TWIN_NODE), NONE, "[{ name = \"n9\", zone = \"a\" }]", "Nodes that join, and are empty."),
         optional("replicas", Settings, NONE, "{ logs = 2 }", "Other numbers of replicas."),
@@ -185,6 +186,7 @@ pub(super) static TWIN_INDEX: Section = Section {
         needed("name", Text, "\"logs\"", "Its name."),
         needed("replicas", Whole, "1", "Replicas of each shard, 0 to 10."),
         optional("settings", Settings, NONE, "{ \"index.priority\" = 5 }", "Its settings."),
+        optional("documents_per_s", Number, "0", "120.5", "Documents that are written to it in a second while nodes restart."),
         needed("shard", Tables(&TWIN_SHARD), "[{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }]", "Its shards, in the order of their numbers."),
     ],
 };

@@ -26,6 +26,9 @@ const DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 const SEGMENTS: RangeInclusive<i64> = 1..=10_000;
 const REPLICAS: RangeInclusive<i64> = 0..=10;
 const SIZES: RangeInclusive<u64> = 0..=1 << 50;
+const RATES: RangeInclusive<f64> = 0.0..=10_000_000.0;
+/// What is done before a node restarts.
+const FLUSH: &str = "flush";
 const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 /// How long a node is away where the plan does not say it.
 pub const DOWN_WITHOUT: Duration = Duration::from_secs(30);
@@ -111,8 +114,15 @@ impl Plan {
         let copies = replicas.as_ref().map_or(usize::MAX, |replicas| *replicas as usize + 1);
         let shards = every(index.shard.iter().map(|shard| self.twin_shard(shard, places, copies)));
         let settings = self.settings(&index.settings, check_setting);
-        let ((), replicas, settings, shards) = (name, replicas, settings, shards).together()?;
-        Ok(TwinIndex { name: index.name.get_ref().clone(), replicas, settings, shards })
+        let documents_per_s = index.documents_per_s.as_ref().map_or(Ok(0.0), |rate| {
+            let bounded =
+                self.within("documents_per_s", rate, rate.get_ref(), &RATES, f64::to_string);
+            bounded.map(|()| *rate.get_ref())
+        });
+        let all = (name, replicas, settings, documents_per_s, shards);
+        let ((), replicas, settings, documents_per_s, shards) = all.together()?;
+        let name = index.name.get_ref().clone();
+        Ok(TwinIndex { name, replicas, settings, documents_per_s, shards })
     }
 
     fn twin_shard(
@@ -193,8 +203,13 @@ impl Plan {
         }
         if let Some(restarted) = &twin.restart {
             let down = twin.down.as_ref().map_or(Ok(DOWN_WITHOUT), |d| self.time("down", d, &DOWN));
-            let (nodes, down) = (called(restarted), down).together()?;
-            return Ok(Question::Restart { nodes, down });
+            let flush = twin.before_restart.as_ref().map_or(Ok(false), |done| {
+                let message = "what is done before a node restarts is \"flush\"; without before_restart it is nothing";
+                let is_flush = done.get_ref() == FLUSH;
+                is_flush.then_some(true).ok_or_else(|| self.error(done.span(), message))
+            });
+            let (nodes, down, flush) = (called(restarted), down, flush).together()?;
+            return Ok(Question::Restart { nodes, down, flush });
         }
         let replicas = twin.replicas.iter().map(|(name, number)| {
             if !indices.iter().any(|index| index.name == *name.get_ref()) {
