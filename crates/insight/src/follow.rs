@@ -141,7 +141,7 @@ mod tests {
         );
         assert!(
             headline(&[variant(0), variant(2)])
-                .ends_with("10,000 writes acknowledged, 2 RULES BROKEN")
+                .ends_with("10\u{202f}000 writes acknowledged, 2 RULES BROKEN")
         );
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));

@@ -16,6 +16,8 @@ const DONE: &str = "DONE";
 pub const NOT_MODELLED: f64 = 0.2;
 /// What notes about full disks name.
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
+/// What notes say of copies whose nodes restarted.
+const CAME_BACK: &str = " came back ";
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;
 /// What a node uses at most is looked for over times in which it moves so many chunks. A chunk counts when the whole of
@@ -47,6 +49,8 @@ pub struct Answer {
     pub foreground: Foreground,
     /// The disks that are above a watermark in the end, a sentence each.
     pub full_disks: Vec<String>,
+    /// How the copies of nodes that restarted came back, in a sentence: by operations or by files.
+    pub came_back: Vec<String>,
 }
 
 /// A time in which one thing held it.
@@ -146,7 +150,8 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             phases: phases(&samples, green_s),
             curve: curve(&samples),
             foreground: foreground(run, variant, shown),
-            full_disks: full_disks(run, &variant.name),
+            full_disks: notes(run, &variant.name, WATERMARK),
+            came_back: notes(run, &variant.name, CAME_BACK),
         })
     };
     run.manifest.variants.iter().filter_map(answer).collect()
@@ -164,10 +169,11 @@ fn samples<'a>(run: &'a RunDir, name: &str, of_lap: u32) -> Vec<(f64, &'a Recove
     run.lines.iter().filter_map(one).collect()
 }
 
-fn full_disks(run: &RunDir, name: &str) -> Vec<String> {
+/// The notes on a variant with these words.
+fn notes(run: &RunDir, name: &str, words: &str) -> Vec<String> {
     let one = |line: &Line| match line {
         Line::Note { variant: Some(variant), text, .. } if variant == name => {
-            text.contains(WATERMARK).then(|| text.clone())
+            text.contains(words).then(|| text.clone())
         }
         _ => None,
     };

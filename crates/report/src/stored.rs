@@ -360,7 +360,7 @@ fn as_counted(lap: &LoadFigures) -> LoadFigures {
 }
 
 /// Milliseconds since 1970 of `2026-11-25T01:01:07Z`.
-fn epoch_ms(text: &str) -> Option<f64> {
+pub(crate) fn epoch_ms(text: &str) -> Option<f64> {
     let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);

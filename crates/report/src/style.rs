@@ -97,7 +97,8 @@ pub(crate) fn plain(text: &str) -> String {
 /// indented. A longer word keeps its line.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
+    // A count has spaces that no line is broken at.
+    for word in text.split_ascii_whitespace() {
         let line = lines.last_mut().expect("there is always a line");
         let used = line.chars().count();
         if used > 0 && !line.trim().is_empty() && used + 1 + word.chars().count() > width {
@@ -137,6 +138,7 @@ mod tests {
     fn lines_break_at_spaces_and_hang() {
         assert_eq!(wrap("one two three four", 9, 2), "one two\n  three\n  four");
         assert_eq!(wrap("incomprehensibilities so", 5, 0), "incomprehensibilities\nso");
+        assert_eq!(wrap("25\u{202f}000 ops", 5, 0), "25\u{202f}000\nops");
     }
 
     #[test]

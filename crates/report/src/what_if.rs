@@ -65,8 +65,8 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer]) {
     write_phases(text, first);
     write_curve(text, &first.curve);
     let _ = writeln!(text, "\n{}", foreground(&first.foreground));
-    for disk in &first.full_disks {
-        let _ = writeln!(text, "{}.", plain(disk));
+    for sentence in first.came_back.iter().chain(&first.full_disks) {
+        let _ = writeln!(text, "{}.", plain(sentence));
     }
 }
 

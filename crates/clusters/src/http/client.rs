@@ -1,9 +1,10 @@
 //! A small HTTP/1.1 client for the real world: a connection pool, bounded answers, TLS.
 
+use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -36,6 +37,8 @@ pub(crate) struct HttpClient {
     tls: Option<Arc<ClientConfig>>,
     authorization: Option<HeaderValue>,
     answer_bytes_max: usize,
+    /// The room of the last answer, which is used again once nobody reads that any more.
+    room: RefCell<BytesMut>,
 }
 
 impl HttpClient {
@@ -46,6 +49,7 @@ impl HttpClient {
             tls: None,
             authorization: None,
             answer_bytes_max: ANSWER_BYTES_MAX,
+            room: RefCell::default(),
         }
     }
 
@@ -139,28 +143,34 @@ impl HttpClient {
             if unread { Failure::Unread(found) } else { Failure::Broken(found) }
         })?;
         let status = response.status().as_u16();
-        let body = whole(response.into_body(), self.answer_bytes_max).await?;
+        let body = self.whole(response.into_body()).await?;
         let is_open = !open.send.is_closed();
         Ok(((status, body), is_open.then_some(open)))
     }
-}
 
-/// A body in one buffer of the size that its head says: an answer of a large cluster has megabytes, and would have them
-/// twice if its pieces were joined at the end.
-async fn whole(body: Incoming, bytes_max: usize) -> Result<Bytes, Failure> {
-    let said = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut whole = Vec::with_capacity(said.min(bytes_max).min(BELIEVED_BYTES_MAX));
-    let mut body = Limited::new(body, bytes_max);
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
-            true => Failure::TooLarge(bytes_max),
-            false => Failure::Broken(with_causes(&*error)),
-        })?;
-        if let Some(data) = frame.data_ref() {
-            whole.extend_from_slice(data);
+    /// A body in one buffer of the size that its head says: an answer of a large cluster has megabytes, and would have
+    /// them twice if its pieces were joined at the end. Whoever asks again and again asks the kernel for no new pages.
+    async fn whole(&self, body: Incoming) -> Result<Bytes, Failure> {
+        let bytes_max = self.answer_bytes_max;
+        let said = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let mut room = self.room.take();
+        room.reserve(said.min(bytes_max).min(BELIEVED_BYTES_MAX));
+        let mut body = Limited::new(body, bytes_max);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+                true => Failure::TooLarge(bytes_max),
+                false => Failure::Broken(with_causes(&*error)),
+            })?;
+            if let Some(data) = frame.data_ref() {
+                room.extend_from_slice(data);
+            }
         }
+        let whole = room.split().freeze();
+        if whole.len() <= BELIEVED_BYTES_MAX {
+            *self.room.borrow_mut() = room;
+        }
+        Ok(whole)
     }
-    Ok(Bytes::from(whole))
 }
 
 /// An error with its causes: hyper's own text says only where it happened.
@@ -248,6 +258,29 @@ mod tests {
                 assert_eq!(answer.body, [head.as_bytes(), &body].concat());
             }
             assert_eq!((server.connections.get(), server.requests.get()), (1, 5));
+        });
+    }
+
+    #[test]
+    fn an_answer_that_is_still_read_stays_and_the_room_of_others_is_used_again() {
+        real(async |env| {
+            let server = serve(&env, "127.0.0.1:0").await;
+            let client = HttpClient::new(env.clone());
+            let ask = async |letter: u8, len| {
+                let body = Bytes::from(vec![letter; len]);
+                client.send(&server.address, "POST", "/", body).await.unwrap().1
+            };
+            let kept = ask(b'a', 50_000).await;
+            let other = ask(b'b', 90_000).await;
+            let place = other.as_ptr();
+            drop(other);
+            let third = ask(b'c', 70_000).await;
+            assert_eq!(third.as_ptr(), place);
+            let letters = [kept, third].map(|answer| (answer.len(), answer[answer.len() - 1]));
+            assert_eq!(
+                letters,
+                [("POST / ".len() + 50_000, b'a'), ("POST / ".len() + 70_000, b'c')]
+            );
         });
     }
 

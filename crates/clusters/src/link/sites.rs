@@ -50,7 +50,11 @@ impl LinkControl for SiteLink {
         };
         let near = self.to_near.stats(direction);
         let far = self.to_far.as_ref().map(|link| link.stats(other)).unwrap_or_default();
-        LinkStats { bytes: near.bytes + far.bytes, busy: near.busy + far.busy }
+        LinkStats {
+            bytes: near.bytes + far.bytes,
+            busy: near.busy + far.busy,
+            held_by_loss: near.held_by_loss + far.held_by_loss,
+        }
     }
 
     /// The sum over both emulators: what both do at once counts twice.

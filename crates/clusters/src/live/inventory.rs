@@ -6,6 +6,7 @@ use std::time::Duration;
 use record::inventory::Inventory;
 use record::observation::{Gap, Identity};
 use serde_json::Value;
+use world::Time;
 
 use super::questions::{LEASES_FILTER, lost_without};
 use super::{LiveClient, parse, round_trips};
@@ -23,18 +24,27 @@ const INDICES: &str = "/_settings?flat_settings=true&expand_wildcards=all";
 /// For what expands to visible indices alone otherwise. Releases without hidden indices do not know it, and closed ones
 /// would be refused.
 const HIDDEN_TOO: &str = "&expand_wildcards=open,hidden";
-const INDEXED: &str = "/_nodes/stats/indices,fs/indexing?filter_path=nodes.*.indices.indexing.index_total,\
-    nodes.*.fs.total.total_in_bytes,nodes.*.fs.total.available_in_bytes";
-/// Between two looks at what was indexed.
-const BETWEEN: Duration = Duration::from_secs(1);
+const COUNTERS: &str = "/_nodes/stats/fs,transport?filter_path=nodes.*.fs.timestamp,nodes.*.fs.total.total_in_bytes,\
+    nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,nodes.*.transport.*x_size_in_bytes";
+const INDEXED: &str = "/_stats/indexing?filter_path=indices.*.primaries.indexing.index_total";
+/// All recoveries, those that have ended, too: asked for where there are no more copies than [`COPIES_MAX`].
+const RECOVERED: &str = "/_recovery?filter_path=*.shards.type,*.shards.stage,*.shards.index.size,\
+    *.shards.index.*time_in_millis";
+/// What an inventory lacks without an answer, where that is not what an observation lacks.
+const LOST: [(&str, &str); 2] = [
+    ("/_recovery", "what links and disks carried in earlier recoveries"),
+    ("/_nodes/stats/", "how large disks are and how much is free, what links and disks carry now"),
+];
+/// Between two looks at what is indexed, sent and written. The field counts what its disks do once a second.
+const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Asks what a cluster consists of. Fails where it does not tell its nodes or its copies; what else it does not tell is
 /// a gap.
 pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inventory> {
     let mut gaps = Vec::new();
     let mut nodes = parse::inventory_nodes(&client.get(NODES).await?);
-    let before = (ask(client, INDEXED, &mut gaps).await?, client.now());
-    let disks = before.0.as_ref().map(parse::disks).unwrap_or_default();
+    let before = (client.now(), ask(client, COUNTERS, &mut gaps).await?);
+    let disks = before.1.as_ref().map(parse::disks).unwrap_or_default();
     nodes.iter_mut().for_each(|node| node.disk_bytes = disks.get(&node.id).copied());
     let mut copies = parse::inventory_copies(&client.get(COPIES).await?);
     let indices = ask(client, INDICES, &mut gaps).await?;
@@ -43,7 +53,12 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         own.get("index.hidden").is_some_and(|hidden| hidden == "true")
     };
     let wildcards = if indices.values().any(is_hidden) { HIDDEN_TOO } else { "" };
+    let indexed_before = ask_indexed(client, wildcards, &mut gaps).await?;
+    let mut seen_rates = Vec::new();
     if copies.len() <= COPIES_MAX {
+        if let Some(answer) = ask(client, RECOVERED, &mut gaps).await? {
+            seen_rates = parse::rates_of_recoveries(&answer);
+        }
         let segments = ask(client, &format!("{SEGMENTS}{wildcards}"), &mut gaps).await?;
         let committed = segments.as_ref().map(parse::committed).unwrap_or_default();
         for copy in copies.iter_mut().filter(|copy| copy.primary) {
@@ -71,15 +86,19 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
     let data = nodes.iter().filter(|node| node.holds_data.unwrap_or(true));
     let data: Vec<(&str, &str)> = data.map(|node| (node.id.as_str(), node.name.as_str())).collect();
     let round_trips_ms = round_trips::to_nodes(client, &data).await;
-    client.sleep_until(before.1 + BETWEEN).await;
-    let after = (ask(client, INDEXED, &mut gaps).await?, client.now());
-    let indexed = |answer: &Option<Value>| answer.as_ref().and_then(parse::indexed);
-    let elapsed_s = (after.1 - before.1).as_secs_f64();
-    let indexed_per_s = match (indexed(&before.0), indexed(&after.0)) {
-        (Some(before), Some(after)) if elapsed_s > 0.0 => {
-            Some(after.saturating_sub(before) as f64 / elapsed_s)
+    let from = indexed_before.as_ref().map_or(before.0, |(at, _)| before.0.max(*at));
+    client.sleep_until(from + BETWEEN).await;
+    if let Some(then) = &before.1
+        && let Some(now) = ask(client, COUNTERS, &mut gaps).await?
+    {
+        seen_rates.extend(parse::rates_between(then, &now, client.now() - before.0));
+    }
+    let documents_per_s = match indexed_before {
+        Some(then) => {
+            let now = ask_indexed(client, wildcards, &mut gaps).await?;
+            now.map(|now| documents_per_s(&then, &now))
         }
-        _ => None,
+        None => None,
     };
     gaps.dedup();
     Ok(Inventory {
@@ -89,21 +108,94 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
         settings: settings.as_ref().map(parse::settings),
         indices,
         round_trips_ms,
-        indexed_per_s,
+        documents_per_s,
+        seen_rates: parse::highest(seen_rates),
         gaps,
     })
 }
 
-/// An answer; none where the cluster refuses it, which is a gap.
+/// Documents that were indexed by a moment, by index.
+type Indexed = (Time, BTreeMap<String, u64>);
+
+async fn ask_indexed(
+    client: &LiveClient,
+    wildcards: &str,
+    gaps: &mut Vec<Gap>,
+) -> Result<Option<Indexed>> {
+    let answer = ask(client, &format!("{INDEXED}{wildcards}"), gaps).await?;
+    Ok(answer.map(|answer| (client.now(), parse::indexed_documents(&answer))))
+}
+
+/// What was indexed in a second between two moments, by index. Of one that is new nothing is known, nor of one that
+/// counted less the second time: its primary restarted, or is another copy now.
+fn documents_per_s(before: &Indexed, after: &Indexed) -> BTreeMap<String, f64> {
+    let elapsed_s = (after.0 - before.0).as_secs_f64().max(1e-3);
+    let of = |(index, now): (&String, &u64)| {
+        let more = now.checked_sub(*before.1.get(index)?)?;
+        Some((index.clone(), more as f64 / elapsed_s))
+    };
+    after.1.iter().filter_map(of).collect()
+}
+
+/// An answer; none where the cluster refuses it or takes too long, which is a gap.
 async fn ask(client: &LiveClient, path: &str, gaps: &mut Vec<Gap>) -> Result<Option<Value>> {
     match client.get(path).await {
         Ok(answer) => Ok(Some(answer)),
-        Err(error @ (Error::Forbidden { .. } | Error::Refused { .. } | Error::TooLarge { .. })) => {
+        Err(error) if is_gap(&error) => {
             let short = path.split('?').next().unwrap_or(path).to_owned();
-            let lost = lost_without(&short).to_owned();
+            let own =
+                LOST.iter().find_map(|(known, lost)| short.starts_with(known).then_some(*lost));
+            let lost = own.unwrap_or_else(|| lost_without(&short)).to_owned();
             gaps.push(Gap { path: short, found: error.to_string(), lost });
             Ok(None)
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Whether a cluster may be there that does not answer this: of several hosts, whether one of them may be.
+fn is_gap(error: &Error) -> bool {
+    match error {
+        Error::Forbidden { .. }
+        | Error::Refused { .. }
+        | Error::TooLarge { .. }
+        | Error::Timeout { .. } => true,
+        Error::NoHost { tried } => tried.iter().any(is_gap),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_whose_primary_counts_anew_is_not_known() {
+        let of = |indices: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            indices.iter().map(|(index, count)| ((*index).to_owned(), *count)).collect()
+        };
+        let before = (Time(0), of(&[("grows", 10), ("rests", 5), ("restarted", 900)]));
+        let after =
+            (Time(2_000_000_000), of(&[("grows", 40), ("rests", 5), ("restarted", 7), ("new", 3)]));
+        let found = documents_per_s(&before, &after);
+        let expected = [("grows", 15.0), ("rests", 0.0)];
+        let expected = expected.map(|(index, rate): (&str, f64)| (index.to_owned(), rate));
+        assert_eq!(found, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_a_gap_and_what_is_not_there_is_none() {
+        let late = || Error::Timeout {
+            address: "a:9200".to_owned(),
+            method: "GET".to_owned(),
+            path: "/_recovery".to_owned(),
+            limit: Duration::from_secs(5),
+        };
+        let gone = || Error::Connection {
+            address: "b:9200".to_owned(),
+            source: std::io::ErrorKind::ConnectionRefused.into(),
+        };
+        assert!(is_gap(&late()) && is_gap(&Error::NoHost { tried: vec![gone(), late()] }));
+        assert!(!is_gap(&gone()) && !is_gap(&Error::NoHost { tried: vec![gone(), gone()] }));
     }
 }

@@ -37,7 +37,7 @@ pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.sna
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.
-pub(super) const LOST: [(&str, &str); 14] = [
+pub(super) const LOST: [(&str, &str); 15] = [
     ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),
     ("/_recovery", "recoveries themselves"),
@@ -49,6 +49,7 @@ pub(super) const LOST: [(&str, &str); 14] = [
         "/_segments",
         "what is committed of each shard; the size of its directory is taken, which may be larger",
     ),
+    ("/_stats/indexing", "how much is indexed now"),
     (
         "/_stats",
         "whether a node that restarts would take back its copies by operations or by files",

@@ -7,35 +7,34 @@ use super::rivals::{Against, By, Rivals, RuledOut};
 /// What a judge answers: what it found, or what speaks against its cause.
 pub(crate) type Answer = Result<Finding, Against>;
 
-/// The answers of all judges of one kind, in the order of the table.
-pub(crate) struct Answers(Vec<(Class, Answer)>);
+/// The answers of all judges of one kind, in the order of the table. What was found is large, and mostly nothing is.
+pub(crate) struct Answers(Vec<(Class, Result<Box<Finding>, Against>)>);
 
 impl Answers {
     pub(crate) fn new(answers: impl Iterator<Item = (Class, Answer)>) -> Answers {
-        Answers(answers.collect())
+        Answers(answers.map(|(class, answer)| (class, answer.map(Box::new))).collect())
     }
 
     /// What was found, in the order of the table.
     pub(crate) fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.0.iter().filter_map(|(_, answer)| answer.as_ref().ok())
+        self.0.iter().filter_map(|(_, answer)| answer.as_deref().ok())
     }
 
     /// Takes the strongest finding out, where one is so strong; of equals the first of the table.
-    pub(crate) fn take_strongest(&mut self, least: f64) -> Option<Finding> {
+    pub(crate) fn take_strongest(&mut self, least: f64) -> Option<Box<Finding>> {
         let at = self.place_of_strongest(least)?;
         self.0.remove(at).1.ok()
     }
 
     /// The strongest finding, where one is so strong; of equals the first of the table.
     pub(crate) fn strongest(&self, least: f64) -> Option<&Finding> {
-        self.0[self.place_of_strongest(least)?].1.as_ref().ok()
+        self.0[self.place_of_strongest(least)?].1.as_deref().ok()
     }
 
     fn place_of_strongest(&self, least: f64) -> Option<usize> {
-        let strength = |(at, (_, answer)): (usize, &(Class, Answer))| {
+        let strong = self.0.iter().enumerate().filter_map(|(at, (_, answer))| {
             Some((at, answer.as_ref().ok()?.strength)).filter(|(_, strength)| *strength >= least)
-        };
-        let strong = self.0.iter().enumerate().filter_map(strength);
+        });
         Some(strong.reduce(|a, b| if b.1 > a.1 { b } else { a })?.0)
     }
 

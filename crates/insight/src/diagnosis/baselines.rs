@@ -1,8 +1,8 @@
 //! What simpler tools would say, to compare verdicts with: one reads settings alone, one takes what is used most.
 
 use super::class::Class;
-use super::copying::Copying;
-use super::series::{Series, Transfer};
+use super::copying::{Copying, Recovering};
+use super::series::Series;
 use super::threshold::{CPU_BUSY, DISK_BUSY};
 use record::units::{parse_size, parse_throttle};
 
@@ -39,10 +39,9 @@ pub fn settings_lint(series: &Series<'_>) -> Option<Class> {
 
 /// The resource that is used most, where one is used as much as an alarm of monitoring wants. None where none is.
 pub fn highest_utilisation(series: &Series<'_>) -> Option<Class> {
-    let transfers = series.transfers();
-    let copying = transfers.iter().filter(|transfer| transfer.last().copies_files());
-    let all: Vec<Copying<'_, '_>> =
-        copying.filter_map(|one: &Transfer<'_>| Copying::of(series, one, transfers)).collect();
+    let recovering = Recovering::all(series);
+    let all: Vec<&Copying<'_, '_>> =
+        recovering.iter().filter_map(|one| one.copying(series)).collect();
     let limit = all.iter().filter_map(|one| Some(one.node_bytes_per_s / one.limit_bytes_per_s?));
     let little =
         all.iter().filter_map(|one| Some(one.rate_bytes_per_s / one.little_bytes_per_s()?));

@@ -2,7 +2,7 @@
 
 use super::copying::{Copying, End};
 use super::finding::{Evidence, NODES_STATS};
-use super::rivals::{Against, Why};
+use super::rivals::Against;
 use super::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN};
 use crate::words;
 
@@ -22,9 +22,8 @@ impl BusyCores {
         let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
         let cores = BusyCores::seen(end).ok_or_else(untold)?;
         if cores.share < CPU_BUSY.value {
-            let name = name.to_owned();
-            let what = Why::later(move || format!("the cores of {name} are busy"));
-            return Err(Against::below(what, cores.share, CPU_BUSY));
+            let what = |name: &str| format!("the cores of {name} are busy");
+            return Err(Against::below_at(name, what, cores.share, CPU_BUSY));
         }
         Ok(cores)
     }
@@ -79,9 +78,8 @@ impl BusyDisk {
         let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
         let disk = BusyDisk::seen(end).ok_or_else(untold)?;
         if disk.share < DISK_BUSY.value {
-            let name = name.to_owned();
-            let what = Why::later(move || format!("the disk of {name} is busy"));
-            return Err(Against::below(what, disk.share, DISK_BUSY));
+            let what = |name: &str| format!("the disk of {name} is busy");
+            return Err(Against::below_at(name, what, disk.share, DISK_BUSY));
         }
         Ok(disk)
     }

@@ -6,9 +6,10 @@ use super::answers::Answer;
 use super::copying::{Copying, End};
 use super::finding::Finding;
 use super::following::Following;
+use super::node_span::NodeSpan;
 use super::replaying::Replaying;
 use super::rule::Rule;
-use super::series::{NodeSpan, Series};
+use super::series::Series;
 use super::streaming::Streaming;
 use super::waiting::Waiting;
 

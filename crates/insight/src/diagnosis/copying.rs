@@ -1,5 +1,6 @@
 //! A recovery that copies files: all that is known of it, for the judges of its causes.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use record::observation::Recovery;
@@ -7,15 +8,36 @@ use record::units::{parse_size, parse_throttle, show_seconds};
 
 use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
+use super::node_span::NodeSpan;
 use super::rule::Rule;
-use super::series::{MS_PER_S, NodeSpan, Series, Step, Transfer};
+use super::series::{MS_PER_S, Series, Step, Transfer};
 use super::threshold::{
     CORES_ANSWER, CPU_OWN, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
     LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE,
 };
 use crate::words;
 
-/// A recovery that copies files.
+/// A recovery that copies files, and what its judges are told of it, which is made once.
+pub(crate) struct Recovering<'s, 'a> {
+    pub(crate) transfer: &'s Transfer<'a>,
+    copying: OnceCell<Option<Copying<'s, 'a>>>,
+}
+
+impl<'s, 'a> Recovering<'s, 'a> {
+    /// All that a series shows.
+    pub(crate) fn all(series: &'s Series<'a>) -> Vec<Self> {
+        let files = series.transfers().iter().filter(|one| one.last().copies_files());
+        files.map(|transfer| Recovering { transfer, copying: OnceCell::new() }).collect()
+    }
+
+    /// What its judges are told; none where its bytes are not told.
+    pub(crate) fn copying(&self, series: &'s Series<'a>) -> Option<&Copying<'s, 'a>> {
+        let make = || Copying::of(series, self.transfer, series.transfers());
+        self.copying.get_or_init(make).as_ref()
+    }
+}
+
+/// A recovery that copies files, for its judges.
 pub(crate) struct Copying<'s, 'a> {
     pub(crate) series: &'s Series<'a>,
     pub(crate) transfer: &'s Transfer<'a>,
@@ -31,7 +53,7 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) in_flight_bytes: Option<f64>,
     pub(crate) rtt_ms: Option<f64>,
     /// Source and target, as far as their nodes were seen.
-    pub(crate) ends: Vec<End<'a>>,
+    pub(crate) ends: Vec<End<'s>>,
     /// What all recoveries between the same two nodes moved from one look to the next.
     pub(crate) path_steps: Vec<Step>,
 }
@@ -99,7 +121,7 @@ impl HardlyWaits {
 /// The source or the target of a recovery, and what its node did meanwhile.
 pub(crate) struct End<'a> {
     pub(crate) is_source: bool,
-    pub(crate) span: NodeSpan<'a>,
+    pub(crate) span: &'a NodeSpan<'a>,
     /// Use of its cores and the field that says so, and what its own process takes of them: most judges ask.
     pub(crate) cpu: Option<(f64, &'static str)>,
     pub(crate) process_cpu: Option<f64>,
@@ -142,22 +164,20 @@ impl<'s, 'a> Copying<'s, 'a> {
         };
         let from = shared(last.source.as_deref(), |r| r.source.as_deref());
         let onto = shared(last.target.as_deref(), |r| r.target.as_deref());
-        let paused = |name: &Option<String>| {
-            let span = series.node(name.as_deref()?)?;
-            span.rise(|node| node.throttle_ms)
-        };
+        let span = |name: &Option<String>| series.node(name.as_deref()?);
+        let (source, target) = (span(&last.source), span(&last.target));
+        let paused = |span: Option<&NodeSpan<'_>>| span?.rise(|node| node.throttle_ms);
         // Of two ends that move the same, the one that pauses more holds the other.
         let at_source = from > onto * (1.0 + SAME_RATE.value)
-            || (from >= onto * (1.0 - SAME_RATE.value)
-                && paused(&last.source) > paused(&last.target));
+            || (from >= onto * (1.0 - SAME_RATE.value) && paused(source) > paused(target));
         let (node, node_bytes_per_s) = match (&last.source, &last.target) {
             (Some(source), _) if at_source => (source.clone(), from),
             (_, Some(target)) => (target.clone(), onto.max(rate_bytes_per_s)),
             (Some(source), None) => (source.clone(), from),
             (None, None) => (String::new(), rate_bytes_per_s),
         };
-        let end = |is_source, name: &Option<String>| {
-            let span = series.node(name.as_deref()?)?.clone();
+        let end = |is_source, name: &Option<String>, span: Option<&'s NodeSpan<'a>>| {
+            let span = span?;
             let (cpu, process_cpu) = (span.cpu(), span.process_cpu());
             let there = all.iter().filter(|other| {
                 let other = other.last();
@@ -166,7 +186,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             let moved_bytes_per_s = there.filter_map(meanwhile).sum();
             Some(End { is_source, span, cpu, process_cpu, moved_bytes_per_s })
         };
-        let ends = [end(true, &last.source), end(false, &last.target)];
+        let ends = [end(true, &last.source, source), end(false, &last.target, target)];
         let is_beside = |other: &&Transfer<'_>| {
             let other = other.last();
             (&other.source, &other.target) == (&last.source, &last.target)
@@ -274,7 +294,7 @@ impl<'s, 'a> Copying<'s, 'a> {
 
     /// Highest use of a resource over both ends; none where neither tells.
     pub(crate) fn busiest(&self, of: impl Fn(&NodeSpan<'_>) -> Option<f64>) -> Option<f64> {
-        self.ends.iter().filter_map(|end| of(&end.span)).reduce(f64::max)
+        self.ends.iter().filter_map(|end| of(end.span)).reduce(f64::max)
     }
 
     /// Share of the time that a control group keeps either end from running, 0 to 1.
@@ -283,8 +303,8 @@ impl<'s, 'a> Copying<'s, 'a> {
     }
 
     /// The end that stands still for a part of the time though its cores are free; none where neither does.
-    pub(crate) fn standstill(&self) -> Option<Standstill<'a>> {
-        let of = |end: &End<'a>| {
+    pub(crate) fn standstill(&self) -> Option<Standstill<'s>> {
+        let of = |end: &End<'s>| {
             let node = end.node();
             let is_busy = end.cpu.is_some_and(|(share, _)| share >= IDLE.value);
             let answers = self.series.late_ms(node);
@@ -410,10 +430,9 @@ impl<'s, 'a> Copying<'s, 'a> {
 
 /// By the name of each recovery that copies files: the evidence that its source or its target stands still.
 pub(crate) fn standstills(series: &Series<'_>) -> BTreeMap<String, Evidence> {
-    let transfers = series.transfers();
-    let copying = transfers.iter().filter(|transfer| transfer.last().copies_files());
-    let all = copying.filter_map(|one| Copying::of(series, one, transfers));
-    all.filter_map(|one| Some((one.transfer.name(), one.standstill()?.evidence()))).collect()
+    let all = Recovering::all(series);
+    let copying = all.iter().filter_map(|one| one.copying(series));
+    copying.filter_map(|one| Some((one.transfer.name(), one.standstill()?.evidence()))).collect()
 }
 
 /// The remote cluster behind a repository.

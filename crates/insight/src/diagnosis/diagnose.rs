@@ -11,7 +11,7 @@ use super::cause::Judge;
 use super::causes::{judges, replica_routing, unknown};
 use super::ceilings;
 use super::class::Class;
-use super::copying::Copying;
+use super::copying::Recovering;
 use super::finding::{Finding, Lift};
 use super::following::followings;
 use super::moving::moves;
@@ -66,16 +66,17 @@ pub fn diagnose(series: &Series<'_>) -> Diagnosis {
 
 /// The same of a cluster that is looked at again and again, whose hundreds of nodes are asked for less often.
 pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis {
-    let (recovering, mut healthy) = of_recoveries(series);
+    let recovering = Recovering::all(series);
+    let (held, mut healthy) = of_recoveries(series, &recovering);
     healthy.extend(goes_on_beside(series));
     healthy.extend(replica_routing::avoided(series));
-    let mut findings = merged(recovering);
+    let mut findings = merged(held);
     // More slots help only where the recoveries that have one leave room.
     let held_by = findings
         .iter()
         .find(|f| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay))
         .map(|finding| finding.class.label());
-    let mut waiting = of_waiting(series, held_by);
+    let mut waiting = of_waiting(series, held_by, &recovering);
     join_slots(&mut waiting, &mut findings);
     findings.extend(waiting);
     findings.extend(merged(of_followers(series)));
@@ -115,15 +116,17 @@ fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
 }
 
 /// What holds recoveries, and sentences on those that nothing holds.
-fn of_recoveries(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
-    let transfers = series.transfers();
+fn of_recoveries<'s, 'a>(
+    series: &'s Series<'a>,
+    recovering: &[Recovering<'s, 'a>],
+) -> (Vec<Finding>, Vec<String>) {
     let queue = series.last().is_some_and(|look| {
         look.waiting.iter().any(|copy| copy.can_allocate.as_deref() == Some("throttled"))
     });
     let (mut held, mut healthy) = (Vec::new(), Vec::new());
-    for one in transfers.iter().filter(|transfer| transfer.last().copies_files()) {
-        match recovery::judge(series, one, transfers, queue) {
-            Judged::Held(finding) => held.push((one.last(), *finding)),
+    for one in recovering {
+        match recovery::judge(series, one, queue) {
+            Judged::Held(finding) => held.push((one.transfer.last(), *finding)),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }
@@ -169,7 +172,11 @@ fn join_slots(waiting: &mut [Finding], findings: &mut Vec<Finding>) {
     }
 }
 
-fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
+fn of_waiting<'s, 'a>(
+    series: &'s Series<'a>,
+    held_by: Option<&'s str>,
+    recovering: &[Recovering<'s, 'a>],
+) -> Vec<Finding> {
     let first = |waiting| {
         let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
             Judge::Waiting(judge) => Some((class, judge(&waiting))),
@@ -179,12 +186,8 @@ fn of_waiting(series: &Series<'_>, held_by: Option<&str>) -> Vec<Finding> {
     };
     let mut findings: Vec<Finding> =
         waiting(series, held_by).into_iter().filter_map(first).collect();
-    if findings.iter().any(|finding| finding.gain.is_some()) {
-        let transfers = series.transfers();
-        let files = transfers.iter().filter(|transfer| transfer.last().copies_files());
-        let recoveries: Vec<Copying<'_, '_>> =
-            files.filter_map(|one| Copying::of(series, one, transfers)).collect();
-        findings.iter_mut().for_each(|finding| ceilings::cap(finding, &recoveries));
+    for finding in &mut findings {
+        ceilings::cap(finding, recovering.iter().filter_map(|one| one.copying(series)));
     }
     findings
 }

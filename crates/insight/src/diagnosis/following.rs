@@ -7,6 +7,7 @@ use super::rivals::Against;
 use super::rule::Rule;
 use super::series::Series;
 use super::threshold::{CATCHES_UP, LAG_OPS};
+use crate::words;
 
 /// The APIs that tell of followers.
 const CCR_STATS: &str = "_ccr/stats";
@@ -55,6 +56,7 @@ impl<'a> Following<'_, 'a> {
         let ops = self.now.lag_ops().ok_or_else(untold)?;
         if (ops as f64) < LAG_OPS.value {
             let least = LAG_OPS.value;
+            let ops = words::count(ops);
             return Err(Against::figure(format!("{ops} operations behind ({least} would tell)")));
         }
         let untold = || Against::untold("how far it was behind at the first look is not told");

@@ -75,8 +75,8 @@ impl Knobs {
     /// Bytes a second that the limiter of a node lets through; none without a limit.
     pub fn rate_bytes_per_s(&self, series: &Series<'_>) -> Option<f64> {
         let (name, default) = self.rate?;
-        let value = series.setting_or_default(name, default).value;
-        Some(units::parse_throttle(&value).ok().flatten()? as f64)
+        let value = series.value_or_default(name, default);
+        Some(units::parse_throttle(value).ok().flatten()? as f64)
     }
 
     /// Bytes of a chunk; none where a scheduler chooses them.
@@ -85,11 +85,8 @@ impl Knobs {
             return None;
         }
         let (name, default) = self.chunk;
-        let value = name.map_or_else(
-            || default.to_owned(),
-            |name| series.setting_or_default(name, default).value,
-        );
-        Some(units::parse_size(&value).ok().filter(|bytes| *bytes > 0)? as f64)
+        let value = name.map_or(default, |name| series.value_or_default(name, default));
+        Some(units::parse_size(value).ok().filter(|bytes| *bytes > 0)? as f64)
     }
 
     /// The setting of chunk size, where this release has it.
@@ -111,7 +108,7 @@ impl Knobs {
             Some("sequential") if self.chunks.is_some() => Some(1.0),
             _ => {
                 let (name, default, _) = self.chunks?;
-                let count = series.setting_or_default(name, default).value.parse().ok();
+                let count = series.value_or_default(name, default).parse().ok();
                 count.filter(|count| *count >= 1.0)
             }
         }

@@ -5,7 +5,7 @@
 //! | `table`, `class` | the table of causes, one line each, and the names that are made of it |
 //! | `causes` | a file for each cause: its rule with its thresholds, and its judges |
 //! | `cause`, `rule`, `threshold` | what such a file declares |
-//! | `series` | looks in order of time, and what changed between them |
+//! | `series`, `node_span` | looks in order of time, and what changed between them; one node in them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
@@ -44,6 +44,7 @@ mod green;
 mod knobs;
 mod moving;
 mod node_pace;
+mod node_span;
 mod pace;
 pub mod probe;
 mod recovery;

@@ -70,12 +70,13 @@ fn why(series: &Series<'_>, one: &Move) -> String {
 /// attributes of nodes are not judged: a node's own are not asked for.
 fn filter(series: &Series<'_>, one: &Move) -> Option<(String, String)> {
     let refuses = |name: &str, wanted: &str| {
-        let is_named = || wanted.split(',').any(|pattern| matches(pattern.trim(), &one.from));
+        let fits = |pattern: &str| matches(pattern.trim(), &one.from);
         let kind = name.split_once(FILTERS)?.1.split_once('.')?;
         let is_refused = match kind {
             _ if wanted.is_empty() => false,
-            ("exclude", "_name") => is_named(),
-            ("include" | "require", "_name") => !is_named(),
+            ("exclude", "_name") => wanted.split(',').any(fits),
+            ("include", "_name") => !wanted.split(',').any(fits),
+            ("require", "_name") => !wanted.split(',').all(fits),
             _ => false,
         };
         is_refused.then(|| (name.to_owned(), wanted.to_owned()))

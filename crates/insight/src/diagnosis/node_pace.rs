@@ -3,7 +3,8 @@
 use record::observation::Node;
 use serde::Serialize;
 
-use super::series::{NodeSpan, Series};
+use super::node_span::NodeSpan;
+use super::series::Series;
 
 /// One node between the last two looks. A figure that the node does not report is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -4,10 +4,10 @@ use record::units::show_seconds;
 
 use super::answers::Answers;
 use super::cause::Judge;
-use super::causes::{judges, unknown};
+use super::causes::{judges, latency, unknown};
 use super::ceilings;
 use super::class::Class;
-use super::copying::{Copying, Standstill};
+use super::copying::{Copying, Recovering, Standstill};
 use super::finding::Finding;
 use super::replaying::Replaying;
 use super::rivals::Against;
@@ -28,15 +28,15 @@ pub(crate) enum Judged {
     Held(Box<Finding>),
 }
 
-/// Judges one recovery among all.
+/// Judges one recovery.
 ///
 /// `queue` says whether copies wait for a slot: then the short ones count too, for they are many.
-pub(crate) fn judge<'a>(
-    series: &Series<'a>,
-    transfer: &Transfer<'a>,
-    all: &[Transfer<'a>],
+pub(crate) fn judge<'s, 'a>(
+    series: &'s Series<'a>,
+    recovering: &Recovering<'s, 'a>,
     queue: bool,
 ) -> Judged {
+    let transfer = recovering.transfer;
     let is_too_short = !queue || transfer.wall_ms() < JUDGED_MS.value;
     if let Some(why) = is_short(transfer).filter(|_| is_too_short) {
         return Judged::Healthy(why);
@@ -54,8 +54,8 @@ pub(crate) fn judge<'a>(
         };
         return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
     }
-    match Copying::of(series, transfer, all) {
-        Some(copying) => copying_held(&copying),
+    match recovering.copying(series) {
+        Some(copying) => copying_held(copying),
         None => {
             let finding = unknown::recovery(transfer, "its bytes are not told", Vec::new());
             Judged::Held(Box::new(finding))
@@ -66,6 +66,9 @@ pub(crate) fn judge<'a>(
 fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     let mut answers = answers(copying);
     if let Some(mut first) = answers.take_strongest(VERDICT.value) {
+        if first.class == Class::Latency {
+            first.evidence = latency::evidence(copying);
+        }
         if first.next.is_none() {
             first.next = answers
                 .strongest(VERDICT.value)
@@ -75,7 +78,7 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         ceilings::cap(&mut first, [copying]);
         first.evidence.extend(copying.own_accounting());
         first.ruled_out = answers.ruled_out(first.class);
-        return Judged::Held(Box::new(first));
+        return Judged::Held(first);
     }
     if copying.node_bytes_per_s >= FAST_BYTES_PER_S.value && copying.standstill().is_none() {
         return Judged::Healthy(format!(

@@ -1,7 +1,8 @@
 //! A recovery whose files are there and which replays operations, for the judges of its causes.
 
 use super::finding::{Evidence, NODES_STATS, RECOVERY};
-use super::series::{NodeSpan, Series, Transfer};
+use super::node_span::NodeSpan;
+use super::series::{Series, Transfer};
 use crate::words;
 
 /// A recovery that replays operations.

@@ -135,14 +135,27 @@ impl Against {
     /// A share of the time that would have to be larger. `what` takes so much of it, in words.
     pub(crate) fn below(what: impl Into<Why>, share: f64, least: Threshold) -> Against {
         let what = what.into();
-        Against::figure(Why::later(move || {
-            let (share, least) = (words::percent(share), words::percent(least.value));
-            format!("{} {share} of the time ({least} would tell)", what.words())
-        }))
+        Against::figure(Why::later(move || too_little(&what.words(), share, least)))
+    }
+
+    /// The same of what takes the time of a node, in words that take the node's name.
+    pub(crate) fn below_at(
+        node: &str,
+        what: fn(&str) -> String,
+        share: f64,
+        least: Threshold,
+    ) -> Against {
+        let node = node.to_owned();
+        Against::figure(Why::later(move || too_little(&what(&node), share, least)))
     }
 
     /// Something that the cluster does not tell.
     pub(crate) fn untold(why: impl Into<Why>) -> Against {
         Against { by: By::Untold, why: why.into() }
     }
+}
+
+fn too_little(what: &str, share: f64, least: Threshold) -> String {
+    let (share, least) = (words::percent(share), words::percent(least.value));
+    format!("{what} {share} of the time ({least} would tell)")
 }

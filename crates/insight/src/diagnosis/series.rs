@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use record::observation::{AnswerTime, Node, Observation, Recovery, Remote, Scope, Setting};
 
+use super::node_span::NodeSpan;
 use super::threshold::SHORT_S;
 use crate::stats::mean;
 
@@ -17,7 +18,8 @@ pub struct Series<'a> {
     looks: Vec<(f64, &'a Observation)>,
     /// Asked for by many judges, and made once.
     transfers: OnceCell<Vec<Transfer<'a>>>,
-    nodes: OnceCell<BTreeMap<&'a str, NodeSpan<'a>>>,
+    /// By name.
+    nodes: OnceCell<Vec<NodeSpan<'a>>>,
 }
 
 impl<'a> Series<'a> {
@@ -86,6 +88,11 @@ impl<'a> Series<'a> {
         None
     }
 
+    /// The value of a setting, or its default where the cluster does not say.
+    pub(crate) fn value_or_default(&self, name: &str, default: &'static str) -> &'a str {
+        self.setting(name).map_or(default, |setting| setting.value.as_str())
+    }
+
     /// A setting as it is, or its default where the cluster does not say.
     pub(crate) fn setting_or_default(&self, name: &str, default: &str) -> Setting {
         let assumed = || Setting { value: default.to_owned(), scope: Scope::Default };
@@ -110,20 +117,29 @@ impl<'a> Series<'a> {
     }
 
     fn find_transfers(&self) -> Vec<Transfer<'a>> {
-        let mut seen: BTreeMap<_, Vec<(f64, &'a Recovery)>> = BTreeMap::new();
-        for (t_ms, look) in &self.looks {
-            for recovery in &look.recoveries {
-                seen.entry(recovery.key()).or_default().push((*t_ms, recovery));
-            }
-        }
+        let seen = self.in_order(|look| &look.recoveries[..], Recovery::key);
         let is_old = |recovery: &Recovery| {
             recovery.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * 1e3)
         };
-        let told = |steps: Vec<(f64, &'a Recovery)>| {
+        let told = |steps: &[(f64, &'a Recovery)]| {
             let is_told = steps.len() >= 2 || (self.looks.len() >= 2 && is_old(steps[0].1));
-            is_told.then_some(Transfer { steps })
+            is_told.then(|| Transfer { steps: steps.to_vec() })
         };
-        seen.into_values().filter_map(told).collect()
+        seen.chunk_by(|a, b| a.1.key() == b.1.key()).filter_map(told).collect()
+    }
+
+    /// All that looks tell of a kind of thing, in the order of its keys, and of one key in the order of time. One look
+    /// has nearly the order of the next, which a sort makes use of.
+    fn in_order<T: 'a, K: Ord>(
+        &self,
+        told: fn(&'a Observation) -> &'a [T],
+        key: fn(&'a T) -> K,
+    ) -> Vec<(f64, &'a T)> {
+        let of_look =
+            |&(t_ms, look): &(f64, &'a Observation)| told(look).iter().map(move |one| (t_ms, one));
+        let mut all: Vec<(f64, &'a T)> = self.looks.iter().flat_map(of_look).collect();
+        all.sort_by_key(|one| key(one.1));
+        all
     }
 
     /// Shortest round trip between two nodes; none if nobody measured it. The one from the source counts where there is
@@ -172,23 +188,20 @@ impl<'a> Series<'a> {
 
     /// What a node did, since it last started; none if it was not seen twice since then.
     pub(crate) fn node(&self, name: &str) -> Option<&NodeSpan<'a>> {
-        self.all_nodes().get(name).filter(|span| span.is_told())
+        let all = self.all_nodes();
+        let at = all.binary_search_by(|span| span.last().name.as_str().cmp(name)).ok()?;
+        Some(&all[at]).filter(|span| span.is_told())
     }
 
     /// What every node did that was seen twice since it last started, by name.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &NodeSpan<'a>> {
-        self.all_nodes().values().filter(|span| span.is_told())
+        self.all_nodes().iter().filter(|span| span.is_told())
     }
 
-    fn all_nodes(&self) -> &BTreeMap<&'a str, NodeSpan<'a>> {
+    fn all_nodes(&self) -> &[NodeSpan<'a>] {
         self.nodes.get_or_init(|| {
-            let mut all: BTreeMap<&'a str, NodeSpan<'a>> = BTreeMap::new();
-            for (t_ms, look) in &self.looks {
-                for node in &look.nodes {
-                    all.entry(&node.name).or_default().push(*t_ms, node);
-                }
-            }
-            all
+            let all = self.in_order(|look| &look.nodes[..], |node| node.name.as_str());
+            all.chunk_by(|a, b| a.1.name == b.1.name).map(NodeSpan::of).collect()
         })
     }
 
@@ -335,10 +348,12 @@ impl<'a> Transfer<'a> {
 
     /// Share of the looks in a stage.
     pub fn share_in(&self, stage: &str) -> f64 {
-        let active: Vec<&Recovery> =
-            self.steps.iter().map(|(_, r)| *r).filter(|r| !r.ended).collect();
-        let within = active.iter().filter(|recovery| recovery.stage == stage).count();
-        if active.is_empty() { 0.0 } else { within as f64 / active.len() as f64 }
+        let active = || self.steps.iter().filter(|(_, recovery)| !recovery.ended);
+        let within = active().filter(|(_, recovery)| recovery.stage == stage).count();
+        match active().count() {
+            0 => 0.0,
+            count => within as f64 / count as f64,
+        }
     }
 
     /// What came while files were copied, and how long chunks paused for it; none where pauses are not told.
@@ -367,7 +382,7 @@ impl<'a> Transfer<'a> {
     pub fn steps_with(&self, others: &[&Transfer<'_>]) -> Vec<Step> {
         let step = |pair: &[(f64, &'a Recovery)]| {
             let ((then_ms, then), (t_ms, now)) = (pair[0], pair[1]);
-            let own = self.came(then_ms, t_ms)?;
+            let own = now.recovered_bytes?.checked_sub(then.recovered_bytes?)?;
             let is_copying = now.stage == "INDEX" && !now.ended;
             let theirs: Vec<u64> =
                 others.iter().filter_map(|other| other.came(then_ms, t_ms)).collect();
@@ -395,175 +410,38 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// One node over several looks, since its last start. Not every look asks for every counter, so each counter is
-/// compared over the looks that have it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct NodeSpan<'a> {
-    steps: Vec<(f64, &'a Node)>,
-}
-
-/// By how much a counter rose, and in what time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rise {
-    pub count: u64,
-    pub wall_ms: f64,
-}
-
-impl Rise {
-    /// A counter of milliseconds as a share of the time.
-    pub fn share(self) -> f64 {
-        self.count as f64 / self.wall_ms
-    }
-
-    /// A second.
-    pub fn per_s(self) -> f64 {
-        self.share() * 1e3
-    }
-}
-
-impl<'a> NodeSpan<'a> {
-    fn push(&mut self, t_ms: f64, node: &'a Node) {
-        let steps = &mut self.steps;
-        // Names need not be unique: the first of a name counts.
-        if steps.last().is_some_and(|(last_ms, _)| *last_ms == t_ms) {
-            return;
-        }
-        // A node that started again counts from zero. Not every look asks for both of these.
-        let fell = |counter: fn(&Node) -> Option<u64>| {
-            let before = steps.iter().rev().find_map(|(_, before)| counter(before));
-            counter(node).zip(before).is_some_and(|(now, then)| now < then)
-        };
-        if fell(|node| node.uptime_ms) || fell(|node| node.process_cpu_ms) {
-            steps.clear();
-        }
-        steps.push((t_ms, node));
-    }
-
-    fn is_told(&self) -> bool {
-        self.steps.len() >= 2
-    }
-
-    pub fn last(&self) -> &'a Node {
-        self.steps[self.steps.len() - 1].1
-    }
-
-    /// The first and the last value that looks have.
-    pub fn ends<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<(T, T)> {
-        let first = self.steps.iter().find_map(|(_, node)| told(node))?;
-        Some((first, self.latest(told)?))
-    }
-
-    /// The last value that a look has.
-    pub fn latest<T>(&self, told: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
-        self.steps.iter().rev().find_map(|(_, node)| told(node))
-    }
-
-    /// The rise of a counter from the first look that has it to the last; none if fewer than two have it, or it fell.
-    pub fn over(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
-        let mut told = self.steps.iter().filter(|(_, node)| counter(node).is_some());
-        rise(told.next()?, told.next_back()?, counter)
-    }
-
-    /// The same over the last two looks that have it.
-    pub fn lately(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<Rise> {
-        let mut told = self.steps.iter().rev().filter(|(_, node)| counter(node).is_some());
-        let last = told.next()?;
-        rise(told.next()?, last, counter)
-    }
-
-    /// By how much a counter rose.
-    pub fn rise(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<u64> {
-        Some(self.over(counter)?.count)
-    }
-
-    /// A counter of milliseconds as a share of the time.
-    pub fn share(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.over(counter)?.share())
-    }
-
-    /// A counter a second.
-    pub fn per_s(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.over(counter)?.per_s())
-    }
-
-    /// The mean of a gauge over the looks that have it.
-    pub fn mean(&self, gauge: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        let told = self.steps.iter().filter_map(|(_, node)| gauge(node));
-        let (sum, count) = told.fold((0, 0), |(sum, count), one| (sum + one, count + 1));
-        (count > 0).then(|| sum as f64 / f64::from(count))
-    }
-}
-
-impl NodeSpan<'_> {
-    /// CPU of the node as a share of its cores, and the field that says so: of its machine or of its process,
-    /// whichever is more. A process is measured against the cores that it may use.
-    pub fn cpu(&self) -> Option<(f64, &'static str)> {
-        let os = self
-            .mean(|node| node.os_cpu_percent)
-            .map(|percent| (percent / 100.0, "os.cpu.percent"));
-        let own = self.process_cpu().map(|share| (share, "process.cpu.total_in_millis"));
-        match (os, own) {
-            (Some(os), Some(own)) => Some(if own.0 > os.0 { own } else { os }),
-            (os, own) => os.or(own),
-        }
-    }
-
-    /// CPU of the process as a share of the cores that it may use.
-    pub fn process_cpu(&self) -> Option<f64> {
-        let used_cores = self.share(|node| node.process_cpu_ms)?;
-        Some(used_cores / self.last().cores?.max(1) as f64)
-    }
-
-    /// Time that the node's control group kept it from running, over wall time. It is summed over cores, so that it
-    /// may exceed 1.
-    pub fn cgroup_throttled(&self) -> Option<f64> {
-        Some(self.share(|node| node.cgroup_throttled_ns)? / 1e6)
-    }
-
-    /// Bytes a second of a counter in KiB.
-    pub fn bytes_per_s(&self, kib: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        Some(self.per_s(kib)? * 1024.0)
-    }
-}
-
-/// What a counter did between two looks, by the node's own clock where it has one.
-fn rise(
-    (then_ms, then): &(f64, &Node),
-    (now_ms, now): &(f64, &Node),
-    counter: impl Fn(&Node) -> Option<u64>,
-) -> Option<Rise> {
-    let count = counter(now)?.checked_sub(counter(then)?)?;
-    let wall_ms = match now.timestamp_ms.zip(then.timestamp_ms) {
-        Some((now, then)) if now > then => (now - then) as f64,
-        _ => now_ms - then_ms,
-    };
-    Some(Rise { count, wall_ms })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Looks every second of a node whose disks are asked for every fifth time.
     #[test]
-    fn a_counter_that_is_asked_for_rarely_is_taken_over_the_looks_that_told_it() {
-        let look = |s: u64| Observation {
-            nodes: vec![Node {
-                name: "a".into(),
-                transport_rx_bytes: Some(s * 1000),
-                io_time_ms: (s.is_multiple_of(5)).then_some(s * 500),
-                ..Node::default()
-            }],
+    fn recoveries_and_nodes_stand_by_name_and_their_looks_by_time() {
+        let recovery = |index: &str, bytes| Recovery {
+            index: index.into(),
+            stage: "INDEX".into(),
+            recovered_bytes: Some(bytes),
+            ..Recovery::default()
+        };
+        let node = |name: &str, searches| Node {
+            name: name.into(),
+            searches: Some(searches),
+            ..Node::default()
+        };
+        let look = |s: u64, indices: [&str; 2]| Observation {
+            recoveries: indices.map(|index| recovery(index, s * 10)).into(),
+            // Of two nodes of one name the first counts.
+            nodes: vec![node("b", s), node("a", s), node("b", 99)],
             ..Observation::default()
         };
-        let looks: Vec<Observation> = (0..=13).map(look).collect();
-        let series = Series::new((0..=13).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
-        let node = series.node("a").unwrap();
-        let disk = node.over(|node| node.io_time_ms).unwrap();
-        assert_eq!((disk.wall_ms, disk.share()), (10_000.0, 0.5));
-        assert_eq!(node.lately(|node| node.io_time_ms).unwrap().wall_ms, 5000.0);
-        assert_eq!(node.lately(|node| node.transport_rx_bytes).unwrap().per_s(), 1000.0);
-        assert_eq!(node.latest(|node| node.io_time_ms), Some(5000));
-        assert_eq!(node.over(|node| node.gc_ms), None);
+        let looks = [look(1, ["y", "x"]), look(2, ["x", "y"]), look(3, ["y", "z"])];
+        let series = Series::new([1e3, 2e3, 3e3].into_iter().zip(&looks));
+        let bytes = |one: &Transfer<'_>| (one.last().index.clone(), one.bytes());
+        let found: Vec<_> = series.transfers().iter().map(bytes).collect();
+        assert_eq!(found, [("x".to_owned(), Some(10)), ("y".to_owned(), Some(20))]);
+        let ends =
+            series.nodes().map(|span| (span.last().name.as_str(), span.ends(|n| n.searches)));
+        assert_eq!(ends.collect::<Vec<_>>(), [("a", Some((1, 3))), ("b", Some((1, 3)))]);
+        assert!(series.node("c").is_none());
+        assert_eq!(series.value_or_default("cluster.name", "none"), "none");
     }
 }

@@ -8,6 +8,7 @@ use record::units::show_seconds;
 
 use super::finding::{Evidence, LINES_SHOWN};
 use super::series::{MS_PER_S, Series};
+use crate::words;
 
 const EXPLAIN: &str = "_cluster/allocation/explain";
 /// What `can_allocate` says of a copy that waits for its node to come back.
@@ -247,7 +248,7 @@ fn lacks(copies: &[&WaitingCopy]) -> Option<String> {
             Lack::Files => by_files += 1,
         }
     }
-    let told = by_ops + by_files;
+    let (told, ops) = (by_ops + by_files, words::count(ops));
     let back = match (by_ops, by_files) {
         (0, 0) => return None,
         (_, 0) => format!("{ops} operations bring it up to date"),

@@ -35,8 +35,9 @@ function areaOf(points, x, y) {
   return d;
 }
 
-// The sum of all recoveries, with marks where something happened, and a line at the moment that is shown.
-function drawTotal(history, events, span, shownMs, width) {
+// The sum of all recoveries, with marks where something happened, a shade while steer tried a setting, and a line at the
+// moment that is shown.
+function drawTotal(history, events, steps, span, shownMs, width) {
   const height = 190;
   const [left, right, top, bottom] = [44, 6, 10, 40];
   const most = history.figures.total?.[1] ?? [];
@@ -60,12 +61,17 @@ function drawTotal(history, events, span, shownMs, width) {
   const marks = events.filter((event) => event.topic !== "recovery" && event.at_ms >= span[0] && event.at_ms <= span[1]);
   const happened = marks.map((event) => draw("path", { class: "event-mark",
     d: `M${x(event.at_ms).toFixed(1)},${height - 16} l4,8 h-8 Z` }, draw("title", {}, `${clock.format(event.at_ms)} ${event.sentence}`)));
+  const trials = steps.filter((step) => (step.ended_ms ?? span[1]) >= span[0]).map((step) => {
+    const [from, to] = [step.at_ms, step.ended_ms ?? span[1]].map((ms) => x(Math.min(span[1], Math.max(span[0], ms))));
+    return draw("rect", { class: "trial", x: from, y: top, width: Math.max(2, to - from), height: height - top - bottom },
+      draw("title", {}, `${step.setting} ${step.from} → ${step.to}: ${step.result}`));
+  });
   const cursor = shownMs !== null && draw("line", { class: "cursor", x1: x(shownMs), x2: x(shownMs), y1: top, y2: height - bottom });
   const now = most.at(-1) ?? null;
   const peak = Math.max(0, ...most.filter((value) => value !== null));
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": `Recovered bytes a second of the whole cluster; highest ${rate(peak * 1e3)}, now ${now === null ? "not known" : rate(now * 1e3)}` },
-    ...grid,
+    ...trials, ...grid,
     draw("path", { class: "total-band", d: areaOf(upper, x, y) }), draw("path", { class: "total-line", d: pathOf(upper, x, y) }),
     ...labels, ...happened, cursor);
 }
@@ -75,7 +81,7 @@ function drawMultiples(history, span, shown, isWanted) {
   const peaks = new Map();
   const peakOf = ([, most]) => Math.max(0, ...most.filter((value) => value !== null));
   for (const [name, figure] of Object.entries(history.figures)) {
-    if (name === "total") continue;
+    if (!name.includes(" ")) continue;
     const node = name.slice(name.indexOf(" ") + 1);
     if (!isWanted(node)) continue;
     peaks.set(node, Math.max(peaks.get(node) ?? 0, peakOf(figure)));

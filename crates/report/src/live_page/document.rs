@@ -11,12 +11,14 @@ use crate::page::CSS;
 const HTML: &str = include_str!("page.html");
 const LIVE_CSS: &str = include_str!("live.css");
 /// In the order in which they use each other.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("dom.js"),
     include_str!("flow.js"),
     include_str!("chart.js"),
     include_str!("verdicts.js"),
     include_str!("tables.js"),
+    include_str!("steering.js"),
+    include_str!("outlook.js"),
     include_str!("page.js"),
 ];
 

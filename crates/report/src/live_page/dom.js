@@ -44,6 +44,8 @@ function threeDigits(value) {
 }
 const rate = (bytesPerS) => `${threeDigits(bytesPerS / 1e6)} MB/s`;
 const more = (count, what) => (count > 0 ? el("p", { class: "more" }, `and ${count} more${what ?? ""}`) : null);
+const key = (kind, words) => el("span", {}, draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" },
+  draw("path", { class: kind, d: "M0,5H34" })), words);
 const none = (text) => el("p", { class: "none" }, text);
 function percent(share) {
   const size = share * 100;
@@ -61,4 +63,5 @@ function shortened(text, letters) {
 // Times are those of whoever reads.
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const day = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -57,6 +57,8 @@ struct Totals {
     /// None while something recovers and nobody tells how fast.
     rate_bytes_per_s: Option<f64>,
     left: String,
+    /// None while something recovers and nobody tells how much of it is left. Copies that wait have no size yet.
+    left_bytes: Option<u64>,
     green: String,
     green_note: String,
 }
@@ -115,6 +117,8 @@ impl Frame {
         let left: Vec<u64> = active()
             .filter_map(|pace| Some(pace.total_bytes?.saturating_sub(pace.done_bytes?)))
             .collect();
+        let left_bytes: u64 = left.iter().sum();
+        let is_left_told = !left.is_empty() || active().next().is_none();
         let mut flows = flows(&view.recoveries);
         let hidden = flows.split_off(flows.len().min(FLOWS_MAX));
         let rows = view.recoveries.iter().take(RECOVERIES_MAX).map(recovery_cells);
@@ -132,7 +136,8 @@ impl Frame {
                 waiting: view.unassigned,
                 rate: if is_told { words::rate(rate) } else { "-".to_owned() },
                 rate_bytes_per_s: (is_told || active().next().is_none()).then_some(rate),
-                left: if left.is_empty() { "-".to_owned() } else { show_bytes(left.iter().sum()) },
+                left: if left.is_empty() { "-".to_owned() } else { show_bytes(left_bytes) },
+                left_bytes: is_left_told.then_some(left_bytes),
                 green: view.green.words(),
                 green_note: view.green.note().to_owned(),
             },
@@ -156,14 +161,21 @@ impl Frame {
     }
 
     /// Figures of which the last hour is kept: kilobytes a second of the cluster (`"total"`), and of each node that
-    /// recoveries read from (`"out NAME"`) or go to (`"in NAME"`).
+    /// recoveries read from (`"out NAME"`) or go to (`"in NAME"`); kilobytes that are `"left"`, and copies that are
+    /// `"waiting"`. Names of nodes stand after a space, so that no node is taken for the cluster.
     pub(super) fn figures(&self) -> Vec<(String, f64)> {
         // What is shown is then of earlier.
         if self.trouble.is_some() {
             return Vec::new();
         }
-        let total = self.totals.rate_bytes_per_s.map(|rate| ("total".to_owned(), rate / 1e3));
-        let mut all = Vec::from_iter(total);
+        let Totals { rate_bytes_per_s, left_bytes, waiting, .. } = &self.totals;
+        let totals = [
+            ("total", rate_bytes_per_s.map(|rate| rate / 1e3)),
+            ("left", left_bytes.map(|bytes| bytes as f64 / 1e3)),
+            ("waiting", waiting.map(|copies| copies as f64)),
+        ];
+        let told = totals.into_iter().filter_map(|(name, figure)| Some((name.to_owned(), figure?)));
+        let mut all: Vec<(String, f64)> = told.collect();
         for (name, rates) in &self.node_rates {
             for (way, rate) in ["out", "in"].into_iter().zip(rates).filter(|(_, rate)| **rate > 0.0)
             {

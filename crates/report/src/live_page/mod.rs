@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `frame` | one look at one cluster, as the page shows it |
 //! | `history` | the last hour: figures of each node, earlier frames, events |
+//! | `steering`, `outlook` | what `steer` and `what-if` left of the cluster on this machine |
 //! | `compact` | figures of the last hour in so many points that peaks stay |
 //! | `document` | the page: `page.html`, `live.css` and the scripts `*.js`, in one |
 //!
@@ -15,7 +16,11 @@ mod compact;
 mod document;
 mod frame;
 mod history;
+mod outlook;
+mod steering;
 
 pub use document::{Document, document};
 pub use frame::Frame;
 pub use history::History;
+pub use outlook::Outlook;
+pub use steering::Steering;

@@ -16,8 +16,11 @@ function spanOf(history) {
 }
 
 function takeFigures(history, frame) {
-  const total = frame.totals.rate_bytes_per_s;
-  const figures = frame.trouble || total === null ? {} : { total: total / 1e3 };
+  const { rate_bytes_per_s: total, left_bytes: left, waiting } = frame.totals;
+  const figures = {};
+  if (!frame.trouble && total !== null) figures.total = total / 1e3;
+  if (!frame.trouble && left !== null) figures.left = left / 1e3;
+  if (!frame.trouble && waiting !== null) figures.waiting = waiting;
   for (const [name, [out, into]] of Object.entries(frame.trouble ? {} : frame.node_rates)) {
     if (out > 0) figures[`out ${name}`] = out / 1e3;
     if (into > 0) figures[`in ${name}`] = into / 1e3;
@@ -77,7 +80,7 @@ function paint() {
   const frame = frameShown();
   paintStanding(frame);
   if (!frame) return;
-  const { history, events } = cluster();
+  const { history, events, steering, outlook } = cluster();
   document.title = `${frame.health}: ${frame.headline}`;
   byId("title").textContent = frame.title;
   byId("health").className = `health ${frame.health}`;
@@ -89,18 +92,22 @@ function paint() {
     : [none("Nothing goes from node to node.")]));
   const span = spanOf(history);
   const soFar = state.past ? events.filter((event) => event.at_ms <= state.past.frame.at_ms + 999) : events;
-  show(byId("chart"), drawTotal(history, events, span, state.past?.frame.at_ms ?? null, widthOf("chart")));
+  const steps = stepsAt(steering, state.past?.frame.at_ms ?? span[1]);
+  show(byId("chart"), drawTotal(history, events, steps, span, state.past?.frame.at_ms ?? null, widthOf("chart")));
   paintTime(history, span);
   const part = byId("filter").value.trim().toLowerCase();
   const isWanted = (node) => node.toLowerCase().includes(part);
   const small = drawMultiples(history, span, frame, isWanted);
-  const key = (kind, words) => el("span", {}, draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" },
-    draw("path", { class: kind, d: "M0,5H34" })), words);
   byId("legend").hidden = small.charts.length === 0;
   show(byId("legend"), key("into", "into the node"), key("outof", "out of it"),
     el("span", {}, `each chart up to ${rate(small.max * 1e3)}`),
     small.hidden > 0 && el("span", {}, `${small.hidden} more nodes are not drawn: part of a name finds them`));
   show(byId("small"), ...small.charts);
+  byId("steering-part").hidden = !steering;
+  show(byId("steering"), ...drawSteps(steps));
+  byId("steering-end").textContent = steering?.end && !state.past ? `Ended at ${clock.format(steering.end.at_ms)}: ${steering.end.why}.` : "";
+  byId("outlook-part").hidden = !outlook;
+  show(byId("outlook"), ...(outlook ? drawOutlook(outlook, history, cluster().frame.nodes, widthOf("outlook")) : []));
   show(byId("recoveries"), ...drawRecoveries(frame));
   show(byId("waiting"), ...(frame.waiting.length ? lines(frame.waiting, frame.waiting_more) : [none("No copy waits for a node.")]));
   byId("followers-part").hidden = frame.followers.length === 0;
@@ -159,6 +166,8 @@ function connect() {
     // Nodes come where they were asked for again.
     look.frame.nodes ??= one.frame.nodes;
     one.frame = look.frame;
+    // What steer and what-if left comes where it is new.
+    if ("steering" in look) Object.assign(one, { steering: look.steering, outlook: look.outlook });
     one.events = one.events.concat(look.events).slice(-400);
     takeFigures(one.history, look.frame);
     if (one.history.from_ms.length > POINTS_MAX) return connect();

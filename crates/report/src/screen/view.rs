@@ -151,7 +151,7 @@ fn followers(all: &[Follower]) -> Vec<String> {
     let line = |follower: &&Follower| {
         let lag = match follower.lag_ops() {
             Some(0) => "up to date".to_owned(),
-            Some(lag) => format!("{lag} operations behind"),
+            Some(lag) => format!("{} operations behind", words::count(lag)),
             None => "lag not told".to_owned(),
         };
         let remote =
@@ -220,8 +220,10 @@ pub(crate) fn recovery_cells(pace: &Pace) -> RecoveryCells {
         (Some(done), Some(total), false) => {
             format!("{} of {}", show_bytes(done), show_bytes(total))
         }
-        (Some(done), Some(total), true) => format!("{done} of {total} ops"),
-        (Some(done), None, true) => format!("{done} ops"),
+        (Some(done), Some(total), true) => {
+            format!("{} of {} ops", words::count(done), words::count(total))
+        }
+        (Some(done), None, true) => format!("{} ops", words::count(done)),
         _ => "-".to_owned(),
     };
     let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), words::rate);

@@ -1,9 +1,10 @@
 //! Whoever does not tell some colours apart still tells the limits apart.
 
 const CSS: &str = include_str!("../../src/page/page.css");
-const COLOURS: [&str; 11] = [
+const COLOURS: [&str; 12] = [
     "latency",
     "link-rate",
+    "loss",
     "throttle",
     "disk-read",
     "disk-write",

@@ -168,9 +168,14 @@ fn a_rate_that_nobody_tells_yet_is_not_drawn_as_nothing() {
         let all: Value = serde_json::from_str(&history.all()).unwrap();
         all["history"]["figures"].clone()
     };
-    assert_eq!(figures(&view), serde_json::json!({}));
+    assert_eq!(figures(&view)["total"], Value::Null);
+    assert_eq!(figures(&view)["left"][1][0], 10_000_000, "kilobytes");
+    view.recoveries.iter_mut().for_each(|pace| pace.done_bytes = None);
+    assert_eq!(figures(&view)["left"], Value::Null);
     view.recoveries.clear();
-    assert_eq!(figures(&view)["total"][1][0], 0, "where nothing recovers it is nothing");
+    for name in ["total", "left", "waiting"] {
+        assert_eq!(figures(&view)[name][1][0], 0, "{name}: where nothing recovers it is nothing");
+    }
 }
 
 #[test]

@@ -280,9 +280,9 @@ fn the_csv_has_a_line_for_each_lap() {
     assert_eq!(lines.len(), 4, "a header, two rows, and what follows the last line break");
     assert!(lines[0].starts_with("run,plan,target,variant,lap,seconds,bytes,bytes_per_s"));
     assert!(lines[0].ends_with(
-        "latency_share,link_rate_share,throttle_share,disk_read_share,\
+        "latency_share,link_rate_share,loss_share,throttle_share,disk_read_share,\
                                 disk_write_share,cpu_share,slots_share,memory_share,proxy_share,coordination_share"
     ));
     assert!(lines[2].contains(",\"1 MB, \"\"adaptive\"\"\",1,2.8,320000000,"), "{}", lines[2]);
-    assert!(lines[2].contains(",0.041,0.905,,,0.021,0.033,,,"), "{}", lines[2]);
+    assert!(lines[2].contains(",0.041,0.905,,,,0.021,0.033,,,"), "{}", lines[2]);
 }

@@ -8,6 +8,8 @@ const HEADERS_MAX: usize = 64;
 const KEPT_BYTES: usize = 4 << 10;
 /// The same of a scroll: its answers begin with an id of some 70 bytes for each shard, here up to 3 500 of them.
 const KEPT_OF_SCROLL_BYTES: usize = 256 << 10;
+/// The same of many searches, any of which may have failed.
+const KEPT_OF_SEARCHES_BYTES: usize = 16 << 20;
 
 /// Why the bytes are no response of HTTP/1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,11 @@ impl AnswerReader {
         self.head.clear();
         self.body.clear();
         self.body_bytes = 0;
-        self.kept_bytes = if path.contains("scroll") { KEPT_OF_SCROLL_BYTES } else { KEPT_BYTES };
+        self.kept_bytes = match path {
+            _ if path.contains("scroll") => KEPT_OF_SCROLL_BYTES,
+            _ if path.contains("_msearch") => KEPT_OF_SEARCHES_BYTES,
+            _ => KEPT_BYTES,
+        };
         self.bodyless = method == "HEAD";
     }
 
@@ -283,6 +289,18 @@ mod tests {
         assert_eq!(every_way(answer, "GET"), (200, b"hello".to_vec(), true));
         let empty = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         assert_eq!(every_way(empty, "GET"), (404, vec![], false));
+    }
+
+    #[test]
+    fn the_beginning_is_kept_and_all_of_many_searches() {
+        let body = vec![b'x'; 2 * KEPT_BYTES];
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        for (path, kept) in [("/a/_search", KEPT_BYTES), ("/a/_msearch", body.len())] {
+            let mut reader = AnswerReader::new();
+            reader.begin("POST", path);
+            assert_eq!(reader.feed(&[head.as_bytes(), &body[..]].concat()), Ok(true));
+            assert_eq!((reader.body().len(), reader.body_bytes()), (kept, body.len() as u64));
+        }
     }
 
     #[test]

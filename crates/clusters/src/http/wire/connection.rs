@@ -173,7 +173,8 @@ impl WireConnection {
         self.reader.keeps()
     }
 
-    /// The beginning of the last answer's body, some kilobytes of it; of a scroll's as much as its id needs.
+    /// The beginning of the last answer's body, some kilobytes of it; of a scroll's as much as its id needs, of
+    /// many searches' some megabytes.
     pub fn body(&self) -> &[u8] {
         self.reader.body()
     }

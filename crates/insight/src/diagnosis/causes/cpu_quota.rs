@@ -5,7 +5,7 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
-use crate::diagnosis::rivals::{Against, Why};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, at};
 use crate::words;
@@ -33,10 +33,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let untold = || Against::untold(format!("{name} tells nothing of a control group"));
     let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
     if summed < THROTTLED.value {
-        let name = name.to_owned();
-        let what =
-            Why::later(move || format!("the control group of {name} kept it from running for"));
-        return Err(Against::below(what, summed, THROTTLED));
+        let what = |name: &str| format!("the control group of {name} kept it from running for");
+        return Err(Against::below_at(name, what, summed, THROTTLED));
     }
     // A node with threads on several cores is kept from each of them.
     let share = summed.min(1.0);

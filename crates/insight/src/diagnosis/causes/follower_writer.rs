@@ -10,6 +10,7 @@ use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
+use crate::words;
 
 /// The follower stops reading while the write buffer of a shard is at its bound; from this much of it on, writes hold.
 const BUFFER_FULL: Threshold = at("write buffer over max_write_buffer_size", 0.5);
@@ -79,7 +80,9 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     let refused = following.now.throttled_writes.zip(lagging.then.throttled_writes);
     let refused = refused.map_or(0, |(now, then)| now.saturating_sub(then));
     let grows = is > was && (is - was) as f64 >= LAG_OPS.value;
-    if !grows && refused == 0 {
+    let refuses = refused > 0;
+    let [was, is, refused] = [was, is, refused].map(words::count);
+    if !grows && !refuses {
         let why =
             format!("{is} operations wait to be written, {was} before, and no write was refused");
         return Err(Against::figure(why));
@@ -97,7 +100,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     );
     let action = "look at the follower's disks, cores and indexing pressure; then \
                   plugins.replication.follower.concurrent_writers_per_shard";
-    let strength = if refused > 0 { STRENGTH_FULL } else { STRENGTH_GROWS };
+    let strength = if refuses { STRENGTH_FULL } else { STRENGTH_GROWS };
     Ok(Finding {
         evidence,
         lift: Some(Lift::action(action)),

@@ -5,9 +5,9 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
-use crate::diagnosis::rivals::{Against, Why};
+use crate::diagnosis::node_span::NodeSpan;
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::NodeSpan;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, VERDICT, at,
 };
@@ -31,7 +31,7 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
-    let found = of_node(&end.span)?;
+    let found = of_node(end.span)?;
     Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })
 }
 
@@ -41,9 +41,8 @@ pub(super) fn of_node(span: &NodeSpan<'_>) -> Answer {
     let untold = || Against::untold(format!("{name} tells nothing of collections"));
     let share = span.share(|node| node.gc_ms).ok_or_else(untold)?;
     if share < COLLECTING.value {
-        let name = name.clone();
-        let what = Why::later(move || format!("collections stop {name} for"));
-        return Err(Against::below(what, share, COLLECTING));
+        let what = |name: &str| format!("collections stop {name} for");
+        return Err(Against::below_at(name, what, share, COLLECTING));
     }
     let percent = words::percent(share);
     let sentence = format!("garbage collections take {percent} of the time on {name}");

@@ -77,7 +77,6 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     );
     Ok(Finding {
         subjects: vec![recovery.transfer.name()],
-        evidence: evidence(recovery),
         lift: Some(lift),
         gain: Some(Gain { factor, formula }),
         next: Some(after_latency(recovery)),
@@ -135,7 +134,9 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<
     }
 }
 
-fn evidence(recovery: &Copying<'_, '_>) -> Vec<Evidence> {
+/// What the finding rests on once it is named. Where nobody measured the round trip every recovery has one, mostly
+/// weaker than another cause's, and of that only its sentence is read.
+pub(crate) fn evidence(recovery: &Copying<'_, '_>) -> Vec<Evidence> {
     let mut evidence = vec![recovery.rate_evidence()];
     evidence.extend(recovery.paused_evidence());
     if let Some(rtt_ms) = recovery.rtt_ms {

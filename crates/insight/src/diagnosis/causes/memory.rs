@@ -8,9 +8,9 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::NodeSpan;
 use crate::diagnosis::threshold::{Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 0.65);
@@ -30,7 +30,7 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
-    let against = || match tells(&end.span) {
+    let against = || match tells(end.span) {
         true => {
             let name = end.node().to_owned();
             Against::figure(Why::later(move || {
@@ -39,7 +39,7 @@ fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         }
         false => Against::untold(format!("{} tells nothing of breakers", end.node())),
     };
-    let found = judge(&end.span).ok_or_else(against)?;
+    let found = judge(end.span).ok_or_else(against)?;
     Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })
 }
 
@@ -85,7 +85,9 @@ fn judge(span: &NodeSpan<'_>) -> Option<Finding> {
 fn tripped<'a>(span: &NodeSpan<'a>) -> Vec<String> {
     let breakers =
         |node: &'a Node| Some(&node.breakers_tripped).filter(|breakers| !breakers.is_empty());
-    let Some((then, now)) = span.ends(breakers) else { return Vec::new() };
+    let Some((then, now)) = span.ends(breakers).filter(|(then, now)| then != now) else {
+        return Vec::new();
+    };
     let rise = |(name, now): (&String, &u64)| {
         let rise = now.checked_sub(*then.get(name)?)?;
         (rise > 0).then(|| format!("{name} +{rise}"))

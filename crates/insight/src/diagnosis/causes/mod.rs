@@ -14,7 +14,7 @@ mod follower_reader;
 mod follower_stopped;
 mod follower_writer;
 mod gc;
-mod latency;
+pub(crate) mod latency;
 mod memory;
 mod merge_throttle;
 mod noisy_neighbour;

@@ -65,7 +65,7 @@ pub(crate) fn follower(following: &Following<'_, '_>) -> Option<Finding> {
     let name = following.now.shard_name();
     let sentence = format!(
         "{name} is {} operations behind and does not catch up; why is unknown",
-        lagging.ops
+        words::count(lagging.ops)
     );
     Some(Finding {
         evidence: vec![lagging.evidence],

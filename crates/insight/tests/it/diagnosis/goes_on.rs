@@ -49,11 +49,12 @@ fn copies_that_move_say_from_where_to_where_and_why() {
     let by_another = moves(|look| look.settings = settings(&[(EXCLUDE, "b"), (EXCLUDE, "")]));
     assert!(by_another.contains("no API tells which"), "{by_another}");
     let of_index = moves(|look| {
-        let filters = [(OF_INDEX.to_owned(), "b".to_owned())];
+        // All of a list is required.
+        let filters = [(OF_INDEX.to_owned(), "a,b".to_owned())];
         let one = |one: &Move| Move { filters: filters.clone().into(), ..one.clone() };
         look.moves = look.moves.iter().map(one).collect();
     });
-    assert!(of_index.contains(&format!("{OF_INDEX} = b wants it away")), "{of_index}");
+    assert!(of_index.contains(&format!("{OF_INDEX} = a,b wants it away")), "{of_index}");
     let full = |available: u64| {
         moves(|look| {
             look.nodes[0].disk_total_bytes = Some(1000);
