@@ -141,6 +141,21 @@ fn one_file_alone_prints() {
     );
 }
 
+/// Without these lines CI would pass as before, and would seek the same, or nothing.
+#[test]
+fn ci_draws_seeds_seeks_inputs_and_leaves_no_test_out() {
+    let run = fs::read_to_string(workspace_folder().join(".ci/run")).expect(".ci/run");
+    let (before, _) = run.split_once("\n$test_command ").expect(".ci/run runs the tests");
+    for line in [
+        r#"NARROWS_NIGHT="1@$((16#$(git rev-parse --short=8 HEAD)))""#,
+        "export NARROWS_NIGHT",
+        "export NARROWS_FUZZ_SECONDS=20",
+        "export NARROWS_REQUIRE_ALL=1",
+    ] {
+        assert!(before.lines().any(|found| found == line), ".ci/run says before its tests: {line}");
+    }
+}
+
 /// Every file under version control that is text, by its name in the workspace.
 fn texts() -> impl Iterator<Item = (String, String)> {
     let said = Command::new("git")

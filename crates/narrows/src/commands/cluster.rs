@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bytes::Bytes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clusters::{
     ClusterSpec, Clusters, Credentials, EmbeddedClusters, TRANSPORT_ABOVE, TopologySpec,
@@ -164,25 +163,8 @@ async fn serve(
             args.http_host
         );
     }
-    say_dangling(target, &args.name).await;
     say!("ready; Ctrl-C stops it");
     keep_alive(target, &args.name).await
-}
-
-/// Says which indices are on disks alone: nobody finds what is in them before they are imported. A node says so too, on
-/// its standard error, which is shown where it ends.
-async fn say_dangling(target: &EmbeddedClusters, cluster: &str) {
-    let answer = target.request(cluster, "GET", "/_dangling", Bytes::new()).await;
-    // Where this is not answered, who asks for the health hears of them.
-    let listed = answer.and_then(|answer| answer.json()).unwrap_or_default();
-    for index in listed["dangling_indices"].as_array().into_iter().flatten() {
-        let uuid = index["index_uuid"].as_str().unwrap_or_default();
-        say!(
-            "index {} is dangling: its copies are here, and the cluster state does not know it. They are kept. POST \
-             /_dangling/{uuid}?accept_data_loss=true imports it, DELETE removes it",
-            index["index_name"].as_str().unwrap_or("of unknown name"),
-        );
-    }
 }
 
 /// Starts a node again that has ended, until it runs or has ended too often: then the error is how it ended last.

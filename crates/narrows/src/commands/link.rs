@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn figures_are_those_of_a_second_however_late_they_are_taken() {
         let busy = Duration::from_secs(1);
-        let now = LinkStats { bytes: 2_000_000, busy };
+        let now = LinkStats { bytes: 2_000_000, busy, ..LinkStats::default() };
         let text = line("out", now, LinkStats::default(), Duration::from_secs(2));
         assert_eq!(
             text,

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::exit::Usage;
 use crate::interrupt;
-use crate::live::{ConnectArgs, client, greet};
+use crate::live::{ClusterFolder, ConnectArgs, client, greet};
 use crate::progress::Progress;
 use crate::runs;
 use crate::terminal::{self, say};
@@ -27,6 +27,8 @@ const FORMAT: u32 = 1;
 const REBALANCE: &str = "cluster.routing.rebalance.enable";
 /// Draws of what is not known, unless said otherwise.
 const DRAWS: u32 = 5;
+/// Documents a second, at most, as a plan may have them.
+const DOCUMENTS_MAX: f64 = 10_000_000.0;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -58,6 +60,12 @@ pub(crate) struct Args {
     /// How long a node that restarts is away; 30s unless said otherwise.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     down: Option<Duration>,
+    /// Flushes what is written before each node restarts.
+    #[arg(long)]
+    flush: bool,
+    /// So many documents a second are written while nodes restart, and not as many as now; 0 for none.
+    #[arg(long, value_name = "RATE", value_parser = parse_documents)]
+    indexing: Option<f64>,
     /// Asks it with this setting, too; may be given several times, and all are set at once. Without it settings that
     /// matter are tried one by one.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
@@ -126,6 +134,11 @@ fn parse_replicas(text: &str) -> Result<(String, u32), String> {
     Ok((index, number))
 }
 
+fn parse_documents(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| (0.0..=DOCUMENTS_MAX).contains(rate));
+    rate.ok_or_else(|| format!("write documents a second, 0 to {DOCUMENTS_MAX}"))
+}
+
 /// A rate as links have them, or as settings have them.
 fn link_rate(text: &str) -> Result<String, ParseError> {
     parse_rate(text).map(|_| text.to_owned())
@@ -139,19 +152,46 @@ fn checked_rate(text: &str) -> Result<String, String> {
     }
 }
 
+/// What the engine does otherwise than the field where nodes restart while documents are written.
+const FORMER_PRIMARIES: &str = "that a copy which was its shard's primary comes back by operations: here it copies its \
+    files, so that bytes and times are upper bounds";
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let asked = asked(args);
-    if args.down.is_some() && !matches!(asked, Some(Asked::Restart { .. })) {
-        let text = "--down says how long a node is away that restarts: with --rolling-restart or --restart NODE";
-        return Err(Usage(text.to_owned()).into());
+    let (is_asked, restarts) = (asked.is_some(), matches!(asked, Some(Asked::Restart { .. })));
+    for (is_said, what) in [
+        (args.down.is_some(), "--down says how long a node is away that restarts"),
+        (args.flush, "--flush is done before a node restarts"),
+        (
+            args.indexing.is_some() && is_asked,
+            "--indexing says what is written while nodes restart",
+        ),
+    ] {
+        if is_said && !restarts {
+            return Err(Usage(format!("{what}: with --rolling-restart or --restart NODE")).into());
+        }
     }
-    let is_asked = asked.is_some();
     if !is_asked && args.save.is_none() {
         let text = "say what happens: --lose NODE, --drain NODE, --add N, --rolling-restart, --restart NODE, or \
                     --replicas INDEX=N; or --save FILE to write the twin only";
         return Err(Usage(text.to_owned()).into());
     }
-    let Import { mut plan, left_out } = twin_of(args)?;
+    let (Import { mut plan, mut left_out }, folder) = twin_of(args)?;
+    let written = twin::documents_per_s(&plan);
+    if args.flush && written == 0.0 {
+        let text =
+            "--flush has nothing to flush, as nothing is written to the twin: say --indexing RATE";
+        return Err(Usage(text.to_owned()).into());
+    }
+    if is_asked && written >= 1.0 {
+        left_out.push(match restarts {
+            true => FORMER_PRIMARIES.to_owned(),
+            false => {
+                let text = "documents a second that are written: they go on beside restarts alone";
+                format!("{written:.0} {text}")
+            }
+        });
+    }
     if let Some(Asked::Add { like: Some(like), .. }) = &asked {
         check_has(&plan, like)?;
     }
@@ -165,7 +205,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         save(path, &plan)?;
     }
     if is_asked {
-        answer(args, plan, &left_out)?;
+        answer(args, plan, &left_out, folder.as_ref())?;
     }
     Ok(())
 }
@@ -175,7 +215,8 @@ fn asked(args: &Args) -> Option<Asked> {
         return Some(Asked::Lose(args.lose.clone()));
     }
     if args.rolling_restart || !args.restart.is_empty() {
-        return Some(Asked::Restart { nodes: args.restart.clone(), down: args.down });
+        let nodes = args.restart.clone();
+        return Some(Asked::Restart { nodes, down: args.down, flush: args.flush });
     }
     if !args.drain.is_empty() {
         return Some(Asked::Drain(args.drain.clone()));
@@ -212,8 +253,8 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
     }
 }
 
-/// The twin of a cluster, or the one in a file.
-fn twin_of(args: &Args) -> anyhow::Result<Import> {
+/// The twin of a cluster with where its answers are kept, or the one in a file.
+fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
     let written = |time: Duration| format!("{}ns", time.as_nanos());
     let given = Given {
         link: args.link.clone(),
@@ -221,6 +262,7 @@ fn twin_of(args: &Args) -> anyhow::Result<Import> {
         disk_write: args.disk_write.clone(),
         open_copy: args.open_copy.map(written),
         new_copy: args.new_copy.map(written),
+        documents_per_s: args.indexing,
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };
     if let [file] = &args.what[..]
@@ -228,23 +270,20 @@ fn twin_of(args: &Args) -> anyhow::Result<Import> {
     {
         let mut plan = twin::read(Path::new(file))?;
         twin::say(&mut plan, &given);
-        return Ok(Import { plan, left_out: Vec::new() });
+        return Ok((Import { plan, left_out: Vec::new() }, None));
     }
     world::real_world::run(0, async |env| {
         let client = client(&env, &args.what, &args.connect, args.connect.timeout())?;
         let sampler = greet(&env, client, &args.connect).await?;
+        say!("narrows: looks twice, 2 s apart, at what is indexed, sent and written now");
         let mut seen = inventory(sampler.client(), sampler.identity()).await?;
-        if let Some(indexed) = seen.indexed_per_s.filter(|indexed| *indexed >= 1.0) {
-            say!(
-                "narrows: {indexed:.0} operations a second are indexed now; nobody writes to the twin"
-            );
-        }
         if args.anonymous {
             // What the environment draws first is the same in every process: names could be guessed.
             let salt = RandomState::new().build_hasher().finish();
             seen = twin::anonymous(&seen, salt);
         }
-        Ok(twin::import(&seen, &given)?)
+        let folder = ClusterFolder::of_asked(&args.runs, sampler.client()).await;
+        Ok((twin::import(&seen, &given)?, folder))
     })
 }
 
@@ -256,7 +295,12 @@ fn save(path: &Path, plan: &TwinPlan) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()> {
+fn answer(
+    args: &Args,
+    plan: TwinPlan,
+    left_out: &[String],
+    folder: Option<&ClusterFolder>,
+) -> anyhow::Result<()> {
     let (asked, until) = sentence(&plan);
     let mut with_settings = plan.clone();
     if !args.settings.is_empty() {
@@ -275,13 +319,16 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
         tried = execute(args, &trials, 1)?.0;
     }
     let assumed = twin::assumptions(&plan);
+    let whole = json!({
+        "format": FORMAT, "asked": asked, "until": until, "lost": lost(&plan), "answers": answers, "tried": tried,
+        "assumed": assumed.iter().map(assumption_json).collect::<Vec<_>>(), "left_out": left_out,
+    });
+    // Whoever asked has waited for the answer: it is told all the same.
+    if let Some(Err(error)) = folder.map(|folder| folder.answer(&whole)) {
+        say!("narrows: watch --web will not show it: {error:#}");
+    }
     let mut out = terminal::out();
     if args.json {
-        let assumed: Vec<_> = assumed.iter().map(assumption_json).collect();
-        let whole = json!({
-            "format": FORMAT, "asked": asked, "until": until, "answers": answers, "tried": tried, "assumed": assumed,
-            "left_out": left_out,
-        });
         writeln!(out, "{whole}")?;
         return Ok(());
     }
@@ -289,10 +336,11 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
     if !assumed.is_empty() {
         writeln!(out, "\nAssumed, as no API tells it")?;
     }
-    for Assumption { what, value, between, option } in &assumed {
+    for Assumption { what, value, between, seen, option } in &assumed {
         let between = between.as_ref().filter(|_| args.draws > 1);
         let between = between.map_or(String::new(), |(a, b)| format!(", drawn from {a} to {b}"));
-        writeln!(out, "  {what} = {value}{between} ({option})")?;
+        let seen = seen.as_ref().map_or(String::new(), |seen| format!("; seen: {seen}"));
+        writeln!(out, "  {what} = {value}{between} ({option}){seen}")?;
     }
     if !left_out.is_empty() {
         writeln!(out, "\nNot in the twin")?;
@@ -302,6 +350,20 @@ fn answer(args: &Args, plan: TwinPlan, left_out: &[String]) -> anyhow::Result<()
     }
     writeln!(out, "\nReport: {}", page.display())?;
     Ok(())
+}
+
+/// The nodes that are to be lost: of a zone that is named, all.
+fn lost(plan: &TwinPlan) -> Vec<&str> {
+    let rows = |key: &str| {
+        let rows = plan.get("twin").and_then(|twin| twin.get(key)?.as_array());
+        rows.into_iter().flatten()
+    };
+    let named: Vec<&str> = rows("lose").filter_map(|name| name.as_str()).collect();
+    let has = |row: &toml::Value, key: &str| {
+        row.get(key).and_then(|text| text.as_str()).is_some_and(|text| named.contains(&text))
+    };
+    let is_lost = |row: &&toml::Value| has(row, "name") || has(row, "zone");
+    rows("node").filter(is_lost).filter_map(|row| row.get("name")?.as_str()).collect()
 }
 
 /// What is asked, for a headline, and the word for what is waited for.
@@ -329,8 +391,8 @@ fn sentence(plan: &TwinPlan) -> (String, &'static str) {
 }
 
 fn assumption_json(assumed: &Assumption) -> serde_json::Value {
-    let Assumption { what, value, between, option } = assumed;
-    json!({ "parameter": what, "value": value, "between": between, "option": option })
+    let Assumption { what, value, between, seen, option } = assumed;
+    json!({ "parameter": what, "value": value, "between": between, "seen": seen, "option": option })
 }
 
 /// Asks the twin, so often: the answers, and the page of the run.

@@ -1,6 +1,7 @@
 //! What the commands for live clusters share: reaching one, looking at it, probing it, and recording what is seen.
 
 mod bucket;
+mod cluster_folder;
 mod connect;
 #[cfg(test)]
 mod fake_node;
@@ -14,6 +15,7 @@ mod steering;
 mod watching;
 
 pub(crate) use bucket::{client_options, look_at_bucket, look_for};
+pub(crate) use cluster_folder::{ClusterFolder, FolderReader};
 pub(crate) use connect::{
     ConnectArgs, checked_options, client, connect, greet, options, refuse_several_clusters,
     second_client, title, usage, written,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clusters::Error;
-use clusters::live::{Depth, Sampler};
+use clusters::live::{Depth, LiveClient, Sampler};
 use insight::diagnosis::{Diagnosis, Event, EventFinder, OfNodes, Series, Topic, diagnose_again};
 use record::observation::Observation;
 use record::units::show_seconds;
@@ -107,6 +107,11 @@ impl Watching {
     /// Its hosts, as they were given.
     pub(crate) fn hosts(&self) -> &str {
         &self.known.hosts
+    }
+
+    /// The client, for other requests to the same cluster.
+    pub(crate) fn client(&self) -> &LiveClient {
+        self.sampler.client()
     }
 
     /// The cluster's name, flavour and version.

@@ -13,6 +13,7 @@ fn nodes_restart_empty_and_hold_what_was_written_without_them() {
     let row = &json(&output)["rows"][0];
     assert_eq!(row["verified"], true, "{row}");
     let beside = row["documents"].as_u64().unwrap() - 20_000;
-    let announced = format!("indexed {beside} documents beside");
+    let shown = record::units::show_count(beside);
+    let announced = format!("indexed {shown} documents beside");
     assert!(beside > 0 && said(&output).contains(&announced), "{}", said(&output));
 }

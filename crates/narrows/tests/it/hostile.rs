@@ -295,6 +295,9 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
     let far: Vec<TcpStream> = (0..2).map(|_| behind.accept().unwrap().0).collect();
     let said = BufReader::new(link.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(said.into_iter().any(|line| line.contains("2 connections are open")));
+    behind.set_nonblocking(true).unwrap();
+    assert!(behind.accept().is_err(), "the third came through beside the others");
+    behind.set_nonblocking(false).unwrap();
     // The third comes through when one of the others has closed.
     near[2].write_all(b"third").unwrap();
     near.remove(0);

@@ -1,9 +1,15 @@
 //! Manners: readers that go away, loads that nobody answers, and what a place changes of a plan.
 
-use std::process::Stdio;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use record::{RunDir, Status};
 
 use crate::common::cluster::Cluster;
-use crate::common::{command, failed, json, narrows, narrows_in, said};
+use crate::common::{
+    command, entries, failed, json, narrows, narrows_in, nothing_is_left, only_run, said, signal,
+};
 
 /// A small run in virtual time.
 const SMALL: [&str; 8] =
@@ -52,7 +58,7 @@ fn what_virtual_time_changes_stands_in_the_record_the_table_and_the_page() {
     let dir = tempfile::tempdir().unwrap();
     let output = narrows_in(dir.path(), &SMALL).output().unwrap();
     let changed = "in place of 125 MB/s";
-    failed(&output, 0, &[changed, "in place of 25000 documents", "of virtual time"]);
+    failed(&output, 0, &[changed, "in place of 25\u{202f}000 documents", "of virtual time"]);
     let shown = narrows_in(dir.path(), &["show"]).output().unwrap();
     failed(&shown, 0, &["Not as in the plan: The link carries 85.0 MB/s", changed]);
     let found = json(&narrows_in(dir.path(), &["show", "--json"]).output().unwrap());
@@ -60,6 +66,57 @@ fn what_virtual_time_changes_stands_in_the_record_the_table_and_the_page() {
     let run = crate::common::only_run(&dir.path().join("runs"));
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("Not as in the plan") && page.contains(changed));
+}
+
+/// Says stop once it has said a line like this; it ends at once, and says so.
+#[track_caller]
+fn is_interrupted_after(mut command: Command, is_it: impl Fn(&str) -> bool) {
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| is_it(&line)));
+    // As `timeout` does it.
+    signal(running.id(), "INT");
+    signal(running.id(), "INT");
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(running.wait().unwrap().code(), Some(1), "{rest:?}");
+    assert!(rest.iter().any(|line| line.starts_with("narrows: interrupted")), "{rest:?}");
+}
+
+#[test]
+fn what_was_measured_in_virtual_time_is_kept_where_somebody_says_stop() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |dir: &Path| RunDir::open(&only_run(&dir.join("runs"))).unwrap();
+    let long = [&SMALL[..], &["--laps", "1000"]].concat();
+    is_interrupted_after(narrows_in(dir.path(), &long), |line| line.starts_with("adaptive "));
+    let run = record(dir.path());
+    assert_eq!(run.manifest.status, Status::Interrupted);
+    assert!((1..1000).contains(&run.rows.len()), "{} rows", run.rows.len());
+    nothing_is_left(dir.path());
+
+    // Each variant and lap of a bucket has a world of its own.
+    let dir = tempfile::tempdir().unwrap();
+    let long = ["run", "dcp-rebalance", "--on", "virtual", "--scale", "0.01", "--laps", "1000"];
+    is_interrupted_after(narrows_in(dir.path(), &long), |line| line.starts_with("move "));
+    let run = record(dir.path());
+    assert_eq!(run.manifest.status, Status::Interrupted);
+    assert!(run.rows.len() < 1000, "{} rows", run.rows.len());
+    nothing_is_left(dir.path());
+}
+
+#[test]
+fn many_runs_in_virtual_time_end_where_somebody_says_stop() {
+    let dir = tempfile::tempdir().unwrap();
+    let published = narrows_in(dir.path(), &["published", "remote-recovery"]);
+    // The first of those that find out whether seeds matter; those of the published size come after them.
+    is_interrupted_after(published, |line| line.contains("scale 0.02"));
+    let is_scratch = |name: &std::ffi::OsString| name.to_string_lossy().starts_with(".seeds");
+    assert!(!entries(&dir.path().join("runs")).iter().any(is_scratch));
+    nothing_is_left(dir.path());
+
+    let mut bench = command(&["diagnose", "--bench", "--on", "virtual", "--cases", "500"]);
+    bench.env("TMPDIR", dir.path().join("tmp"));
+    is_interrupted_after(bench, |line| line.starts_with("1 of "));
+    nothing_is_left(dir.path());
 }
 
 #[test]

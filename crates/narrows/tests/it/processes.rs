@@ -146,11 +146,12 @@ fn indices_that_the_state_does_not_know_are_said_at_the_start() {
     for name in ["state.json", "state.second.json"] {
         std::fs::remove_file(dir.path().join("narrows-0").join(name)).unwrap();
     }
-    let mut again = start(1, 0, dir.path());
-    let lines = BufReader::new(again.child.stderr.take().unwrap()).lines();
-    let before = lines.map_while(Result::ok).take_while(|line| !line.starts_with("ready"));
-    let before: Vec<String> = before.collect();
-    assert!(before.iter().any(|line| line.contains("is dangling")), "{before:?}");
+    let again = start(1, 0, dir.path());
+    signal(again.child.id(), "INT");
+    let (_, said) = again.wait();
+    let warnings = said.lines().filter(|line| line.starts_with("[narrows-0] "));
+    let warnings: Vec<&str> = warnings.collect();
+    assert!(matches!(warnings[..], [one] if one.contains("[a] is dangling")), "{said}");
 }
 
 /// What a page does whose own name leads to 127.0.0.1.

@@ -11,14 +11,16 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::tls::Authority;
 
 use crate::common::answering::{CALM, answering};
 use crate::common::cluster::Cluster;
 use crate::common::large::Large;
+use crate::common::steered::{Steering, steer};
 use crate::common::watched::Watched;
-use crate::common::{assert_no_secret, refused};
+use crate::common::{assert_no_secret, narrows, noise, refused, said, signal};
+use crate::steer::recovering;
 
 const TOKEN: &str = "a-token-of-sufficient-length";
 
@@ -124,6 +126,62 @@ fn a_page_is_sent_once_and_then_every_look() {
     }
     assert_no_secret(page.as_bytes());
     assert_eq!(watched.end("TERM"), Some(0));
+}
+
+/// Of two clusters one is steered, and of the other it was asked what happens to it.
+#[test]
+fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
+    let (steered, calm, dir) = (recovering(), Cluster::start(2), tempfile::tempdir().unwrap());
+    let runs = dir.path().to_str().unwrap();
+    noise::fill(&calm, 1, 500);
+    calm.set(&json!({ "indices.recovery.max_bytes_per_sec": "1mb" }));
+    let both = [steered.url(), "--also", calm.url(), "--interval", "200ms"];
+    let watched =
+        Watched::start(&[&["--web", "127.0.0.1:0", "--runs", runs], &both[..]].concat(), 1);
+    let of = |cluster: usize, key: &str| {
+        let all = events(watched.address(), 1).remove(0).1;
+        all[cluster].get(key).cloned().unwrap_or_default()
+    };
+    for (cluster, key) in [(0, "steering"), (0, "outlook"), (1, "steering"), (1, "outlook")] {
+        assert_eq!(of(cluster, key), Value::Null, "nothing was left yet");
+    }
+    let more = ["--apply", "--max", "indices.recovery.max_bytes_per_sec=2mb"];
+    let mut steering = Steering::start(steer(steered.url(), dir.path(), &more));
+    let kept = steering.until("keep");
+    let asked = ["what-if", calm.url(), "--replicas", "logs=1", "--draws", "1", "--runs", runs];
+    let asked = narrows(&asked);
+    assert_eq!(asked.status.code(), Some(0), "{}", said(&asked));
+    let until = |cluster: usize, key: &str, is_it: &dyn Fn(&Value) -> bool| {
+        let give_up = std::time::Instant::now() + Duration::from_secs(30);
+        loop {
+            let found = of(cluster, key);
+            if is_it(&found) {
+                return found;
+            }
+            assert!(std::time::Instant::now() < give_up, "{key}: {found}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    let steps = until(0, "steering", &|found| found["steps"][0]["result"] == "kept");
+    let step = &steps["steps"][0];
+    for key in ["setting", "from", "to", "holds", "why"] {
+        assert_eq!(step[key], kept[key], "{step}");
+    }
+    let trial = step["at_ms"].as_u64().unwrap()..=step["ended_ms"].as_u64().unwrap();
+    assert!(!trial.is_empty() && *trial.start() > 1_600_000_000_000, "{step}");
+    assert_eq!(step["got"].as_str().unwrap().split(' ').nth(1), Some("times"), "{step}");
+    let outlook = until(1, "outlook", &|found| !found.is_null());
+    assert_eq!((&outlook["until"], &outlook["lost"]), (&"green".into(), &Value::Array(vec![])));
+    assert!(outlook["answers"][0]["words"].as_str().unwrap().starts_with("in "), "{outlook}");
+    assert!(outlook["curve"][0]["bytes"].as_u64().unwrap() > 1_000_000, "{outlook}");
+    assert_eq!((of(0, "outlook"), of(1, "steering")), (Value::Null, Value::Null));
+    signal(steering.child.id(), "TERM");
+    assert_eq!(steering.end().0, Some(0));
+    let ended = until(0, "steering", &|found| !found["end"].is_null());
+    assert!(
+        ended["end"]["why"].as_str().unwrap().contains("every setting is as it was"),
+        "{ended}"
+    );
 }
 
 #[test]

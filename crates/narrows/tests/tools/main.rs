@@ -33,6 +33,7 @@ testbed::main! {
     metrics::prometheus_reads_them_and_the_dashboard_has_something_to_show [PROMETHEUS],
     web::the_page_says_of_the_embedded_engine_what_was_done_to_it [CHROMIUM],
     web::tabs_policy_and_reconnecting [CHROMIUM],
+    web::steps_of_steer_and_an_answer_of_what_if_are_shown [CHROMIUM],
     web::a_report_fits_every_width_in_both_themes [CHROMIUM],
     web::a_browser_shows_the_token_over_tls [CHROMIUM],
     load::opensearch_behind_tls [JAVA, MAVEN],

@@ -210,6 +210,60 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     assert_eq!(watched.end("TERM"), Some(0));
 }
 
+pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
+    let (cluster, dir) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let uuid = cluster.ask("GET", "/", "")["cluster_uuid"].as_str().unwrap().to_owned();
+    let (runs, folder) = (dir.path().to_str().unwrap(), dir.path().join("clusters").join(uuid));
+    let arguments = ["--web", "127.0.0.1:0", cluster.url(), "--interval", "500ms", "--runs", runs];
+    let watched = Watched::start(&arguments, 1);
+    let mut browser = Browser::start(&[]);
+    browser.open(watched.url());
+    browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
+    let parts =
+        "['steering-part', 'outlook-part'].map((id) => document.getElementById(id).hidden).join()";
+    assert_eq!(browser.value(parts), "true,true", "where nothing is there nothing is shown");
+    let date = std::process::Command::new("date").args(["-u", "+%FT%TZ"]).output().unwrap();
+    let time = String::from_utf8(date.stdout).unwrap().trim().to_owned();
+    let hostile = "<img src=x onerror='window.hurt = 1'>";
+    let step = |step: &str| {
+        json!({
+            "time": time, "step": step, "setting": LIMIT, "from": "2mb", "to": "8mb", "holds": "rate limit",
+            "before_per_s": 2e6, "expected": 4.0, "after_per_s": 8e6, "got": 4.0, "why": hostile,
+        })
+    };
+    let point = |t_s: f64, bytes: u64| json!({"t_s": t_s, "copies": 2, "bytes": bytes});
+    let answer = json!({
+        "variant": "as it is", "between_s": [60.0, 90.0], "curve": [point(1.0, 6_000_000_000), point(70.0, 0)],
+    });
+    let asked = format!("{hostile} lost for good");
+    let answer = json!({"asked": asked, "until": "green", "lost": [hostile], "answers": [answer]});
+    std::fs::create_dir_all(&folder).unwrap();
+    let steps = format!("{}\n{}\n", step("set"), step("keep"));
+    std::fs::write(folder.join("steps.jsonl"), steps).unwrap();
+    std::fs::write(folder.join("answer.json"), answer.to_string()).unwrap();
+    browser.until("both are shown", &format!("{parts} === 'false,false'"));
+    let row = browser.text("#steering tbody tr");
+    for words in [LIMIT, "2mb → 8mb", "kept", "2.00 MB/s", "8.00 MB/s", "4.0 times", hostile] {
+        assert!(row.contains(words), "{words}: {row}");
+    }
+    let outlook = browser.text("#outlook");
+    assert!(outlook.contains(&format!("{asked}: green in 60.0 s to 90.0 s")), "{outlook}");
+    assert!(
+        outlook.contains("as it was on "),
+        "an answer of yesterday is known by its day: {outlook}"
+    );
+    let drawn =
+        "document.querySelectorAll('#chart .trial, #outlook .predicted, #outlook .within').length";
+    assert_eq!(
+        browser.value(drawn),
+        json!(4),
+        "a trial, a curve with its key, and when it is green"
+    );
+    assert_eq!(browser.value("window.hurt ?? 'unhurt'"), "unhurt");
+    take_pictures(&mut browser, "left");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
 pub fn a_report_fits_every_width_in_both_themes() {
     let dir = tempfile::tempdir().unwrap();
     let output = std::process::Command::new(BINARY)

@@ -72,8 +72,8 @@ impl OperationArgs {
             Some(path) if is_path(path) => {
                 let default = if self.body.is_some() { "POST" } else { "GET" };
                 let method = self.method.as_deref().unwrap_or(default).to_uppercase();
-                let check = if path.contains("_search") { Check::Search } else { Check::Status };
-                pattern(path, &method, path.to_owned(), self.body.iter().cloned().collect(), check)
+                let bodies = self.body.iter().cloned().collect();
+                pattern(path, &method, path.to_owned(), bodies, Check::of(path))
             }
             Some(file) => search(&stem(file), bodies(Path::new(file))?),
         };

@@ -13,7 +13,8 @@ use world::{Env, Time};
 
 use crate::exit::Usage;
 use crate::interrupt::until_told;
-use crate::live::{ConnectArgs, Seen, Watching, usage};
+use crate::live::{ClusterFolder, ConnectArgs, FolderReader, Seen, Watching, usage};
+use crate::runs;
 use crate::terminal::{self, say};
 use crate::web::{Answer, Guard, Hub, Routes, Server, event, guard};
 
@@ -48,6 +49,9 @@ pub(super) struct Args {
     /// A name by which browsers may ask for the page, besides localhost and its address; may be given several times.
     #[arg(long = "allow-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
+    /// Where `steer` and `what-if` keep runs on this machine: the page of --web shows what they did and said.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR, requires = "web")]
+    runs: PathBuf,
 }
 
 impl Args {
@@ -71,6 +75,8 @@ impl Args {
 struct Shown {
     name: String,
     history: History,
+    /// What steer and what-if wrote of it on this machine, where a page shows that.
+    folder: Option<FolderReader>,
     /// What Prometheus is told, where it asks, and when it was as old as it says.
     last: Option<Figures>,
     told: Time,
@@ -132,9 +138,14 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
             let urls = [also.clone()];
             all.push(Watching::connect(&env, &urls, args.connect, args.record.cloned()).await?);
         }
+        let mut clusters = shown(&all);
+        for (shown, watching) in clusters.iter_mut().zip(&all).filter(|_| web.is_some()) {
+            let folder = ClusterFolder::of_asked(&serve.runs, watching.client()).await;
+            shown.folder = folder.map(|folder| FolderReader::new(folder, env.now()));
+        }
         let served = Rc::new(Served {
             env: env.clone(),
-            clusters: RefCell::new(shown(&all)),
+            clusters: RefCell::new(clusters),
             hub: Hub::default(),
             document: document(),
             shows_page: web.is_some(),
@@ -180,7 +191,8 @@ fn shown(all: &[Watching]) -> Vec<Shown> {
         let own = name(watching);
         let twins = all.iter().filter(|other| name(other) == own).count();
         let name = if twins > 1 { format!("{own}, {}", watching.hosts()) } else { own };
-        Shown { name, history: History::default(), last: None, told: watching.began() }
+        let (history, told) = (History::default(), watching.began());
+        Shown { name, history, folder: None, last: None, told }
     };
     all.iter().map(one).collect()
 }
@@ -226,7 +238,8 @@ impl Served {
         let clusters = self.clusters.borrow();
         let one = |shown: &Shown| {
             let name = serde_json::Value::from(shown.name.as_str());
-            format!("{{\"name\":{name},{}", &shown.history.all()[1..])
+            let folder = shown.folder.as_ref().map_or("", FolderReader::shown);
+            format!("{{\"name\":{name},{folder}{}", &shown.history.all()[1..])
         };
         format!("[{}]", clusters.iter().map(one).collect::<Vec<_>>().join(","))
     }
@@ -268,9 +281,11 @@ impl Served {
         let shown = &mut self.clusters.borrow_mut()[at];
         if self.shows_page {
             let frame = Frame::of(self.env.epoch_ms(), &seen.view, &seen.diagnosis);
+            let folder = shown.folder.as_mut().map_or("", |folder| folder.look(&self.env));
             let look = shown.history.push(&frame, seen.events);
             if self.hub.is_heard() {
-                self.hub.send(&event("look", &format!("{{\"cluster\":{at},{}", &look[1..])));
+                let look = format!("{{\"cluster\":{at},{folder}{}", &look[1..]);
+                self.hub.send(&event("look", &look));
             }
         }
         if self.tells_figures {
@@ -353,7 +368,7 @@ mod tests {
     fn the_age_of_the_last_answer_counts_on_between_two_looks() {
         world::virtual_world::run(1, async |env| {
             let (name, told) = ("c".to_owned(), env.now());
-            let shown = Shown { name, history: History::default(), last: None, told };
+            let shown = Shown { name, history: History::default(), folder: None, last: None, told };
             let served = Served {
                 env: env.clone(),
                 clusters: RefCell::new(vec![shown]),

@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clusters::{Clusters, VirtualClusters};
 use serde_json::json;
-use world::{Env, LinkConfig, virtual_world};
+use world::{Env, LinkConfig};
 
 use super::case::Case;
 use super::conditions::{Conditions, Engine};
 use super::stage::{Shape, Stage};
 use crate::diagnose::bed;
+use crate::interrupt::in_virtual_time;
 
 /// So many chunks of the usual size that one more or less at either end counts little.
 const SETTLED_BYTES: u64 = 32 * (512 << 10);
@@ -72,7 +73,7 @@ impl Place for Simulated {
         act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
     ) -> anyhow::Result<T> {
         let conditions = conditions.clone();
-        let acted = virtual_world::run(seed, async move |env| {
+        let acted = in_virtual_time(seed, async move |env| {
             let mut clusters = VirtualClusters::new(&env);
             bed::start(&mut clusters, conditions.link.clone()).await?;
             let acted = {

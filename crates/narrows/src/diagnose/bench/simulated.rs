@@ -5,9 +5,10 @@ use bytes::Bytes;
 use clusters::{ClusterSpec, Clusters, TopologySpec, VirtualClusters};
 use insight::diagnosis::Class;
 use serde_json::Value;
-use world::{Env, LinkConfig, virtual_world};
+use world::{Env, LinkConfig};
 
 use super::trial::{INTERVAL, Judgement, LOOK_FOR};
+use crate::interrupt::in_virtual_time;
 use crate::live::{ConnectArgs, Looking, client, greet};
 
 /// Starts clusters of so many nodes, apart from each other behind a link if there is one, acts, and stops them.
@@ -17,7 +18,7 @@ pub(super) async fn on_clusters<T: 'static>(
     link: Option<LinkConfig>,
     act: impl AsyncFnOnce(&Env, &VirtualClusters) -> anyhow::Result<T> + 'static,
 ) -> anyhow::Result<T> {
-    let acted = virtual_world::run(seed, async move |env| {
+    let acted = in_virtual_time(seed, async move |env| {
         let mut clusters = VirtualClusters::new(&env);
         let cluster = |(name, nodes): &(&str, usize)| ClusterSpec {
             name: (*name).to_owned(),

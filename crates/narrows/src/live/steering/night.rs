@@ -18,9 +18,10 @@ use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
 use crate::interrupt::{Ended, until_told};
 use crate::live::{
-    ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client, tell_left,
-    title, usage,
+    ClusterFolder, ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client,
+    tell_left, title, usage,
 };
+use crate::terminal::say;
 
 /// From one look to the next that goes into the record.
 const RECORDED_EVERY_MS: f64 = 10_000.0;
@@ -97,9 +98,15 @@ async fn apply(
     let dir = recording.dir();
     let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &uuid, hosts)?;
     let mut changes = Changes::new(BorrowedSettings::new(client, journal), env.now());
+    let mut folder = ClusterFolder::of(runs, &uuid);
     let (began, recording) = (env.now(), RefCell::new(recording));
     let mut write_and_note = |entry: &Entry| {
         write(entry)?;
+        // The cluster is steered all the same where its page does not show that.
+        if let Some(Err(error)) = folder.as_ref().map(|kept| kept.step(&entry.json(&lab::now()))) {
+            say!("narrows: watch --web will not show what steer does: {error:#}");
+            folder = None;
+        }
         recording.borrow_mut().note((env.now() - began).as_secs_f64() * 1e3, &entry.text())
     };
     let mut account = Account::new(&mut write_and_note);

@@ -12,9 +12,10 @@ use dcp::drain::{Drain, DrainSettings};
 use dcp::rebalance::{Path, Rebalance, Replication};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
-use world::{Env, Link, LinkConfig, Task, virtual_world};
+use world::{Env, Link, LinkConfig, Task};
 
 use super::case::{Conditions, Consumer};
+use crate::interrupt::in_virtual_time;
 
 const BUCKET: &str = "example";
 /// Pause while a bucket has no memory for another document.
@@ -49,7 +50,7 @@ impl World<'_> {
             act(&stage).await
         };
         match self {
-            World::Virtual => virtual_world::run(seed, whole),
+            World::Virtual => in_virtual_time(seed, whole),
             World::Real(env) => whole((*env).clone()).await,
         }
     }
