@@ -276,7 +276,12 @@ pub fn headline(laps: &[LoadFigures]) -> String {
         figures(laps).iter().find(|figure| figure.metric.name == name).and_then(|f| f.total)
     };
     let within = |share: &str, name: &str| {
-        let show = |ms| format!(", {share} within {} ms", crate::words::three_digits(ms));
+        // Below a second with the digits of the table, then as every time.
+        let time = |ms: f64| match ms < 999.5 {
+            true => format!("{} ms", crate::words::three_digits(ms)),
+            false => record::units::show_seconds(ms / 1e3),
+        };
+        let show = |ms| format!(", {share} within {}", time(ms));
         total(name).map_or_else(String::new, show)
     };
     let Some(first) = laps.first() else { return "Nothing was measured.".to_owned() };

@@ -125,10 +125,19 @@ fn whole_line() -> Option<String> {
     ALONE.iter().find(|(name, _)| is_given(name)).map(|(_, line)| (*line).to_owned())
 }
 
-/// A unit apart from its number, an option of other programs, or the way to the list of options.
+/// A number below zero, a unit apart from its number, an option of other programs, or the way to the list of options.
 fn instead_of_unknown(error: &mut clap::Error) -> Option<String> {
     let given = told_of(error, ContextKind::InvalidArg)?;
     let arguments: Vec<String> = arguments().collect();
+    // It is taken for an option of one letter, and of `-0.5` only `-0` is told.
+    let below_zero = arguments.windows(2).find(|pair| {
+        let is_number = pair[1].parse::<f64>().is_ok_and(|number| number < 0.0);
+        is_number && pair[0].starts_with("--") && pair[1].starts_with(&given)
+    });
+    if let Some([option, number]) = below_zero {
+        let above = number.trim_start_matches('-');
+        return Some(format!("{option} takes no number below zero: {option} {above}"));
+    }
     let before = arguments
         .iter()
         .position(|one| *one == given)

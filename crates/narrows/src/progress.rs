@@ -81,7 +81,7 @@ impl Progress {
             let _ = to.write_str(&show_seconds(state.elapsed().as_secs_f64()));
         };
         let left = |state: &ProgressState, to: &mut dyn Write| {
-            let _ = to.write_str(&show_seconds(state.eta().as_secs() as f64));
+            let _ = to.write_str(&to_go(state.pos(), state.eta()));
         };
         let style = style.with_key("done", done).with_key("of", of);
         let style = style.with_key("took", took).with_key("left", left);
@@ -113,7 +113,8 @@ impl Watch for Progress {
         let mut phase = self.phase.borrow_mut();
         phase.total = total.or(phase.total);
         if let Some(bar) = &phase.bar {
-            if let Some(total) = phase.total {
+            // Of nothing all is done: until more is known there is no length.
+            if let Some(total) = phase.total.filter(|total| *total > 0) {
                 bar.set_length(total);
             }
             bar.set_prefix(phase.pace(done, self.virtual_s.get()));
@@ -174,6 +175,11 @@ fn amount(count: u64, is_bytes: bool) -> String {
     if is_bytes { show_bytes(count) } else { count.to_string() }
 }
 
+/// What is left of the time; nobody knows it before something is done.
+fn to_go(done: u64, left: Duration) -> String {
+    if done == 0 { "-".to_owned() } else { show_seconds(left.as_secs_f64()) }
+}
+
 impl Phase {
     /// How long it has lasted in virtual time; none in real time, and while nothing has passed.
     fn virtual_seconds(&self, now_s: Option<f64>) -> Option<f64> {
@@ -225,6 +231,13 @@ mod tests {
     fn phase(unit: &str, began_virtual_s: Option<f64>) -> Phase {
         let (title, unit, now) = ("recover a".to_owned(), unit.to_owned(), Instant::now());
         Phase { title, unit, began: now, began_virtual_s, told: now, total: None, bar: None }
+    }
+
+    #[test]
+    fn what_is_left_is_no_zero_while_it_is_not_known() {
+        assert_eq!(to_go(0, Duration::ZERO), "-");
+        assert_eq!(to_go(5, Duration::from_millis(310)), "310 ms");
+        assert_eq!(to_go(5, Duration::from_millis(5370)), "5.37 s");
     }
 
     #[test]

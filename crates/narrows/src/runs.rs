@@ -40,10 +40,14 @@ pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Resu
         return last(runs, ids);
     }
     let hint = record::names::did_you_mean(given, ids.iter().map(String::as_str));
+    let (list, otherwise) = match hint.is_empty() {
+        true if ids.is_empty() => ("", otherwise),
+        true => ("; `narrows runs` lists them", otherwise),
+        false => ("", ""),
+    };
     let text = format!(
-        "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{}",
+        "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{list}{otherwise}",
         runs.display(),
-        if hint.is_empty() { otherwise } else { "" }
     );
     Err(Usage(text).into())
 }

@@ -6,6 +6,7 @@ use insight::load::{Change, changes, figures, headline, warnings};
 use insight::words::three_digits;
 use insight::{Summary, VariantLoad};
 use record::LoadFigures;
+use record::units::show_count;
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
@@ -149,8 +150,10 @@ pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
         lap.hosts.iter().for_each(|(host, count)| *hosts.entry(host).or_default() += count);
     }
     let list = |of: &std::collections::BTreeMap<&str, u64>| {
-        let parts: Vec<String> =
-            of.iter().map(|(name, count)| format!("{} {count}", plain(name))).collect();
+        let parts: Vec<String> = of
+            .iter()
+            .map(|(name, count)| format!("{} {}", plain(name), show_count(*count)))
+            .collect();
         parts.join(", ")
     };
     if !errors.is_empty() {
@@ -196,4 +199,16 @@ pub fn load_json(laps: &[LoadFigures]) -> Value {
         "laps": laps,
         "warnings": warnings(laps),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_written_as_everywhere() {
+        let errors = [("404".to_owned(), 82_516)].into();
+        let said = remarks(&[LoadFigures { errors, ..LoadFigures::default() }]);
+        assert_eq!(said[0].1, "Errors: 404 82\u{202f}516.");
+    }
 }

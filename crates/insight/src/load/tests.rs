@@ -152,6 +152,8 @@ fn a_percentile_of_few_requests_is_no_figure() {
     let mut one = lap(10.0, 1.0);
     let said = headline(std::slice::from_ref(&one));
     assert!(said.ends_with("half of them within 1.00 ms, 99 % within 3.00 ms."), "{said}");
+    let said = headline(&[lap(10.0, 500.0)]);
+    assert!(said.ends_with("half of them within 500 ms, 99 % within 1.50 s."), "{said}");
     for (requests, shown) in [(1, 1), (2, 2), (9, 2), (10, 3), (99, 3), (100, 4), (1000, 5)] {
         one.requests = requests;
         let found = figures(std::slice::from_ref(&one));

@@ -41,6 +41,13 @@ impl Plan {
             );
             return Err(Error::Usage { why });
         }
+        let beside = format!("{name_or_path}.toml");
+        if found.is_none() && Path::new(&beside).is_file() {
+            let why = format!(
+                "no plan is called \"{name_or_path}\", but there is a file {beside}; write `narrows run {beside}`"
+            );
+            return Err(Error::Usage { why });
+        }
         let unknown = || {
             let known = bundled().iter().map(|plan| plan.name).collect();
             Error::UnknownPlan { name: name_or_path.to_owned(), known }
@@ -159,6 +166,16 @@ mod tests {
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
         insta::assert_snapshot!(said("no/such/plan.toml"), @"there is no file no/such/plan.toml; `narrows plans remote-recovery > no/such/plan.toml` writes a plan to start from");
+    }
+
+    #[test]
+    fn a_plan_without_its_ending_is_told_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join("mine").display().to_string();
+        std::fs::write(format!("{name}.toml"), "").unwrap();
+        let said = Plan::open(&name).unwrap_err();
+        assert!(said.is_usage(), "{said}");
+        assert!(said.to_string().ends_with(&format!("write `narrows run {name}.toml`")), "{said}");
     }
 
     #[test]

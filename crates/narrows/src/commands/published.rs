@@ -209,9 +209,9 @@ fn plans(asked: &[String]) -> anyhow::Result<Vec<Resolved>> {
         let names: Vec<&str> = known.iter().map(|plan| plan.name.as_str()).collect();
         if !names.contains(&name.as_str()) {
             let hint = record::names::did_you_mean(name, names.iter().copied());
-            let known = names.join(", ");
+            let (end, known) = (if hint.is_empty() { "." } else { &hint }, names.join(", "));
             return Err(Usage(format!(
-                "no bundled plan with published rows is called \"{name}\"{hint} There are {known}"
+                "no bundled plan with published rows is called \"{name}\"{end} There are {known}"
             ))
             .into());
         }

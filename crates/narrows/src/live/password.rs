@@ -10,8 +10,8 @@ pub(crate) fn user_and_password(found: clusters::Credentials) -> anyhow::Result<
         clusters::Credentials::Basic { user, password } => Ok(Credentials { user, password }),
         other => {
             let text = format!(
-                "{} will not do here: put user and password into NARROWS_USER and NARROWS_PASSWORD, or into a file given \
-                 with --credentials",
+                "a bucket wants a user and a password, and was given {}: put both into NARROWS_USER and \
+                 NARROWS_PASSWORD, or into a file given with --credentials",
                 other.kind()
             );
             Err(Usage(text).into())

@@ -166,6 +166,16 @@ fn hints_are_lines_that_help() {
     }
 }
 
+#[test]
+fn who_names_no_run_that_is_there_is_told_how_to_list_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("runs/20261121-043000-remote-recovery");
+    std::fs::create_dir_all(&kept).unwrap();
+    std::fs::write(kept.join("manifest.json"), "{}").unwrap();
+    let output = narrows_in(dir.path(), &["show", "nope"]).output().unwrap();
+    failed(&output, 2, &["`narrows runs` lists them"]);
+}
+
 /// Only `explain` takes a cluster in place of a run, and a file is none.
 #[test]
 fn a_cluster_is_proposed_where_one_can_be_given() {

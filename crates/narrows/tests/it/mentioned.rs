@@ -164,6 +164,17 @@ fn every_command_that_a_document_mentions_is_one() {
 }
 
 #[test]
+fn the_first_page_lists_every_command() {
+    let page = std::fs::read_to_string(root().join("docs/start.md")).unwrap();
+    let found = mentions(page.split("## Every command").nth(1).unwrap(), true);
+    let named = found.iter().filter_map(|one| one.split(' ').find(|word| *word != "narrows"));
+    let mut missing = commands();
+    missing.remove("help");
+    named.for_each(|name| _ = missing.remove(name));
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn what_is_wrong_is_found() {
     let text = "a `narrows\nwatch URL --no-such` b\n```sh\nnarrows x\n```\n```text\n$ narrows y 'a b'\n```\n";
     assert_eq!(mentions(text, false)[0], "narrows x");

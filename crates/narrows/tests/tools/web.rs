@@ -142,6 +142,12 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
         "both nodes have a chart",
         &format!("[{from:?}, {to:?}].every((node) => {drawn}.includes(node + ': '))"),
     );
+    let listed = "[...document.querySelectorAll('#nodes tbody th')].map((one) => one.innerText)";
+    browser.until("nodes stand by name", &format!("{listed}.join() === {listed}.sort().join()"));
+    browser.until(
+        "no line breaks between a number and its unit",
+        "!/\\d [kMG]?B\\/s/.test(document.querySelector('#headline').textContent)",
+    );
     let named = |part: &str| {
         format!(
             "{{ const part = document.querySelector('#filter'); part.value = {part:?};

@@ -76,7 +76,8 @@ function drawTotal(history, events, steps, span, shownMs, width) {
     ...labels, ...happened, cursor);
 }
 
-// A small chart for each node that recoveries go to or read from and whose name is wanted, the highest peaks first.
+// A small chart for each node that recoveries go to or read from and whose name is wanted: those with the highest peaks,
+// by name.
 function drawMultiples(history, span, shown, isWanted) {
   const peaks = new Map();
   const peakOf = ([, most]) => Math.max(0, ...most.filter((value) => value !== null));
@@ -99,7 +100,8 @@ function drawMultiples(history, span, shown, isWanted) {
     const points = history.from_ms.map((ms, at) => [ms, (total[at] ?? null) === null ? null : figure[1][at] ?? 0]);
     return draw("path", { class: kind, d: pathOf(points, x, y) });
   };
-  const charts = sorted.slice(0, 12).map(([node, peak]) => {
+  const calm = sorted.slice(0, 12).sort(([a], [b]) => byName(a, b));
+  const charts = calm.map(([node, peak]) => {
     const [out, into] = Object.hasOwn(shown.node_rates, node) ? shown.node_rates[node] : [0, 0];
     const words = [into > 0 && `in ${rate(into)}`, out > 0 && `out ${rate(out)}`].filter(Boolean).join(", ") || "idle";
     return el("figure", { "data-key": node },

@@ -53,6 +53,10 @@ function percent(share) {
   if (size >= 0.05) return `${size.toFixed(1)} %`;
   return size > 0 ? "< 0.1 %" : "0 %";
 }
+// No line breaks between a number and its unit.
+const unbroken = (text) => text.replace(/(\d) (?=([kMGTP]?B(\/s)?|ms|s|%)(?!\w))/g, "$1\u00a0");
+// The order of names, which stays while figures change: node-2 comes before node-10.
+const byName = new Intl.Collator(undefined, { numeric: true }).compare;
 // Cut in the middle: ends tell nodes apart.
 function shortened(text, letters) {
   if (text.length <= letters) return text;

@@ -1,5 +1,5 @@
 // What goes from node to node: a band for each pair of nodes, as wide as its rate. Those with the highest rates are drawn,
-// as long as there is room for their nodes; the others are counted.
+// as long as there is room for their nodes, which stand by name; the others are counted.
 function drawFlow(flows, hidden, held, width) {
   const isNarrow = width < 560;
   const nodesMax = isNarrow ? 7 : 11;
@@ -29,7 +29,7 @@ function drawFlow(flows, hidden, held, width) {
   const placed = (map) => {
     let y = 6;
     const places = new Map();
-    for (const [name, bytes] of map) {
+    for (const [name, bytes] of [...map].sort(([a], [b]) => byName(a, b))) {
       const height = Math.max(least, bytes * scale);
       places.set(name, { y, height, used: 0, bytes });
       y += height + gap + (isNarrow ? 12 : 4);
@@ -41,7 +41,8 @@ function drawFlow(flows, hidden, held, width) {
   const height = Math.max(left.height, right.height, 40);
   const [x1, x2] = [side, width - side];
   const tint = (flow) => held.find((one) => [one.place, ...one.also].some((place) => place === flow.source || place === flow.target))?.tint ?? "series-1";
-  const bands = drawn.map((flow) => {
+  const calm = [...drawn].sort((a, b) => byName(a.source, b.source) || byName(a.target, b.target));
+  const bands = calm.map((flow) => {
     const from = left.places.get(flow.source);
     const to = right.places.get(flow.target);
     const bytes = flow.bytes_per_s ?? 0;

@@ -31,7 +31,9 @@ function drawNodes(frame, isWanted) {
   const moved = (node) => rates(node.cells[0]).reduce((out, into) => out + into);
   const weight = (node) => moved(node) + (node.gone ? Infinity : 0);
   const sorted = [...wanted].sort((a, b) => weight(b) - weight(a) || 0);
-  const rows = sorted.slice(0, NODES_MAX).map((node) => el("tr", { class: node.gone && "gone" },
+  // Those that move most, by name: a row that jumps with every look is read by nobody.
+  const calm = sorted.slice(0, NODES_MAX).sort((a, b) => Boolean(b.gone) - Boolean(a.gone) || byName(a.cells[0], b.cells[0]));
+  const rows = calm.map((node) => el("tr", { class: node.gone && "gone" },
     el("th", { scope: "row" }, node.cells[0]), ...node.cells.slice(1).map((cell) => el("td", { class: "n" }, cell))));
   if (rows.length === 0) return [none(frame.nodes.length ? "No node has such a name." : "No node was asked yet.")];
   const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["pausing", true],

@@ -12,7 +12,7 @@ function drawFinding(held) {
   const how = held.how && el("code", {}, held.how);
   return el("article", { class: `finding ${held.tint}`, "data-key": `${held.class} ${held.place}` },
     el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${percent(held.strength)}`)),
-    el("p", { class: "says" }, held.sentence),
+    el("p", { class: "says" }, unbroken(held.sentence)),
     held.also.length > 0 && el("p", { class: "also" }, "The same at ", held.also.slice(0, ALSO_MAX).join(", "),
       held.also.length > ALSO_MAX && ` and ${held.also.length - ALSO_MAX} more`),
     held.lift && el("p", { class: "lift" }, `→ ${held.lift}`),
