@@ -16,6 +16,8 @@ use crate::{Answer, Error, FollowApi, Result};
 
 /// Settings with the addresses of remote clusters. An existing alias may be in use: it is never overwritten.
 const REMOTES: &str = "cluster.remote.";
+/// Copies given up by hand, alone and with no more of the answer than is wanted.
+const REROUTE: [&str; 2] = ["/_cluster/reroute", "/_cluster/reroute?filter_path=acknowledged"];
 /// A request that only a cluster with cross-cluster replication answers.
 const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
 /// A request that only OpenSearch with its plugin for cross-cluster replication answers.
@@ -133,6 +135,9 @@ impl LiveCluster {
         if bare == SETTINGS && method == "PUT" {
             return self.journal_before_settings(&body).await;
         }
+        if method == "POST" && REROUTE.contains(&path) && self.gives_up_own_copies(&body) {
+            return Ok((body, None));
+        }
         match parts.as_slice() {
             // To follow creates an index, too.
             [name] | [name, "_ccr", "follow"] | ["_plugins", "_replication", name, "_start"]
@@ -148,6 +153,21 @@ impl LiveCluster {
             }
             _ => Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() }),
         }
+    }
+
+    /// Whether a reroute does nothing but give up replicas of indices that were made here, which are in the journal.
+    fn gives_up_own_copies(&self, body: &[u8]) -> bool {
+        let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+        let journal = self.journal.borrow();
+        let own = journal.as_ref().map(Journal::indices).unwrap_or_default();
+        let is_own = |command: &Value| {
+            let cancel = &command["cancel"];
+            command.as_object().is_some_and(|members| members.len() == 1)
+                && cancel["index"].as_str().is_some_and(|index| own.contains(index))
+                && cancel.get("allow_primary").is_none()
+        };
+        let commands = asked["commands"].as_array().filter(|commands| !commands.is_empty());
+        commands.is_some_and(|commands| commands.iter().all(is_own))
     }
 
     /// Journals an index that others make, be it after they have given up their requests.

@@ -74,6 +74,38 @@ fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
     });
 }
 
+/// Of `_cluster/reroute` nothing is sent but that replicas of indices are given up which are in the journal.
+#[test]
+fn only_copies_of_its_own_indices_are_given_up() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        let cancel = |index: &str| json!({ "cancel": { "index": index, "shard": 0, "node": "b" } });
+        let primary = json!({ "cancel": { "index": INDEX, "allow_primary": true } });
+        let moved = json!({ "move": { "index": INDEX, "shard": 0 } });
+        let ask = async |query: &str, commands: &[Value]| {
+            let body = Bytes::from(json!({ "commands": commands }).to_string());
+            let path = format!("/_cluster/reroute{query}");
+            run.request("leader", "POST", &path, body).await.map(drop)
+        };
+        let is_refused = |answer: Result<(), Error>| matches!(answer, Err(Error::NotOurs { .. }));
+        assert!(is_refused(ask("", &[cancel(INDEX)]).await), "it is not made yet");
+        put(&run, "/narrows-1", &json!({})).await.unwrap();
+        ask("?filter_path=acknowledged", &[cancel(INDEX)]).await.unwrap();
+        for (query, commands) in [
+            ("", vec![cancel(INDEX), cancel("logs")]),
+            ("", vec![cancel("narrows-*")]),
+            ("", vec![primary]),
+            ("", vec![moved]),
+            ("", vec![]),
+            ("?retry_failed=true", vec![cancel(INDEX)]),
+        ] {
+            assert!(is_refused(ask(query, &commands).await), "{query} {commands:?}");
+        }
+        run.stop().await;
+    });
+}
+
 /// A load gives its last request up, and the manager comes to it later.
 #[test]
 fn an_index_that_a_load_makes_late_is_put_back() {

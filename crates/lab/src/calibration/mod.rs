@@ -8,6 +8,8 @@
 //! | `transport` | sending and receiving messages |
 //! | `disk` | sequential reads and writes, small reads, syncs |
 //! | `target` | copies and missed operations in OpenSearch, for twins of its clusters |
+//! | `live` | the same in a cluster that is there already, without a setting of the cluster |
+//! | `two_nodes` | between which of its nodes, and what they run on |
 //! | `clock` | core time of a thread and of the process |
 //!
 //! Core constants are core time, not elapsed time: other programs on the machine disturb them little. Disk
@@ -18,10 +20,14 @@ pub(crate) mod clock;
 mod cpu;
 mod disk;
 mod indexing;
+mod live;
 mod measurement;
 mod target;
 mod transport;
+mod two_nodes;
 
 pub use calibrate::calibrate;
+pub use live::{Amount, LiveCalibration, NotMeasured, calibrate_live};
 pub use measurement::Measurement;
 pub use target::{TimeOfACopy, calibrate_target, time_of_a_copy};
+pub use two_nodes::TwoNodes;

@@ -20,17 +20,17 @@ const INDEX: &str = "calibrated";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const ENABLE: &str = "index.routing.allocation.enable";
 /// Copies of next to nothing that are made one after another.
-const SMALL_COPIES: u32 = 8;
+pub(super) const SMALL_COPIES: u32 = 8;
 /// Bulks of the one copy whose bytes take their time: 200 MB.
-const LARGE_BULKS: u64 = 200;
+pub(super) const LARGE_BULKS: u64 = 200;
 /// Bulks that a copy misses.
-const MISSED_BULKS: u64 = 200;
+pub(super) const MISSED_BULKS: u64 = 200;
 /// Documents of a bulk.
-const DOCUMENTS: u64 = 100;
+pub(super) const DOCUMENTS: u64 = 100;
 
 /// What the documents of an index are like.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     /// Letters that do not compress, in a field that is kept and not indexed: 10 kB.
     Letters,
     /// A number, and so many words of four letters and a space in a field of text.
@@ -39,6 +39,9 @@ enum Content {
 
 /// Words of the documents whose bytes take their time: 1 kB.
 const WORDS: u64 = 200;
+/// Documents without words, and with words whose bytes take their time.
+pub(super) const BARE: Content = Content::Words(0);
+pub(super) const WHOLE: Content = Content::Words(WORDS);
 
 /// Measures what copies take in a target, of which two nodes are started for it.
 ///
@@ -62,7 +65,8 @@ pub fn calibrate_target<C: Clusters>(
             tell(&sentence);
         }
         target.start(&TopologySpec { clusters: vec![cluster], link: None, joined: false }).await?;
-        let measured = measure(&Asked { target: &target, cluster: CLUSTER }, laps).await;
+        let measured =
+            measure(&Asked { target: &target, cluster: CLUSTER, index: INDEX }, laps).await;
         target.stop().await;
         measured
     })
@@ -97,13 +101,11 @@ async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Meas
         asked.copy(1, LARGE_BULKS).await?;
         receive.laps.push(rate(&asked.clear_away().await?)?);
         let operations = MISSED_BULKS * DOCUMENTS;
-        let bare_s = replayed_s(&asked.replay(Content::Words(0)).await?, operations)?;
-        let whole_s = replayed_s(&asked.replay(Content::Words(WORDS)).await?, operations)?;
+        let bare_s = replayed_s(&asked.replay(BARE).await?, operations)?;
+        let whole_s = replayed_s(&asked.replay(WHOLE).await?, operations)?;
         document.laps.push(bare_s / operations as f64);
         // A lap in which words took no time at all says nothing of them; without another they are left out.
-        if whole_s > bare_s {
-            words.laps.push((operations * WORDS * 5) as f64 / (whole_s - bare_s));
-        }
+        words.laps.extend(words_rate(operations, bare_s, whole_s));
     }
     let mut all = vec![receive, open, new, document, words];
     all.retain(|one| !one.laps.is_empty());
@@ -125,7 +127,7 @@ pub struct TimeOfACopy {
 /// # Errors
 /// If the cluster refuses something.
 pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy> {
-    let asked = Asked { target, cluster };
+    let asked = Asked { target, cluster, index: INDEX };
     let new = asked.copy(SMALL_COPIES, 1).await? / SMALL_COPIES;
     asked.give_up_copies().await?;
     let open = asked.come_back().await? / SMALL_COPIES;
@@ -133,10 +135,11 @@ pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<Tim
     Ok(TimeOfACopy { open, new: new.saturating_sub(open) })
 }
 
-/// A cluster that has no index that it was not given for this.
-struct Asked<'a, C> {
-    target: &'a C,
-    cluster: &'a str,
+/// A cluster, and the index in it that was made for this.
+pub(super) struct Asked<'a, C> {
+    pub(super) target: &'a C,
+    pub(super) cluster: &'a str,
+    pub(super) index: &'a str,
 }
 
 impl<C: Clusters> Asked<'_, C> {
@@ -149,20 +152,24 @@ impl<C: Clusters> Asked<'_, C> {
         self.ask("PUT", "/_cluster/settings", json!({ "persistent": settings })).await.map(drop)
     }
 
-    async fn set_index(&self, settings: Value) -> Result<()> {
-        self.ask("PUT", &format!("/{INDEX}/_settings"), settings).await.map(drop)
+    pub(super) async fn set_index(&self, settings: Value) -> Result<()> {
+        self.ask("PUT", &format!("/{}/_settings", self.index), settings).await.map(drop)
     }
 
-    async fn create(&self, shards: u32, replicas: u32, fields: Value) -> Result<()> {
-        let settings = json!({ "number_of_shards": shards, "number_of_replicas": replicas });
+    pub(super) async fn create(&self, settings: Value, fields: Value) -> Result<()> {
         let body = json!({ "settings": settings, "mappings": { "properties": fields } });
-        self.ask("PUT", &format!("/{INDEX}"), body).await.map(drop)
+        self.ask("PUT", &format!("/{}", self.index), body).await.map(drop)
     }
 
-    async fn fill(&self, bulks: u64, content: Content) -> Result<()> {
+    async fn create_with(&self, shards: u32, replicas: u32, fields: Value) -> Result<()> {
+        let settings = json!({ "number_of_shards": shards, "number_of_replicas": replicas });
+        self.create(settings, fields).await
+    }
+
+    pub(super) async fn fill(&self, bulks: u64, content: Content) -> Result<()> {
         let mut letters = 1;
         for _ in 0..bulks {
-            let path = format!("/{INDEX}/_bulk?filter_path=errors");
+            let path = format!("/{}/_bulk?filter_path=errors", self.index);
             let body = Bytes::from(bulk(&mut letters, content));
             let answer = self.target.request(self.cluster, "POST", &path, body).await?.json()?;
             if answer["errors"] != false {
@@ -172,8 +179,12 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(())
     }
 
+    pub(super) async fn flush(&self) -> Result<()> {
+        self.ask("POST", &format!("/{}/_flush", self.index), Value::Null).await.map(drop)
+    }
+
     async fn green(&self) -> Result<()> {
-        let path = format!("/_cluster/health/{INDEX}?wait_for_status=green&timeout=300s");
+        let path = format!("/_cluster/health/{}?wait_for_status=green&timeout=300s", self.index);
         let health = self.ask("GET", &path, Value::Null).await?;
         match health["timed_out"] == false {
             true => Ok(()),
@@ -182,17 +193,24 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     /// How long it takes until all copies are started that a setting of the index lets come.
-    async fn until_green(&self, setting: Value) -> Result<Duration> {
+    pub(super) async fn until_green(&self, setting: Value) -> Result<Duration> {
         let began = Instant::now();
         self.set_index(setting).await?;
         self.green().await?;
         Ok(began.elapsed())
     }
 
-    /// What `_recovery` says of the index, which is deleted then; and the settings are taken back.
+    /// Deletes the index: what `_recovery` said of it.
+    pub(super) async fn delete(&self) -> Result<Value> {
+        let path = format!("/{}/_recovery", self.index);
+        let recoveries = self.ask("GET", &path, Value::Null).await?;
+        self.ask("DELETE", &format!("/{}", self.index), Value::Null).await?;
+        Ok(recoveries)
+    }
+
+    /// The same, and the settings are taken back.
     async fn clear_away(&self) -> Result<Value> {
-        let recoveries = self.ask("GET", &format!("/{INDEX}/_recovery"), Value::Null).await?;
-        self.ask("DELETE", &format!("/{INDEX}"), Value::Null).await?;
+        let recoveries = self.delete().await?;
         self.set(json!({ "indices.recovery.*": null, "cluster.routing.*": null })).await?;
         Ok(recoveries)
     }
@@ -209,10 +227,9 @@ impl<C: Clusters> Asked<'_, C> {
             "indices.recovery.max_bytes_per_sec": "-1",
         }))
         .await?;
-        let kept = |kind: &str| json!({ "type": kind, "index": false, "doc_values": false });
-        self.create(shards, 0, json!({ "n": kept("long"), "t": kept("keyword") })).await?;
+        self.create_with(shards, 0, kept_fields()).await?;
         self.fill(bulks, Content::Letters).await?;
-        self.ask("POST", &format!("/{INDEX}/_flush"), Value::Null).await?;
+        self.flush().await?;
         self.set(json!({ EXCLUDE: names[2..].join(",") })).await?;
         self.until_green(json!({ "index.number_of_replicas": 1 })).await
     }
@@ -220,15 +237,21 @@ impl<C: Clusters> Asked<'_, C> {
     /// Takes all replicas away, and leaves their files where they are.
     async fn give_up_copies(&self) -> Result<()> {
         self.set_index(json!({ ENABLE: "none" })).await?;
-        let path = format!("/_cat/shards/{INDEX}?format=json&h=shard,prirep,node");
+        self.cancel_replicas().await
+    }
+
+    /// Takes all replicas away, and leaves their files where they are. A setting keeps them from coming back.
+    pub(super) async fn cancel_replicas(&self) -> Result<()> {
+        let path = format!("/_cat/shards/{}?format=json&h=shard,prirep,node", self.index);
         let rows = self.ask("GET", &path, Value::Null).await?;
         let replicas = rows.as_array().into_iter().flatten().filter(|row| row["prirep"] == "r");
         let cancel = |row: &Value| {
             let shard = row["shard"].as_str().and_then(|number| number.parse::<u32>().ok());
-            json!({ "cancel": { "index": INDEX, "shard": shard, "node": row["node"] } })
+            json!({ "cancel": { "index": self.index, "shard": shard, "node": row["node"] } })
         };
         let commands = json!({ "commands": replicas.map(cancel).collect::<Vec<_>>() });
-        self.ask("POST", "/_cluster/reroute", commands).await.map(drop)
+        let path = "/_cluster/reroute?filter_path=acknowledged";
+        self.ask("POST", path, commands).await.map(drop)
     }
 
     /// Takes back the replicas that were given up: how long until all are started.
@@ -238,7 +261,7 @@ impl<C: Clusters> Asked<'_, C> {
 
     /// Lets a copy miss documents and takes it back: what `_recovery` says of it.
     async fn replay(&self, content: Content) -> Result<Value> {
-        self.create(1, 1, json!({ "n": { "type": "long" }, "t": { "type": "text" } })).await?;
+        self.create_with(1, 1, text_fields()).await?;
         self.green().await?;
         self.give_up_copies().await?;
         self.fill(MISSED_BULKS, content).await?;
@@ -261,28 +284,50 @@ fn bulk(letters: &mut u64, content: Content) -> String {
     lines
 }
 
-/// The copy that came from another, as `_recovery` says it.
-fn peer(recoveries: &Value) -> Option<&Value> {
-    recoveries[INDEX]["shards"].as_array()?.iter().find(|shard| shard["type"] == "PEER")
+/// Fields of [`Content::Letters`].
+pub(super) fn kept_fields() -> Value {
+    let kept = |kind: &str| json!({ "type": kind, "index": false, "doc_values": false });
+    json!({ "n": kept("long"), "t": kept("keyword") })
 }
 
-/// Bytes a second of the one copy that was made, as `_recovery` says it.
+/// Fields of [`Content::Words`].
+pub(super) fn text_fields() -> Value {
+    json!({ "n": { "type": "long" }, "t": { "type": "text" } })
+}
+
+/// The copy that came from another, as `_recovery` says it.
+pub(super) fn peer<'a>(recoveries: &'a Value, index: &str) -> Option<&'a Value> {
+    recoveries[index]["shards"].as_array()?.iter().find(|shard| shard["type"] == "PEER")
+}
+
+/// Bytes a second of a copy's files; none where they took no time.
+pub(super) fn rate_of(copy: &Value) -> Option<f64> {
+    let bytes = copy["index"]["size"]["recovered_in_bytes"].as_f64()?;
+    let seconds = copy["index"]["total_time_in_millis"].as_f64()? / 1e3;
+    (bytes > 0.0 && seconds > 0.0).then_some(bytes / seconds)
+}
+
+/// Seconds that the operations took which a copy missed; none where it did not get them all, or they took no time.
+pub(super) fn replay_of(copy: &Value, operations: u64) -> Option<f64> {
+    let translog = &copy["translog"];
+    let seconds = translog["total_time_in_millis"].as_f64()? / 1e3;
+    (translog["recovered"].as_u64()? >= operations && seconds > 0.0).then_some(seconds)
+}
+
+/// Bytes of words a second, where they took time.
+pub(super) fn words_rate(operations: u64, bare_s: f64, whole_s: f64) -> Option<f64> {
+    (whole_s > bare_s).then(|| (operations * WORDS * 5) as f64 / (whole_s - bare_s))
+}
+
+/// Bytes a second of the one copy that was made.
 fn rate(recoveries: &Value) -> Result<f64> {
-    let copy = peer(recoveries).and_then(|shard| {
-        let bytes = shard["index"]["size"]["recovered_in_bytes"].as_f64()?;
-        let seconds = shard["index"]["total_time_in_millis"].as_f64()? / 1e3;
-        (bytes > 0.0 && seconds > 0.0).then_some(bytes / seconds)
-    });
+    let copy = peer(recoveries, INDEX).and_then(rate_of);
     copy.ok_or_else(|| failed("time a copy", format!("none was made: {recoveries}")))
 }
 
-/// Seconds that the operations took which the copy missed, as `_recovery` says it.
+/// Seconds that the operations took which the copy missed.
 fn replayed_s(recoveries: &Value, operations: u64) -> Result<f64> {
-    let replayed = peer(recoveries).and_then(|shard| {
-        let translog = &shard["translog"];
-        let seconds = translog["total_time_in_millis"].as_f64()? / 1e3;
-        (translog["recovered"].as_u64()? >= operations && seconds > 0.0).then_some(seconds)
-    });
+    let replayed = peer(recoveries, INDEX).and_then(|copy| replay_of(copy, operations));
     let none = || format!("the copy did not get {operations} operations: {recoveries}");
     replayed.ok_or_else(|| failed("time operations", none()))
 }

@@ -1,10 +1,14 @@
 //! What machines are like: said on the command line, seen, or assumed.
 
+use std::path::Path;
+
 use record::inventory::{RateOf, SeenRate};
 use record::units::{parse_rate, parse_size};
 use toml::{Table, Value};
+use world::model::Models;
 
 use super::{TwinPlan, writes};
+use crate::error::{Error, Result};
 
 const SEEN: &str = "seen";
 const SAID: &str = "said on the command line";
@@ -25,6 +29,8 @@ const IN_THE_PLAN: &str = "in the plan";
 /// What the command line says about machines, as plans write it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
+    /// What work costs there, as [`calibration`] reads it. What else is said goes before it.
+    pub calibration: Table,
     /// Rate of a node's network card.
     pub link: Option<String>,
     /// What a disk reads.
@@ -125,12 +131,16 @@ impl Known {
 
 /// Writes a parameter into the plan. What is known is uncertain no longer.
 pub(super) fn put(plan: &mut TwinPlan, parameter: &str, value: impl Into<Value>, known: Known) {
+    let mut row = Table::new();
+    row.insert("value".to_owned(), value.into());
+    row.insert("source".to_owned(), known.word().into());
+    put_row(plan, parameter, row.into());
+}
+
+fn put_row(plan: &mut TwinPlan, parameter: &str, row: Value) {
     let table = plan.entry("virtual").or_insert_with(|| Value::Table(Table::new()));
     if let Some(table) = table.as_table_mut() {
-        let mut row = Table::new();
-        row.insert("value".to_owned(), value.into());
-        row.insert("source".to_owned(), known.word().into());
-        table.insert(parameter.to_owned(), row.into());
+        table.insert(parameter.to_owned(), row);
     }
     if let Some(uncertain) = uncertain(plan) {
         uncertain.retain(|row| row.get("parameter").and_then(Value::as_str) != Some(parameter));
@@ -142,8 +152,38 @@ fn uncertain(plan: &mut TwinPlan) -> Option<&mut Vec<Value>> {
     twin.entry("uncertain").or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
 }
 
+/// The rows of the table that `narrows calibrate` wrote into a file.
+///
+/// # Errors
+/// If it cannot be read, or is no such table.
+pub fn calibration(path: &Path) -> Result<Table> {
+    let wrong = |why: String| Error::Usage {
+        why: format!(
+            "cannot take {} for what work costs: {why}; `narrows calibrate --on URL --write FILE` writes such a file",
+            path.display()
+        ),
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut whole: Table =
+        text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+    let Some(Value::Table(rows)) = whole.remove("virtual") else {
+        return Err(wrong("it has no [virtual]".to_owned()));
+    };
+    for (name, row) in &rows {
+        let text = |key: &str| row.get(key).and_then(Value::as_str);
+        let (Some(value), Some(_)) = (text("value"), text("source")) else {
+            return Err(wrong(format!("{name} has no value or no source")));
+        };
+        Models::default().set(name, value).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(rows)
+}
+
 /// Writes what is said on the command line into the plan.
 pub fn say(plan: &mut TwinPlan, given: &Given) {
+    for (parameter, row) in &given.calibration {
+        put_row(plan, parameter, row.clone());
+    }
     let said = [
         (LINK, given.link.clone()),
         (DISK_READ, given.disk_read.clone()),

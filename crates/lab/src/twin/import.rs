@@ -326,6 +326,36 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_was_measured_there_is_not_assumed_and_gives_way_to_what_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("there.toml");
+        let read = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            twin::calibration(&file).map_err(|error| error.to_string())
+        };
+        let rows = "[virtual]\n\
+            \"recovery.open_copy\" = { value = \"410ms\", source = \"measured\" } # 400ms to 420ms\n\
+            \"recovery.new_copy\" = { value = \"50ms\", source = \"measured\" }\n";
+        let calibration = read(rows).unwrap();
+        let given = Given { calibration, new_copy: Some("70ms".into()), ..Given::default() };
+        let (plan, _) = asked(&seen(), &given, "a");
+        let assumed = twin::assumptions(&plan);
+        assert!(assumed.iter().all(|one| !one.what.starts_with("recovery.")), "{assumed:?}");
+        let uncertain = resolved(&plan).twin.unwrap().uncertain;
+        assert!(uncertain.iter().all(|one| one.parameter != "recovery.open_copy"));
+        let of = |name: &str| plan["virtual"][name]["value"].as_str().unwrap();
+        assert_eq!((of("recovery.open_copy"), of("recovery.new_copy")), ("410ms", "70ms"));
+        for (text, said) in [
+            ("a = 1", "no [virtual]"),
+            ("[virtual]\n\"disk.seek\" = 3", "no value"),
+            ("[virtual]\n\"disk.sek\" = { value = \"1ms\", source = \"x\" }", "disk.seek"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(said) && refused.contains("narrows calibrate"), "{refused}");
+        }
+    }
+
+    #[test]
     fn what_was_seen_raises_what_is_assumed_and_not_what_is_said() {
         let mut seen = seen();
         let rate = |of, mb: u64| SeenRate {

@@ -24,7 +24,7 @@ mod writes;
 
 pub use anonymous::{anonymous, anonymous_name};
 pub use asked::{Asked, QUESTIONS, as_it_is, ask, set, trials};
-pub use given::{Assumption, Given, Known, assumptions, say};
+pub use given::{Assumption, Given, Known, assumptions, calibration, say};
 pub use import::{Import, import};
 pub use text::text;
 pub use writes::documents_per_s;

@@ -6,12 +6,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use insight::stats::median;
-use lab::calibration::{Measurement, calibrate, calibrate_target};
+use lab::calibration::{Amount, Measurement, NotMeasured, calibrate, calibrate_target};
 use record::Machine;
+use record::text::visible_line;
 use record::units::show_bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::exit::Usage;
+use crate::live::{Calibrated, Calibrating, ConnectArgs, calibrate_there};
+use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
+use crate::runs;
 use crate::terminal::{self, say};
 
 #[derive(clap::Args)]
@@ -28,12 +33,41 @@ pub(crate) struct Args {
     /// One JSON object on standard output, with every lap.
     #[arg(long)]
     json: bool,
-    /// What is measured in place of this engine: opensearch, on two nodes that are started for it. What a copy takes
-    /// there, for twins of such clusters.
-    #[arg(long, value_name = "TARGET", value_parser = ["opensearch"], conflicts_with = "dir")]
-    on: Option<String>,
+    /// What is measured in place of this engine: opensearch, on two nodes that are started for it, or the URL of a
+    /// cluster that is already there, with its hosts joined by commas. What a copy takes there, for twins of such
+    /// clusters.
+    #[arg(long, value_name = "TARGET", value_parser = parse_on, conflicts_with = "dir")]
+    on: Option<On>,
+    /// With a URL: make an index there, give up copies of it, and delete it at the end. Without this it is said what
+    /// would be done.
+    #[arg(long, requires = "on")]
+    allow_changes: bool,
+    /// With a URL: the part of the bytes and operations that is copied there, above 0 and at most 1.
+    #[arg(long, value_name = "PART", default_value_t = 1.0, value_parser = parse_part)]
+    scale: f64,
+    /// With a URL: where the journal of changes is kept, in a run that `narrows restore` takes back after a kill.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    runs: PathBuf,
     #[command(flatten)]
     opensearch: OpenSearchArgs,
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+const THIS_ENGINE: &str = "there is opensearch, or the URL of a cluster, http://host:9200; without --on this engine is \
+    measured on this machine";
+
+/// What can be measured in place of this engine.
+fn parse_on(text: &str) -> Result<On, String> {
+    match On::parse(text)? {
+        on @ (On::OpenSearch | On::Url(_)) => Ok(on),
+        On::Embedded | On::Virtual => Err(THIS_ENGINE.to_owned()),
+    }
+}
+
+fn parse_part(text: &str) -> Result<f64, String> {
+    let part = text.parse::<f64>().ok().filter(|part| *part > 0.0 && *part <= 1.0);
+    part.ok_or_else(|| "write a number above 0 and at most 1, for example --scale 0.1".to_owned())
 }
 
 /// A parameter with its median and the lowest and highest lap, as plans write them.
@@ -60,14 +94,46 @@ impl Figure {
 struct Calibration {
     /// The target and its release, where it is not this engine.
     target: Option<String>,
-    machine: Machine,
-    file_system: String,
+    machine: Described,
     date: String,
     laps: u32,
     figures: Vec<Figure>,
+    not_measured: Vec<NotMeasured>,
+}
+
+/// What something was measured on.
+struct Described {
+    /// In a line, and in short.
+    line: String,
+    short: String,
+    json: Value,
+    file_system: Option<String>,
+}
+
+impl Described {
+    fn here(dir: &Path) -> Described {
+        let machine = lab::machine::describe();
+        let file_system = lab::machine::file_system(dir);
+        let Machine { os, cpu, cores, memory_bytes } = &machine;
+        let memory = show_bytes(*memory_bytes);
+        Described {
+            line: format!("{cpu}, {cores} cores, {memory}, {os}, {file_system}"),
+            short: cpu.clone(),
+            json: json!(machine),
+            file_system: Some(file_system),
+        }
+    }
+
+    /// The nodes tell of their machines what they tell; names and addresses are left out.
+    fn there(line: String, nodes: &[Value]) -> Described {
+        Described { short: line.clone(), line, json: json!({ "nodes": nodes }), file_system: None }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if let (Some(On::Url(hosts)), false) = (&args.on, args.allow_changes) {
+        return Err(would_do(hosts, amount(args)).into());
+    }
     if cfg!(debug_assertions) {
         say!("this is a debug build: its figures say nothing of a release build");
     }
@@ -90,21 +156,36 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         );
     }
     let tell = |what: &str| say!("measuring {what}");
+    let (mut machine, mut not_measured) = (Described::here(&args.dir), Vec::new());
     let (target, measured) = match &args.on {
-        None => (None, calibrate(&args.dir, args.laps, tell)?),
+        Some(On::Url(hosts)) => {
+            let asked = Calibrating {
+                urls: hosts,
+                connect: &args.connect,
+                runs: &args.runs,
+                amount: amount(args),
+            };
+            let there =
+                world::real_world::run(0, async |env| calibrate_there(&env, &asked, tell).await)?;
+            let Calibrated { release, nodes, found } = there;
+            machine = Described::there(nodes.text(), nodes.machines());
+            not_measured = found.not_measured;
+            (Some(release), found.measured)
+        }
         Some(target) => {
             let nodes = args.opensearch.nodes()?;
             let name = format!("{target} {}", nodes.name());
             (Some(name), calibrate_target(|env| nodes.clusters(env), args.laps, tell)?)
         }
+        None => (None, calibrate(&args.dir, args.laps, tell)?),
     };
     let calibration = Calibration {
         target,
-        machine: lab::machine::describe(),
-        file_system: lab::machine::file_system(&args.dir),
+        machine,
         date: lab::now()[..10].to_owned(),
         laps: args.laps,
         figures: measured.into_iter().map(Figure::of).collect::<anyhow::Result<_>>()?,
+        not_measured,
     };
     let mut out = terminal::out();
     if args.json {
@@ -121,32 +202,55 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What would be done to a cluster of which nobody has said that it may be changed.
+fn would_do(hosts: &[String], amount: Amount) -> Usage {
+    Usage(format!(
+        "nothing was asked of {}: on two of its data nodes an index of our own would be made, narrows-RUN, and deleted \
+         at the end, also after Ctrl-C, and by `narrows restore` after a kill. There would be {}. Say \
+         --allow-changes if that may be done",
+        hosts.join(","),
+        amount.what_is_done()
+    ))
+}
+
+fn amount(args: &Args) -> Amount {
+    Amount { laps: args.laps, scale: args.scale }
+}
+
 impl Calibration {
     /// The table `[virtual]` of a plan.
     fn toml(&self) -> String {
-        let Machine { os, cpu, cores, memory_bytes } = &self.machine;
         let target = self.target.as_ref().map(|target| format!(" in {target}"));
         let target = target.unwrap_or_default();
+        // Versions and machines are what others say: within a comment no line ends.
         let mut text = format!(
-            "# What work costs{target}, measured by `narrows calibrate` of narrows {} on {}.\n\
-             # {cpu}, {cores} cores, {}, {os}, {}.\n\
+            "# What work costs{}, measured by `narrows calibrate` of narrows {} on {}.\n\
+             # {}.\n\
              # Medians of {} laps; behind each, the lowest and the highest.\n\n[virtual]\n",
+            visible_line(&target),
             env!("CARGO_PKG_VERSION"),
             self.date,
-            show_bytes(*memory_bytes),
-            self.file_system,
+            visible_line(&self.machine.line),
             self.laps,
         );
-        let source = json!(format!("measured{target} on {cpu}, {}", self.date));
+        let source = json!(format!("measured{target} on {}, {}", self.machine.short, self.date));
         for Figure { measured, median, low, high } in &self.figures {
             let Measurement { parameter, how, .. } = measured;
             let row = format!("\"{parameter}\" = {{ value = \"{median}\", source = {source} }}");
             writeln!(text, "{row} # {low} to {high}: {how}").expect("a string takes it");
         }
+        if !self.not_measured.is_empty() {
+            text.push_str(
+                "\n# Not measured, and assumed: each is what a plan or its test bed says.\n",
+            );
+        }
+        for NotMeasured { parameter, why } in &self.not_measured {
+            writeln!(text, "# \"{parameter}\": {why}.").expect("a string takes it");
+        }
         text
     }
 
-    fn json(&self) -> serde_json::Value {
+    fn json(&self) -> Value {
         let figures = self.figures.iter().map(|figure| {
             json!({
                 "name": figure.measured.parameter,
@@ -162,9 +266,14 @@ impl Calibration {
             "version": env!("CARGO_PKG_VERSION"),
             "target": self.target,
             "date": self.date,
-            "machine": self.machine,
-            "file_system": self.file_system,
+            "machine": self.machine.json,
+            "file_system": self.machine.file_system,
             "parameters": figures.collect::<Vec<_>>(),
+            "not_measured": self.not_measured.iter().map(not_measured_json).collect::<Vec<_>>(),
         })
     }
+}
+
+fn not_measured_json(one: &NotMeasured) -> Value {
+    json!({ "name": one.parameter, "is": "assumed", "why": one.why })
 }

@@ -82,6 +82,9 @@ pub(crate) struct Args {
     /// Round trip between nodes.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     rtt: Option<Duration>,
+    /// What work costs there, as `narrows calibrate --on URL --write FILE` measured it; other options go before it.
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
     /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     open_copy: Option<Duration>,
@@ -256,7 +259,9 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
 /// The twin of a cluster with where its answers are kept, or the one in a file.
 fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
     let written = |time: Duration| format!("{}ns", time.as_nanos());
+    let calibration = args.calibration.as_deref().map(twin::calibration).transpose()?;
     let given = Given {
+        calibration: calibration.unwrap_or_default(),
         link: args.link.clone(),
         disk_read: args.disk_read.clone(),
         disk_write: args.disk_write.clone(),
@@ -395,6 +400,17 @@ fn assumption_json(assumed: &Assumption) -> serde_json::Value {
     json!({ "parameter": what, "value": value, "between": between, "seen": seen, "option": option })
 }
 
+/// What is wrong with a twin, without its place in a text that was written for this run and that nobody has.
+fn without_places(error: lab::Error) -> anyhow::Error {
+    match error {
+        lab::Error::Plan(mistakes) => {
+            let said: Vec<&str> = mistakes.each().iter().map(|one| one.message.as_str()).collect();
+            Usage(said.join("\n")).into()
+        }
+        other => other.into(),
+    }
+}
+
 /// Asks the twin, so often: the answers, and the page of the run.
 fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<(Vec<Answer>, PathBuf)> {
     let plan = Plan::parse("the twin", &twin::text(plan))?;
@@ -405,7 +421,7 @@ fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<(Vec<Answ
         interrupt: || Box::pin(interrupt::told()),
         ..Options::new(&args.runs)
     };
-    let executed = lab::execute(&plan, &Place::VIRTUAL, &options)?;
+    let executed = lab::execute(&plan, &Place::VIRTUAL, &options).map_err(without_places)?;
     let (id, dir) = (executed.id, executed.dir.display().to_string());
     let ended =
         executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;

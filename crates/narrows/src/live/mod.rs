@@ -1,6 +1,8 @@
-//! What the commands for live clusters share: reaching one, looking at it, probing it, and recording what is seen.
+//! What the commands for live clusters share: reaching one, looking at it, probing it, calibrating it, and recording
+//! what is seen.
 
 mod bucket;
+mod calibrating;
 mod cluster_folder;
 mod connect;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod steering;
 mod watching;
 
 pub(crate) use bucket::{client_options, look_at_bucket, look_for};
+pub(crate) use calibrating::{Calibrated, Calibrating, calibrate_there};
 pub(crate) use cluster_folder::{ClusterFolder, FolderReader};
 pub(crate) use connect::{
     ConnectArgs, checked_options, client, connect, greet, options, refuse_several_clusters,

@@ -8,6 +8,7 @@ mod background_indexing;
 mod bad_days;
 mod bench;
 mod buckets;
+mod calibrate_live;
 mod command_line;
 mod compare;
 mod dcp;

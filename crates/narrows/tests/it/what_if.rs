@@ -351,6 +351,15 @@ fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
 }
 
 #[test]
+fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
+    let (dir, file) = twin();
+    let output = asked(dir.path(), &[file.to_str().unwrap(), "--lose", "nope"]);
+    let answer = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{answer}");
+    assert!(answer.contains("narrows: no node or zone of the twin is called \"nope\""), "{answer}");
+}
+
+#[test]
 fn a_cluster_is_imported_read_only_and_asked_without_it() {
     let dir = tempfile::tempdir().unwrap();
     let cluster = Cluster::start(3);

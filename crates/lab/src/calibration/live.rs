@@ -1,0 +1,375 @@
+//! What copies cost in a cluster that was not started here, by an index of its own.
+//!
+//! No setting of the cluster is changed. A filter of the index says on which of two nodes its copies may be, and keeps
+//! away a copy that was given up. What needs a setting of the cluster, the core time of a thread or a disk is not
+//! measured, and said by name.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use clusters::Clusters;
+use record::units::{show_bytes, show_count};
+use serde_json::{Value, json};
+
+use super::measurement::Measurement;
+use super::target::{
+    Asked, BARE, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, SMALL_COPIES, WHOLE, kept_fields,
+    peer, rate_of, replay_of, text_fields, words_rate,
+};
+use super::two_nodes::TwoNodes;
+use crate::error::{Error, Result};
+
+const INCLUDE: &str = "index.routing.allocation.include._name";
+const REBALANCE: &str = "index.routing.rebalance.enable";
+const REPLICAS: &str = "index.number_of_replicas";
+/// Bytes of a bulk of letters.
+const BULK_BYTES: u64 = 1_000_000;
+/// A copy that waited for a rate limit for more of its time than this says nothing of what its bytes cost.
+const HELD_SHARE_MAX: f64 = 0.02;
+
+const CORE_TIME: &str = "core time of a thread, which no API tells";
+const CHUNKS: &str =
+    "chunks of another size: indices.recovery.chunk_size is a setting of the cluster";
+const DISK: &str = "the disk of a node by itself, which no API reaches";
+/// What is measured on this machine and not through an API, and what that would need.
+const OUT_OF_REACH: [(&str, &str); 12] = [
+    ("cores.hash_bytes_per_s", CORE_TIME),
+    ("cores.copy_bytes_per_s", CORE_TIME),
+    ("cores.lz4_bytes_per_s", CORE_TIME),
+    ("cores.zstd_bytes_per_s", CORE_TIME),
+    ("cores.decompress_speedup", CORE_TIME),
+    ("cores.parse_bytes_per_s", CORE_TIME),
+    ("cores.message", CHUNKS),
+    ("cores.send_bytes_per_s", CORE_TIME),
+    ("disk.read_bytes_per_s", DISK),
+    ("disk.write_bytes_per_s", DISK),
+    ("disk.seek", DISK),
+    ("disk.sync", DISK),
+];
+
+/// How much is done: 1 is as much as on nodes that are started here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Amount {
+    /// How often everything is measured.
+    pub laps: u32,
+    /// The part of the bytes and operations that is copied.
+    pub scale: f64,
+}
+
+impl Amount {
+    fn of(self, bulks: u64) -> u64 {
+        ((bulks as f64 * self.scale).round() as u64).max(1)
+    }
+
+    /// What is done to a cluster, for whoever has to allow it.
+    pub fn what_is_done(self) -> String {
+        format!(
+            "{} laps, each of {SMALL_COPIES} copies of next to nothing, one of {}, and two that miss {} documents and \
+             are given up for that by _cluster/reroute; of this index alone it sets {INCLUDE}, {REBALANCE} and \
+             {REPLICAS}",
+            self.laps,
+            show_bytes(self.of(LARGE_BULKS) * BULK_BYTES),
+            show_count(self.of(MISSED_BULKS) * DOCUMENTS),
+        )
+    }
+}
+
+/// A parameter that was not measured, so that it stays what it is assumed to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotMeasured {
+    /// Its name.
+    pub parameter: &'static str,
+    /// Why, as the end of a sentence.
+    pub why: String,
+}
+
+/// What was found out in a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveCalibration {
+    /// What was measured.
+    pub measured: Vec<Measurement>,
+    /// And what was not.
+    pub not_measured: Vec<NotMeasured>,
+}
+
+/// Measures what copies take between two nodes of a cluster, in an index of this name, which is made for it again and
+/// again. Whoever breaks this off deletes the index.
+///
+/// # Errors
+/// If something has that name already, or the cluster refuses something.
+pub async fn calibrate_live(
+    target: &impl Clusters,
+    (cluster, index): (&str, &str),
+    nodes: &TwoNodes,
+    amount: Amount,
+    tell: impl Fn(&str),
+) -> Result<LiveCalibration> {
+    let asked = Asked { target, cluster, index };
+    refuse_taken(&asked).await?;
+    let bed = Bed { asked, nodes };
+    let mut tried = Tried::new();
+    for lap in 1..=amount.laps {
+        tell(&format!("copies between {}, lap {lap} of {}", nodes.text(), amount.laps));
+        bed.lap(amount, &mut tried).await?;
+    }
+    Ok(tried.ended())
+}
+
+/// What is not known to be ours is not touched, and would be deleted at the end.
+async fn refuse_taken(asked: &Asked<'_, impl Clusters>) -> Result<()> {
+    let path = format!("/{}/_settings", asked.index);
+    match asked.target.request(asked.cluster, "GET", &path, Bytes::new()).await {
+        Err(clusters::Error::Refused { status: 404, .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => {
+            let index = asked.index;
+            let why =
+                format!("there is an index called {index} already; nothing was changed, try again");
+            Err(Error::Usage { why })
+        }
+    }
+}
+
+/// A parameter that is measured: its laps, or why it has none.
+struct Figure {
+    measured: Measurement,
+    why: String,
+}
+
+impl Figure {
+    fn new(parameter: &'static str, how: &'static str) -> Figure {
+        Figure { measured: Measurement { parameter, laps: Vec::new(), how }, why: String::new() }
+    }
+
+    fn lap(&mut self, value: Result<f64, String>) {
+        match value {
+            Ok(value) => self.measured.laps.push(value),
+            Err(why) => self.why = why,
+        }
+    }
+}
+
+struct Tried {
+    receive: Figure,
+    open: Figure,
+    new: Figure,
+    document: Figure,
+    words: Figure,
+}
+
+impl Tried {
+    fn new() -> Tried {
+        Tried {
+            receive: Figure::new(
+                "cores.receive_bytes_per_s",
+                "one copy, as its node says how long the files took: whatever held them but a rate limit",
+            ),
+            open: Figure::new(
+                "recovery.open_copy",
+                "a copy that comes back to its files: the mean of eight, one after another, as their client sees it",
+            ),
+            new: Figure::new(
+                "recovery.new_copy",
+                "a copy of some documents that begins without files: what it takes longer, likewise",
+            ),
+            document: Figure::new(
+                "cores.index_document",
+                "documents of a number that a copy missed, as its node says how long they took",
+            ),
+            words: Figure::new(
+                "cores.index_bytes_per_s",
+                "as many with 1 kB of words, less what those without words took",
+            ),
+        }
+    }
+
+    fn ended(self) -> LiveCalibration {
+        let all = [self.receive, self.open, self.new, self.document, self.words];
+        let (mut measured, mut not_measured) = (Vec::new(), Vec::new());
+        for Figure { measured: one, why } in all {
+            match one.laps.is_empty() {
+                true => not_measured.push(NotMeasured { parameter: one.parameter, why }),
+                false => measured.push(one),
+            }
+        }
+        let out_of_reach = OUT_OF_REACH
+            .into_iter()
+            .map(|(parameter, needs)| NotMeasured { parameter, why: format!("it needs {needs}") });
+        not_measured.extend(out_of_reach);
+        LiveCalibration { measured, not_measured }
+    }
+}
+
+/// Two nodes of a cluster, and the index whose copies are on them.
+struct Bed<'a, C> {
+    asked: Asked<'a, C>,
+    nodes: &'a TwoNodes,
+}
+
+impl<C: Clusters> Bed<'_, C> {
+    async fn lap(&self, amount: Amount, tried: &mut Tried) -> Result<()> {
+        let (mut new, mut open) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..SMALL_COPIES {
+            let (one_new, one_open) = self.small_copy().await?;
+            new += one_new;
+            open += one_open;
+        }
+        let (new, open) = (new / SMALL_COPIES, open / SMALL_COPIES);
+        tried.open.lap(Ok(open.as_secs_f64()));
+        tried.new.lap(Ok(new.saturating_sub(open).as_secs_f64()));
+        tried.receive.lap(self.large_copy(amount.of(LARGE_BULKS)).await?);
+        let bulks = amount.of(MISSED_BULKS);
+        let operations = bulks * DOCUMENTS;
+        let bare_s = self.replay(bulks, BARE).await?;
+        let whole_s = self.replay(bulks, WHOLE).await?;
+        let by_files = || {
+            format!(
+                "the {operations} operations did not all come as operations, or took less than a millisecond"
+            )
+        };
+        tried.document.lap(bare_s.map(|s| s / operations as f64).ok_or_else(by_files));
+        let words = match (bare_s, whole_s) {
+            (Some(bare_s), Some(whole_s)) => words_rate(operations, bare_s, whole_s)
+                .ok_or_else(|| "documents with words took no longer than those without".to_owned()),
+            _ => Err(by_files()),
+        };
+        tried.words.lap(words);
+        Ok(())
+    }
+
+    /// Makes the index with its one shard on the first node.
+    async fn create(&self, fields: Value) -> Result<()> {
+        let mut settings =
+            json!({ "index.number_of_shards": 1, REPLICAS: 0, INCLUDE: self.nodes.source() });
+        // The embedded engine has no such setting, and moves nothing for the balance unless it is told to.
+        if self.nodes.is_field() {
+            settings[REBALANCE] = json!("none");
+        }
+        self.asked.create(settings, fields).await
+    }
+
+    /// Lets a replica be on the second node: how long until it is started.
+    async fn add_replica(&self) -> Result<Duration> {
+        self.asked.until_green(json!({ INCLUDE: self.nodes.both(), REPLICAS: 1 })).await
+    }
+
+    /// Gives the replica up, and leaves its files where they are.
+    async fn give_up(&self) -> Result<()> {
+        self.asked.set_index(json!({ INCLUDE: self.nodes.source() })).await?;
+        self.asked.cancel_replicas().await
+    }
+
+    /// Takes the replica back: how long until it is started.
+    async fn come_back(&self) -> Result<Duration> {
+        self.asked.until_green(json!({ INCLUDE: self.nodes.both() })).await
+    }
+
+    /// What a copy of next to nothing takes that begins without files, and then one that comes back to them.
+    async fn small_copy(&self) -> Result<(Duration, Duration)> {
+        self.create(text_fields()).await?;
+        self.asked.fill(1, BARE).await?;
+        self.asked.flush().await?;
+        let new = self.add_replica().await?;
+        self.give_up().await?;
+        let open = self.come_back().await?;
+        self.asked.delete().await?;
+        Ok((new, open))
+    }
+
+    /// Bytes a second of a copy of so many bulks, or why it does not say what they cost.
+    async fn large_copy(&self, bulks: u64) -> Result<Result<f64, String>> {
+        self.create(kept_fields()).await?;
+        self.asked.fill(bulks, Content::Letters).await?;
+        self.asked.flush().await?;
+        self.add_replica().await?;
+        let recoveries = self.asked.delete().await?;
+        Ok(unheld_rate(&recoveries, self.asked.index))
+    }
+
+    /// Lets a copy miss so many bulks: seconds that their operations took, where they came as operations.
+    async fn replay(&self, bulks: u64, content: Content) -> Result<Option<f64>> {
+        self.create(text_fields()).await?;
+        self.add_replica().await?;
+        self.give_up().await?;
+        self.asked.fill(bulks, content).await?;
+        self.come_back().await?;
+        let recoveries = self.asked.delete().await?;
+        let copy = peer(&recoveries, self.asked.index);
+        Ok(copy.and_then(|copy| replay_of(copy, bulks * DOCUMENTS)))
+    }
+}
+
+/// The rate of a copy that no rate limit held.
+fn unheld_rate(recoveries: &Value, index: &str) -> Result<f64, String> {
+    let copy = peer(recoveries, index);
+    let (Some(copy), Some(rate)) = (copy, copy.and_then(rate_of)) else {
+        return Err("the files of the copy took less than a millisecond".to_owned());
+    };
+    let files = &copy["index"];
+    let ms = |side: &str| files[format!("{side}_time_in_millis")].as_f64().unwrap_or(0.0);
+    let share = ms("source_throttle").max(ms("target_throttle")) / ms("total");
+    match share > HELD_SHARE_MAX {
+        true => Err(format!(
+            "indices.recovery.max_bytes_per_sec, a setting of the cluster, held the copy for {:.0} % of its time",
+            share.min(1.0) * 100.0
+        )),
+        false => Ok(rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use world::model::parameters;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_that_a_rate_limit_held_says_nothing_of_its_bytes() {
+        let recovery = |source_ms: i64, total_ms: u64| {
+            json!({ "i": { "shards": [{ "type": "PEER", "index": {
+                "size": { "recovered_in_bytes": 1000 }, "total_time_in_millis": total_ms,
+                "source_throttle_time_in_millis": source_ms, "target_throttle_time_in_millis": -1,
+            } }] } })
+        };
+        assert_eq!(unheld_rate(&recovery(10, 500), "i"), Ok(2000.0));
+        let held = unheld_rate(&recovery(400, 500), "i").unwrap_err();
+        assert!(
+            held.contains("indices.recovery.max_bytes_per_sec") && held.contains("80 %"),
+            "{held}"
+        );
+        assert!(unheld_rate(&recovery(0, 0), "i").is_err(), "no time, no rate");
+        assert!(unheld_rate(&json!({}), "i").is_err());
+    }
+
+    /// Each parameter once, measured or not, and each with a reason where it was not.
+    #[test]
+    fn what_was_not_measured_is_said_by_name() {
+        let mut tried = Tried::new();
+        tried.open.lap(Err("it waited".to_owned()));
+        tried.receive.lap(Ok(1e9));
+        for figure in [&mut tried.new, &mut tried.document, &mut tried.words] {
+            figure.lap(Err("it waited".to_owned()));
+        }
+        let LiveCalibration { measured, not_measured } = tried.ended();
+        assert_eq!(measured.len(), 1);
+        let mut names: Vec<&str> = not_measured.iter().map(|one| one.parameter).collect();
+        names.extend(measured.iter().map(|one| one.parameter));
+        assert!(names.iter().all(|name| parameters().iter().any(|row| row.name == *name)));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((names.len(), count), (5 + OUT_OF_REACH.len(), 5 + OUT_OF_REACH.len()));
+        assert!(not_measured.iter().all(|one| !one.why.is_empty()));
+    }
+
+    #[test]
+    fn little_is_never_nothing() {
+        let amount = Amount { laps: 2, scale: 0.001 };
+        assert_eq!((amount.of(LARGE_BULKS), Amount { scale: 0.5, ..amount }.of(200)), (1, 100));
+        let said = amount.what_is_done();
+        assert!(
+            said.contains("2 laps") && said.contains("1.00 MB") && said.contains(INCLUDE),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! `calibrate --on URL`: what copies cost in a cluster that is there, by an index that is deleted whatever the end.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use clusters::live::{LiveClient, LiveOptions};
+use clusters::{
+    ClusterIdentity, ClusterSpec, Clusters, FollowApi, LiveCluster, LiveClusters,
+    PUT_BACK_PATIENCE, TopologySpec,
+};
+use lab::calibration::{Amount, LiveCalibration, TwoNodes, calibrate_live};
+use record::observation::Observation;
+use world::Env;
+
+use super::{ConnectArgs, Recording, checked_options, refuse_several_clusters, tell_left, usage};
+use crate::interrupt::{Ended, told, until_told};
+use crate::terminal::say;
+
+/// How long one answer may take: a wait for copies is one answer, of five minutes at most.
+const PATIENCE: Duration = Duration::from_secs(330);
+const CLUSTER: &str = "calibrated";
+
+/// What is to be calibrated.
+pub(crate) struct Calibrating<'a> {
+    pub(crate) urls: &'a [String],
+    pub(crate) connect: &'a ConnectArgs,
+    /// Where the journal of changes is kept.
+    pub(crate) runs: &'a Path,
+    pub(crate) amount: Amount,
+}
+
+/// What was found out, and where.
+pub(crate) struct Calibrated {
+    /// Flavour and version.
+    pub(crate) release: String,
+    pub(crate) nodes: TwoNodes,
+    pub(crate) found: LiveCalibration,
+}
+
+/// Measures, and deletes the index. Whoever makes this has permission to change the cluster.
+pub(crate) async fn calibrate_there(
+    env: &Env,
+    asked: &Calibrating<'_>,
+    tell: impl Fn(&str),
+) -> anyhow::Result<Calibrated> {
+    let options = checked_options(asked.urls, asked.connect, PATIENCE)?;
+    refuse_several_clusters(env, &options.addresses, asked.connect).await?;
+    let client = LiveClient::new(env, &options).map_err(|error| usage(&error))?;
+    let identity = ClusterIdentity::ask_before_changes(&client, asked.connect.any_version()).await;
+    let identity = identity.map_err(|error| usage(&error))?;
+    let nodes = TwoNodes::find(&client, !identity.embedded).await?;
+    let release = format!("{} {}", identity.version.flavour, identity.version.version);
+    let first = Observation { cluster: identity.version.clone(), ..Observation::default() };
+    let hosts: Vec<String> = client.hosts().iter().map(ToString::to_string).collect();
+    let recording = Recording::create(asked.runs, "calibrate", &hosts.join(","), &first)?;
+    let dir = recording.dir();
+    let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &identity.uuid, hosts)?;
+    let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options };
+    let end_client = LiveClient::new(env, &at_the_end).map_err(|error| usage(&error))?;
+    let live = LiveCluster::new(client, end_client, identity, journal);
+    let mut there = LiveClusters::new(vec![live], FollowApi::default());
+    let index = index_name(&dir);
+    let mut found = None;
+    let ended = until_told(async {
+        let site = ClusterSpec {
+            name: CLUSTER.to_owned(),
+            nodes: 2,
+            settings: Default::default(),
+            attributes: Vec::new(),
+        };
+        there.start(&TopologySpec { clusters: vec![site], link: None, joined: false }).await?;
+        let place = (CLUSTER, index.as_str());
+        found = Some(calibrate_live(&there, place, &nodes, asked.amount, &tell).await?);
+        Ok(())
+    })
+    .await;
+    let is_told = matches!(ended, Ok(Ended::Interrupted));
+    there.stop_until_told(is_told, told, |text| say!("narrows: {text}")).await;
+    if let Some(put_back) = there.ended() {
+        let dir = dir.display();
+        tell_left(&put_back.with_context(|| {
+            format!("{index} could not be deleted; once the cluster answers, say `narrows restore {dir}`")
+        })?);
+    }
+    recording.end(0.0)?;
+    if matches!(ended?, Ended::Interrupted) {
+        return Err(anyhow!("interrupted; the cluster is as it was"));
+    }
+    let found = found.context("nothing was measured")?;
+    Ok(Calibrated { release, nodes, found })
+}
+
+/// A name that nobody else has: another machine may begin in the same second.
+fn index_name(dir: &Path) -> String {
+    let run = dir.file_name().unwrap_or_default().to_string_lossy();
+    let drawn = RandomState::new().build_hasher().finish() as u32;
+    format!("narrows-{run}-{drawn:08x}")
+}

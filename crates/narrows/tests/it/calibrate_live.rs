@@ -1,0 +1,152 @@
+//! `calibrate --on URL`: what copies cost in a cluster that is there, which is left as it was, whatever the end.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::cluster::Cluster;
+use crate::common::steered::journals;
+use crate::common::{self, BINARY, failed, narrows, said, signal};
+
+const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
+
+fn calibrate(cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(["calibrate", "--on", cluster.url(), "--runs"]).arg(runs).args(more);
+    command.env_remove("NARROWS_USER").env_remove("NARROWS_PASSWORD");
+    command
+}
+
+/// Two nodes, an index of somebody's, and a rate limit.
+fn somebodys(limit: &str) -> (Cluster, tempfile::TempDir) {
+    let cluster = Cluster::start(2);
+    cluster.set(&json!({ THROTTLE: limit }));
+    cluster.ask("PUT", "/logs", r#"{"settings":{"number_of_replicas":1}}"#);
+    cluster.ask("GET", "/_cluster/health/logs?wait_for_status=green&timeout=60s", "");
+    (cluster, tempfile::tempdir().unwrap())
+}
+
+#[track_caller]
+fn everything_is_as_it_was(cluster: &Cluster, limit: &str) {
+    assert_eq!(cluster.settings(), json!({ THROTTLE: limit }));
+    assert_eq!(cluster.set_at("transient"), json!({}));
+    assert_eq!(cluster.indices(), ["logs"]);
+}
+
+fn names(rows: &Value) -> Vec<&str> {
+    rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_would_be_done_is_said_and_nothing_is_done() {
+    let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let file = runs.path().join("there.toml");
+    let output = calibrate(&cluster, runs.path(), &["--write", file.to_str().unwrap()]).output();
+    let output = output.unwrap();
+    let words = ["nothing was asked", "index.routing.allocation.include._name", "200 MB"];
+    failed(&output, 2, &words);
+    failed(&output, 2, &["--allow-changes", "deleted"]);
+    // With one node there is nowhere to copy to.
+    let output = calibrate(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
+    failed(&output, 2, &["has 1 data nodes"]);
+    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "no run, and no file");
+    assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
+    let wrong = ["calibrate", "--on", "virtual"];
+    common::refused(&wrong, &["the URL of a cluster"]);
+    common::refused(&["calibrate", "--on", cluster.url(), "--scale", "2"], &["--scale 0.1"]);
+    common::refused(&["calibrate", "--allow-changes"], &["--on"]);
+}
+
+#[test]
+fn copies_are_measured_and_a_twin_goes_by_what_they_cost() {
+    let (cluster, dir) = somebodys("-1");
+    let (runs, file) = (dir.path().join("runs"), dir.path().join("there.toml"));
+    let file = file.to_str().unwrap();
+    let more = ["--allow-changes", "--laps", "1", "--scale", "0.05", "--json", "--write", file];
+    let output = calibrate(&cluster, &runs, &more).output().unwrap();
+    let found = common::json(&output);
+    everything_is_as_it_was(&cluster, "-1");
+    assert_eq!(journals(&runs), Vec::<std::path::PathBuf>::new());
+    let (measured, not_measured) = (names(&found["parameters"]), names(&found["not_measured"]));
+    for name in ["cores.receive_bytes_per_s", "recovery.open_copy", "recovery.new_copy"] {
+        assert!(measured.contains(&name), "{name}: {found:#}");
+    }
+    for name in ["cores.message", "cores.send_bytes_per_s", "disk.sync"] {
+        assert!(not_measured.contains(&name), "{name}: {found:#}");
+    }
+    for name in ["cores.index_document", "cores.index_bytes_per_s"] {
+        assert!(measured.contains(&name) != not_measured.contains(&name), "{name}: {found:#}");
+    }
+    assert!(found["target"].as_str().unwrap().starts_with("narrows "), "{found:#}");
+    let text = std::fs::read_to_string(file).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    assert_eq!(table["virtual"].as_table().unwrap().len(), measured.len());
+    assert!(text.contains("# \"cores.message\": it needs chunks of another size"), "{text}");
+    for name in ["127.0.0.1", "narrows-0", "narrows-1"] {
+        assert!(!text.contains(name) && !found.to_string().contains(name), "{name}: {text}");
+    }
+    let twin = dir.path().join("twin.toml");
+    let twin = twin.to_str().unwrap();
+    let args = ["what-if", cluster.url(), "--calibration", file, "--save", twin, "--runs"];
+    let output = narrows(&[&args[..], &[runs.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let plan: toml::Table = std::fs::read_to_string(twin).unwrap().parse().unwrap();
+    let row = |table: &toml::Table| table["virtual"]["recovery.open_copy"].clone();
+    assert_eq!(row(&plan), row(&table));
+}
+
+/// What a byte costs cannot be told where a setting of the cluster holds the copy, and that is not changed.
+#[test]
+fn what_a_setting_of_the_cluster_holds_is_not_measured() {
+    let (cluster, runs) = somebodys("1mb");
+    let more = ["--allow-changes", "--laps", "1", "--scale", "0.015", "--json"];
+    let found = common::json(&calibrate(&cluster, runs.path(), &more).output().unwrap());
+    everything_is_as_it_was(&cluster, "1mb");
+    let rows = found["not_measured"].as_array().unwrap();
+    let receive = rows.iter().find(|row| row["name"] == "cores.receive_bytes_per_s");
+    let receive = receive.unwrap_or_else(|| panic!("{found:#}"));
+    assert!(receive["why"].as_str().unwrap().contains(THROTTLE), "{receive}");
+    assert_eq!(receive["is"], "assumed");
+    assert!(names(&found["parameters"]).contains(&"recovery.open_copy"), "{found:#}");
+}
+
+/// Measures for as long as it lives; returns once its index is there.
+fn begun(cluster: &Cluster, runs: &Path) -> Child {
+    let more = ["--allow-changes", "--laps", "100", "--scale", "0.01"];
+    let mut command = calibrate(cluster, runs, &more);
+    let running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let give_up = Instant::now() + Duration::from_secs(120);
+    while cluster.indices().len() < 2 {
+        assert!(Instant::now() < give_up, "no index was made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running
+}
+
+#[test]
+fn ctrl_c_deletes_the_index() {
+    let (cluster, runs) = somebodys("77mb");
+    let mut running = begun(&cluster, runs.path());
+    signal(running.id(), "INT");
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    everything_is_as_it_was(&cluster, "77mb");
+    assert_eq!(journals(runs.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn after_kill_9_restore_deletes_the_index() {
+    let (cluster, runs) = somebodys("77mb");
+    let mut running = begun(&cluster, runs.path());
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(journals(runs.path()).len(), 1);
+    // What it asked for last may still be carried out.
+    std::thread::sleep(Duration::from_secs(1));
+    let mut restore = Command::new(BINARY);
+    let output = restore.args(["restore", "last", "--runs"]).arg(runs.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    everything_is_as_it_was(&cluster, "77mb");
+    assert_eq!(journals(runs.path()), Vec::<std::path::PathBuf>::new());
+}
