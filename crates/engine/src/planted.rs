@@ -4,6 +4,9 @@
 pub const FAILED_REPLICA_IGNORED: &str = "engine: a replica's failure is ignored";
 /// A copy in sync that is on no node stays in sync when a write is acknowledged.
 pub const MISSING_COPY_STAYS_IN_SYNC: &str = "engine: a missing copy stays in sync";
+/// A write looks for copies that are on no node once its replicas have answered: by a state that may have another
+/// primary.
+pub const MISSING_COPIES_OF_LATER: &str = "engine: missing copies are those of a later state";
 /// The manager is not told of a failed copy once the write has given up.
 pub const STALE_COPY_FORGOTTEN: &str = "engine: a failed copy is forgotten when its write gives up";
 /// A copy that failed a write gets no more of them, and the global checkpoint does not wait for it, before the manager
@@ -86,6 +89,7 @@ pub const HAND_OFF_WITHOUT_LEASES: &str = "engine: a hand-off leaves the leases 
 pub const ALL: &[&str] = &[
     FAILED_REPLICA_IGNORED,
     MISSING_COPY_STAYS_IN_SYNC,
+    MISSING_COPIES_OF_LATER,
     STALE_COPY_FORGOTTEN,
     FAILED_COPY_UNTRACKED,
     ACKNOWLEDGED_BEFORE_SYNC,

@@ -9,7 +9,7 @@ use store::Operation;
 use super::apply::{
     ApplyError, fill_gaps, fillers, follow_mapping, report_apply_failure, report_store_failure,
 };
-use super::in_sync::{advance_global_checkpoint, finish, mark_copy_stale, send_to_replicas};
+use super::in_sync::{Sent, advance_global_checkpoint, finish, mark_copy_stale, send_to_replicas};
 use crate::core::Core;
 use crate::planted;
 use crate::shard::{FollowedCopies, LocalShard};
@@ -35,6 +35,7 @@ pub(crate) async fn apply_followed(
     ops: Arc<Vec<Operation>>,
 ) -> Result<(), ApplyError> {
     let (store, _operation) = shard.begin_operation()?;
+    let primary_term = shard.term();
     follow_mapping(core, shard, &store)
         .await
         .map_err(|error| report_apply_failure(core, shard, error))?;
@@ -44,8 +45,11 @@ pub(crate) async fn apply_followed(
     let repeats = ops.first().map(|op| op.seq_no) < before;
     let is_kept = core.env.is_planted(planted::FOLLOWED_NOT_SENT)
         || repeats && core.env.is_planted(planted::FOLLOWED_REPEATS_NOT_SENT);
-    let replicas = if is_kept { Vec::new() } else { send_to_replicas(core, shard, ops) };
-    finish(core, shard, &store, replicas).await
+    let sent = match is_kept {
+        true => Sent::to_none(primary_term),
+        false => send_to_replicas(core, shard, primary_term, ops),
+    };
+    finish(core, shard, &store, sent).await
 }
 
 /// On a primary whose following ended. No-ops fill the gaps in its history, since the missing operations will not
@@ -56,6 +60,7 @@ pub(crate) async fn end_following(
     shard: &Rc<LocalShard>,
 ) -> Result<(), ApplyError> {
     let (store, _operation) = shard.begin_operation()?;
+    let primary_term = shard.term();
     if core.env.is_planted(planted::UNFOLLOW_LEAVES_GAPS) {
         return Ok(());
     }
@@ -77,8 +82,8 @@ pub(crate) async fn end_following(
         let ops = ops.map_err(|error| report_store_failure(core, shard, error))?;
         let Some(last) = ops.last() else { break };
         from = last.places().end;
-        let replicas = send_to_replicas(core, shard, Arc::new(ops));
-        finish(core, shard, &store, replicas).await?;
+        let sent = send_to_replicas(core, shard, primary_term, Arc::new(ops));
+        finish(core, shard, &store, sent).await?;
     }
     Ok(())
 }
@@ -91,6 +96,7 @@ async fn replace_followed_copies(
     store: &store::Shard,
 ) -> Result<(), ApplyError> {
     shard.followed_copies.set(FollowedCopies::Replaced);
+    let primary_term = shard.term();
     fill_gaps(store).await.map_err(|error| report_store_failure(core, shard, error))?;
     let state = core.state();
     let Some(routing) = shard.routing(&state) else { return Ok(()) };
@@ -100,7 +106,7 @@ async fn replace_followed_copies(
         assigned.chain(&routing.in_sync).filter(|id| **id != shard.allocation_id).collect();
     for id in others {
         let why = "following ended before its primary had what this copy may have: it recovers from the primary";
-        mark_copy_stale(core, shard, id, why).await?;
+        mark_copy_stale(core, shard, primary_term, id, why).await?;
     }
     advance_global_checkpoint(core, shard);
     Ok(())

@@ -23,8 +23,23 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a primary waits for the manager to take a failed copy out of the in-sync set: less than a write waits.
 const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);
 
+/// Operations that were sent to the other copies, and what was known of those at that moment. It is what decides on
+/// the write: a state that comes while the copies answer may have another primary, whose copies lack these operations.
+pub(super) struct Sent {
+    primary_term: u64,
+    replicas: Vec<Replica>,
+    /// Copies in sync that were on no node.
+    missing: Vec<String>,
+}
+
+impl Sent {
+    pub(super) fn to_none(primary_term: u64) -> Sent {
+        Sent { primary_term, replicas: Vec::new(), missing: Vec::new() }
+    }
+}
+
 /// A copy that was sent operations.
-pub(super) struct Replica {
+struct Replica {
     id: String,
     /// The operation that it would read from if it became the primary of a follower: that after the global checkpoint
     /// that it is told.
@@ -32,17 +47,20 @@ pub(super) struct Replica {
     task: Task<Result<Option<u64>, CallError>>,
 }
 
-/// Starts sending operations to every replica that is in sync or tracked.
+/// Starts sending operations, which this copy gave their places in `primary_term`, to every replica that is in sync or
+/// tracked.
 pub(super) fn send_to_replicas(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
+    primary_term: u64,
     ops: Arc<Vec<Operation>>,
-) -> Vec<Replica> {
+) -> Sent {
     let state = core.state();
-    let Some(routing) = shard.routing(&state) else { return Vec::new() };
+    let mut sent = Sent::to_none(primary_term);
+    let Some(routing) = shard.routing(&state) else { return sent };
+    sent.missing = routing.missing_in_sync().map(str::to_owned).collect();
     let global_checkpoint = shard.store().ok().and_then(|store| store.global_checkpoint());
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
-    let mut replicas = Vec::new();
     for copy in others {
         let id = &copy.allocation_id;
         let tracked = shard.copies.borrow().get(id).is_some_and(|copy| copy.tracked);
@@ -54,7 +72,7 @@ pub(super) fn send_to_replicas(
             index_uuid: shard.index_uuid.clone(),
             shard: shard.number,
             allocation_id: id.clone(),
-            primary_term: shard.term(),
+            primary_term,
             ops: ops.clone(),
             global_checkpoint,
             mapping_version: mapping_version(core, &shard.index_uuid, &shard.index),
@@ -72,18 +90,15 @@ pub(super) fn send_to_replicas(
             }
         });
         let needs_from = global_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
-        replicas.push(Replica { id: id.clone(), needs_from, task });
+        sent.replicas.push(Replica { id: id.clone(), needs_from, task });
     }
-    replicas
+    sent
 }
 
-/// Waits for all replicas, even after one has failed. Replicas that failed leave the in-sync set before the write is
-/// acknowledged.
-async fn await_replicas(
-    core: &Rc<Core>,
-    shard: &Rc<LocalShard>,
-    replicas: Vec<Replica>,
-) -> Result<()> {
+/// Waits for all replicas, even after one has failed. Replicas that failed, and copies in sync that were on no node,
+/// leave the in-sync set before the write is acknowledged: the manager refuses a primary whose term is over.
+async fn await_replicas(core: &Rc<Core>, shard: &Rc<LocalShard>, sent: Sent) -> Result<()> {
+    let Sent { primary_term, replicas, mut missing } = sent;
     let mut failed = Vec::new();
     for Replica { id, needs_from, task } in replicas {
         let answer = task.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())));
@@ -95,20 +110,25 @@ async fn await_replicas(
                 copy.needs_from = copy.needs_from.max(Some(needs_from));
             }
             Err(_) if core.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
-            Err(error) => failed.push(mark_copy_stale(core, shard, &id, &error.to_string())),
+            Err(error) => {
+                failed.push(mark_copy_stale(core, shard, primary_term, &id, &error.to_string()));
+            }
         }
     }
     for marked in failed {
         marked.await?;
     }
-    let state = core.state();
-    let missing: Vec<String> =
-        shard.routing(&state).iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
+    if core.env.is_planted(planted::MISSING_COPIES_OF_LATER) {
+        let state = core.state();
+        let routing = shard.routing(&state);
+        missing = routing.iter().flat_map(|r| r.missing_in_sync()).map(str::to_owned).collect();
+    }
     for id in missing {
         if core.env.is_planted(planted::MISSING_COPY_STAYS_IN_SYNC) {
             continue;
         }
-        mark_copy_stale(core, shard, &id, "its node left, and a write came").await?;
+        let why = "its node left, and a write came";
+        mark_copy_stale(core, shard, primary_term, &id, why).await?;
     }
     Ok(())
 }
@@ -118,7 +138,7 @@ pub(super) async fn finish(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     store: &store::Shard,
-    replicas: Vec<Replica>,
+    sent: Sent,
 ) -> Result<(), ApplyError> {
     let is_planted = core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_SYNC);
     let synced = match store.durability() {
@@ -126,11 +146,11 @@ pub(super) async fn finish(
         _ => Ok(()),
     };
     if core.env.is_planted(planted::ACKNOWLEDGED_BEFORE_REPLICAS) {
-        replicas.into_iter().for_each(|replica| replica.task.detach());
+        sent.replicas.into_iter().for_each(|replica| replica.task.detach());
         return synced.map_err(ApplyError::Store);
     }
     // Also where this disk failed: a dropped send leaves a copy without what the others got.
-    let replicated = await_replicas(core, shard, replicas).await;
+    let replicated = await_replicas(core, shard, sent).await;
     synced.map_err(|error| report_store_failure(core, shard, error))?;
     replicated?;
     advance_global_checkpoint(core, shard);
@@ -142,20 +162,22 @@ pub(super) async fn finish(
 pub(crate) async fn spread_durability(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     let synced = shard.store()?.sync().await;
     synced.map_err(|error| report_store_failure(core, shard, error))?;
-    let replicas = send_to_replicas(core, shard, Arc::default());
-    await_replicas(core, shard, replicas).await?;
+    let asked = send_to_replicas(core, shard, shard.term(), Arc::default());
+    await_replicas(core, shard, asked).await?;
     advance_global_checkpoint(core, shard);
     Ok(())
 }
 
-/// Has the manager take a copy out of the in-sync set. Fails if that takes long, because the write that waits for it
-/// must not be acknowledged. The manager is told later all the same: the copy lacks operations that nobody sends again.
+/// Has the manager take a copy out of the in-sync set, which it does for the primary of its term alone. Fails if that
+/// takes long, because the write that waits for it must not be acknowledged. The manager is told later all the same:
+/// the copy lacks operations that nobody sends again.
 ///
 /// Until the manager has answered, writes go to the copy and the global checkpoint waits for it. The manager may count
 /// it as in sync, although this node does not know that yet: a copy whose recovery has ended reports it by itself.
 pub(super) fn mark_copy_stale(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
+    primary_term: u64,
     id: &str,
     reason: &str,
 ) -> impl Future<Output = Result<()>> + use<> {
@@ -167,7 +189,7 @@ pub(super) fn mark_copy_stale(
         index: shard.index.clone(),
         shard: shard.number,
         allocation_id: id.to_owned(),
-        primary_term: shard.term(),
+        primary_term,
         reason: reason.to_owned(),
     };
     let may_pass = |failure: &Failure| {

@@ -36,10 +36,10 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     // The manager may have been asked meanwhile: this copy must still be the primary.
     let (store, _operation) = shard.begin_operation()?;
     core.note_use_of(&shard);
-    refuse_other_terms(&mut read, shard.term());
+    let primary_term = shard.term();
+    refuse_other_terms(&mut read, primary_term);
     let outcomes = store.index_read(read).await;
     let outcomes = outcomes.map_err(|error| report_store_failure(core, &shard, error))?;
-    let primary_term = shard.term();
     let mut ops = Vec::with_capacity(outcomes.len());
     let mut results = Vec::with_capacity(outcomes.len());
     for outcome in outcomes {
@@ -53,8 +53,8 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
         });
     }
     if !ops.is_empty() {
-        let replicas = send_to_replicas(core, &shard, Arc::new(ops));
-        let finished = finish(core, &shard, &store, replicas).await;
+        let sent = send_to_replicas(core, &shard, primary_term, Arc::new(ops));
+        let finished = finish(core, &shard, &store, sent).await;
         let refuses = core.env.is_planted(planted::REFUSED_WHAT_MAY_BE_DONE);
         finished.map_err(|error| match refuses {
             true => Failure { status: 400, ..error.into() },

@@ -26,6 +26,7 @@ pub(crate) async fn promoted(core: Rc<Core>, shard: Rc<LocalShard>) {
 
 async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     let store = shard.store()?;
+    let primary_term = shard.term();
     let state = core.state();
     if follows(&state, &shard.index) {
         // Every copy has operations of the leader and no others; the missing ones are still to be read.
@@ -41,7 +42,8 @@ async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(
         routing.in_sync.iter().filter(|id| **id != shard.allocation_id).cloned().collect();
     let is_planted = core.env.is_planted(planted::PROMOTION_LEAVES_COPIES);
     for id in others.into_iter().filter(|_| !is_planted) {
-        mark_copy_stale(core, shard, &id, "a new primary: the copy recovers from it").await?;
+        let why = "a new primary: the copy recovers from it";
+        mark_copy_stale(core, shard, primary_term, &id, why).await?;
     }
     // Copies of this shard may lie about of which nobody knows any more which was the primary: the term says it.
     // A later start or recovery signs again where that fails now: writes must not wait for it.
