@@ -43,12 +43,26 @@ impl Asker {
         }
     }
 
-    /// Sends a request. Any status but 2xx is [`crate::Error::Refused`].
-    pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
+    /// The place of the node whose turn it is.
+    pub fn turn(&self) -> usize {
         match &self.arm {
-            Arm::Nodes { client, addresses, turn } => {
-                let at = turn.replace(turn.get().wrapping_add(1)) % addresses.len();
-                client.send(&addresses[at], method, path, body).await
+            Arm::Nodes { addresses, turn, .. } => {
+                turn.replace(turn.get().wrapping_add(1)) % addresses.len()
+            }
+            Arm::Live(..) => 0,
+        }
+    }
+
+    /// Sends a request to the node whose turn it is. Any status but 2xx is [`crate::Error::Refused`].
+    pub async fn ask(&self, method: &str, path: &str, body: Bytes) -> Result<Answer> {
+        self.ask_at(self.turn(), method, path, body).await
+    }
+
+    /// As [`Asker::ask`], of the node at this place among [`Asker::nodes`].
+    pub async fn ask_at(&self, at: usize, method: &str, path: &str, body: Bytes) -> Result<Answer> {
+        match &self.arm {
+            Arm::Nodes { client, addresses, .. } => {
+                client.send(&addresses[at % addresses.len()], method, path, body).await
             }
             Arm::Live(cluster, limit) => cluster.request(*limit, method, path, body).await,
         }

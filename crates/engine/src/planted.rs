@@ -4,6 +4,8 @@
 pub const FAILED_REPLICA_IGNORED: &str = "engine: a replica's failure is ignored";
 /// A copy in sync that is on no node stays in sync when a write is acknowledged.
 pub const MISSING_COPY_STAYS_IN_SYNC: &str = "engine: a missing copy stays in sync";
+/// Nobody says how far the copies on a disk go, and what they know of the others.
+pub const EXTENTS_UNSAID: &str = "engine: how far copies go is not said";
 /// A write looks for copies that are on no node once its replicas have answered: by a state that may have another
 /// primary.
 pub const MISSING_COPIES_OF_LATER: &str = "engine: missing copies are those of a later state";
@@ -90,6 +92,7 @@ pub const ALL: &[&str] = &[
     FAILED_REPLICA_IGNORED,
     MISSING_COPY_STAYS_IN_SYNC,
     MISSING_COPIES_OF_LATER,
+    EXTENTS_UNSAID,
     STALE_COPY_FORGOTTEN,
     FAILED_COPY_UNTRACKED,
     ACKNOWLEDGED_BEFORE_SYNC,

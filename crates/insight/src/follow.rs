@@ -51,12 +51,16 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
         }
         said.push(text);
     }
-    if let Some(SearchFigures { held, incomplete, wrong }) = searches {
+    if let Some(SearchFigures { held, incomplete, wrong, given_up }) = searches {
         let [held, incomplete, wrong] = [held, incomplete, wrong].map(|count| words::count(*count));
         said.push(format!(
             "{held} searches found what was acknowledged and refreshed before, {wrong} did not, {incomplete} had no \
              answer of every copy"
         ));
+        if *given_up > 0 {
+            let count = words::count(*given_up);
+            said.push(format!("{count} did not either, by a node that the others had given up"));
+        }
     }
     said.extend(used_in_parts(used));
     (!said.is_empty()).then(|| said.join("; "))
@@ -171,7 +175,7 @@ mod tests {
              and at least 2.8 times as fast as real time"
         );
         let searched = FollowFigures {
-            searches: Some(SearchFigures { held: 1200, incomplete: 7, wrong: 0 }),
+            searches: Some(SearchFigures { held: 1200, incomplete: 7, wrong: 0, given_up: 2 }),
             used: vec![
                 NodeUse { resident_bytes: 90_000_000, open_files: 61 },
                 NodeUse { resident_bytes: 91_000_000, open_files: 60 },
@@ -181,7 +185,8 @@ mod tests {
         assert_eq!(
             lived_through(&searched).unwrap(),
             "1200 searches found what was acknowledged and refreshed before, 0 did not, 7 had no answer of every copy; \
-             the node that used most had 90.0 MB, 91.0 MB and 61, 60 handles, one part of the time after another"
+             2 did not either, by a node that the others had given up; the node that used most had 90.0 MB, 91.0 MB \
+             and 61, 60 handles, one part of the time after another"
         );
         let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
         assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);

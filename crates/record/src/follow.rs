@@ -35,6 +35,9 @@ pub struct SearchFigures {
     pub incomplete: u64,
     /// Answers that lacked what was acknowledged, or had what nobody wrote.
     pub wrong: u64,
+    /// The same by a node that the others had given up: it shows what it had until it knows.
+    #[serde(default)]
+    pub given_up: u64,
 }
 
 /// What the node used that used most: the medians of the samples of a part of the time, as a recovery opens many files.

@@ -1,5 +1,6 @@
 //! What is done to every copy: `_refresh`, `_flush`, `_forcemerge`; and `_count`, also as a table.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use query::parse_count;
@@ -10,11 +11,11 @@ use super::call::Call;
 use super::error::{bad_request, invalid, not_supported};
 use super::names::indices;
 use super::search::count_by;
-use super::spread::{copies, on_shards, primaries, shards_json, started};
+use super::spread::{Answers, AskedCopy, copies, on_shards, primaries, shards_json, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::clock;
 use super::uri_query::uri_query;
-use engine::transport::{Failure, Result, ShardAction, ShardAnswer};
+use engine::transport::{Failure, RefreshedCopy, Result, ShardAction, ShardAnswer};
 
 const SHORT: Duration = Duration::from_secs(120);
 /// A merge reads and writes all that a shard has.
@@ -68,6 +69,7 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
     let mut answers = Vec::new();
     for (action, limit) in actions {
         let done = on_shards(&call.node, std::mem::take(&mut places), action, *limit).await;
+        let done = as_primaries_count(done);
         let (good, bad) = done.into_iter().partition::<Vec<_>, _>(|(_, answer)| answer.is_ok());
         places = good.into_iter().map(|(place, _)| place).collect();
         answers.extend(bad);
@@ -75,6 +77,33 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
     answers.extend(places.into_iter().map(|place| (place, Ok(ShardAnswer::Done))));
     let total = copies(&state, &names);
     Ok(json!({ "_shards": shards_json(total, &answers) }).into())
+}
+
+/// A copy that was refreshed counts where its primary says that it has what is acknowledged, as in the field, where a
+/// refresh goes through the primary: the node that was asked may have an older state. Where two copies take themselves
+/// for the primary, both have to say so.
+fn as_primaries_count(answers: Answers) -> Answers {
+    let mut counted: BTreeMap<(String, u32), Vec<String>> = BTreeMap::new();
+    for (copy, answer) in &answers {
+        if let Ok(ShardAnswer::Refreshed(RefreshedCopy { counted: Some(ids), .. })) = answer {
+            let known = counted.entry((copy.index.clone(), copy.shard));
+            known
+                .and_modify(|known| known.retain(|id| ids.contains(id)))
+                .or_insert_with(|| ids.clone());
+        }
+    }
+    let judged = |(copy, answer): (AskedCopy, Result<ShardAnswer>)| match answer {
+        Ok(ShardAnswer::Refreshed(RefreshedCopy { allocation_id, .. })) => {
+            let Some(ids) = counted.get(&(copy.index.clone(), copy.shard)) else {
+                let why = "was refreshed, and its primary did not say that it counts; try again";
+                let failure = Failure::unavailable(&copy.index, copy.shard, why);
+                return Some((copy, Err(failure)));
+            };
+            ids.contains(&allocation_id).then_some((copy, Ok(ShardAnswer::Done)))
+        }
+        answer => Some((copy, answer)),
+    };
+    answers.into_iter().filter_map(judged).collect()
 }
 
 /// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
@@ -145,5 +174,41 @@ fn refuse_parameters(call: &Call) -> Result<()> {
             Err(not_supported(&format!("counting with [{name}]"), instead))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_its_primary_does_not_count_was_not_refreshed() {
+        let refreshed = |shard: u32, id: &str, counted: Option<&[&str]>| {
+            let copy = AskedCopy {
+                index: "a".to_owned(),
+                shard,
+                primary: counted.is_some(),
+                node: Some(id.to_owned()),
+            };
+            let counted = counted.map(|ids| ids.iter().map(|id| (*id).to_owned()).collect());
+            (
+                copy,
+                Ok(ShardAnswer::Refreshed(RefreshedCopy { allocation_id: id.to_owned(), counted })),
+            )
+        };
+        let (both, alone) = (Some(&["p", "r"][..]), Some(&["p"][..]));
+        let good = |answers: Answers| -> Vec<bool> {
+            as_primaries_count(answers).iter().map(|(_, answer)| answer.is_ok()).collect()
+        };
+        let old_and_new = || vec![refreshed(0, "p", both), refreshed(0, "r", Some(&["r"]))];
+        assert_eq!(good(vec![refreshed(0, "r", None), refreshed(0, "p", both)]), [true, true]);
+        // The node that was asked takes a copy for a started one that was given up.
+        assert_eq!(good(vec![refreshed(0, "r", None), refreshed(0, "p", alone)]), [true]);
+        assert_eq!(good(old_and_new()), [true]);
+        assert_eq!(good(old_and_new().into_iter().rev().collect()), [true]);
+        // Of another shard, and of one whose primary is silent.
+        assert_eq!(good(vec![refreshed(1, "r", None), refreshed(0, "p", both)]), [false, true]);
+        let flushed = (refreshed(0, "r", None).0, Ok(ShardAnswer::Done));
+        assert_eq!(good(vec![flushed]), [true]);
     }
 }

@@ -58,6 +58,33 @@ pub(crate) struct StoredCommit {
     /// The log holds every operation from here on.
     pub(crate) complete_from: u64,
     pub(crate) global_checkpoint: Option<u64>,
+    /// Its files came from another copy, and the log that lies beside them may be of the copy before.
+    #[serde(default)]
+    pub(crate) is_received: bool,
+}
+
+/// How far a copy goes that nobody has open, and what it knows of the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The history that its commit belongs to; empty where there is none.
+    pub history_uuid: String,
+    /// One more than the highest sequence number that is durable.
+    pub next_seq_no: u64,
+    /// Every copy in sync had everything up to here, as far as this one was told; none if it was told nothing.
+    pub global_checkpoint: Option<u64>,
+    /// Whether it is to be opened with whatever its log still holds: nobody knows how far that goes.
+    pub is_loss_accepted: bool,
+}
+
+impl Extent {
+    pub(crate) fn of_commit(stored: &StoredCommit) -> Self {
+        Extent {
+            history_uuid: stored.commit.history_uuid.clone(),
+            next_seq_no: stored.commit.max_seq_no.map_or(0, |max| max + 1),
+            global_checkpoint: stored.global_checkpoint,
+            is_loss_accepted: false,
+        }
+    }
 }
 
 /// Whether a name that came from elsewhere can stand in our directory.

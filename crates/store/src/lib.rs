@@ -32,7 +32,7 @@ mod virtual_files;
 
 pub use checkpoint::LocalCheckpointTracker;
 pub use chunk::{Chunk, SyntheticChunk};
-pub use commit::{Commit, FileMeta};
+pub use commit::{Commit, Extent, FileMeta};
 pub use contents::SearchView;
 pub use digest::{Digest, ListedDocument, document_hash};
 pub use error::{Error, FirstFailure, Result, means_full_disk};
@@ -46,9 +46,9 @@ pub use requests::{
 };
 pub use segments::Segments;
 pub use shard::{
-    ReadRequests, Shard, committed, damage_largest_file, destroy, holds_anything, holds_operations,
-    next_seq_no,
+    ReadRequests, Shard, committed, damage_largest_file, destroy, extent, holds_anything,
+    holds_operations,
 };
 pub use snapshot::Snapshot;
-pub use synthetic::{damage_log, set_disk_free_bytes};
+pub use synthetic::{damage_log, put_log_back, set_disk_free_bytes};
 pub use tantivy_storage::Aggregated;

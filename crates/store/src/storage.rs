@@ -8,7 +8,7 @@ use world::Env;
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
-use crate::commit::{Commit, FileMeta, StoredCommit};
+use crate::commit::{Commit, Extent, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, SearchView};
 use crate::plan::{Change, Located};
 use crate::snapshot::Pin;
@@ -59,10 +59,10 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     }
 }
 
-pub(crate) async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
+pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
     match env.virtual_disk() {
-        Some(disk) => Ok(synthetic::next_seq_no(&disk, dir)),
-        None => tantivy_storage::next_seq_no(env, dir).await,
+        Some(disk) => Ok(synthetic::extent(&disk, dir)),
+        None => tantivy_storage::extent(env, dir).await,
     }
 }
 
@@ -145,9 +145,14 @@ impl ShardStorage {
         either!(self, storage => storage.index(ops, changes, parsed).await)
     }
 
-    /// Makes the log durable.
-    pub(crate) async fn sync(&self) -> Result<()> {
-        either!(self, storage => storage.sync().await)
+    /// Makes the log durable, and notes what every copy in sync has.
+    pub(crate) async fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
+        either!(self, storage => storage.sync(global_checkpoint).await)
+    }
+
+    /// Notes what every copy in sync has.
+    pub(crate) async fn note_global_checkpoint(&self, checkpoint: Option<u64>) -> Result<()> {
+        either!(self, storage => storage.note_global_checkpoint(checkpoint).await)
     }
 
     /// What the refreshed index holds of `ids`, in their order.

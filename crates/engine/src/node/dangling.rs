@@ -73,7 +73,8 @@ impl Node {
             if let Some(copy) = disk.read_metadata(uuid, *shard).await {
                 let dir = disk.copy_dir(uuid, *shard);
                 // What cannot be read here is no better than nothing.
-                let next_seq_no = store::next_seq_no(&self.core().env, &dir).await.unwrap_or(0);
+                let extent = store::extent(&self.core().env, &dir).await.unwrap_or_default();
+                let next_seq_no = extent.next_seq_no;
                 let (allocation_id, primary_term) = (copy.allocation_id, copy.primary_term);
                 let shard = *shard;
                 found.copies.push(DanglingCopy { shard, allocation_id, primary_term, next_seq_no });

@@ -228,7 +228,7 @@ async fn on_shard(
         }
         ShardAction::Refresh => {
             store.refresh().await.inspect_err(failed)?;
-            ShardAnswer::Done
+            ShardAnswer::Refreshed(shard.refreshed(&core.state()))
         }
         ShardAction::Flush => {
             if let Some(settings) = shard.settings_by(&core.state()) {

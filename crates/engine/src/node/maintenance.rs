@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::Component;
@@ -14,6 +15,7 @@ use crate::search::IDLE_AFTER;
 use crate::settings::{Durability, IndexSettings};
 use crate::shard::{LocalShard, ShardKey};
 use crate::state::ClusterState;
+use crate::transport::{Class, Request};
 
 /// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
@@ -62,6 +64,11 @@ pub(super) async fn run(core: Rc<Core>) {
 /// what it has, as by the field's `index.global_checkpoint_sync.interval`: followers get nothing above the checkpoint.
 const CHECKPOINT_SYNC_EVERY: Duration = Duration::from_secs(30);
 
+/// A copy hears of the global checkpoint with the next write. Where none comes for so long it is told by itself: what a
+/// copy knows says of another one, after a restart, whether that was put back as it was earlier.
+const TELL_AFTER: Duration = Duration::from_secs(1);
+const TELL_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// When a copy was synced last.
 struct Synced {
     at: Time,
@@ -108,6 +115,7 @@ async fn maintain_one(
     } else {
         all.remove(&shard.key());
     }
+    tell_global_checkpoint(core, state, shard, &store);
     refresh(core, shard, &store, &settings).await;
     let leases_last = expire_leases(core, shard, &settings).await;
     // Operations that leases retain stay in the log, however often it is committed.
@@ -117,6 +125,46 @@ async fn maintain_one(
     let now = core.env.now();
     let is_used = shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER);
     Maintained { is_in_use: syncs || is_used || lags(), leases_last }
+}
+
+/// Has the copies in sync note what all of them have, once after the last write.
+fn tell_global_checkpoint(
+    core: &Rc<Core>,
+    state: &ClusterState,
+    shard: &Rc<LocalShard>,
+    store: &Shard,
+) {
+    let (now, checkpoint) = (core.env.now(), store.global_checkpoint());
+    let is_quiet = shard.used_at.get().is_some_and(|used_at| now - used_at >= TELL_AFTER);
+    let is_new = checkpoint > shard.told_checkpoint.get();
+    let counts = state.indices.get(&shard.index).is_some_and(|meta| meta.knows_its_checkpoints());
+    if !is_quiet || !is_new || !shard.is_primary() || !counts {
+        return;
+    }
+    let Some(routing) = shard.routing(state) else { return };
+    shard.told_checkpoint.set(checkpoint);
+    let own = store.clone();
+    core.keep("notes the global checkpoint", async move {
+        // One that does not note it, here or elsewhere, does so with the next write.
+        let _ = own.note_global_checkpoint().await;
+    });
+    for copy in routing.assigned().filter(|copy| copy.in_sync) {
+        let node = copy.node.as_deref().filter(|_| copy.allocation_id != shard.allocation_id);
+        let Some(address) = node.and_then(|node| core.address_of(node)) else { continue };
+        let request = Request::Replicate {
+            index_uuid: shard.index_uuid.clone(),
+            shard: shard.number,
+            allocation_id: copy.allocation_id.clone(),
+            primary_term: shard.term(),
+            ops: Arc::default(),
+            global_checkpoint: checkpoint,
+            mapping_version: 0,
+        };
+        let core2 = core.clone();
+        core.keep("tells a copy the global checkpoint", async move {
+            let _ = core2.call(&address, Class::Control, request, TELL_TIMEOUT).await;
+        });
+    }
 }
 
 /// Reports a copy that failed. What failed for another reason is due again the next time.

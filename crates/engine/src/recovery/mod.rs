@@ -6,6 +6,7 @@
 //! | `sessions`, `source_session` | sessions, on the node that is read and as the other reaches them |
 //! | `session_opening` | the session, and the chunks that are asked for with it |
 //! | `source` | the copy that is read |
+//! | `left_copy` | the copy that is here already, where the primary lacks what that one knows of |
 //! | `target` | the copy that recovers: stages, retries |
 //! | `taking_over` | the copy that takes the place of a primary that is moved |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
@@ -13,6 +14,7 @@
 //! The same mechanism serves both kinds: the target asks, the source answers. In Elasticsearch the source pushes a peer
 //! recovery and the target pulls a recovery from remote; the bytes in flight, and so the speed, are the same.
 
+mod left_copy;
 mod service;
 mod session_opening;
 mod sessions;

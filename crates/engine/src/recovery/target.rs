@@ -10,6 +10,7 @@ use store::{Commit, Incoming, Operation, Options, Shard};
 use world::Time;
 use world::model::CoreCosts;
 
+use super::left_copy::LeftCopy;
 use super::service::RecoveryService;
 use super::session_opening::{self, PrefetchedChunks, Wanted};
 use super::source_session::{SourceSession, TransferError};
@@ -210,10 +211,11 @@ impl Recovery {
 
     async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
         self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
+        let left = LeftCopy::find(&self.service.core, &self.shard).await;
         let mut store = self.own_store().await;
         let mut retries = Retries::new(self);
         loop {
-            let tried = self.try_peer(from_node, &mut store).await;
+            let tried = self.try_peer(from_node, left.as_ref(), &mut store).await;
             match tried {
                 Ok(()) => return Ok(()),
                 Err(error) => retries.after(self, error).await?,
@@ -244,6 +246,7 @@ impl Recovery {
     async fn try_peer(
         &self,
         from_node: &str,
+        left: Option<&LeftCopy>,
         own: &mut Option<Shard>,
     ) -> Result<(), TransferError> {
         let address = self.service.core.address_of(from_node).ok_or_else(|| CallError::Broken {
@@ -261,7 +264,10 @@ impl Recovery {
         let source = self.source(address, None);
         let _pings = self.ping(&source);
         let (source, opened, prefetched) = self.open(vec![source], wanted).await?;
-        let result = self.copy_and_follow(&source, &opened, prefetched, own).await;
+        let result = match left.and_then(|left| left.refuses(&opened)) {
+            Some(failure) => Err(CallError::Failed(failure).into()),
+            None => self.copy_and_follow(&source, &opened, prefetched, own).await,
+        };
         self.end_session(&source);
         result
     }

@@ -42,12 +42,16 @@ pub(crate) async fn replicate(
     // A request without operations asks what is durable.
     let is_question = ops.is_empty();
     store.apply(ops).await?;
+    // A sync notes it.
+    if let Some(checkpoint) = global_checkpoint {
+        store.advance_global_checkpoint(checkpoint);
+    }
     let syncs = !core.env.is_planted(planted::REPLICA_NOT_SYNCED);
     if is_question || store.durability() == store::Durability::Request && syncs {
         store.sync().await?;
     }
-    if let Some(checkpoint) = global_checkpoint {
-        store.advance_global_checkpoint(checkpoint);
+    if is_question {
+        store.note_global_checkpoint().await?;
     }
     Ok(Response::Replicated { local_checkpoint: store.persisted_checkpoint() })
 }

@@ -10,6 +10,7 @@ use query::{SearchRequest, ShardHit, compare_hits, keep_first_of_group};
 use store::Aggregated;
 use world::Task;
 
+use super::answer_budget::AnswerBudget;
 use super::asked_shards::{AskedShard, asked_shards, moved_to};
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
@@ -331,6 +332,8 @@ async fn fetch_best(
     }
     let mut fetches = Vec::new();
     let fetch = Arc::new(request.fetch());
+    // Shards are not asked one after the other: what does not fit goes at once.
+    let budget = Rc::new(AnswerBudget::default());
     for (answer, places) in &places {
         let answered = &mut answers[*answer];
         if let Some(fetched) = answered.searched.fetched.take() {
@@ -344,12 +347,13 @@ async fn fetch_best(
             .collect();
         let (service2, name) = (service.clone(), answered.node.clone());
         let (context, request) = (answered.searched.context, fetch.clone());
+        let budget = budget.clone();
         let task = service.core.env.spawn("fetches hits", async move {
             let address = service2.core.address_of(&name).ok_or_else(|| left(&name))?;
             let context = context.ok_or_else(unexpected)?;
             let ask = Request::Fetch { context, hits, request };
             match service2.core.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {
-                Response::Fetched(found) => Ok(found),
+                Response::Fetched(found) => budget.take(found),
                 _ => Err(unexpected()),
             }
         });

@@ -12,12 +12,14 @@
 //! | `preference.rs` | `preference` |
 //! | `shard.rs` | the node that has the copy: the query, and the fetch from the same view |
 //! | `contexts.rs` | views that are held between the two, and from search to search |
+//! | `answer_budget.rs` | how much one answer may hold |
 //! | `views.rs` | searches of views that are held |
 //! | `open_scrolls.rs` | the node that was asked for a scroll: where it goes on with each shard |
 //! | `scrolls.rs` | the pages of a scroll |
 //! | `point_in_time.rs`, `points_in_time.rs` | searches that see what there was at one moment, and all others |
 //! | `thread_pool.rs` | how many searches run at once, and how many wait |
 
+mod answer_budget;
 mod asked_shards;
 mod choice;
 mod contexts;
@@ -36,6 +38,7 @@ mod thread_pool;
 mod views;
 
 pub use crate::transport::{Hit, SearchOutcome, ShardFailure};
+pub use answer_budget::{ANSWER_BYTES_MAX, AnswerBudget};
 pub use coordinator::SearchJob;
 pub use point_in_time::PointInTime;
 pub use points_in_time::{Opened, close_point_in_time, open_point_in_time, points_in_time, search};

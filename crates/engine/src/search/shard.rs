@@ -9,6 +9,7 @@ use policy::selection::NodeFeedback;
 use query::{FetchRequest, FetchedHit, SearchLimits};
 use store::{SearchView, Shard};
 
+use super::answer_budget::AnswerBudget;
 use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
 use crate::planted;
@@ -111,6 +112,9 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     Ok(Response::Searched(Box::new(answer)))
 }
 
+/// Documents that are read before it is looked how much they are.
+const FETCHED_AT_ONCE: usize = 100;
+
 /// Reads the documents of hits, and makes fragments of their texts where these are asked for.
 async fn shown(
     service: &SearchService,
@@ -119,18 +123,24 @@ async fn shown(
     (view, hits): (&SearchView, Vec<(u32, u32)>),
     request: &Arc<FetchRequest>,
 ) -> Result<Vec<FetchedHit>> {
-    if request.highlight.fields.is_empty() {
-        return Ok(store.fetch(view, hits, &request.source).await?);
-    }
     // Neither buckets nor moments belong to words.
-    let limits = SearchLimits {
+    let limits = (!request.highlight.fields.is_empty()).then(|| SearchLimits {
         index: index.to_owned(),
         now_ms: 0,
         max_buckets: 0,
         default_fields: default_fields(service, index),
         stop: Arc::default(),
-    };
-    Ok(store.fetch_highlighted(view, hits, request, &limits).await?)
+    });
+    let (mut found, budget) = (Vec::with_capacity(hits.len()), AnswerBudget::default());
+    for some in hits.chunks(FETCHED_AT_ONCE) {
+        let some = some.to_vec();
+        let part = match &limits {
+            None => store.fetch(view, some, &request.source).await?,
+            Some(limits) => store.fetch_highlighted(view, some, request, limits).await?,
+        };
+        found.extend(budget.take(part)?);
+    }
+    Ok(found)
 }
 
 /// The fields of an index that queries ask which name none.

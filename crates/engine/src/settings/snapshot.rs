@@ -185,6 +185,7 @@ impl Settings {
         search_default_search_timeout: Option<Duration> = optional_duration("search.default_search_timeout");
         search_max_open_pit_context: u32 = count("search.max_open_pit_context");
         point_in_time_max_keep_alive: Duration = duration("point_in_time.max_keep_alive");
+        max_shards_per_node: u32 = count("cluster.max_shards_per_node");
         search_max_buckets: u32 = count("search.max_buckets");
         search_default_allow_partial_results: bool = flag("search.default_allow_partial_results");
         /// 0 leaves it to the cores.

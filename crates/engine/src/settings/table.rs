@@ -95,6 +95,8 @@ pub static TABLE: &[Setting] = &[
     cluster("cluster.info.update.interval", at_least_ms(10_000), "30s",
         "How often it is looked at how full disks are, and copies are tried again that were given up for want of \
          room."),
+    cluster("cluster.max_shards_per_node", count(1, 1 << 30), "1000",
+        "Copies of shards that the cluster may have for each node that is there; what would make more is refused."),
     cluster("cluster.metadata.*", Kind::Text { chars_max: 1024 }, "",
         "Anything that whoever runs the cluster wants to note there; no node obeys it."),
     cluster("cluster.remote.*.seeds", Kind::Addresses, "",

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use world::Work;
 
-use super::disk::{CopyMetadata, INDEX, NodeDisk};
+use super::disk::{INDEX, NodeDisk};
+use crate::planted;
 use crate::state::FoundCopy;
 
 /// What is on the disk of a node that starts.
@@ -31,8 +32,21 @@ impl NodeDisk {
         let mut found = FoundOnDisk { unsigned, ..FoundOnDisk::default() };
         for (index_uuid, shard) in signed {
             match self.read_metadata(&index_uuid, shard).await {
-                Some(CopyMetadata { allocation_id, .. }) => {
-                    found.copies.push(FoundCopy { index_uuid, shard, allocation_id });
+                Some(metadata) => {
+                    let dir = self.copy_dir(&index_uuid, shard);
+                    let extent = store::extent(&self.env, &dir).await.ok();
+                    // What cannot be read, or is another shard's, is refused by name when the copy is opened.
+                    let is_said = !self.env.is_planted(planted::EXTENTS_UNSAID);
+                    let extent = extent
+                        .filter(|extent| is_said && metadata.is_of(&extent.history_uuid));
+                    let certain = extent.as_ref().filter(|extent| !extent.is_loss_accepted);
+                    found.copies.push(FoundCopy {
+                        index_uuid,
+                        shard,
+                        allocation_id: metadata.allocation_id,
+                        next_seq_no: certain.map(|extent| extent.next_seq_no),
+                        global_checkpoint: extent.and_then(|extent| extent.global_checkpoint),
+                    });
                 }
                 None => found.unreadable.push(format!(
                     "{} cannot be read, so that nobody knows which copy lies beside it; it is kept and not used",
@@ -158,6 +172,7 @@ mod tests {
     use policy::retention::Leases;
     use world::Env;
 
+    use super::super::disk::CopyMetadata;
     use super::*;
     use crate::state::{IndexMeta, StoredIndex};
 

@@ -397,6 +397,7 @@ mod tests {
                 aliases_version: 1,
                 created_ms: 0,
                 leader: None,
+                has_followed: false,
             };
             state.indices.insert("a".to_owned(), meta.into());
             state.version += 1;

@@ -14,7 +14,7 @@ use super::hand_off::{Operation, Operations};
 use super::progress::{Progress, Stage};
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, Index, IndexMeta, IndexShardRoutingTable, ShardCopy};
-use crate::transport::{Failure, Result};
+use crate::transport::{Failure, RefreshedCopy, Result};
 
 /// UUID of the index, and shard number.
 pub(crate) type ShardKey = (String, u32);
@@ -73,6 +73,8 @@ pub struct LocalShard {
     pub(crate) leases_on_disk: tokio::sync::Mutex<()>,
     /// The global checkpoint rose.
     pub(crate) advanced: Notify,
+    /// On a primary: the global checkpoint that the other copies were told last without a write.
+    pub(crate) told_checkpoint: Cell<Option<u64>>,
     /// Batches of a leader's operations that are being written, here and on its copies.
     pub(crate) followed_writes: Cell<usize>,
     /// Whether it was a follower's copy in this life whose following has not been ended in full.
@@ -166,6 +168,7 @@ impl LocalShard {
             peer_leases: RefCell::default(),
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),
+            told_checkpoint: Cell::default(),
             followed_writes: Cell::new(0),
             followed: Cell::new(false),
             ends_following: Cell::new(false),
@@ -252,6 +255,16 @@ impl LocalShard {
     ) -> Option<&'a IndexShardRoutingTable> {
         let meta = state.indices.get(&self.index).filter(|meta| meta.uuid == self.index_uuid);
         meta.and_then(|_| state.shard(&self.index, self.number))
+    }
+
+    /// Which copy was refreshed here, and of a primary which others have what it acknowledges.
+    pub(crate) fn refreshed(&self, state: &ClusterState) -> RefreshedCopy {
+        let routing = self.routing(state).filter(|_| self.is_primary());
+        let counts = |copy: &&ShardCopy| copy.is_started() && copy.in_sync;
+        let counted = routing.map(|routing| {
+            routing.assigned().filter(counts).map(|copy| copy.allocation_id.clone()).collect()
+        });
+        RefreshedCopy { allocation_id: self.allocation_id.clone(), counted }
     }
 
     /// By what the node knows it.

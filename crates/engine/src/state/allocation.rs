@@ -264,7 +264,7 @@ fn assign(
 
 /// Bounds the in-sync sets, updates the copies' flags, and forgets copies on disk that are needed no more.
 fn update_in_sync(state: &mut ClusterState, touched: &Touched, changes: &mut Vec<Change>) {
-    let ClusterState { indices, routing, disks, .. } = state;
+    let ClusterState { indices, routing, disks, extents, .. } = state;
     for (index, numbers) in touched.iter() {
         let (Some(meta), Some(shards)) = (indices.get(index), routing.get_mut(index)) else {
             continue;
@@ -281,6 +281,7 @@ fn update_in_sync(state: &mut ClusterState, touched: &Touched, changes: &mut Vec
             }
             if shard.copies.iter().all(ShardCopy::is_started) {
                 disks.retain(&meta.uuid, number, |node| shard.on_node(node).is_some());
+                extents.remove_shard(&meta.uuid, number);
             }
         }
     }

@@ -38,7 +38,8 @@ pub(super) fn set_following(
             if shards.is_some_and(|shards| shards.iter().any(recovers)) {
                 return Err(StateError::NotRecovered { index });
             }
-            find(state, &index)?.leader = None;
+            let meta = find(state, &index)?;
+            (meta.leader, meta.has_followed) = (None, true);
             Ok(vec![Change::FollowingChanged { index }])
         }
         FollowChange::FallBack { shard, allocation_id, reason } => {

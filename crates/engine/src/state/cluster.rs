@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::changed_indices::{ChangedIndices, Places, ShardId};
 use super::cluster_info::ClusterInfo;
 use super::on_disk_copies::{Holders, OnDiskCopies};
+use super::reported_extents::ReportedExtents;
 use super::tombstones::Tombstones;
 use super::{AutoFollow, IndexMeta, IndexShardRoutingTable, ShardCopy, Templates};
 use crate::ids::{IdSource, Index};
@@ -111,6 +112,8 @@ pub struct ClusterState {
     pub(super) tombstones: Tombstones,
     pub(super) ids: IdSource,
     #[serde(skip)]
+    pub(super) extents: ReportedExtents,
+    #[serde(skip)]
     pub(super) by_node: ByNode,
     #[serde(skip)]
     pub(super) since_before: SinceBefore,
@@ -141,6 +144,7 @@ impl ClusterState {
             disks: OnDiskCopies::default(),
             tombstones: Tombstones::default(),
             ids,
+            extents: ReportedExtents::default(),
             by_node: ByNode::default(),
             since_before: SinceBefore::default(),
         }
@@ -226,6 +230,17 @@ impl ClusterState {
     pub(super) fn on_disk(&self, node: &str, index: &str, shard: u32) -> Option<&str> {
         let uuid = &self.indices.get(index)?.uuid;
         self.disks.holders(uuid, shard)?.get(node).map(String::as_str)
+    }
+
+    /// Why a copy on a node's disk must not be the primary, although it counts as in sync.
+    pub(super) fn falls_short(
+        &self,
+        (index, shard): (&str, u32),
+        (node, allocation_id): (&str, &str),
+    ) -> Option<String> {
+        let meta = self.indices.get(index).filter(|meta| meta.knows_its_checkpoints())?;
+        let in_sync = &self.shard(index, shard)?.in_sync;
+        self.extents.falls_short((&meta.uuid, shard), (node, allocation_id), in_sync)
     }
 
     /// The present nodes whose disks hold a shard, with the allocation ids.

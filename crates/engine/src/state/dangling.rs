@@ -104,6 +104,7 @@ pub(super) fn delete(
 ) -> Applied {
     find(state, &uuid)?;
     state.disks.remove_index(&uuid);
+    state.extents.remove_index(&uuid);
     state.tombstones.add(Tombstone {
         index: index.clone(),
         uuid: uuid.clone(),
@@ -121,7 +122,7 @@ mod tests {
 
     fn found(uuid: &str, shard: u32, id: &str) -> FoundCopy {
         let (index_uuid, allocation_id) = (uuid.to_owned(), id.to_owned());
-        FoundCopy { index_uuid, shard, allocation_id }
+        FoundCopy { index_uuid, shard, allocation_id, ..FoundCopy::default() }
     }
 
     fn copy(shard: u32, id: &str, primary_term: u64, next_seq_no: u64) -> DanglingCopy {

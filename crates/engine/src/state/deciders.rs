@@ -188,7 +188,7 @@ impl<'a> Deciders<'a> {
         let load = self.counts.get(node);
         match slot.is_peers() {
             true => self.peer_to(slot, load),
-            false => self.primary_on(slot, load, on_disk),
+            false => self.primary_on(slot, node, load, on_disk),
         }
     }
 
@@ -221,12 +221,18 @@ impl<'a> Deciders<'a> {
     fn primary_on<'d>(
         &self,
         slot: Slot<'_>,
+        node: &str,
         load: NodeRecoveryCounts,
         on_disk: impl FnOnce() -> Option<&'d str>,
     ) -> Verdict {
         if slot.shard.was_started() {
             match on_disk() {
-                Some(id) if slot.shard.in_sync.contains(id) => {}
+                Some(id) if slot.shard.in_sync.contains(id) => {
+                    let place = (slot.index, slot.number);
+                    if let Some(words) = self.state.falls_short(place, (node, id)) {
+                        return self.no("in_sync_store", || words);
+                    }
+                }
                 Some(id) => {
                     return self.no("in_sync_store", || {
                         format!("its disk holds copy [{id}], which is not in sync")

@@ -108,6 +108,12 @@ pub enum StateError {
          with many fields as \"dynamic\": false"
     )]
     TooManyFields { limit: u32 },
+    /// More shards than `cluster.max_shards_per_node` allows on the nodes that are there.
+    #[error(
+        "Validation Failed: 1: this action would add [{added}] total shards, but this cluster currently has \
+         [{now}]/[{most}] maximum shards open; delete indices, add nodes, or raise cluster.max_shards_per_node"
+    )]
+    TooManyShards { added: u64, now: u64, most: u64 },
     /// A setting was refused.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -139,6 +145,7 @@ impl StateError {
             StateError::IndexName { .. } => (400, "invalid_index_name_exception"),
             StateError::AliasName { .. } => (400, "invalid_alias_name_exception"),
             StateError::ManyWriteIndices { .. } => (400, "illegal_state_exception"),
+            StateError::TooManyShards { .. } => (400, "validation_exception"),
             StateError::NoSuchRemote { .. } => (404, "no_such_remote_cluster_exception"),
             StateError::NoAutoFollow { .. } => (404, "resource_not_found_exception"),
             StateError::NoTemplate { .. } => (404, "index_template_missing_exception"),

@@ -3,22 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::reported_extents::FoundCopy;
 use super::{
     AliasAction, Aliases, AutoFollowChange, ClusterInfo, DanglingCopy, FollowChange, FollowOrigin,
     Index, Node, PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
 };
 use crate::settings::Update;
-
-/// A shard copy that a node found on its disk when it started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundCopy {
-    /// Uuid of its index.
-    pub index_uuid: String,
-    /// Shard number.
-    pub shard: u32,
-    /// The id that was written beside the files.
-    pub allocation_id: String,
-}
 
 /// What an operator wants of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,9 +36,18 @@ pub struct IndexMeta {
     pub created_ms: u64,
     /// Its leader, if it is a follower.
     pub leader: Option<FollowOrigin>,
+    /// Whether it was a follower.
+    #[serde(default)]
+    pub has_followed: bool,
 }
 
 impl IndexMeta {
+    /// Whether its copies' word on each other counts. A follower's primary that comes back counts as known everywhere
+    /// what its other copies are yet to get, which comes from the leader again.
+    pub fn knows_its_checkpoints(&self) -> bool {
+        self.leader.is_none() && !self.has_followed
+    }
+
     /// The typed settings.
     pub fn typed_settings(&self) -> IndexSettings {
         IndexSettings::resolve(&self.settings)

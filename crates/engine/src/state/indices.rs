@@ -19,6 +19,29 @@ pub(super) const SHARDS: &str = "index.number_of_shards";
 pub(super) const REPLICAS: &str = "index.number_of_replicas";
 
 pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex) -> Applied {
+    make_index(state, now_ms, new, true)
+}
+
+/// Whether the cluster may have so many shards more, with so many copies of each (`cluster.max_shards_per_node`).
+fn check_room(state: &ClusterState, shards: u32, copies: u32) -> Result<(), StateError> {
+    let of = |shards: u32, copies: u32| u64::from(shards) * u64::from(copies);
+    let added = of(shards, copies);
+    let now = state.indices.values().map(|meta| of(meta.shards, meta.replicas + 1)).sum::<u64>();
+    let most = u64::from(state.settings().max_shards_per_node()) * state.present.len() as u64;
+    // As in the field: without nodes nothing is counted.
+    match !state.present.is_empty() && now + added > most {
+        true => Err(StateError::TooManyShards { added, now, most }),
+        false => Ok(()),
+    }
+}
+
+/// As [`create_index`]; where it is not bounded, however many shards there are.
+pub(super) fn make_index(
+    state: &mut ClusterState,
+    now_ms: u64,
+    new: NewIndex,
+    is_bounded: bool,
+) -> Applied {
     let NewIndex { index, leader, settings: update, mappings, aliases } = new;
     check_new(state, &index, &aliases)?;
     let mappings = mapping::merge(&Value::Null, &mappings)?;
@@ -29,6 +52,9 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
     given.insert(SHARDS.to_owned(), shards.to_string());
     given.insert(REPLICAS.to_owned(), replicas.to_string());
     check_fields(&mappings, leader.is_none().then(|| typed.total_fields_limit()))?;
+    if is_bounded {
+        check_room(state, shards, replicas + 1)?;
+    }
     let uuid = state.ids.next_id();
     let routing = (0..shards).map(|_| new_shard(state, replicas, now_ms)).collect();
     let meta = IndexMeta {
@@ -43,6 +69,7 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
         aliases_version: 1,
         created_ms: now_ms,
         leader,
+        has_followed: false,
     };
     state.routing.insert(index.clone(), Arc::new(routing));
     state.indices.insert(index.clone(), Arc::new(meta));
@@ -127,6 +154,7 @@ pub(super) fn remove_index(state: &mut ClusterState, now_ms: u64, index: String)
     state.indices.remove(&index);
     state.routing.remove(&index);
     state.disks.remove_index(&uuid);
+    state.extents.remove_index(&uuid);
     Ok(vec![Change::IndexDeleted { index, uuid }])
 }
 
@@ -186,10 +214,17 @@ pub(super) fn put_index_settings(
     let index = index.name;
     let update = check_update(SettingScope::Index, When::Running, update)?;
     let before = meta.settings.clone();
-    settings::apply(&mut meta.settings, &update);
+    let mut after = before.clone();
+    settings::apply(&mut after, &update);
+    let replicas = settings::IndexSettings::resolve(&after).number_of_replicas();
+    let (shards, more) = (meta.shards, replicas.saturating_sub(meta.replicas));
+    if more > 0 {
+        check_room(state, shards, more)?;
+    }
+    let meta = find(state, &index)?;
+    meta.settings = after;
     // Taken back with `index.*` or by null, these two still stand in the map.
-    meta.settings.insert(SHARDS.to_owned(), meta.shards.to_string());
-    let replicas = meta.typed_settings().number_of_replicas();
+    meta.settings.insert(SHARDS.to_owned(), shards.to_string());
     meta.settings.insert(REPLICAS.to_owned(), replicas.to_string());
     let changed = |name: &&String| before.get(*name) != meta.settings.get(*name);
     let mut names: Vec<String> =
@@ -204,7 +239,6 @@ pub(super) fn put_index_settings(
     if names.iter().all(|name| name != REPLICAS) {
         return Ok(vec![Change::IndexSettingsChanged { index, names }]);
     }
-    let shards = meta.shards;
     let mut counts = RecoveryCounts::of(state, &state.settings());
     let mut changes = vec![Change::IndexSettingsChanged { index: index.clone(), names }];
     for number in 0..shards {
@@ -252,5 +286,42 @@ fn remove_replicas(
         for ShardCopy { allocation_id, .. } in target.into_iter().chain([copy]) {
             changes.push(Change::Removed { index: index.to_owned(), shard: number, allocation_id });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manager::tests::Lab;
+    use super::super::{Event, PlacedIndex};
+    use super::*;
+
+    #[test]
+    fn the_cluster_has_so_many_shards_and_no_more() {
+        let mut lab = Lab::new(2);
+        lab.set("cluster.max_shards_per_node", "5");
+        lab.create("a", 3, 1);
+        let new = |index: &str, shards: &str| Event::CreateIndex {
+            index: index.to_owned(),
+            settings: Update::from([(SHARDS.to_owned(), Some(shards.to_owned()))]),
+            mappings: Value::Null,
+            aliases: Aliases::new(),
+        };
+        let refused = lab.apply(new("b", "3")).unwrap_err();
+        assert_eq!(refused.rest(), (400, "validation_exception"));
+        let said = refused.to_string();
+        assert!(said.contains("would add [6] total shards") && said.contains("[6]/[10]"), "{said}");
+        lab.apply(new("b", "2")).unwrap();
+        let replicas = |count: &str| Event::PutIndexSettings {
+            index: lab.state.meant("b"),
+            settings: Update::from([(REPLICAS.to_owned(), Some(count.to_owned()))]),
+        };
+        let (more, fewer) = (replicas("2"), replicas("0"));
+        assert!(lab.apply(more).unwrap_err().to_string().contains("would add [2]"));
+        lab.apply(fewer).unwrap();
+        // A twin of a cluster has what that has.
+        let nodes = vec![vec!["n1".to_owned()]; 20];
+        let placed = PlacedIndex { index: "c".to_owned(), nodes, ..PlacedIndex::default() };
+        lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+        lab.apply(Event::DeleteIndex { index: lab.state.meant("b") }).unwrap();
     }
 }

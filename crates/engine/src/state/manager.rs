@@ -147,20 +147,39 @@ fn node_joined(
             .filter_map(|uuid| Some((index_of(uuid)?.0.clone(), uuid.to_owned())))
             .collect();
         for copy in found {
-            let FoundCopy { index_uuid, shard, allocation_id } = copy;
-            if let Some((index, _)) = known.iter().find(|(_, uuid)| *uuid == index_uuid) {
-                touched.add(index, shard);
-                try_again(state, index, shard, &allocation_id);
-            } else if state.tombstones.contains(&index_uuid) {
+            let (uuid, shard) = (copy.index_uuid.clone(), copy.shard);
+            let index = known.iter().find(|(_, known)| *known == uuid).map(|(index, _)| index);
+            if index.is_none() && state.tombstones.contains(&uuid) {
                 // The node deletes it, now that it knows.
                 continue;
             }
-            state.disks.insert(&index_uuid, shard, &name, allocation_id);
+            state.disks.insert(&uuid, shard, &name, copy.allocation_id.clone());
+            let Some(index) = index else { continue };
+            touched.add(index, shard);
+            try_again(state, index, shard, &copy.allocation_id);
+            state.extents.insert(&name, copy);
+            changes.extend(fail_short_primary(state, now_ms, index, shard));
         }
     }
     Arc::make_mut(&mut state.present).insert(name.clone());
     changes.push(Change::NodeJoined { node: name });
     Ok(changes)
+}
+
+/// A copy in sync has come: a primary that began with less than that one knows of was put back as it was earlier, and
+/// another becomes the primary.
+fn fail_short_primary(
+    state: &mut ClusterState,
+    now_ms: u64,
+    index: &str,
+    number: u32,
+) -> Vec<Change> {
+    let Some(shard) = state.shard(index, number) else { return Vec::new() };
+    let primary = shard.primary();
+    let Some(node) = &primary.node else { return Vec::new() };
+    let id = primary.allocation_id.clone();
+    let Some(why) = state.falls_short((index, number), (node, &id)) else { return Vec::new() };
+    shard_failed(state, now_ms, (index.to_owned(), number, id), why, false)
 }
 
 /// A copy in sync has come: a primary that failed elsewhere, and may be tried there a last time, may be tried with it.
@@ -187,6 +206,7 @@ fn node_left(
     }
     Arc::make_mut(&mut state.present).remove(node);
     state.disks.remove_node(node);
+    state.extents.remove_node(node);
     let mut changes = vec![Change::NodeLeft { node: node.to_owned() }];
     for (index, shards) in &mut state.routing {
         if !shards.iter().any(|shard| shard.on_node(node).is_some()) {
@@ -254,7 +274,12 @@ fn shard_started(
     copy.state = CopyState::Started;
     copy.failures = 0;
     (copy.last_failure, copy.disk_was_full) = (None, false);
+    let is_primary = copy.primary;
     shard.in_sync.insert(allocation_id.clone());
+    if !is_primary && let Some(meta) = state.indices.get(&index) {
+        // From now on writes are acknowledged that no report knows of.
+        state.extents.remove_shard(&meta.uuid, number);
+    }
     vec![Change::Started { index, shard: number, allocation_id }]
 }
 

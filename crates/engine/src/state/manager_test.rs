@@ -21,6 +21,8 @@ pub struct Lab {
     /// What the disk of each node holds, present or not.
     disks: BTreeMap<String, BTreeMap<(String, u32), String>>,
     zones: BTreeMap<String, String>,
+    /// How far the copies of a node go, and what global checkpoint they know; of others nothing is known.
+    pub extents: BTreeMap<String, (u64, Option<u64>)>,
 }
 
 fn node(name: &str) -> Node {
@@ -52,7 +54,8 @@ impl Lab {
             draw += 1;
             draw
         });
-        let mut lab = Lab { state, now_ms: 1000, disks: BTreeMap::new(), zones: BTreeMap::new() };
+        let (disks, zones, extents) = Default::default();
+        let mut lab = Lab { state, now_ms: 1000, disks, zones, extents };
         for name in &names {
             lab.join(name);
         }
@@ -100,6 +103,8 @@ impl Lab {
             index_uuid: uuid.clone(),
             shard: *shard,
             allocation_id: id.clone(),
+            next_seq_no: self.extents.get(name).map(|(next_seq_no, _)| *next_seq_no),
+            global_checkpoint: self.extents.get(name).and_then(|(_, checkpoint)| *checkpoint),
         });
         let found = found.collect();
         let mut node = node(name);

@@ -26,6 +26,7 @@
 //! | `template`, `templates` | what new indices are given whose names fit |
 //! | `touched` | the shards that are left to look at after a batch |
 //! | `on_disk_copies` | what the disks of the nodes hold |
+//! | `reported_extents` | [`FoundCopy`]: how far those go, and which of them were put back as they were earlier |
 //! | `diff` | [`StateDiff`]: from one state to the next |
 //! | `changed_indices` | which indices differ from those of the state before, and where their copies are |
 //! | `differing` | where two maps differ that share what is the same |
@@ -84,6 +85,7 @@ mod placed;
 mod rebalancing;
 mod recovery_counts;
 mod relocation;
+mod reported_extents;
 mod shard;
 mod template;
 mod templates;
@@ -103,7 +105,7 @@ pub use deciders::{Reason, Verdict};
 pub use delayed::{delay_ends_ms, delayed_copies};
 pub use diff::{OtherVersion, StateDiff};
 pub use error::StateError;
-pub use event::{Event, FoundCopy, RerouteAction, RerouteCommand};
+pub use event::{Event, RerouteAction, RerouteCommand};
 pub use explain::{
     Delay, Explanation, NodeExplanation, PlacedExplanation, explain, explain_placed,
 };
@@ -114,6 +116,7 @@ pub use indices::check_index_name;
 pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
 pub use placed::PlacedIndex;
+pub use reported_extents::FoundCopy;
 pub use shard::{
     CopyState, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy, UnassignedReason,
 };

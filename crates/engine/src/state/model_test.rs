@@ -266,6 +266,7 @@ impl Model {
             index_uuid: uuid.clone(),
             shard: *shard,
             allocation_id: files.allocation_id.clone(),
+            ..FoundCopy::default()
         });
         Event::NodeJoined { node: node(n), found: found.collect() }
     }

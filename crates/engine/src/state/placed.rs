@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::applied::{Applied, NewIndex};
-use super::indices::{REPLICAS, SHARDS, create_index};
+use super::indices::{REPLICAS, SHARDS, make_index};
 use super::{Change, ClusterState, CopyState, StateError};
 use crate::settings::Update;
 
@@ -29,7 +29,7 @@ pub(super) fn place_index(state: &mut ClusterState, now_ms: u64, placed: PlacedI
     settings.insert(SHARDS.to_owned(), Some(nodes.len().to_string()));
     settings.insert(REPLICAS.to_owned(), Some(replicas.to_string()));
     let new = NewIndex { index: index.clone(), settings, ..NewIndex::default() };
-    let mut changes = create_index(state, now_ms, new)?;
+    let mut changes = make_index(state, now_ms, new, false)?;
     let uuid = state.indices[&index].uuid.clone();
     for (number, nodes) in (0..).zip(nodes) {
         for (at, node) in nodes.into_iter().enumerate() {

@@ -81,10 +81,21 @@ pub enum ShardAnswer {
     Following(Option<Box<FollowStats>>),
     /// To [`ShardAction::History`].
     History(String),
+    /// To [`ShardAction::Refresh`].
+    Refreshed(RefreshedCopy),
     /// To the rest but stats.
     Done,
     /// To [`ShardAction::Stats`].
     Stats(Box<ShardStats>),
+}
+
+/// A copy that was refreshed. Whoever asked may have an older state, and not know that the primary has given it up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefreshedCopy {
+    /// Which it is.
+    pub allocation_id: String,
+    /// The copies that have what this one acknowledges, itself among them; none where it is no primary.
+    pub counted: Option<Vec<String>>,
 }
 
 /// Documents for the primary of a shard.

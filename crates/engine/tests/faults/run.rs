@@ -44,7 +44,10 @@ pub struct Summary {
 }
 
 /// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
-pub fn run(scenario: &Scenario, planted: Option<&'static str>) -> Result<Summary, String> {
+pub fn run(
+    scenario: &Scenario,
+    planted: impl IntoIterator<Item = &'static str> + 'static,
+) -> Result<Summary, String> {
     let whole = scenario.clone();
     let world = || {
         virtual_world::run_traced(scenario.seed, move |env| async move {

@@ -18,6 +18,7 @@ mod leases;
 mod lossy_paths;
 mod membership;
 mod planted_histories;
+mod put_back;
 mod recovery;
 mod relocation;
 mod replica_selection;

@@ -26,12 +26,20 @@ impl Shard {
                 // An operation is logged before it is applied.
                 let covers = inner.seq_nos.borrow().tracker.checkpoint();
                 if !inner.env.is_planted(planted::LOG_NOT_SYNCED) {
-                    inner.storage.sync().await?;
+                    let global_checkpoint = inner.seq_nos.borrow().global_checkpoint;
+                    inner.storage.sync(global_checkpoint).await?;
                 }
                 inner.persisted(covers);
                 Ok(())
             })
             .await
+    }
+
+    /// Notes on the disk what every copy in sync has, as far as this one was told. A sync does it by the way where
+    /// there are operations to sync.
+    pub async fn note_global_checkpoint(&self) -> Result<()> {
+        let checkpoint = self.global_checkpoint();
+        self.inner.storage.note_global_checkpoint(checkpoint).await
     }
 
     /// Makes what was applied searchable. Does nothing where nothing is new.
@@ -288,6 +296,7 @@ impl Inner {
             log_generation: 0,
             complete_from: seq_nos.complete_from.max(floor),
             global_checkpoint: seq_nos.global_checkpoint,
+            is_received: false,
         }
     }
 }

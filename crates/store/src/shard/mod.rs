@@ -23,7 +23,7 @@ use world::Env;
 
 use query::Mapping;
 
-use crate::commit::Commit;
+use crate::commit::{Commit, Extent};
 use crate::group_commit::GroupCommit;
 use crate::patience::patiently;
 use crate::requests::{Durability, Opened, Options};
@@ -150,7 +150,10 @@ impl Shard {
 
     /// Syncs and closes. Other clones stay usable.
     pub async fn close(self) -> Result<()> {
-        self.sync().await
+        self.sync().await?;
+        // It says something of other copies: one that failed closes all the same.
+        let _ = self.note_global_checkpoint().await;
+        Ok(())
     }
 }
 
@@ -159,9 +162,9 @@ pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     storage::committed(env, dir).await
 }
 
-/// One more than the highest sequence number that is durable in `dir`, without opening the copy.
-pub async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
-    storage::next_seq_no(env, dir).await
+/// How far the copy in `dir` goes, without opening it.
+pub async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
+    storage::extent(env, dir).await
 }
 
 /// Whether `dir` may hold what was acknowledged: a part of a commit or of an operation log. Files that were being

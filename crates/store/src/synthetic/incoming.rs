@@ -164,7 +164,9 @@ impl SyntheticIncoming {
             commit: Commit { generation, ..commit.clone() },
             log_generation: 1,
             global_checkpoint: None,
+            is_received: true,
         });
+        disk.global_checkpoint = None;
         disk.log_remove_where(|_| true);
         disk.log_damaged = false;
         disk.incoming.clear();

@@ -21,6 +21,8 @@ pub(super) struct Index {
     bulks: Vec<Bulk>,
     /// Synthetic batches that are not searchable yet.
     batches: Bulk,
+    /// Documents that were deleted or replaced since the last refresh: searches see them until the next.
+    unseen_deletes: u64,
 }
 
 impl Index {
@@ -50,6 +52,7 @@ impl Index {
             {
                 let id = id.clone();
                 Rc::make_mut(&mut state.deleted).insert(id);
+                self.unseen_deletes += 1;
                 return;
             }
         }
@@ -66,6 +69,7 @@ impl Index {
 
     /// Turns what was added into segments. Returns their bytes.
     pub(super) fn refresh(&mut self, mut name: impl FnMut() -> String) -> u64 {
+        self.unseen_deletes = 0;
         let mut bytes = 0;
         let mut push = |documents, bulk| {
             let segment = Segment::new(name(), documents, bulk);
@@ -111,9 +115,10 @@ impl Index {
         (read, written)
     }
 
-    /// Searchable live documents.
+    /// Documents that searches see.
     pub(super) fn documents(&self) -> u64 {
-        self.segments.iter().map(|s| s.segment.count() - s.deleted.len() as u64).sum()
+        let live = self.segments.iter().map(|s| s.segment.count() - s.deleted.len() as u64);
+        live.sum::<u64>() + self.unseen_deletes
     }
 
     pub(super) fn deleted(&self) -> u64 {
@@ -144,5 +149,28 @@ impl Index {
             digest.hash = digest.hash.wrapping_add(state.segment.bulk.hash);
         }
         digest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_see_what_was_replaced_until_the_next_refresh() {
+        let document = |seq_no| Document { seq_no, version: 1, source_bytes: 1, hash: seq_no };
+        let mut index = Index::default();
+        index.add("a".into(), document(0));
+        assert_eq!(index.documents(), 0);
+        index.refresh(|| "1".to_owned());
+        index.remove("a");
+        index.add("a".into(), document(1));
+        assert_eq!((index.documents(), index.deleted()), (1, 1));
+        index.refresh(|| "2".to_owned());
+        assert_eq!(index.documents(), 1);
+        index.remove("a");
+        assert_eq!(index.documents(), 1);
+        index.refresh(|| "3".to_owned());
+        assert_eq!(index.documents(), 0);
     }
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use world::{Env, VirtualDisk};
 
-use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::commit::{Commit, Extent, FORMAT, FileMeta, StoredCommit};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::virtual_files::{Damaged, SegmentList, meta};
@@ -55,6 +55,8 @@ struct Disk {
     log_bytes: u64,
     /// Whether an open finds that records of the log have changed since they were synced, as checksums would say.
     log_damaged: bool,
+    /// What every copy in sync had, as far as this one was told.
+    global_checkpoint: Option<u64>,
     /// Sequence numbers in `log` that were not synced, in the order of their appends, which are counted.
     unsynced: VecDeque<(u64, u64)>,
     appends: u64,
@@ -166,6 +168,7 @@ pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Resu
         log_generation: 1,
         complete_from: 0,
         global_checkpoint: None,
+        is_received: false,
     });
     Ok(())
 }
@@ -178,16 +181,18 @@ pub(crate) fn committed(disk: &VirtualDisk, dir: &Path) -> Option<Commit> {
     open_disk(disk, dir).borrow().stored.as_ref().map(|stored| stored.commit.clone())
 }
 
-/// One more than the highest sequence number of a copy.
-pub(crate) fn next_seq_no(disk: &VirtualDisk, dir: &Path) -> u64 {
+/// How far a copy goes.
+pub(crate) fn extent(disk: &VirtualDisk, dir: &Path) -> Extent {
     if !disk.contains(&disk_path(dir)) {
-        return 0;
+        return Extent::default();
     }
     let disk = open_disk(disk, dir);
     let disk = disk.borrow();
-    let committed = disk.stored.as_ref().and_then(|stored| stored.commit.max_seq_no);
+    let mut extent = disk.stored.as_ref().map(Extent::of_commit).unwrap_or_default();
     let logged = disk.log.values().map(Operation::last_seq_no).max();
-    committed.max(logged).map_or(0, |max| max + 1)
+    extent.next_seq_no = extent.next_seq_no.max(logged.map_or(0, |max| max + 1));
+    extent.global_checkpoint = extent.global_checkpoint.max(disk.global_checkpoint);
+    extent
 }
 
 /// Whether there is a commit or a log.
@@ -208,6 +213,20 @@ pub fn damage_log(env: &Env, dir: &Path) -> bool {
     };
     open_disk(&disk, dir).borrow_mut().log_damaged = true;
     true
+}
+
+/// Puts back the operation log of a copy on a virtual disk that nobody has open, as it was before an operation. False
+/// where the log has nothing from there on, and in the real world, where it does nothing. For faults in experiments.
+pub fn put_log_back(env: &Env, dir: &Path, before: u64) -> bool {
+    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
+        return false;
+    };
+    let disk = open_disk(&disk, dir);
+    let mut disk = disk.borrow_mut();
+    let ops = disk.log.len();
+    disk.log_remove_where(|op| op.last_seq_no() >= before);
+    disk.global_checkpoint = disk.global_checkpoint.min(before.checked_sub(1));
+    disk.log.len() < ops
 }
 
 /// Damages a committed file.

@@ -195,10 +195,16 @@ impl SyntheticStorage {
         Ok(())
     }
 
-    pub(crate) async fn sync(&self) -> Result<()> {
+    pub(crate) async fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
         let appends = self.disk.borrow().appends;
         self.pass(Work::DiskSync).await;
         self.disk.borrow_mut().synced(appends);
+        self.note_global_checkpoint(global_checkpoint).await
+    }
+
+    pub(crate) async fn note_global_checkpoint(&self, checkpoint: Option<u64>) -> Result<()> {
+        let mut disk = self.disk.borrow_mut();
+        disk.global_checkpoint = disk.global_checkpoint.max(checkpoint);
         Ok(())
     }
 

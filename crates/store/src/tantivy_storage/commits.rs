@@ -98,6 +98,7 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
         log_generation,
         complete_from: 0,
         global_checkpoint: None,
+        is_received: false,
     };
     log_opening::begin(copy, &stored)?;
     publish(copy, &stored)

@@ -514,6 +514,7 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
         commit: Commit { generation, ..commit },
         log_generation: newest_log.map_or(1, |newest| newest + 1),
         global_checkpoint: None,
+        is_received: true,
     };
     commits::publish(copy, &stored)?;
     // Only now: until here the log of the copy before counts.

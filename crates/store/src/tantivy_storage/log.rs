@@ -77,14 +77,28 @@ impl Log {
         (self.writer.clone(), newest.path.clone(), position)
     }
 
-    /// Notes that the log was synced up to a position.
-    pub(super) fn note_synced(&mut self, position: Position) -> Result<()> {
+    /// Notes that the log was synced up to a position, and what every copy in sync has.
+    pub(super) fn note_synced(
+        &mut self,
+        position: Position,
+        global_checkpoint: Option<u64>,
+    ) -> Result<()> {
         let Position { generation, len, next_seq_no } = position;
         // A file that began meanwhile noted itself.
         if (generation, len) <= (self.synced.generation, self.synced.len) {
+            return self.note_global_checkpoint(global_checkpoint);
+        }
+        let global_checkpoint = self.synced.global_checkpoint.max(global_checkpoint);
+        self.synced = Synced { generation, len, next_seq_no, global_checkpoint, ..self.synced };
+        self.checkpoint.write(&self.synced)
+    }
+
+    /// Notes what every copy in sync has, as far as this one was told.
+    pub(super) fn note_global_checkpoint(&mut self, checkpoint: Option<u64>) -> Result<()> {
+        if checkpoint <= self.synced.global_checkpoint {
             return Ok(());
         }
-        self.synced = Synced { generation, len, next_seq_no, ..self.synced };
+        self.synced.global_checkpoint = checkpoint;
         self.checkpoint.write(&self.synced)
     }
 

@@ -13,11 +13,18 @@ use super::files;
 use crate::error::{Error, Result, io};
 
 const NAME: &str = "oplog.ckp";
-const MAGIC: [u8; 8] = *b"nrwsckp\x01";
-const FIELDS: usize = 7;
-const SLOT_BYTES: usize = MAGIC.len() + FIELDS * 8 + 4;
+const MAGIC: [u8; 8] = *b"nrwsckp\x02";
+const FIELDS: usize = 8;
+/// Version 1 had no global checkpoint.
+const FIRST_MAGIC: [u8; 8] = *b"nrwsckp\x01";
+const FIRST_FIELDS: usize = 7;
+const SLOT_BYTES: usize = slot_bytes(FIELDS);
 /// Slots lie in sectors of their own, so that one that was being written takes the other along nowhere.
 const SLOT_EVERY: u64 = 512;
+
+const fn slot_bytes(fields: usize) -> usize {
+    MAGIC.len() + fields * 8 + 4
+}
 
 /// How far a log was synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +41,9 @@ pub(super) struct Synced {
     pub(super) next_seq_no: u64,
     /// Which history the log belongs to.
     pub(super) history: u64,
+    /// Every copy in sync had everything up to here, as far as this one was told. It says of another copy that ends
+    /// before it that it is not what it was.
+    pub(super) global_checkpoint: Option<u64>,
 }
 
 /// What stands in the file.
@@ -69,10 +79,13 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 }
 
 fn slot(turn: u64, synced: &Synced) -> [u8; SLOT_BYTES] {
-    let Synced { generation, len, oldest, floor, next_seq_no, history } = *synced;
+    let Synced { generation, len, oldest, floor, next_seq_no, history, .. } = *synced;
+    let above_global =
+        synced.global_checkpoint.map_or(0, |checkpoint| checkpoint.saturating_add(1));
     let mut bytes = [0; SLOT_BYTES];
     bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
-    let fields: [u64; FIELDS] = [turn, generation, len, oldest, floor, next_seq_no, history];
+    let fields: [u64; FIELDS] =
+        [turn, generation, len, oldest, floor, next_seq_no, history, above_global];
     for (at, field) in fields.into_iter().enumerate() {
         let at = MAGIC.len() + at * 8;
         bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
@@ -83,9 +96,14 @@ fn slot(turn: u64, synced: &Synced) -> [u8; SLOT_BYTES] {
 }
 
 fn read_slot(bytes: &[u8]) -> Option<(u64, Synced)> {
-    let bytes = bytes.get(..SLOT_BYTES)?;
-    let (body, crc) = bytes.split_at(SLOT_BYTES - 4);
-    if body[..MAGIC.len()] != MAGIC || crc32c::crc32c(body).to_le_bytes() != crc {
+    let fields = match *bytes.first_chunk::<8>()? {
+        MAGIC => FIELDS,
+        FIRST_MAGIC => FIRST_FIELDS,
+        _ => return None,
+    };
+    let bytes = bytes.get(..slot_bytes(fields))?;
+    let (body, crc) = bytes.split_at(bytes.len() - 4);
+    if crc32c::crc32c(body).to_le_bytes() != crc {
         return None;
     }
     let field = |at: usize| {
@@ -99,6 +117,7 @@ fn read_slot(bytes: &[u8]) -> Option<(u64, Synced)> {
         floor: field(4),
         next_seq_no: field(5),
         history: field(6),
+        global_checkpoint: if fields == FIELDS { field(7).checked_sub(1) } else { None },
     };
     Some((field(0), synced))
 }
@@ -156,10 +175,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_of_the_first_version_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut slot = FIRST_MAGIC.to_vec();
+        for field in [4_u64, 3, 100, 2, 7, 50, 9] {
+            slot.extend(field.to_le_bytes());
+        }
+        slot.extend(crc32c::crc32c(&slot).to_le_bytes());
+        slot.resize(2 * SLOT_EVERY as usize, 0);
+        fs::write(path(dir.path()), &slot).unwrap();
+        let (generation, len, oldest, floor, next_seq_no, history) = (3, 100, 2, 7, 50, 9);
+        let global_checkpoint = None;
+        let expected =
+            Synced { generation, len, oldest, floor, next_seq_no, history, global_checkpoint };
+        assert_eq!(read(dir.path()).unwrap(), Found::Synced(expected));
+    }
+
+    #[test]
     fn the_newest_slot_counts_and_a_turned_byte_leaves_the_other() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()).unwrap(), Found::Nothing);
-        let at = |len| Synced { generation: 3, len, next_seq_no: len / 2, ..Synced::default() };
+        let at = |len| Synced {
+            generation: 3,
+            len,
+            next_seq_no: len / 2,
+            global_checkpoint: Some(len / 4),
+            ..Synced::default()
+        };
         let mut file = CheckpointFile::create(dir.path(), &at(10)).unwrap();
         for len in [20, 30, 40] {
             file.write(&at(len)).unwrap();

@@ -20,6 +20,8 @@ pub(super) struct Expected {
     history: u64,
     /// An earlier build may have written no checkpoint.
     needs_checkpoint: bool,
+    /// A log of its own begins with the files that it received.
+    is_received: bool,
     /// The operations that are in the commit, and then those that are in the log.
     held: LocalCheckpointTracker,
 }
@@ -33,6 +35,7 @@ impl Expected {
             generation: stored.log_generation,
             history: xxh3_64(commit.history_uuid.as_bytes()),
             needs_checkpoint: stored.format > FORMAT_WITHOUT_LOG_CHECKPOINT,
+            is_received: stored.is_received,
             held,
         }
     }
@@ -44,6 +47,12 @@ impl Expected {
         let oldest = oldest.unwrap_or(self.generation);
         let (generation, history) = (self.generation, self.history);
         Ok(Synced { generation, oldest, history, ..Synced::default() })
+    }
+
+    /// The last operation of a commit that a checkpoint does not reach: a flush notes how far the log goes before it
+    /// makes the commit.
+    fn beyond(&self, synced: &Synced) -> Option<u64> {
+        self.held.max_seq_no().filter(|max| !self.is_received && synced.next_seq_no <= *max)
     }
 
     /// What was synced and is nowhere, in words; none if there is nothing.
@@ -119,6 +128,13 @@ impl Reading {
         Ok(reading)
     }
 
+    /// A file that began after a checkpoint was written, and has operations: the next checkpoint is written before the
+    /// first of them.
+    fn newer_than(&self, synced: &Synced) -> Option<&Path> {
+        let is_newer = |file: &&LogFile| file.generation > synced.generation && file.ops > 0;
+        self.files.iter().find(is_newer).map(|file| file.path.as_path())
+    }
+
     /// Whether all files are there that were, and belong here.
     fn compare(&mut self, dir: &Path, synced: &Synced, expected: &Expected) {
         let gone = |generation: u64, len: u64| Error::LogDamaged {
@@ -160,7 +176,13 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
         Found::Synced(synced) if synced.history != expected.history => {
             return Err(refused("it belongs to another shard's history"));
         }
-        Found::Synced(synced) => Some(synced),
+        Found::Synced(synced) => match expected.beyond(&synced) {
+            Some(last) => {
+                let older = format!("it is older than the commit, which has operation {last}");
+                return Err(refused(&log_checkpoint::unknown_end(&older)));
+            }
+            None => Some(synced),
+        },
         Found::Nothing => None,
         Found::Accepted => Some(expected.whatever_is_there(dir)?),
     };
@@ -178,7 +200,14 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     if let Some(damage) = reading.damage.take() {
         let synced = before.map(|synced| synced.next_seq_no.max(synced.floor));
         let is_unknown = noted == Found::Accepted;
-        if is_unknown || synced.is_none_or(|up_to| !committed.missing(0..up_to).is_empty()) {
+        if !is_unknown && let Some(newer) = before.and_then(|synced| reading.newer_than(&synced)) {
+            let older = format!("it is older than {}", newer.display());
+            return Err(refused(&log_checkpoint::unknown_end(&older)));
+        }
+        // Whole records are never thrown away that the commit does not have.
+        let holds_more = expected.held != committed;
+        let is_in_commit = synced.is_some_and(|up_to| committed.missing(0..up_to).is_empty());
+        if is_unknown || holds_more || !is_in_commit {
             let lost = synced.and_then(|up_to| expected.lost(up_to));
             return Err(with_words(damage, lost));
         }
@@ -205,8 +234,9 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     let (file, writer) = LogFile::create(dir, generation, Header { history, before: last })?;
     let oldest = kept.first().map_or(generation, |file| file.generation);
     let next_seq_no = expected.held.max_seq_no().map_or(0, |max| max + 1);
-    let floor = before.map_or(0, |synced| synced.floor);
-    let synced = Synced { generation, len: HEADER_BYTES, oldest, floor, next_seq_no, history };
+    let (len, floor) = (HEADER_BYTES, before.map_or(0, |synced| synced.floor));
+    let global_checkpoint = before.and_then(|synced| synced.global_checkpoint);
+    let synced = Synced { generation, len, oldest, floor, next_seq_no, history, global_checkpoint };
     let checkpoint = CheckpointFile::create(dir, &synced)?;
     for older in files::numbered(dir, "oplog-", ".log")? {
         if older < expected.generation || empty.iter().any(|file| file.generation == older) {
@@ -265,6 +295,7 @@ mod tests {
             log_generation: 1,
             complete_from: 0,
             global_checkpoint: None,
+            is_received: false,
         };
         if files::names(dir).unwrap().is_empty() {
             begin(dir, &stored)?;
@@ -279,7 +310,7 @@ mod tests {
     fn sync(log: &mut Log) {
         let (file, _, position) = log.current();
         file.sync_data().unwrap();
-        log.note_synced(position).unwrap();
+        log.note_synced(position, None).unwrap();
     }
 
     fn put(log: &mut Log, ops: &[Operation]) {
@@ -525,10 +556,8 @@ mod tests {
     fn damage_that_one_open_got_over_is_none_to_the_next() {
         let dir = tempfile::tempdir().unwrap();
         three_files(dir.path());
-        let path = dir.path().join("oplog-1.log");
-        let mut bytes = fs::read(&path).unwrap();
-        bytes[HEADER_BYTES as usize + 12] ^= 1;
-        fs::write(&path, &bytes).unwrap();
+        drop(open(dir.path()).unwrap());
+        turn_a_byte(&dir.path().join("oplog-1.log"));
         let OpenedLog { mut log, begins_at, .. } = open_by(dir.path(), HISTORY, Some(29)).unwrap();
         assert_eq!(begins_at, Some(30));
         put(&mut log, &[op(30, 10)]);
@@ -536,6 +565,58 @@ mod tests {
         drop(log);
         let opened = open_by(dir.path(), HISTORY, Some(29)).unwrap();
         assert_eq!((opened.begins_at, opened.log.size().0), (None, 1));
+    }
+
+    /// Of the first record of a log file.
+    fn turn_a_byte(path: &Path) {
+        let mut bytes = fs::read(path).unwrap();
+        bytes[HEADER_BYTES as usize + 12] ^= 1;
+        fs::write(path, &bytes).unwrap();
+    }
+
+    /// They may have been acknowledged: nobody can tell whether it is the file or the checkpoint that is not what it
+    /// was.
+    #[test]
+    fn whole_records_that_the_commit_lacks_are_not_thrown_away_with_a_damaged_file() {
+        let dir = tempfile::tempdir().unwrap();
+        three_files(dir.path());
+        turn_a_byte(&dir.path().join("oplog-1.log"));
+        for _ in 0..2 {
+            let error = said(open_by(dir.path(), HISTORY, Some(24)));
+            assert!(error.contains("oplog-1.log"), "{error}");
+        }
+    }
+
+    /// Operations 0 to 9 are in the commit and their file is trimmed, 10 to 14 are in the next file.
+    #[test]
+    fn an_older_checkpoint_is_refused_and_costs_no_operation() {
+        let dir = tempfile::tempdir().unwrap();
+        let checkpoint = dir.path().join("oplog.ckp");
+        let mut log = open(dir.path()).unwrap().log;
+        put(&mut log, &(0..5).map(|n| op(n, 10)).collect::<Vec<_>>());
+        sync(&mut log);
+        let oldest = fs::read(&checkpoint).unwrap();
+        put(&mut log, &(5..10).map(|n| op(n, 10)).collect::<Vec<_>>());
+        sync(&mut log);
+        let older = fs::read(&checkpoint).unwrap();
+        log.roll().unwrap();
+        log.trim(10).unwrap();
+        put(&mut log, &(10..15).map(|n| op(n, 10)).collect::<Vec<_>>());
+        sync(&mut log);
+        drop(log);
+        for (bytes, words) in
+            [(oldest, "older than the commit, which has operation 9"), (older, "oplog-2.log")]
+        {
+            fs::write(&checkpoint, bytes).unwrap();
+            for _ in 0..2 {
+                let error = said(open_by(dir.path(), HISTORY, Some(9)));
+                let by_name = error.contains("oplog.ckp") && error.contains("older");
+                assert!(by_name && error.contains(words), "{error}");
+            }
+        }
+        fs::write(&checkpoint, log_checkpoint::ACCEPTED).unwrap();
+        let opened = open_by(dir.path(), HISTORY, Some(9)).unwrap();
+        assert_eq!((opened.log.size().0, opened.begins_at), (5, None));
     }
 
     #[test]

@@ -52,13 +52,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use world::{Codec, Env, Work};
+use xxhash_rust::xxh3::xxh3_64;
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
 use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
 use self::shared::Shared;
-use crate::commit::{Commit, FileMeta, StoredCommit};
+use crate::commit::{Commit, Extent, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, SearchView, Seen};
 use crate::error::io;
 use crate::files;
@@ -104,16 +105,22 @@ pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     Ok(stored.map(|stored| stored.commit))
 }
 
-/// One more than the highest sequence number that is durable in a directory.
-pub(crate) async fn next_seq_no(env: &Env, dir: &Path) -> Result<u64> {
+/// How far the copy in a directory goes.
+pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
     let dir = dir.to_owned();
     env.work(Work::DiskRead { bytes: 4096 }, move || {
-        let committed = commits::newest(&dir)?.and_then(|stored| stored.commit.max_seq_no);
-        let logged = match log_checkpoint::read(&dir)? {
-            log_checkpoint::Found::Synced(synced) => synced.next_seq_no,
-            log_checkpoint::Found::Nothing | log_checkpoint::Found::Accepted => 0,
-        };
-        Ok(committed.map_or(0, |max| max + 1).max(logged))
+        let stored = commits::newest(&dir)?;
+        let logged = log_checkpoint::read(&dir)?;
+        let mut extent = stored.as_ref().map(Extent::of_commit).unwrap_or_default();
+        let history = xxh3_64(extent.history_uuid.as_bytes());
+        if let log_checkpoint::Found::Synced(synced) = logged
+            && (synced.history == history || stored.is_none())
+        {
+            extent.next_seq_no = extent.next_seq_no.max(synced.next_seq_no);
+            extent.global_checkpoint = extent.global_checkpoint.max(synced.global_checkpoint);
+        }
+        extent.is_loss_accepted = logged == log_checkpoint::Found::Accepted;
+        Ok(extent)
     })
     .await
 }
@@ -275,8 +282,13 @@ impl TantivyStorage {
         }
     }
 
-    pub(crate) async fn sync(&self) -> Result<()> {
-        self.work(Work::DiskSync, Shared::sync).await
+    pub(crate) async fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
+        self.work(Work::DiskSync, move |shared| shared.sync(global_checkpoint)).await
+    }
+
+    pub(crate) async fn note_global_checkpoint(&self, checkpoint: Option<u64>) -> Result<()> {
+        let work = Work::DiskWrite { bytes: 0 };
+        self.work(work, move |shared| shared.note_global_checkpoint(checkpoint)).await
     }
 
     pub(crate) async fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {

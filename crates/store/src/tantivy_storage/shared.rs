@@ -247,11 +247,17 @@ impl Shared {
     }
 
     /// After a failed sync nobody knows what is durable, so the copy fails.
-    pub(super) fn sync(&self) -> Result<()> {
+    pub(super) fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
         let (file, path, position) = lock(&self.log).current();
         let synced = file.sync_data();
         synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))?;
-        lock(&self.log).note_synced(position).map_err(|error| self.fail(error))
+        let noted = lock(&self.log).note_synced(position, global_checkpoint);
+        noted.map_err(|error| self.fail(error))
+    }
+
+    pub(super) fn note_global_checkpoint(&self, checkpoint: Option<u64>) -> Result<()> {
+        let noted = lock(&self.log).note_global_checkpoint(checkpoint);
+        noted.map_err(|error| self.fail(error))
     }
 
     pub(super) fn log_pieces(&self, seq_nos: &RangeInclusive<u64>) -> Vec<Piece> {

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use query::Mapping;
 use serde_json::json;
 use store::{
-    Error, OpKind, Operation, Options, Rejection, Shard, WriteOutcome, WriteRequest, committed,
-    destroy,
+    Error, Extent, OpKind, Operation, Options, Rejection, Shard, WriteOutcome, WriteRequest,
+    committed, destroy, extent,
 };
 use world::Env;
 
@@ -29,6 +29,29 @@ crate::in_both_worlds! {
     gaps_are_known_and_can_be_filled => gaps;
     a_lookup_sees_appends_that_are_not_searchable => update_of_an_append;
     what_comes_twice_counts_once => twice;
+    how_far_a_copy_goes_is_on_its_disk => extent_on_disk;
+}
+
+async fn extent_on_disk(env: Env, dir: PathBuf) {
+    let found = async || {
+        let Extent { next_seq_no, global_checkpoint, .. } = extent(&env, &dir).await.unwrap();
+        (next_seq_no, global_checkpoint)
+    };
+    assert_eq!(found().await, (0, None), "there is no copy");
+    let shard = create(&env, &dir).await;
+    write(&shard, (0..10).map(|n| put(&format!("id{n}"), n)).collect()).await;
+    shard.advance_global_checkpoint(7);
+    shard.sync().await.unwrap();
+    assert_eq!(found().await, (10, Some(7)));
+    shard.advance_global_checkpoint(9);
+    shard.note_global_checkpoint().await.unwrap();
+    assert_eq!(found().await, (10, Some(9)));
+    drop(shard);
+    let shard = open(&env, &dir).await.unwrap();
+    shard.flush().await.unwrap();
+    shard.close().await.unwrap();
+    let of = extent(&env, &dir).await.unwrap();
+    assert_eq!((of.next_seq_no, of.global_checkpoint, of.is_loss_accepted), (10, Some(9), false));
 }
 
 async fn primary(env: Env, dir: PathBuf) {

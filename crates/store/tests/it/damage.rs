@@ -61,10 +61,11 @@ fn restore(copy: &Path, contents: &Contents) {
     }
 }
 
-/// A copy with a commit and a log behind it; its contents once it was half as old, and in the end, and all documents.
-async fn grown(env: &Env, copy: &Path, first: u64) -> (Contents, Contents, Digest) {
+/// A copy with a commit and a log behind it, which a lease keeps or each flush trims; its contents once it was half as
+/// old, and in the end, and all documents.
+async fn grown(env: &Env, copy: &Path, first: u64, lease: bool) -> (Contents, Contents, Digest) {
     let shard = create(env, copy).await;
-    shard.retain_ops_from("a follower", Some(10));
+    shard.retain_ops_from("a follower", lease.then_some(10));
     let mut older = Contents::new();
     for round in 0..4 {
         let ids = (0..20).map(|n| put(&format!("id{}", first + (round * 15 + n) % 50), n));
@@ -84,11 +85,21 @@ async fn grown(env: &Env, copy: &Path, first: u64) -> (Contents, Contents, Diges
 
 #[test]
 fn whatever_happens_to_a_file_at_rest_no_document_goes_unsaid() {
+    whatever_happens(true);
+}
+
+/// A file of the log that is gone may be one that was trimmed.
+#[test]
+fn nor_where_the_log_is_trimmed() {
+    whatever_happens(false);
+}
+
+fn whatever_happens(lease: bool) {
     let scratch = tempfile::tempdir().unwrap();
     let (copy, other) = (scratch.path().join("copy"), scratch.path().join("other"));
     real_world::run(1, |env| async move {
-        let (older, sound, digest) = grown(&env, &copy, 0).await;
-        let (_, foreign, _) = grown(&env, &other, 1000).await;
+        let (older, sound, digest) = grown(&env, &copy, 0, lease).await;
+        let (_, foreign, _) = grown(&env, &other, 1000, lease).await;
         let mut outcomes: BTreeMap<String, BTreeMap<&str, u32>> = BTreeMap::new();
         let mut cases: Vec<(String, String, Option<Vec<u8>>)> = Vec::new();
         for (name, bytes) in &sound {
@@ -140,8 +151,20 @@ fn whatever_happens_to_a_file_at_rest_no_document_goes_unsaid() {
         if let Ok(shard) = open(&env, &copy).await {
             assert_eq!(shard.digest().await.unwrap(), digest, "an older commit with a newer log");
         }
+        // So is a log that is older than the commit.
+        restore(&copy, &sound);
+        for name in sound.keys().filter(|name| name.starts_with("oplog")) {
+            fs::remove_file(copy.join(name)).unwrap();
+        }
+        for (name, bytes) in older.iter().filter(|(name, _)| name.starts_with("oplog")) {
+            fs::write(copy.join(name), bytes).unwrap();
+        }
+        let error = open(&env, &copy).await.err().unwrap().to_string();
+        assert!(error.contains("oplog.ckp") && error.contains("older"), "{error}");
         println!("{} cases: {outcomes:?}", cases.len());
         let refused = |kind: &str| outcomes[kind].get("refused").copied().unwrap_or(0);
-        assert!(refused("log") > 10 && refused("json") > 10 && refused("ckp") > 2, "{outcomes:?}");
+        // Of a log that is trimmed there is less to damage.
+        let log = if lease { 10 } else { 2 };
+        assert!(refused("log") > log && refused("json") > 10 && refused("ckp") > 2, "{outcomes:?}");
     });
 }

@@ -3,6 +3,7 @@
 //! | file | asks |
 //! | --- | --- |
 //! | `answering` | who answers: copies, failures, limits, answers that are kept |
+//! | `answers` | how much one answer holds |
 //! | `found` | what is found: query, then fetch |
 //! | `highlights` | fragments of texts |
 //! | `queries` | several fields, patterns, `?q=` |
@@ -10,6 +11,7 @@
 //! | `points_in_time` | at one moment |
 
 mod answering;
+mod answers;
 mod found;
 mod highlights;
 mod points_in_time;

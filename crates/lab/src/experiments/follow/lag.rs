@@ -82,6 +82,7 @@ impl Following {
         sum.held += found.held;
         sum.incomplete += found.incomplete;
         sum.wrong += found.wrong;
+        sum.given_up += found.given_up;
         figures.violations += found.wrong;
         figures.violations_shown.extend(wrong);
     }

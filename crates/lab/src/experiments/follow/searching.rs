@@ -2,6 +2,7 @@
 //! what was acknowledged and refreshed before it was asked for, and nothing that nobody wrote.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use clusters::{Asker, Error as AskError};
 use record::SearchFigures;
 use serde_json::Value;
-use world::{Env, Task};
+use world::{Env, Task, Time};
 
 use crate::error::Result;
 use crate::plan::{LEADER, Searching};
@@ -29,10 +30,14 @@ pub(super) struct Searches {
 struct Clients {
     env: Env,
     asker: Asker,
+    /// The nodes in the order in which they are asked; none where nobody knows which node a request reaches.
+    names: Vec<String>,
     driver: Rc<Driver>,
     /// Copies of a shard.
     copies: Vec<u32>,
     rule: Searching,
+    /// When it began, and how many seconds of the run there were before.
+    began: (Time, f64),
     stops: Cell<bool>,
     figures: Cell<SearchFigures>,
     wrong: RefCell<Vec<String>>,
@@ -44,6 +49,8 @@ enum Found {
     Held,
     /// A copy or an answer was missing.
     Incomplete,
+    /// It was wrong, by a node that the others had given up.
+    GivenUp,
     Wrong(String),
 }
 
@@ -55,12 +62,17 @@ impl Searches {
         driver: &Rc<Driver>,
         copies: Vec<u32>,
     ) -> Result<Searches> {
+        let asker = run.clusters.asker(LEADER, PATIENCE)?;
+        let nodes = run.clusters.nodes(LEADER).into_iter().map(|node| node.name);
+        let names = nodes.collect::<Vec<_>>();
         let clients = Rc::new(Clients {
             env: run.env.clone(),
-            asker: run.clusters.asker(LEADER, PATIENCE)?,
+            names: if names.len() == asker.nodes() { names } else { Vec::new() },
+            asker,
             driver: driver.clone(),
             copies,
             rule,
+            began: (run.env.now(), run.journal.t_ms() / 1e3),
             stops: Cell::default(),
             figures: Cell::default(),
             wrong: RefCell::default(),
@@ -92,11 +104,11 @@ impl Clients {
                 match found {
                     Found::Held => figures.held += 1,
                     Found::Incomplete => figures.incomplete += 1,
+                    Found::GivenUp => figures.given_up += 1,
                     Found::Wrong(text) => {
                         figures.wrong += 1;
                         if self.wrong.borrow().len() < SHOWN {
-                            let copies = self.copies_now(&ledger.index).await;
-                            self.wrong.borrow_mut().push(format!("{text}; {copies}"));
+                            self.wrong.borrow_mut().push(text);
                         }
                     }
                 }
@@ -106,12 +118,16 @@ impl Clients {
         }
     }
 
-    /// Refreshes every copy of an index, and counts its documents.
+    /// Refreshes every copy of an index, and counts its documents. Any node may be asked for either: who counts as
+    /// refreshed is the primary's to say, whatever the node that was asked knows.
     async fn search_once(&self, ledger: &IndexLedger, copies: u32) -> Result<Found, AskError> {
         let index = &ledger.index;
         let least = *ledger.documents().start();
-        let refreshed = self.ask(&format!("/{index}/_refresh"), b"").await?;
-        let answer = self.ask(&format!("/{index}/_search"), COUNTED).await?;
+        let refreshes = self.asker.turn();
+        let refreshed = self.ask(refreshes, &format!("/{index}/_refresh"), b"").await?;
+        let before = self.seen(index).await;
+        let searches = self.asker.turn();
+        let answer = self.ask(searches, &format!("/{index}/_search"), COUNTED).await?;
         let answered = |answer: &Value| answer["_shards"]["successful"].as_u64();
         let (shards, most) = (u64::from(ledger.shards), ledger.documents());
         // Deletes that were sent meanwhile may be done.
@@ -121,65 +137,149 @@ impl Clients {
         let Some(found) = found.filter(|_| all && answered(&answer) == Some(shards)) else {
             return Ok(Found::Incomplete);
         };
-        Ok(held(index, found, &bounds))
+        let Some(why) = broken(index, found, &bounds) else { return Ok(Found::Held) };
+        let (began, seconds_before) = self.began;
+        let t = seconds_before + (self.env.now() - began).as_secs_f64();
+        let after = self.seen(index).await;
+        let (asked, refreshed_by) = (self.name(searches), self.name(refreshes));
+        // It shows what it had, as in the field, until it knows.
+        if is_given_up(asked, &before) || is_given_up(asked, &after) {
+            return Ok(Found::GivenUp);
+        }
+        let [before, after] = [before, after]
+            .map(|seen| seen.into_iter().map(|seen| seen.text).collect::<Vec<_>>().join("; "));
+        Ok(Found::Wrong(format!(
+            "{why}; {t:.1} s after the run began {asked} was asked for it, and {refreshed_by} for the refresh; before \
+             it the nodes said: {before}; and after it: {after}"
+        )))
     }
 
-    /// The copies as each node sees them, a moment after a wrong answer: one of them gave it.
-    async fn copies_now(&self, index: &str) -> String {
-        let columns = format!("/_cat/shards/{index}?h=shard,prirep,state,docs,node&format=json");
+    /// What each node knows of the cluster.
+    async fn seen(&self, index: &str) -> Vec<Seen> {
+        let path = format!(
+            "/_cluster/state/version,master_node,nodes,routing_table/{index}?local=true&filter_path=version,\
+             master_node,nodes.*.name,routing_table"
+        );
         let mut seen = Vec::new();
-        for _ in 0..self.asker.nodes() {
-            let answer = self.asker.ask("GET", &columns, Bytes::new()).await;
+        for at in 0..self.asker.nodes() {
+            let (name, answer) =
+                (self.name(at), self.asker.ask_at(at, "GET", &path, Bytes::new()).await);
             seen.push(match answer.and_then(|answer| answer.json()) {
-                Ok(copies) => in_words(&copies),
-                Err(error) => error.to_string(),
+                Ok(state) => Seen::of(name, &state, index),
+                Err(error) => Seen { members: None, text: format!("{name}: {error}") },
             });
         }
-        format!("then the nodes said: {}", seen.join("; "))
+        seen
     }
 
-    async fn ask(&self, path: &str, body: &'static [u8]) -> Result<Value, AskError> {
-        self.asker.ask("POST", path, Bytes::from_static(body)).await?.json()
+    fn name(&self, at: usize) -> &str {
+        self.names.get(at).map_or("a node", String::as_str)
+    }
+
+    async fn ask(&self, at: usize, path: &str, body: &'static [u8]) -> Result<Value, AskError> {
+        self.asker.ask_at(at, "POST", path, Bytes::from_static(body)).await?.json()
     }
 }
 
-/// Rows of `_cat/shards` in one line.
-fn in_words(copies: &Value) -> String {
-    let row = |copy: &Value| {
-        let word = |column: &str| copy[column].as_str().unwrap_or("-").to_owned();
-        ["shard", "prirep", "state", "docs", "node"].map(word).join(" ")
-    };
-    copies.as_array().into_iter().flatten().map(row).collect::<Vec<_>>().join(", ")
+/// What a node knows of the cluster.
+struct Seen {
+    /// The nodes that are there by the word of the manager: of a node that takes itself for it.
+    members: Option<BTreeSet<String>>,
+    /// Version, manager, nodes and copies.
+    text: String,
 }
 
-/// Holds the number of documents that a search found against what the writes and their answers allow.
-fn held(index: &str, found: u64, bounds: &RangeInclusive<u64>) -> Found {
-    if bounds.contains(&found) {
-        return Found::Held;
+impl Seen {
+    /// By the state that the node of this name has.
+    fn of(name: &str, state: &Value, index: &str) -> Seen {
+        let nodes = state["nodes"].as_object().into_iter().flatten();
+        let name_of = |id: &str| state["nodes"][id]["name"].as_str().unwrap_or(id).to_owned();
+        let members: BTreeSet<String> = nodes.map(|(id, _)| name_of(id)).collect();
+        let shards = state["routing_table"]["indices"][index]["shards"].as_object();
+        let copies = shards.into_iter().flatten().flat_map(|(number, copies)| {
+            copies.as_array().into_iter().flatten().map(move |copy| (number, copy))
+        });
+        let in_words = |(number, copy): (&String, &Value)| {
+            let kind = if copy["primary"] == true { "p" } else { "r" };
+            let node = copy["node"].as_str().map_or("-".to_owned(), name_of);
+            format!("{number} {kind} {} {node}", copy["state"].as_str().unwrap_or("-"))
+        };
+        let copies = copies.map(in_words).collect::<Vec<_>>().join(", ");
+        let manager = state["master_node"].as_str().map(name_of);
+        let nodes = members.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let text = format!(
+            "{name}: version {} of {} with {nodes}: {copies}",
+            state["version"],
+            manager.as_deref().unwrap_or("none")
+        );
+        let is_manager = manager.is_some_and(|manager| manager == name);
+        Seen { members: is_manager.then_some(members), text }
     }
+}
+
+/// Whether the manager, where it answers, does not count the node of this name in.
+fn is_given_up(name: &str, seen: &[Seen]) -> bool {
+    seen.iter().filter_map(|seen| seen.members.as_ref()).any(|members| !members.contains(name))
+}
+
+/// Holds the number of documents that a search found against what the writes and their answers allow. Answers what is
+/// wrong with it.
+fn broken(index: &str, found: u64, bounds: &RangeInclusive<u64>) -> Option<String> {
     let (least, most) = (bounds.start(), bounds.end());
-    Found::Wrong(format!(
-        "a search of {index} found {found} documents: {least} were acknowledged and refreshed, {most} sent"
-    ))
+    (!bounds.contains(&found)).then(|| {
+        format!(
+            "a search of {index} found {found} documents: {least} were acknowledged and refreshed, {most} sent"
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What a node knows whose manager is `x1`, leader-0.
+    fn seen(name: &str, nodes: &Value) -> Seen {
+        let state = serde_json::json!({
+            "version": 7, "master_node": "x1", "nodes": nodes,
+            "routing_table": {"indices": {"a": {"shards": {"0": [
+                {"primary": true, "state": "STARTED", "node": "x1"},
+                {"primary": false, "state": "UNASSIGNED", "node": null},
+            ]}}}},
+        });
+        Seen::of(name, &state, "a")
+    }
+
     #[test]
-    fn a_wrong_answer_is_shown_with_the_copies_of_then() {
-        let rows = serde_json::json!([
-            {"shard": "0", "prirep": "p", "state": "STARTED", "docs": "12", "node": "leader-0"},
-            {"shard": "0", "prirep": "r", "state": "UNASSIGNED", "docs": null, "node": null},
-        ]);
-        assert_eq!(in_words(&rows), "0 p STARTED 12 leader-0, 0 r UNASSIGNED - -");
+    fn what_a_node_knows_is_told_with_its_version_and_manager() {
+        let both = serde_json::json!({"x1": {"name": "leader-0"}, "x2": {"name": "leader-1"}});
+        assert_eq!(
+            seen("leader-1", &both).text,
+            "leader-1: version 7 of leader-0 with leader-0 leader-1: 0 p STARTED leader-0, 0 r UNASSIGNED -"
+        );
+    }
+
+    #[test]
+    fn a_node_is_given_up_that_the_manager_does_not_count_in() {
+        let both = serde_json::json!({"x1": {"name": "leader-0"}, "x2": {"name": "leader-1"}});
+        let alone = serde_json::json!({"x1": {"name": "leader-0"}});
+        let gone = Seen { members: None, text: "leader-0: is gone".to_owned() };
+        let given_up = [seen("leader-0", &alone), seen("leader-1", &both)];
+        assert!(is_given_up("leader-1", &given_up) && !is_given_up("leader-0", &given_up));
+        let is_wrong = [
+            vec![seen("leader-0", &both), seen("leader-1", &both)],
+            // Only the manager can give up a node.
+            vec![seen("leader-0", &both), seen("leader-1", &alone)],
+            vec![gone, seen("leader-1", &alone)],
+            // Where requests do not say whom they reach.
+            vec![seen("a node", &alone)],
+        ];
+        assert!(is_wrong.iter().all(|seen| !is_given_up("leader-1", seen)));
     }
 
     #[test]
     fn an_answer_that_lacks_a_document_or_has_one_too_many_is_wrong() {
         for (found, right) in [(9, false), (10, true), (12, true), (13, false)] {
-            assert_eq!(held("a", found, &(10..=12)) == Found::Held, right, "{found}");
+            assert_eq!(broken("a", found, &(10..=12)).is_none(), right, "{found}");
         }
     }
 }

@@ -1,0 +1,62 @@
+//! How much one answer may hold, whichever nodes have it.
+
+use std::cell::Cell;
+
+use query::FetchedHit;
+
+use crate::transport::{Failure, Result};
+
+/// Bytes of documents, and of fragments of their texts, of one answer.
+pub const ANSWER_BYTES_MAX: usize = 100 << 20;
+
+/// What an answer has taken of them.
+#[derive(Debug, Default)]
+pub struct AnswerBudget(Cell<usize>);
+
+impl AnswerBudget {
+    /// Takes hits, as far as they fit.
+    ///
+    /// # Errors
+    /// 429, as by the field's circuit breakers, where they do not: the caller drops them.
+    pub(crate) fn take(&self, hits: Vec<FetchedHit>) -> Result<Vec<FetchedHit>> {
+        self.add(hits.iter().map(bytes_of).sum())?;
+        Ok(hits)
+    }
+
+    /// Takes bytes that are written.
+    ///
+    /// # Errors
+    /// As [`AnswerBudget::take`].
+    pub fn add(&self, bytes: usize) -> Result<()> {
+        self.0.set(self.0.get().saturating_add(bytes));
+        if self.0.get() <= ANSWER_BYTES_MAX {
+            return Ok(());
+        }
+        let reason = format!(
+            "the documents of one answer have more than [{ANSWER_BYTES_MAX}] bytes; ask for fewer at once, or for less of \
+             each with [_source]"
+        );
+        Err(Failure::new(429, "circuit_breaking_exception", reason))
+    }
+}
+
+fn bytes_of(hit: &FetchedHit) -> usize {
+    let fragments = hit.highlight.values().flatten().map(String::len);
+    hit.id.len() + hit.source.as_ref().map_or(0, |source| source.len()) + fragments.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_holds_so_much_and_no_more() {
+        let budget = AnswerBudget::default();
+        let half = ANSWER_BYTES_MAX / 2;
+        assert!(budget.add(half).is_ok() && budget.add(half).is_ok());
+        let refused = budget.add(1).unwrap_err();
+        assert_eq!(refused.status, 429);
+        assert!(refused.reason.contains("[_source]"), "{refused}");
+        assert!(budget.add(usize::MAX).is_err());
+    }
+}
