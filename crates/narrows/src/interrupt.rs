@@ -1,4 +1,4 @@
-//! Someone who says stop: Ctrl-C, SIGTERM, a terminal that is closed.
+//! Someone who says stop: Ctrl-C, SIGTERM, a terminal that is closed, and what else would end the process at once.
 
 use std::future::poll_fn;
 use std::io;
@@ -103,8 +103,10 @@ fn hear() -> io::Result<watch::Receiver<bool>> {
 
 /// Listens from now on: whoever says stop before this is awaited is heard, too.
 pub(crate) fn listen() -> io::Result<impl Future<Output = ()>> {
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let mut signals = kinds.map(signal).into_iter().collect::<io::Result<Vec<Signal>>>()?;
+    let said = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let ends = [SignalKind::alarm(), SignalKind::user_defined1(), SignalKind::user_defined2()];
+    let kinds = said.into_iter().chain(ends);
+    let mut signals = kinds.map(signal).collect::<io::Result<Vec<Signal>>>()?;
     Ok(poll_fn(move |cx| {
         let heard = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
         if heard { Poll::Ready(()) } else { Poll::Pending }

@@ -82,13 +82,14 @@ pub enum Part {
 /// Says what is read of a path.
 pub type Parts<'a> = &'a dyn Fn(&str) -> Part;
 
-/// Reads a document; where `skipping` says so, parts of it are passed over and stand there as null.
+/// Reads a document; where `skipping` says so, parts of it are passed over and stand there as null. In one that is read
+/// whole, names that stand twice in an object are refused.
 pub fn document<'a>(
     source: &'a [u8],
     skipping: Option<Parts<'_>>,
 ) -> serde_json::Result<Value<'a>> {
     let skipping = skipping.map(|part| (part, ""));
-    let reader = Reader { tokens: &Cell::new(0), once: false, skipping };
+    let reader = Reader { tokens: &Cell::new(0), once: skipping.is_none(), skipping };
     reader.whole(source).map(|node| node.value)
 }
 

@@ -71,7 +71,7 @@ struct Sum {
 
 impl Sum {
     fn of(path: &Path) -> std::io::Result<Sum> {
-        let (mut file, mut hash, mut bytes) = (File::open(path)?, Xxh3Default::new(), 0);
+        let (mut file, mut hash, mut bytes) = (open(path)?, Xxh3Default::new(), 0);
         let mut buffer = vec![0; 64 << 10];
         loop {
             let read = file.read(&mut buffer)?;
@@ -222,10 +222,20 @@ impl RunDir {
     }
 }
 
+/// Opens an ordinary file: another may never answer, or have no end.
+fn open(path: &Path) -> std::io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no ordinary file")),
+    }
+}
+
 /// The manifest; one that knows nothing but the run's name where it cannot be read.
 fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<(Manifest, Sums), Error> {
     let path = dir.join(MANIFEST);
-    let bytes = fs::read(&path).map_err(io("read", &path))?;
+    let mut bytes = Vec::new();
+    let read = open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(io("read", &path))?;
     // The version first: what else stands in a newer manifest is not known here.
     let version = serde_json::from_slice::<Version>(&bytes);
     if let Ok(version) = &version {
@@ -253,9 +263,13 @@ fn read<T: DeserializeOwned>(
     damage: &mut Vec<String>,
 ) -> Result<Vec<T>, Error> {
     let (name, said) = (path.file_name().unwrap_or_default().to_string_lossy(), damage.len());
-    let file = match File::open(path) {
+    let file = match open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             damage.push(format!("{name} is missing, and with it all that it held."));
+            return Ok(Vec::new());
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            damage.push(format!("{name} is no ordinary file, and is left out."));
             return Ok(Vec::new());
         }
         opened => opened.map_err(io("open", path))?,
@@ -314,6 +328,18 @@ mod tests {
         let mut damage = Vec::new();
         let rows = read::<Row>(&path, FORMAT, ended, &Sums::default(), &mut damage)?;
         Ok((rows.into_iter().map(|row| row.variant).collect(), damage))
+    }
+
+    #[test]
+    fn what_is_no_ordinary_file_is_left_out() {
+        for path in ["/dev/zero", "/dev", "/proc/self/fd"] {
+            let mut damage = Vec::new();
+            let rows = read::<Row>(Path::new(path), FORMAT, true, &Sums::default(), &mut damage);
+            assert!(
+                rows.unwrap().is_empty() && damage[0].contains("no ordinary file"),
+                "{damage:?}"
+            );
+        }
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub(super) struct Action {
     pub(super) retries: u32,
 }
 
+/// Actions of one request: each takes some hundred bytes here and in the answer, however short its line is.
+const ACTIONS_MAX: usize = 100_000;
+
 /// Reads a whole body. `index` is that of the path. Sources are slices of the body.
 ///
 /// Fails as a whole, in the field's words, where a line cannot be told apart from what follows.
@@ -67,6 +70,11 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         let line = &body[from..to];
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
+        }
+        if actions.len() == ACTIONS_MAX {
+            let reason =
+                format!("more than [{ACTIONS_MAX}] actions in one request; send it in parts");
+            return Err(Failure::new(413, "content_too_long_exception", reason));
         }
         let number = lines.number;
         let (op, meta) = read_action(line, number)?;
@@ -292,6 +300,13 @@ mod tests {
             unchanged: None,
             retries: 0,
         }
+    }
+
+    #[test]
+    fn a_request_has_so_many_actions_and_no_more() {
+        let lines = |count: usize| Bytes::from("{\"delete\":{\"_id\":\"a\"}}\n".repeat(count));
+        assert_eq!(parse(&lines(ACTIONS_MAX), Some("a")).unwrap().len(), ACTIONS_MAX);
+        assert_eq!(parse(&lines(ACTIONS_MAX + 1), Some("a")).unwrap_err().status, 413);
     }
 
     #[test]

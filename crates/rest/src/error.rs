@@ -11,9 +11,17 @@ pub(super) fn error_json(failure: &Failure) -> Value {
     json!({ "error": error, "status": failure.status })
 }
 
+/// Bytes of a reason that are shown: one that repeats what was asked may be as long as that.
+const REASON_BYTES_MAX: usize = 4096;
+
 /// The inside of it, as it stands in items and in lists of failures.
 pub(super) fn cause_json(failure: &Failure) -> Value {
-    let mut cause = json!({ "type": failure.kind, "reason": failure.reason });
+    let shown = &failure.reason[..failure.reason.floor_char_boundary(REASON_BYTES_MAX)];
+    let reason = match failure.reason.len() - shown.len() {
+        0 => shown.to_owned(),
+        more => format!("{shown}... [{more} bytes more]"),
+    };
+    let mut cause = json!({ "type": failure.kind, "reason": reason });
     if let Some((line, column)) = failure.at {
         cause["line"] = json!(line);
         cause["col"] = json!(column);
@@ -45,6 +53,14 @@ pub(super) fn not_supported(what: &str, instead: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_not_as_long_as_what_was_asked() {
+        let long = Failure::new(400, "x", format!("a{}", "é".repeat(REASON_BYTES_MAX)));
+        let shown = cause_json(&long)["reason"].as_str().unwrap().to_owned();
+        assert!(shown.len() < REASON_BYTES_MAX + 100, "{}", shown.len());
+        assert!(shown.ends_with(&format!("... [{} bytes more]", REASON_BYTES_MAX + 2)), "{shown}");
+    }
 
     #[test]
     fn has_the_shape_of_the_field() {

@@ -11,12 +11,12 @@ use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
 use engine::Node;
+use engine::search::AnswerBudget;
 use engine::transport::{Failure, Result, unexpected};
 
-/// Documents of one request, at most; those that are read at once, each of which may have 100 MB; bytes of an answer.
+/// Documents of one request, at most; those that are read at once, each of which may have 100 MB.
 const MAX_DOCUMENTS: usize = 10_000;
 const AT_ONCE: usize = 8;
-const MAX_ANSWER_BYTES: usize = 100 << 20;
 
 /// A document that is asked for.
 struct Asked {
@@ -36,6 +36,7 @@ pub(super) async fn mget(call: Call) -> Result<Reply> {
         let indices: BTreeSet<String> = indices.map(str::to_owned).collect();
         Refresh::Now.carry_out(&call.node, &Vec::from_iter(indices)).await;
     }
+    let budget = AnswerBudget::default();
     let mut text = b"{\"docs\":[".to_vec();
     let mut asked = asked.into_iter();
     loop {
@@ -64,13 +65,8 @@ pub(super) async fn mget(call: Call) -> Result<Reply> {
             if !text.ends_with(b"[") {
                 text.push(b',');
             }
+            budget.add(document.len())?;
             text.extend_from_slice(&document);
-            if text.len() > MAX_ANSWER_BYTES {
-                let reason = format!(
-                    "the documents have more than [{MAX_ANSWER_BYTES}] bytes; ask for fewer"
-                );
-                return Err(Failure::new(429, "circuit_breaking_exception", reason));
-            }
         }
     }
     text.extend_from_slice(b"]}");

@@ -18,9 +18,9 @@ use super::names::{EXPRESSION, indices};
 use super::parameters::{Query, filter_source};
 use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
-use engine::search::{Preference, SearchJob, SearchOutcome, ShardFailure, search};
+use engine::search::{AnswerBudget, Preference, SearchJob, SearchOutcome, ShardFailure, search};
 use engine::state::ClusterState;
-use engine::transport::Result;
+use engine::transport::{Failure, Result};
 
 /// Parameters of `_search`. Some are known so that they are refused in words.
 pub(super) const SEARCH: &[&str] = &[
@@ -419,16 +419,27 @@ pub(super) async fn search_many(call: Call) -> Result<Reply> {
         return Err(bad_request("no requests added; each search is two lines"));
     }
     let mut text = Vec::new();
-    // One after another: each spreads over its shards by itself, and the answer has their order.
+    let (budget, mut full) = (AnswerBudget::default(), None);
+    // One after another: each spreads over its shards by itself, and the answer has their order. Once there is no room
+    // for another answer, none is made.
     for (at, job) in jobs.into_iter().enumerate() {
-        let reply = match job {
-            Ok((job, shape)) => answer(&call, job, shape).await,
-            Err(failure) => Err(failure),
+        let reply = match (job, &full) {
+            (_, Some(failure)) => Err(Failure::clone(failure)),
+            (Ok((job, shape)), None) => answer(&call, job, shape).await,
+            (Err(failure), None) => Err(failure),
         };
         if at > 0 {
             text.push(b',');
         }
+        let before = text.len();
         write_response(&mut text, reply);
+        if full.is_none()
+            && let Err(failure) = budget.add(text.len() - before)
+        {
+            text.truncate(before);
+            write_response(&mut text, Err(failure.clone()));
+            full = Some(failure);
+        }
     }
     let took = (call.node.core().env.now() - began).as_millis();
     let mut whole = format!("{{\"took\":{took},\"responses\":[").into_bytes();

@@ -117,6 +117,11 @@ pub async fn drive<C: Client>(
     if let Some(error) = shared.failure.take() {
         return Err(error);
     }
+    // A rate that is low may have no start in the rest of the time, which is measured all the same.
+    let end = shared.starts.borrow().end();
+    if let Some(end) = end {
+        shared.wait_until(end).await;
+    }
     let mut recorder = shared.recorder.borrow().clone();
     let now = env.now();
     while let Some(intended) = shared.starts.borrow_mut().next_unsent() {
@@ -309,6 +314,21 @@ mod tests {
         assert!(late.service_time.unwrap().p50_ms < half_ms, "{late:?}");
         assert!(late.latency.unwrap().p100_ms > 4.9 * MAKING.as_secs_f64() * 1e3, "{late:?}");
         assert!(late.slipped_starts >= 3, "{late:?}");
+    }
+
+    #[test]
+    fn the_time_is_measured_to_its_end_where_nothing_starts_any_more() {
+        let figures = world::virtual_world::run(1, async |env| {
+            let requests = Box::new(SlowRequests);
+            let load = Load {
+                measured: Extent::Time(Duration::from_secs(2)),
+                ..load(Arrival::Deterministic { rate_per_s: 0.1 }, 1)
+            };
+            let driven = drive(&env, &load, requests, |_| Prompt, &Arc::default()).await;
+            driven.unwrap().figures("x", &load)
+        });
+        assert_eq!((figures.requests, figures.seconds), (1, 2.0));
+        assert!((figures.throughput.mean_per_s - 0.5).abs() < 1e-9, "{:?}", figures.throughput);
     }
 
     /// A scroll whose pages never end, and take 40 seconds each.

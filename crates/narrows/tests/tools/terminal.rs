@@ -37,7 +37,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 pub fn watch_gives_the_terminal_back_whoever_ends_it() {
     let cluster = Cluster::start(1);
     let dir = tempfile::tempdir().unwrap();
-    for signal in ["TERM", "HUP", "INT"] {
+    for signal in ["TERM", "HUP", "INT", "USR1"] {
         let (shown, pid) = (dir.path().join(signal), dir.path().join(format!("{signal}.pid")));
         let command = format!("echo $$ > {}; exec {BINARY} watch {}", pid.display(), cluster.url());
         let mut terminal = in_terminal(&command, &shown);

@@ -238,6 +238,7 @@ impl Field {
                 Value::Number(number) => number.as_f64(),
                 _ => None,
             }
+            .filter(|number| self.kind != FieldType::Float || (*number as f32).is_finite())
             .map(|number| Indexed::Float(self.stepped(number))),
             FieldType::DoubleRange => range(json).map(|(low, high)| Indexed::Range { low, high }),
             FieldType::Date => match json {
@@ -467,6 +468,13 @@ mod tests {
         }
         let good = read(exact(), r#"{"l":5.0,"d":5}"#).unwrap();
         assert_eq!(good, ["1 Integer(5)", "0 Float(5.0)"]);
+        let float = || json!({"f": {"type": "float"}, "d": {"type": "double"}});
+        for bad in
+            [r#"{"f":1e39}"#, r#"{"f":"-1e39"}"#, r#"{"d":1,"d":2}"#, r#"{"o":{"x":1,"x":1}}"#]
+        {
+            assert!(read(float(), bad).is_err(), "{bad}");
+        }
+        assert_eq!(read(float(), r#"{"f":3.4e38,"d":1e39}"#).unwrap().len(), 2);
         let lenient = json!({"l": {"type": "long", "ignore_malformed": true}});
         assert_eq!(read(lenient, r#"{"l":["x",7,{}]}"#).unwrap(), ["0 Integer(7)"]);
         let dates = |format: &str, text: &str| {
