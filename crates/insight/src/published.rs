@@ -2,7 +2,7 @@
 
 use record::{Kind, Limit, RunDir};
 
-use crate::load::{Metric, change_of, figures};
+use crate::load::{METRICS, Metric, change_of, figures};
 use crate::stats::{self, Interval};
 use crate::summary::Summary;
 use crate::trace;
@@ -20,9 +20,21 @@ pub enum Figure {
     /// The change of such a figure, by its name, against the baseline variant, in per cent. Its error is in percentage
     /// points.
     Change(&'static str),
+    /// A figure of a load that stands beside the published one and has no error: see [`BESIDE`].
+    Beside(&'static str, &'static str),
     /// Words alone: nothing to compute an error from. Ours is in seconds.
     Words,
 }
+
+/// Figures of loads that are shown beside the published ones and judged by no error: an extreme depends on how many
+/// searches were sent, and errors are none of the virtual world's.
+pub const BESIDE: [&str; 5] = [
+    "Min Throughput",
+    "Max Throughput",
+    "99.9th percentile latency",
+    "100th percentile latency",
+    "error rate",
+];
 
 /// One published figure and ours.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,22 +64,28 @@ pub struct Comparison {
 impl Comparison {
     /// Whether it is of a load's throughput or latencies, not of a recovery.
     pub fn is_of_load(&self) -> bool {
-        matches!(self.figure, Figure::Load(..) | Figure::Change(_))
+        matches!(self.figure, Figure::Load(..) | Figure::Change(_) | Figure::Beside(..))
+    }
+
+    /// Whether it only stands beside the published figure: see [`BESIDE`].
+    pub fn is_beside(&self) -> bool {
+        matches!(self.figure, Figure::Beside(..))
     }
 
     /// Ours over the published figure, minus one: 0.1 is 10 % too much. For changes the difference between both: 0.1 is
     /// 10 percentage points.
     pub fn error(&self) -> Option<f64> {
-        if let Figure::Change(_) = self.figure {
-            return Some((self.ours? - self.published?) / 100.0);
+        match self.figure {
+            Figure::Change(_) => Some((self.ours? - self.published?) / 100.0),
+            Figure::Beside(..) => None,
+            _ => Some(self.ours? / self.published.filter(|published| *published > 0.0)? - 1.0),
         }
-        Some(self.ours? / self.published.filter(|published| *published > 0.0)? - 1.0)
     }
 
     /// The variant, and the figure where a variant has several.
     pub fn name(&self) -> String {
         match self.figure {
-            Figure::Load(metric, _) | Figure::Change(metric) => {
+            Figure::Load(metric, _) | Figure::Change(metric) | Figure::Beside(metric, _) => {
                 format!("{}, {}", self.variant, metric.to_lowercase())
             }
             _ => self.variant.clone(),
@@ -134,7 +152,7 @@ pub fn comparisons(summary: &Summary<'_>) -> Vec<Comparison> {
 }
 
 /// The figures that loads are compared by: those of a variant itself, or what they change beside the variant that it is
-/// compared with.
+/// compared with; after them those that only stand beside each other.
 fn of_loads(
     summary: &Summary<'_>,
     variant: &str,
@@ -164,6 +182,12 @@ fn of_loads(
                 ));
             }
             Some(_) => {}
+        }
+    }
+    for metric in METRICS.iter().filter(|metric| BESIDE.contains(&metric.name)) {
+        if let Some(own) = published(variant, metric) {
+            let ours = load(variant).and_then(|load| total(load, metric));
+            rows.push(comparison(Figure::Beside(metric.name, metric.unit), own, ours));
         }
     }
     rows

@@ -217,6 +217,7 @@ fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
             ("Median Throughput".to_owned(), per_s),
             ("50th percentile latency".to_owned(), p50_ms),
             ("error rate".to_owned(), 1.0),
+            ("90th percentile service time".to_owned(), 700.0),
         ]),
         kind,
     };
@@ -229,7 +230,7 @@ fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
     let summary = Summary::of(&run);
     let found = comparisons(&summary);
     let of = |name: &str| found.iter().find(|row| row.name() == name).unwrap();
-    assert_eq!(found.len(), 4, "what variants are not compared by has no row");
+    assert_eq!(found.len(), 6, "what is neither compared nor beside has no row");
     let none = of("none, median throughput");
     assert_eq!((none.published, none.ours, none.kind), (Some(50.0), Some(40.0), Kind::Calibrated));
     assert!((none.error().unwrap() + 0.2).abs() < 1e-9);
@@ -238,5 +239,7 @@ fn published_loads_stand_beside_ours_as_figures_and_as_changes() {
     assert!((change.error().unwrap() + 0.25).abs() < 1e-9, "percentage points");
     let throughput = of("ars, median throughput");
     assert_eq!((throughput.published, throughput.ours), (Some(100.0), Some(125.0)));
-    assert_eq!(standing(found.iter()).rows, 4);
+    let errors = of("ars, error rate");
+    assert_eq!((errors.published, errors.ours, errors.error()), (Some(1.0), Some(0.0), None));
+    assert_eq!(standing(found.iter()).rows, 4, "what only stands beside is not judged");
 }

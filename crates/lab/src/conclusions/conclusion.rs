@@ -123,6 +123,8 @@ pub enum Expected {
     HoldsBut(&'static str),
     /// It does not hold, and this is the best explanation.
     Fails(&'static str),
+    /// Over seeds it comes out either way, so that neither would be news; and why it is so near to its bound.
+    AtItsBound(&'static str),
     /// Nothing here speaks of it, and this is why.
     NotMeasured(&'static str),
 }
@@ -185,12 +187,16 @@ impl Conclusion {
     pub fn why(&self) -> &'static str {
         match self.expected {
             Expected::Holds => "",
-            Expected::HoldsBut(why) | Expected::Fails(why) | Expected::NotMeasured(why) => why,
+            Expected::HoldsBut(why)
+            | Expected::Fails(why)
+            | Expected::AtItsBound(why)
+            | Expected::NotMeasured(why) => why,
         }
     }
 
     /// Whether `holds` is what is expected; a row that was not run is neither.
     pub fn is_expected(&self, holds: Option<bool>) -> bool {
-        holds.is_none_or(|holds| holds != matches!(self.expected, Expected::Fails(_)))
+        let is_either = matches!(self.expected, Expected::AtItsBound(_));
+        is_either || holds.is_none_or(|holds| holds != matches!(self.expected, Expected::Fails(_)))
     }
 }

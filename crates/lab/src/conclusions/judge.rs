@@ -169,5 +169,8 @@ mod tests {
         assert!(!conclusion(Expected::Fails("why")).is_expected(Some(true)));
         assert!(conclusion(Expected::Fails("why")).is_expected(Some(false)));
         assert!(conclusion(Expected::Fails("why")).is_expected(None));
+        let at_its_bound = conclusion(Expected::AtItsBound("why"));
+        assert!(at_its_bound.is_expected(Some(true)) && at_its_bound.is_expected(Some(false)));
+        assert_eq!(at_its_bound.why(), "why");
     }
 }

@@ -11,6 +11,7 @@ mod conclusion;
 mod dcp_rebalance;
 mod elsewhere;
 mod judge;
+mod kind;
 mod life_after_ec2;
 mod replica_selection;
 

@@ -2,7 +2,7 @@
 
 use super::claim::{claim, figure, one};
 use super::conclusion::Bound::{About, AtMost, Between, HalfTheEffect};
-use super::conclusion::Expected::{Fails, Holds, HoldsBut};
+use super::conclusion::Expected::{AtItsBound, Fails, Holds, HoldsBut};
 use super::conclusion::{Conclusion, Document, Measure, Quantity};
 
 pub(super) const DOCUMENT: Document = Document {
@@ -19,20 +19,21 @@ const THROUGHPUT: &str = "Median Throughput";
 const P50: &str = "50th percentile latency";
 const P90: &str = "90th percentile latency";
 const P99: &str = "99th percentile latency";
-const FASTEST: &str = "The hosts here differ in nothing but their speed, which selection learns: it takes the slow end off the \
-                       latencies. The document's stay, so that its searches may be spread by something else as well.";
+const FASTEST: &str = "The hosts here differ in their speed, which selection learns: where a seed draws a slow one, it takes the \
+                       slow end off the latencies. In the median of seeds it hardly does.";
 const ROTATIONS: &str = "It depends on where rotations of copies begin, which the seed draws: where those of es3's two shards \
                          are in step, half of the searches without selection meet no loaded node, as in the document, \
-                         and where they are not, all meet one. Most seeds are not in step.";
-const LOADED: &str = "Without selection the loaded node holds more here than it did: 46 searches a second for 52. With \
-                      selection both agree within a few per cent.";
+                         and where they are not, all meet one. Most seeds are in step, but the half that meets no \
+                         loaded node is slower here than it was, so that less is traded.";
+const LOADED: &str = "Without selection the loaded node holds up more here than it did, as the rows say: that is what the ratio \
+                      is over. With selection both agree within a few per cent.";
 
 const NOT_SELECTION: &str = "The document itself calls this not much difference: if so, something else than selection changed the throughput \
                              between its runs, and nothing here says what (docs/published/model.md).";
 
 const SEARCHES_OF_ES3: Quantity = Quantity::SearchesOf("leader-3");
-const FEWER: &str = "It gets 0.42 to 0.48 of what others get, and 0.51 and 0.54 in the document: the loaded node is slower here \
-                     than it was, as the rows without selection say.";
+const FEWER: &str = "It gets less than in the document: the loaded node is slower here than it was, as the rows without \
+                     selection say.";
 
 /// Variants of a case: without selection, and with it.
 const ONE: [&str; 2] = ["1 replica: none", "1 replica: ARS"];
@@ -68,9 +69,9 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("updated tests, no load", "Not a huge difference: 50th percentile",
         gain(ONE, P50), Between(0.95, 1.05), Holds),
     claim("updated tests, no load", "Not a huge difference: 90th percentile",
-        gain(ONE, P90), Between(0.95, 1.05), Fails(FASTEST)),
+        gain(ONE, P90), Between(0.95, 1.05), AtItsBound(FASTEST)),
     claim("updated tests, no load", "Not a huge difference: 99th percentile",
-        gain(ONE, P99), Between(0.95, 1.05), Fails(FASTEST)),
+        gain(ONE, P99), Between(0.95, 1.05), AtItsBound(FASTEST)),
     claim("1 replica, es3 loaded", "Doubles the median throughput, 41 to 88 ops/s",
         gain(ONE_LOADED, THROUGHPUT), About(2.0), Holds),
     claim("1 replica, es3 loaded", "Trades the 50th percentile for that",
@@ -98,7 +99,9 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("1 replica, all nodes", "An improvement where all nodes are asked: 90th percentile",
         gain(ONE_ALL, P90), HalfTheEffect, Holds),
     claim("1 replica, all nodes", "An improvement where all nodes are asked: 99th percentile",
-        gain(ONE_ALL, P99), HalfTheEffect, Holds),
+        gain(ONE_ALL, P99), HalfTheEffect,
+        AtItsBound("The document's 99th percentile without selection is half as long again as here, where nothing but the \
+         hosts' speed spreads searches: so there is less to gain.")),
     claim("4 replicas, no load", "Requests are routed roughly evenly: the busiest node's over the least busy one's",
         one(SELECTION, FOUR[1], Quantity::SearchesSpread), AtMost(1.25), Holds),
     claim("1 replica, es3 loaded", "Without selection requests are distributed evenly: those of es3 over the others'",
@@ -114,7 +117,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("PMC tests", "Throughput changes by -15.4 %, which the text calls not much: default",
         gain_of(PMC, DEFAULT, THROUGHPUT), About(0.846), Fails(NOT_SELECTION)),
     claim("PMC tests", "Throughput changes by +21.8 %, which the text calls not much: term",
-        gain_of(PMC, TERM, THROUGHPUT), About(1.218), Fails(NOT_SELECTION)),
+        gain_of(PMC, TERM, THROUGHPUT), About(1.218), AtItsBound(NOT_SELECTION)),
     claim("PMC tests", "Throughput changes by +28.1 %, which the text calls not much: phrase",
         gain_of(PMC, PHRASE, THROUGHPUT), About(1.281), Fails(NOT_SELECTION)),
     claim("PMC tests", "Throughput changes by -5.7 %, which the text calls not much: monthly aggregation, uncached",

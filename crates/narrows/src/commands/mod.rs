@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Run(run::Args),
     /// List the plans that come with narrows.
     Plans(plans::Args),
-    /// Repeat the published recoveries in virtual time and set the figures side by side.
+    /// Repeat the published experiments in virtual time and set the figures side by side.
     Published(published::Args),
     /// List the runs that there are: plan, target, how each ended, and what it found.
     Runs(runs::Args),

@@ -7,10 +7,10 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use insight::published::over_seeds;
 use insight::stats::{Interval, median};
-use lab::conclusions::{DOCUMENTS, Elsewhere, Figure, Measure, Quantity, conclusions};
-use lab::plan::{Plan, Resolved, bundled};
+use lab::conclusions::{DOCUMENTS, Elsewhere, Figure, Measure, Quantity, RowName, conclusions};
+use lab::plan::{Plan, Resolved, Variant, bundled};
 use lab::{Options, Place};
-use report::published::{Conclusion, Document, Published, Unit, Wall};
+use report::published::{Conclusion, Document, Published, SEEDS, Unit, Wall};
 
 use crate::elsewhere::{self, Tried};
 use crate::exit::Usage;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     opensearch: OpenSearchArgs,
     /// Draws all that is random so often in virtual time: hosts, where rotations begin, the network's order. A figure
-    /// is the median over seeds. 5 without it.
+    /// is the median over seeds. 20 without it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Repetitions of every variant with --on embedded and --on opensearch; 1 without it.
@@ -58,9 +58,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
 }
-
-/// A published figure of a row, by the plan that has it.
-type PublishedFigure<'a> = &'a dyn Fn(Figure) -> Option<f64>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let on = match args.on {
@@ -120,11 +117,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn variant(plans: &[Resolved], row: RowName) -> Option<&Variant> {
+    let plan = plans.iter().find(|plan| plan.name == row.plan)?;
+    plan.variants.iter().find(|variant| variant.name == row.variant)
+}
+
 /// What the documents have of a figure.
 fn theirs(plans: &[Resolved], figure: Figure) -> Option<f64> {
-    let plan = plans.iter().find(|plan| plan.name == figure.row.plan)?;
-    let variant = plan.variants.iter().find(|variant| variant.name == figure.row.variant)?;
-    figure.of.published(variant.published.as_ref()?)
+    figure.of.published(variant(plans, figure.row)?.published.as_ref()?)
 }
 
 fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
@@ -132,7 +132,7 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
         let why = "--laps is for --on embedded and --on opensearch; virtual time draws --seeds";
         return Err(Usage(why.to_owned()).into());
     }
-    let seeds = args.seeds.unwrap_or(5);
+    let seeds = args.seeds.unwrap_or(SEEDS);
     // Before minutes are spent.
     let elsewhere = args.also.iter().chain(&args.write).next();
     let elsewhere = elsewhere.map(|folder| elsewhere::read(folder)).transpose()?;
@@ -140,13 +140,12 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     let works: Vec<Work> = plans.iter().map(work).collect();
     let outcomes = run_all(&works, seeds, args.scale, &args.runs)?;
-    let theirs = |figure: Figure| theirs(&plans, figure);
     let mut published = Published {
         documents: DOCUMENTS.iter().map(document).collect(),
         conclusions: DOCUMENTS
             .iter()
             .flat_map(|document| document.conclusions.iter().map(|c| (document.id, c)))
-            .map(|(document, c)| conclusion(document, c, &works, &outcomes, &theirs))
+            .map(|(document, c)| conclusion(document, c, &works, &outcomes, &plans))
             .collect(),
         cores: cores(),
         seeds,
@@ -171,8 +170,8 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     } else {
         write!(out, "{}", published.text())?;
     }
-    // Smaller indices find other things.
-    let changed = published.conclusions.iter().filter(|c| !c.expected && args.scale == 1.0);
+    let changed =
+        published.conclusions.iter().filter(|c| !c.expected && published.can_tell_changes());
     let changed: Vec<&str> = changed.map(|c| c.claim.as_str()).collect();
     if !changed.is_empty() {
         bail!("what is known of these conclusions changed: {}", changed.join("; "));
@@ -263,7 +262,7 @@ fn conclusion(
     conclusion: &lab::conclusions::Conclusion,
     works: &[Work],
     outcomes: &[Vec<Outcome>],
-    theirs: PublishedFigure<'_>,
+    plans: &[Resolved],
 ) -> Conclusion {
     let figures = conclusion.measure.figures();
     let of_plan =
@@ -278,7 +277,8 @@ fn conclusion(
     let values =
         (0..seeds.unwrap_or(0)).filter_map(|seed| conclusion.measure.value(|f| ours(f, seed)));
     let values: Vec<f64> = values.collect();
-    let judged = conclusion.judge(median(&values), conclusion.measure.value(theirs));
+    let judged =
+        conclusion.judge(median(&values), conclusion.measure.value(|figure| theirs(plans, figure)));
     let low = values.iter().copied().reduce(f64::min);
     let range = low.zip(values.iter().copied().reduce(f64::max)).filter(|(low, high)| low < high);
     Conclusion {
@@ -292,6 +292,7 @@ fn conclusion(
         ours: judged.value,
         range: range.map(|(low, high)| Interval { low, high }),
         holds: judged.holds,
+        kind: conclusion.measure.kind(|row| variant(plans, row)),
         expected: conclusion.is_expected(judged.holds),
         why: conclusion.why().to_owned(),
     }

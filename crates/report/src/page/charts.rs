@@ -342,7 +342,9 @@ pub(crate) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
 
 fn link_note(summary: &Summary<'_>, curve: &Curves) -> String {
     let share = figures(summary, &curve.variant).and_then(|figures| figures.link_share);
-    share.map_or_else(String::new, |share| format!("{} used", words::percent(share)))
+    share.map_or_else(String::new, |share| {
+        format!("recovered at {} of its rate", words::percent(share))
+    })
 }
 
 fn link_chart(

@@ -2,6 +2,7 @@
 
 use insight::published::Comparison;
 
+use super::beside;
 use super::place::WHERE_TIME_IS_REAL;
 use super::{Conclusion, Document, Published, grid, new_table};
 
@@ -36,7 +37,10 @@ impl Published {
         parts.push(
             "- *predicted*: nothing was chosen by the row.\n\
              - *calibrated*: a value of the model was chosen by the row, or by one that comes to the same arithmetic.\n\
-             - *implied*: arithmetic on a setting, such as bytes over a throttle."
+             - *implied*: arithmetic on a setting, such as bytes over a throttle, or a comparison of two rows that differ\n\
+               in nothing that is in the model.\n\n\
+             A conclusion has a kind, too: *predicted* where one of its rows is. Only those try the model: that a fitted\n\
+             row holds was to be expected."
                 .to_owned(),
         );
         parts.push(
@@ -53,8 +57,10 @@ impl Published {
         let line = |document: &Document| {
             let conclusions = self.conclusions_of(document);
             let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
+            let (holding, failing) = self.predicted_holding(Some(document));
             let line = format!(
-                "- [{}]({}.md) ({}). Conclusions: {} hold, {} fail, {} not measured.",
+                "- [{}]({}.md) ({}). Conclusions: {} hold, {} fail, {} not measured; of those that were predicted {holding} \
+                 hold, {failing} fail.",
                 document.title,
                 document.id,
                 document.by,
@@ -86,6 +92,11 @@ impl Published {
             parts.push("## Figures".to_owned());
             parts.push(grid(&rows, true));
         }
+        if let Some(table) = beside::markdown(&rows) {
+            parts.push(format!("## {}", beside::TITLE));
+            parts.push(wrapped(beside::WHY, ""));
+            parts.push(table);
+        }
         let conclusions = self.conclusions_of(document);
         parts.push("## What it concludes".to_owned());
         parts.push(conclusion_grid(&conclusions));
@@ -108,7 +119,9 @@ impl Published {
 
 fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
     let mut table = new_table(true);
-    table.set_header(["", "claim", "where", "document", "asked", "ours", "rows"]);
+    table.set_header([
+        "", "claim", "where", "document", "asked", "ours", "of seeds", "kind", "rows",
+    ]);
     for c in conclusions {
         table.add_row([
             c.holds().to_owned(),
@@ -117,6 +130,8 @@ fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
             c.published.map_or_else(super::dash, |value| c.unit.show(value)),
             c.asked(),
             c.ours(),
+            c.drawn().unwrap_or_else(super::dash),
+            c.holds.map_or_else(super::dash, |_| c.kind.label().to_owned()),
             c.rows.clone(),
         ]);
     }
@@ -166,7 +181,10 @@ mod tests {
         let command = "`narrows published --seeds 20 --write docs/published`";
         assert!(index.contains(command) && page.contains(command));
         assert!(index.contains("| Benchmark plan | times   | predicted "), "{index}");
-        assert!(index.contains("Conclusions: 1 hold, 1 fail, 0 not measured"), "{index}");
+        let all = "Conclusions: 1 hold, 1 fail, 0 not measured; of those that were predicted 1 hold, 0 fail.";
+        assert!(index.replace("\n  ", " ").contains(all), "{index}");
+        let fitted = page.lines().find(|line| line.contains("| 40 seconds faster")).unwrap();
+        assert!(fitted.contains("| 2:28 to 2:30 | calibrated |"), "{fitted}");
         assert!(!index.contains("Not at the published size"));
         assert!(page.contains("| remote-recovery | 1 MB x 1 "), "{page}");
         assert!(page.contains("- 40 seconds faster: Bytes bind."), "{page}");

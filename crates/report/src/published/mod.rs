@@ -1,5 +1,7 @@
 //! Published figures beside ours: for terminals, as Markdown, as JSON, and as one page.
 
+mod beside;
+mod conclusion;
 mod elsewhere;
 mod markdown;
 mod page;
@@ -7,6 +9,8 @@ mod place;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
+use conclusion::holding;
+pub use conclusion::{Conclusion, Unit};
 use insight::published::{Comparison, Figure, Standing, standing};
 use insight::stats::Interval;
 use insight::words;
@@ -27,93 +31,6 @@ pub struct Document {
     pub by: String,
     /// The plans that repeat its experiments.
     pub plans: Vec<String>,
-}
-
-/// What the number of a conclusion is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A ratio.
-    Times,
-    /// Seconds.
-    Seconds,
-    /// A share, 0 to 1.
-    Share,
-    /// MB/s.
-    Rate,
-    /// Cores.
-    Cores,
-    /// A count of shards.
-    Shards,
-    /// A count of vbuckets.
-    Vbuckets,
-    /// GB.
-    Gigabytes,
-}
-
-impl Unit {
-    fn show(self, value: f64) -> String {
-        match self {
-            Unit::Times => words::gain(value),
-            Unit::Seconds if value.abs() < 100.0 => format!("{value:.1} s"),
-            Unit::Seconds => units::show_seconds(value),
-            Unit::Share => words::percent(value),
-            Unit::Rate => format!("{} MB/s", words::three_digits(value)),
-            Unit::Cores => format!("{} cores", words::cores(value)),
-            Unit::Shards => format!("{value:.0} shards"),
-            Unit::Vbuckets => format!("{value:.0} vbuckets"),
-            Unit::Gigabytes => format!("{} GB", words::three_digits(value)),
-        }
-    }
-}
-
-/// A conclusion of a document, and whether our figures support it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Conclusion {
-    /// The document's id.
-    pub document: String,
-    /// Where it stands there.
-    pub place: String,
-    /// What is claimed.
-    pub claim: String,
-    /// The rows that speak of it.
-    pub rows: String,
-    /// What the numbers are.
-    pub unit: Unit,
-    /// The number by the document's figures, where it has them.
-    pub published: Option<f64>,
-    /// Lowest and highest number with which it holds.
-    pub within: (Option<f64>, Option<f64>),
-    /// Our number: the median over seeds.
-    pub ours: Option<f64>,
-    /// Lowest and highest of ours, where they differ.
-    pub range: Option<Interval>,
-    /// Whether it holds; none where a row is missing.
-    pub holds: Option<bool>,
-    /// Whether that is what is known of it; otherwise something changed.
-    pub expected: bool,
-    /// Why it does not hold, or what is to be known of it; may be empty.
-    pub why: String,
-}
-
-impl Conclusion {
-    /// The bound in words: `at least 1.8×`.
-    fn asked(&self) -> String {
-        let show = |value| self.unit.show(value);
-        match self.within {
-            (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
-            (Some(low), None) => format!("at least {}", show(low)),
-            (None, Some(high)) => format!("at most {}", show(high)),
-            (None, None) => dash(),
-        }
-    }
-
-    fn ours(&self) -> String {
-        self.ours.map_or_else(dash, |ours| self.unit.show(ours))
-    }
-
-    fn holds(&self) -> &'static str {
-        place::verdict(self.holds)
-    }
 }
 
 /// What a plan took.
@@ -176,6 +93,9 @@ impl Group<'_> {
     }
 }
 
+/// Seeds where nobody says how many. With fewer a conclusion near its bound may come out either way.
+pub const SEEDS: u64 = 20;
+
 const TIMES: &str = "times";
 const RATES: &str = "rates";
 const LOADS: &str = "loads";
@@ -188,19 +108,33 @@ fn what(row: &Comparison) -> Option<&'static str> {
         Figure::NodeBytesPerS => Some(RATES),
         Figure::Load(..) => Some(LOADS),
         Figure::Change(_) => Some(CHANGES),
-        Figure::Words => None,
+        Figure::Words | Figure::Beside(..) => None,
     }
 }
 
 impl Published {
+    /// Whether a conclusion that comes out otherwise than is known has changed: smaller indices and fewer seeds find
+    /// other things.
+    pub fn can_tell_changes(&self) -> bool {
+        self.scale == 1.0 && self.seeds >= SEEDS
+    }
+
+    /// Conclusions of which nothing was fitted, nor follows from a setting: how many hold, and how many do not.
+    fn predicted_holding(&self, document: Option<&Document>) -> (usize, usize) {
+        let of_it = |c: &&Conclusion| document.is_none_or(|document| document.id == c.document);
+        let predicted = |c: &&Conclusion| c.kind == Kind::Predicted;
+        holding(self.conclusions.iter().filter(of_it).filter(predicted))
+    }
+
     /// For a terminal. Ends with a line break.
     pub fn text(&self) -> String {
         let rows: Vec<&Comparison> = self.rows.iter().collect();
         let mut parts = vec![grid(&rows, false), String::new(), self.medians(false), String::new()];
         parts.extend(self.conclusions.iter().map(|c| {
-            let changed = if c.expected { "" } else { ", which is NEW" };
+            let is_new = !c.expected && self.can_tell_changes();
+            let changed = if is_new { ", which is NEW" } else { "" };
             let ours = if c.ours.is_some() {
-                format!(": {}, asked {}", c.ours(), c.asked())
+                format!(": {}, {}, asked {}", c.ours(), c.kind.label(), c.asked())
             } else {
                 String::new()
             };
@@ -226,7 +160,7 @@ impl Published {
                 "unit": match row.figure {
                     Figure::Seconds | Figure::Words => "s",
                     Figure::NodeBytesPerS => "B/s",
-                    Figure::Load(_, unit) => unit,
+                    Figure::Load(_, unit) | Figure::Beside(_, unit) => unit,
                     Figure::Change(_) => "%",
                 },
                 "published": row.published,
@@ -245,7 +179,8 @@ impl Published {
             json!({
                 "document": c.document, "place": c.place, "claim": c.claim, "rows": c.rows,
                 "published": c.published, "low": c.within.0, "high": c.within.1, "ours": c.ours,
-                "holds": c.holds, "expected": c.expected, "why": c.why,
+                "ours_low": c.range.map(|range| range.low), "ours_high": c.range.map(|range| range.high),
+                "holds": c.holds, "kind": c.kind, "expected": c.expected, "why": c.why,
             })
         };
         let group = |g: &Group| {
@@ -368,7 +303,7 @@ fn grid(rows: &[&Comparison], markdown: bool) -> String {
     let mut table = new_table(markdown);
     table.set_header(["plan", "row", "published", "ours", "of seeds", "error", "kind", "held by"]);
     let mut last = "";
-    for row in rows {
+    for row in rows.iter().filter(|row| !row.is_beside()) {
         let name = if row.plan == last && !markdown { "" } else { &row.plan };
         last = &row.plan;
         table.add_row([
@@ -424,7 +359,9 @@ fn ours(row: &Comparison) -> String {
 fn figure(row: &Comparison, value: f64) -> String {
     match row.figure {
         Figure::NodeBytesPerS => words::rate(value),
-        Figure::Load(_, unit) => format!("{} {unit}", words::three_digits(value)),
+        Figure::Load(_, unit) | Figure::Beside(_, unit) => {
+            format!("{} {unit}", words::three_digits(value))
+        }
         Figure::Change(_) => format!("{} %", signed(value)),
         Figure::Seconds | Figure::Words => units::show_seconds(value),
     }
@@ -487,6 +424,7 @@ mod tests {
                     ours: Some(15.1),
                     range: None,
                     holds: Some(true),
+                    kind: predicted,
                     expected: true,
                     why: String::new(),
                 },
@@ -501,6 +439,7 @@ mod tests {
                     ours: Some(149.0),
                     range: Some(Interval { low: 148.0, high: 150.0 }),
                     holds: Some(false),
+                    kind: calibrated,
                     expected: false,
                     why: "Bytes bind.".to_owned(),
                 },
@@ -540,7 +479,11 @@ mod tests {
             changed.starts_with("does not hold") && changed.ends_with("which is NEW"),
             "{text}"
         );
-        assert!(changed.contains("2:29, asked 36.5 s to 44.6 s"), "{text}");
+        assert!(changed.contains("2:29, calibrated, asked 36.5 s to 44.6 s"), "{text}");
+        // With fewer seeds, or smaller indices, it may come out either way.
+        for few in [Published { seeds: 1, ..sample() }, Published { scale: 0.1, ..sample() }] {
+            assert!(!few.can_tell_changes() && !few.text().contains("NEW"));
+        }
         assert!(text.ends_with("Time of a core: remote-recovery 4.00 s (20 seeds).\n"), "{text}");
     }
 
@@ -564,6 +507,8 @@ mod tests {
         }
         assert_eq!(json["rows"][0]["low"], 14000.0, "one seed is its own range");
         assert_eq!(json["conclusions"][0]["holds"], true);
+        assert_eq!(json["conclusions"][1]["kind"], "calibrated");
+        assert_eq!(json["conclusions"][1]["ours_low"], 148.0);
         assert_eq!(json["conclusions"][1]["claim"], "40 seconds faster");
         assert_eq!(json["medians"][0]["kind"], "predicted");
         assert_eq!(json["wall_s"], 2.5);

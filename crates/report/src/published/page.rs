@@ -5,6 +5,7 @@ use insight::words;
 use maud::{Markup, html};
 use record::{Kind, units};
 
+use super::beside;
 use super::place::verdict;
 use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
 use crate::page::{STANDS_ALONE, whole};
@@ -59,8 +60,7 @@ impl Published {
 
     fn head(&self) -> Markup {
         let figures = self.predicted(&[TIMES, RATES]);
-        let count = |holds| self.conclusions.iter().filter(|c| c.holds == Some(holds)).count();
-        let (holding, failing) = (count(true), count(false));
+        let (holding, failing) = self.predicted_holding(None);
         let is_measured = |document: &&Document| {
             let conclusions = self.conclusions_of(document);
             self.rows_of(document).next().is_some() || conclusions.iter().any(|c| c.holds.is_some())
@@ -77,9 +77,9 @@ impl Published {
                         // Smaller indices take less time whatever the model is worth.
                         Some(median) if self.scale == 1.0 => {
                             "Predicted recoveries are off by " (words::percent(median)) "; "
-                            (holding) " of " (holding + failing) " conclusions hold."
+                            (holding) " of " (holding + failing) " predicted conclusions hold."
                         }
-                        _ => { (holding) " of " (holding + failing) " conclusions hold." }
+                        _ => { (holding) " of " (holding + failing) " predicted conclusions hold." }
                     }
                 }
                 p.about {
@@ -140,7 +140,7 @@ impl Published {
 
     fn figures(&self, median: Option<f64>) -> Markup {
         let drawn = |row: &&Comparison| {
-            !matches!(row.figure, Figure::Change(_) | Figure::Words) && row.published.is_some()
+            !matches!(row.figure, Figure::Change(_) | Figure::Words | Figure::Beside(..))
         };
         let own = |row: &Comparison, value: f64| match row.figure {
             Figure::NodeBytesPerS => value / 1e6,
@@ -217,15 +217,16 @@ impl Published {
         let rows: Vec<&Comparison> = self.rows_of(document).collect();
         let conclusions = self.conclusions_of(document);
         let count = |holds| conclusions.iter().filter(|c| c.holds == holds).count();
+        let (holding, failing) = self.predicted_holding(Some(document));
         html! {
             section.document id=(document.id) {
                 h2 { (document.title) }
                 p.hint {
                     (document.by) ". Conclusions: " (count(Some(true))) " hold, " (count(Some(false))) " fail"
                     @if count(None) > 0 { ", " (count(None)) " not measured" }
-                    "."
+                    "; of those that were predicted " (holding) " hold, " (failing) " fail."
                 }
-                @if !rows.is_empty() { (figures_table(&rows)) }
+                @if !rows.is_empty() { (figures_table(&rows)) (beside::folded(&rows)) }
                 @if !conclusions.is_empty() { (conclusions_table(&conclusions)) }
                 (self.elsewhere_table(document))
             }
@@ -281,6 +282,7 @@ fn dot(row: &Comparison, own: impl Fn(&Comparison, f64) -> f64) -> Option<Dot> {
 }
 
 fn figures_table(rows: &[&Comparison]) -> Markup {
+    let rows: Vec<&Comparison> = rows.iter().copied().filter(|row| !row.is_beside()).collect();
     let mut last = "";
     let heads: Vec<bool> =
         rows.iter().map(|row| std::mem::replace(&mut last, &row.plan) != row.plan).collect();
@@ -360,7 +362,11 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
                 }
                 td.n.theirs { (conclusion.published.map_or_else(super::dash, |p| conclusion.unit.show(p))) }
                 td.n.theirs { (conclusion.asked()) }
-                td.n { (conclusion.ours()) }
+                td.n {
+                    (conclusion.ours())
+                    @if let Some(drawn) = conclusion.drawn() { small { (drawn) } }
+                    @if conclusion.holds.is_some() { small { (conclusion.kind.label()) } }
+                }
             } } }
         } }
     }
@@ -385,7 +391,9 @@ mod tests {
         let page = sample().html();
         assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
         for text in [
-            "Predicted recoveries are off by 8.8 %; 1 of 2 conclusions hold.",
+            "Predicted recoveries are off by 8.8 %; 1 of 1 predicted conclusions hold.",
+            "of those that were predicted 1 hold, 0 fail.",
+            "<small>2:28 to 2:30</small><small>calibrated</small>",
             "The experiments of one document, repeated",
             "Bytes bind.",
             "+10.0 %",
@@ -404,7 +412,7 @@ mod tests {
     #[test]
     fn nothing_found_is_still_a_page() {
         let page = Published { scale: 0.1, ..Published::default() }.html();
-        assert!(page.contains("0 of 0 conclusions hold"), "{page}");
+        assert!(page.contains("0 of 0 predicted conclusions hold"), "{page}");
         assert!(page.contains("Not at the published size: scale 0.1."));
         assert!(!page.contains("Published changes against ours"), "a chart without points");
     }
@@ -412,6 +420,8 @@ mod tests {
     #[test]
     fn at_another_size_no_error_of_times_is_claimed() {
         let page = Published { scale: 0.1, ..sample() }.html();
-        assert!(!page.contains("recoveries are off") && page.contains("1 of 2 conclusions hold"));
+        assert!(
+            !page.contains("recoveries are off") && page.contains("1 of 1 predicted conclusions")
+        );
     }
 }

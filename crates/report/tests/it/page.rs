@@ -164,6 +164,14 @@ fn an_interrupted_run_shows_how_far_it_came() {
 }
 
 #[test]
+fn a_link_is_not_said_to_be_used_by_what_was_compressed_on_it() {
+    let mut run = whole();
+    run.rows[3].link_share = Some(1.45);
+    let page = report::html(&run);
+    assert!(page.contains("recovered at 145 % of its rate") && !page.contains("% used"));
+}
+
+#[test]
 fn odd_values_do_not_break_the_page() {
     let mut run = whole();
     run.rows[1].seconds = f64::NAN;
