@@ -1,7 +1,7 @@
 //! The copy that an earlier life left here, which a recovery from the primary is about to replace.
 //!
-//! Every copy in sync had everything up to the global checkpoint. A primary that lacks some of it was put back as it was
-//! earlier (its log, or all of its directory), and the copy that is here may be the last one that is whole.
+//! Every copy in sync had everything up to the global checkpoint. A primary that lacks some of it was put back as it
+//! was earlier (its log, or all of its directory), and the copy that is here may be the last one that is whole.
 
 use std::path::PathBuf;
 
