@@ -1,19 +1,32 @@
 //! Free ports.
 
 use std::net::TcpListener;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Error, Result};
 
-/// Different ports of this machine that nobody listens on. They may be taken before they are used: then the caller asks
-/// for others.
+/// Below the ports that the system gives to connections (from 32768 on Linux), so that no connection takes one between
+/// the look here and the node that listens there.
+const PORTS: Range<u16> = 30_000..32_768;
+
+/// Different ports of this machine that nobody listens on, others at every call. Each process begins elsewhere, so that
+/// processes that look at once rarely find the same.
 pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
-    let io = |source| Error::Io { what: "find a free port on", path: "127.0.0.1".into(), source };
-    let held: Result<Vec<TcpListener>, _> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
-    held.map_err(io)?
-        .iter()
-        .map(|listener| listener.local_addr().map(|address| address.port()).map_err(io))
-        .collect()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(37);
+    let next = |_| {
+        let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        PORTS.start + (number % PORTS.len() as u32) as u16
+    };
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let ports: Vec<u16> = (0..PORTS.len()).map(next).filter(is_free).take(count).collect();
+    if ports.len() < count {
+        let what = "find a free port from 30000 to 32767 on";
+        let source = std::io::Error::from(std::io::ErrorKind::AddrInUse);
+        return Err(Error::Io { what, path: "127.0.0.1".into(), source });
+    }
+    Ok(ports)
 }
 
 #[cfg(test)]
@@ -21,10 +34,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn free_ports_differ() {
-        let mut ports = free_ports(20).unwrap();
+    fn free_ports_differ_and_no_connection_is_given_one() {
+        let mut ports = [free_ports(20).unwrap(), free_ports(20).unwrap()].concat();
         ports.sort_unstable();
         ports.dedup();
-        assert_eq!(ports.len(), 20);
+        assert_eq!(ports.len(), 40);
+        assert!(ports.iter().all(|port| PORTS.contains(port)));
     }
 }
