@@ -102,13 +102,20 @@ pub fn spot(json: &[u8], token: u32) -> Option<Spot> {
     Some(Spot { line, column: (start - line_start) as u32 + 1 })
 }
 
-/// The numbers of the values that are written `-0`, which are read as the fraction -0.0.
-pub(crate) fn whole_zeros(json: &[u8]) -> BTreeSet<u32> {
-    let is_zero = |(_, start): &(u32, usize)| {
+/// Digits of the least whole number that has no room in 64 bits.
+const DIGITS_OF_64_BITS: usize = 19;
+
+/// The numbers of the values that are written as whole numbers and read as fractions: `-0`, and what may have more than
+/// 64 bits.
+pub(crate) fn whole_numbers(json: &[u8]) -> BTreeSet<u32> {
+    let is_whole = |(_, start): &(u32, usize)| {
         let written = &json[*start..];
-        written.starts_with(b"-0") && !written.get(2).is_some_and(|next| b".eE".contains(next))
+        let sign = usize::from(written.starts_with(b"-"));
+        let digits = written[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_asked = digits >= DIGITS_OF_64_BITS || written.starts_with(b"-0");
+        is_asked && !written.get(sign + digits).is_some_and(|next| b".eE".contains(next))
     };
-    (0..).zip(Tokens { json, at: 0 }).filter(is_zero).map(|(token, _)| token).collect()
+    (0..).zip(Tokens { json, at: 0 }).filter(is_whole).map(|(token, _)| token).collect()
 }
 
 /// Where names and values begin in JSON, in the order in which they are numbered.
@@ -355,10 +362,11 @@ impl<'b> Node<'b> {
         })
     }
 
-    /// Whether it is read as the fraction -0.0.
-    pub(crate) fn is_minus_zero(&self) -> bool {
+    /// Whether it is read as a fraction and may be among [`whole_numbers`].
+    pub(crate) fn may_be_whole(&self) -> bool {
         let Value::Number(number) = &self.value else { return false };
-        number.as_f64().is_some_and(|value| value == 0.0 && value.is_sign_negative())
+        let may_be = |value: f64| value.abs() >= 9e18 || value == 0.0 && value.is_sign_negative();
+        number.is_f64() && number.as_f64().is_some_and(may_be)
     }
 
     /// Without places.
@@ -515,9 +523,10 @@ mod tests {
     }
 
     #[test]
-    fn whole_zeros_are_told_from_fractions() {
-        let text = b"{\"a\": -0, \"-0\": [-0.0, -0e1,\n-0], \"b\":\"-0\", \"c\": 0}";
-        assert_eq!(whole_zeros(text).into_iter().collect::<Vec<_>>(), [2, 7]);
+    fn whole_numbers_are_told_from_fractions() {
+        let text = b"{\"a\": -0, \"-0\": [-0.0, -0e1,\n-0], \"b\":\"-0\", \"c\": 0, \
+            \"d\": -100000000000000000000, \"e\": 100000000000000000000.5}";
+        assert_eq!(whole_numbers(text).into_iter().collect::<Vec<_>>(), [2, 7, 13]);
     }
 
     proptest! {

@@ -4,7 +4,7 @@
 //! before all others. Files of formats 1 to 3 have no such line; they are read as they are. Once a run has ended, its
 //! manifest has the lengths and hashes of the other two; those of earlier builds have none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ struct Sum {
 
 impl Sum {
     fn of(path: &Path) -> std::io::Result<Sum> {
-        let (mut file, mut hash, mut bytes) = (open(path)?, Xxh3Default::new(), 0);
+        let (mut file, mut hash, mut bytes) = (open(path, u64::MAX)?, Xxh3Default::new(), 0);
         let mut buffer = vec![0; 64 << 10];
         loop {
             let read = file.read(&mut buffer)?;
@@ -210,7 +210,8 @@ impl RunDir {
         // A run that was killed breaks off in the middle of a line: that is no damage.
         let ended = manifest.status != Status::Running;
         let lines = read(&dir.join(LINES), manifest.format, ended, &sums, &mut damage)?;
-        let rows = read(&dir.join(ROWS), manifest.format, ended, &sums, &mut damage)?;
+        let mut rows = read(&dir.join(ROWS), manifest.format, ended, &sums, &mut damage)?;
+        drop_repeated(&mut rows, &mut damage);
         Ok(RunDir { manifest, lines, rows, damage })
     }
 
@@ -222,19 +223,35 @@ impl RunDir {
     }
 }
 
-/// Opens an ordinary file: another may never answer, or have no end.
-fn open(path: &Path) -> std::io::Result<File> {
-    match fs::metadata(path)?.is_file() {
-        true => File::open(path),
-        false => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no ordinary file")),
+/// Leaves out rows that stand there again: a variant has one in each lap, and figures of rows are added up.
+fn drop_repeated(rows: &mut Vec<Row>, damage: &mut Vec<String>) {
+    let (mut seen, before) = (BTreeSet::new(), rows.len());
+    rows.retain(|row| seen.insert((row.variant.clone(), row.lap)));
+    let more = before - rows.len();
+    if more > 0 {
+        damage.push(format!("{ROWS} has variants twice in a lap: rows left out: {more}."));
     }
+}
+
+/// Bytes of a file that is held whole.
+const HELD_BYTES_MAX: u64 = 4 << 30;
+
+/// Opens an ordinary file, of so many bytes at most: another may never answer, or have no end.
+fn open(path: &Path, bytes_max: u64) -> std::io::Result<File> {
+    let file = fs::metadata(path)?;
+    let why = match file.len() {
+        _ if !file.is_file() => "it is no ordinary file".to_owned(),
+        bytes if bytes > bytes_max => format!("it has {bytes} bytes, more than {bytes_max}"),
+        _ => return File::open(path),
+    };
+    Err(std::io::Error::new(ErrorKind::InvalidInput, why))
 }
 
 /// The manifest; one that knows nothing but the run's name where it cannot be read.
 fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<(Manifest, Sums), Error> {
     let path = dir.join(MANIFEST);
     let mut bytes = Vec::new();
-    let read = open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+    let read = open(&path, HELD_BYTES_MAX).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(io("read", &path))?;
     // The version first: what else stands in a newer manifest is not known here.
     let version = serde_json::from_slice::<Version>(&bytes);
@@ -263,13 +280,13 @@ fn read<T: DeserializeOwned>(
     damage: &mut Vec<String>,
 ) -> Result<Vec<T>, Error> {
     let (name, said) = (path.file_name().unwrap_or_default().to_string_lossy(), damage.len());
-    let file = match open(path) {
+    let file = match open(path, HELD_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             damage.push(format!("{name} is missing, and with it all that it held."));
             return Ok(Vec::new());
         }
         Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            damage.push(format!("{name} is no ordinary file, and is left out."));
+            damage.push(format!("{name} is left out: {error}."));
             return Ok(Vec::new());
         }
         opened => opened.map_err(io("open", path))?,
@@ -373,6 +390,27 @@ mod tests {
         let (rows, damage) = read_rows(&bytes, true).unwrap();
         assert_eq!(rows, ["a", "b"]);
         assert_eq!(damage, ["rows.jsonl: line 3 and 1 more cannot be read and is left out."]);
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(ROWS);
+        File::create(&path).unwrap().set_len(HELD_BYTES_MAX + 1).unwrap();
+        let mut damage = Vec::new();
+        let rows = read::<Row>(&path, FORMAT, true, &Sums::default(), &mut damage).unwrap();
+        assert!(rows.is_empty() && damage[0].contains("more than"), "{damage:?}");
+    }
+
+    #[test]
+    fn a_row_that_stands_twice_counts_once() {
+        let mut rows = ["a", "b", "a"].map(|variant| Row::measured(variant, 1, 1.0, 1)).to_vec();
+        rows.push(Row::measured("a", 2, 1.0, 1));
+        let mut damage = Vec::new();
+        drop_repeated(&mut rows, &mut damage);
+        let left = rows.iter().map(|row| (row.variant.as_str(), row.lap));
+        assert_eq!(left.collect::<Vec<_>>(), [("a", 1), ("b", 1), ("a", 2)]);
+        assert_eq!(damage, ["rows.jsonl has variants twice in a lap: rows left out: 1."]);
     }
 
     /// A record of a run that ended, of two variants.

@@ -50,7 +50,11 @@ pub(super) struct HeldBytes {
 }
 
 impl HeldBytes {
-    fn grow(&mut self, more: usize) -> Result<()> {
+    /// Takes more.
+    ///
+    /// # Errors
+    /// 429 where there is no room.
+    pub(super) fn grow(&mut self, more: usize) -> Result<()> {
         let BodyBudget { held_bytes, max_bytes } = &self.budget;
         let would = held_bytes.get() + more;
         if would > *max_bytes {

@@ -53,6 +53,15 @@ pub(super) struct Action {
 /// Actions of one request: each takes some hundred bytes here and in the answer, however short its line is.
 const ACTIONS_MAX: usize = 100_000;
 
+/// What comes of a line takes beside its bytes: half of an action, of its write and of its result.
+const LINE_BYTES: usize = 256;
+
+/// What comes of a body takes beside its bytes. With more lines than [`ACTIONS_MAX`] have it is refused.
+pub(super) fn held_bytes(body: &[u8]) -> usize {
+    let lines = body.iter().filter(|byte| **byte == b'\n').count();
+    lines.min(2 * ACTIONS_MAX) * LINE_BYTES
+}
+
 /// Reads a whole body. `index` is that of the path. Sources are slices of the body.
 ///
 /// Fails as a whole, in the field's words, where a line cannot be told apart from what follows.

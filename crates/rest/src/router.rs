@@ -69,6 +69,11 @@ fn split(path: &str) -> (&str, &str) {
     (if trimmed.is_empty() { "/" } else { trimmed }, query)
 }
 
+/// Whether a request is lines of documents, each of which is answered.
+pub(super) fn is_bulk(path: &str) -> bool {
+    split(path).0.ends_with("/_bulk")
+}
+
 /// What matches a path. Names of indices do not begin with `_`, but `_all` does.
 fn find(path: &str) -> Option<matchit::Match<'static, '_, &'static Methods>> {
     let found = router().at(path).ok()?;

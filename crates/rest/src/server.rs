@@ -19,6 +19,7 @@ use world::{Connection, Env, Listener, Task};
 
 use super::answer::Look;
 use super::bodies::{BodyBudget, HeldAnswer, check_announced, read_body};
+use super::bulk_lines::held_bytes;
 use super::clients::{Clients, Limits, Phase, Watch, Watched};
 use super::hosts::{check_host, check_origin};
 use super::identity::release;
@@ -163,6 +164,12 @@ async fn answer(
         },
         Err(failure) => Err(failure),
     };
+    let body = body.and_then(|(body, mut held)| {
+        if router::is_bulk(&path) {
+            held.grow(held_bytes(&body))?;
+        }
+        Ok((body, held))
+    });
     watch.enter(Phase::Working);
     match body {
         Ok((body, _held)) => {
@@ -411,6 +418,28 @@ mod tests {
             door.nothing_is_left().await;
             let mut third = door.send(&put(body.len())).await;
             assert_eq!(door.answer(&mut third).await, "HTTP/1.1 200 OK");
+        });
+    }
+
+    #[test]
+    fn what_comes_of_a_bulk_counts_by_its_lines() {
+        at_a_door_within(BodyBudget::of(10_000), Limits::default(), async |door| {
+            let post = |path: &str, lines: usize| {
+                let body = "{\"delete\":{\"_id\":\"a\"}}\n".repeat(lines);
+                let bytes = body.len();
+                format!(
+                    "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                     content-length: {bytes}\r\n\r\n{body}"
+                )
+            };
+            for (path, lines, answered) in [
+                ("/a/_bulk?refresh=true", 50, "HTTP/1.1 429 Too Many Requests"),
+                ("/a/_bulk", 10, "HTTP/1.1 200 OK"),
+            ] {
+                let mut stream = door.send(&post(path, lines)).await;
+                assert_eq!(door.answer(&mut stream).await, answered);
+            }
+            door.nothing_is_left().await;
         });
     }
 

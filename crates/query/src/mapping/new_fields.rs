@@ -98,8 +98,8 @@ impl<'a> NewFields<'a> {
         }
         let document = json::document(source, None).map_err(Refusal::parsing)?;
         let mapping = self.grown.get_or_insert_with(|| self.mapping.clone());
-        let (added, put, zeros) = (Map::new(), Vec::new(), None);
-        let mut growing = Growing { mapping, added, put, zeros, source };
+        let (added, put, wholes) = (Map::new(), Vec::new(), None);
+        let mut growing = Growing { mapping, added, put, wholes, source };
         let taken = match &document {
             Value::Object(members) => growing.members("", members),
             _ => Ok(()),
@@ -121,8 +121,8 @@ struct Growing<'a> {
     added: Map<String, Json>,
     /// The paths of that, in their order.
     put: Vec<String>,
-    /// The places of `-0` in the document, once they are needed.
-    zeros: Option<BTreeSet<u32>>,
+    /// The places of whole numbers that are read as fractions, once they are needed.
+    wholes: Option<BTreeSet<u32>>,
     /// The document.
     source: &'a [u8],
 }
@@ -152,12 +152,12 @@ impl Growing<'_> {
             for (end, _) in path.match_indices('.') {
                 self.object(&path[..end], path)?;
             }
-            // `-0` is a whole number in the field, and no longer one as it is read here.
-            let zero = Value::Number(0.into());
-            let zeros = || json::whole_zeros(self.source);
-            let is_whole = node.is_minus_zero()
-                && self.zeros.get_or_insert_with(zeros).contains(&node.at.column);
-            let first = if is_whole { &zero } else { value };
+            // `-0` and what has more than 64 bits are whole numbers in the field, and not as they are read here.
+            let whole = Value::Number(0.into());
+            let wholes = || json::whole_numbers(self.source);
+            let is_whole = node.may_be_whole()
+                && self.wholes.get_or_insert_with(wholes).contains(&node.at.column);
+            let first = if is_whole { &whole } else { value };
             self.put(path, self.mapping.type_of(path, first))?;
         }
         match value {
@@ -233,6 +233,8 @@ mod tests {
             ("-0.0", json!({"type": "float"})),
             ("-0e0", json!({"type": "float"})),
             ("1.0", json!({"type": "float"})),
+            ("1e20", json!({"type": "float"})),
+            ("100000000000000000000.0", json!({"type": "float"})),
             ("true", json!({"type": "boolean"})),
             ("\"word\"", text.clone()),
             ("\"\"", text.clone()),
@@ -301,6 +303,7 @@ mod tests {
                 r#"{"a\u0000b":1}"#,
                 &format!("{{\"{}\":1}}", ["a"; 50_000].join(".")),
                 &format!("{}1{}", "{\"a\":".repeat(21), "}".repeat(21)),
+                r#"{"huge":-100000000000000000000}"#,
             ],
         );
         let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
@@ -321,6 +324,7 @@ mod tests {
             (13, "control characters"),
             (14, "Limit of mapping depth [20] has been exceeded"),
             (15, "Limit of mapping depth [20] has been exceeded"),
+            (16, "is no value for field [huge] of type [long]"),
         ] {
             let refused = said[at].as_ref().unwrap_err();
             assert!(refused.contains(why), "{at}: {refused}");
