@@ -69,6 +69,8 @@ pub const FOLLOWED_REPEATS_NOT_SENT: &str =
 pub const FOLLOWED_NOT_SENT: &str = "engine: a follower's primary sends its replicas nothing";
 /// Following ends without any care for what copies lack.
 pub const UNFOLLOW_LEAVES_GAPS: &str = "engine: the end of following leaves gaps";
+/// A primary takes writes while it has still to end its following: other copies may have operations in their places.
+pub const WRITTEN_BEFORE_THE_END: &str = "engine: a primary is written before following has ended";
 /// Leases are gone after a restart.
 pub const LEASES_FORGOTTEN: &str = "engine: a restart forgets the leases";
 /// A lease is kept by the primary in memory, and nothing is kept for it.
@@ -121,6 +123,7 @@ pub const ALL: &[&str] = &[
     FOLLOWED_REPEATS_NOT_SENT,
     FOLLOWED_NOT_SENT,
     UNFOLLOW_LEAVES_GAPS,
+    WRITTEN_BEFORE_THE_END,
     LEASES_FORGOTTEN,
     LEASE_KEEPS_NOTHING,
     FAILED_SHARD_UNSAID,

@@ -369,7 +369,7 @@ fn handle_event(
                     let pressure = answer.pressure || service.core.pressure();
                     let brought = policy.read_done(now, ask, answer);
                     let copies = &follower.shard.followed_copies;
-                    copies.update(|copies| copies.after_read(policy.leader_global_checkpoint()));
+                    copies.update(|copies| copies.after_read(policy.leader_max_seq_no()));
                     let shipment = Shipment {
                         requested_at: brought.requested_at,
                         plain_bytes: brought.bytes,

@@ -57,8 +57,9 @@ async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Res
     if !shard.copies.borrow().get(target).is_some_and(|copy| copy.pending_in_sync) {
         return Err(refuse("does not track the copy that takes over; try again"));
     }
-    if shard.ends_following.get() {
-        return Err(refuse("is ending to follow its leader; try again"));
+    // One that follows may be moved: its target reads on.
+    if shard.is_yet_to_end_following() && !follows(&core.state(), &shard.index) {
+        return Err(refuse("has still to end following its leader; try again"));
     }
     if core.env.is_planted(planted::HANDED_OVER_AND_TAKEN) {
         return Ok(());
@@ -105,7 +106,7 @@ fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext> {
         global_checkpoint: store.global_checkpoint(),
         copies: in_sync.filter_map(known).collect(),
         leases,
-        replaces_copies: shard.followed_copies.get() == FollowedCopies::Replaced,
+        replaces_copies: shard.followed_copies.get().may_differ(store.local_checkpoint()),
         peer_leases: shard.peer_leases.borrow().clone(),
     })
 }

@@ -48,16 +48,16 @@ struct Replica {
 }
 
 /// Starts sending operations, which this copy gave their places in `primary_term`, to every replica that is in sync or
-/// tracked.
+/// tracked. Fails where the shard is in the state no more: nobody could say who has them.
 pub(super) fn send_to_replicas(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     primary_term: u64,
     ops: Arc<Vec<Operation>>,
-) -> Sent {
+) -> Result<Sent> {
     let state = core.state();
     let mut sent = Sent::to_none(primary_term);
-    let Some(routing) = shard.routing(&state) else { return sent };
+    let routing = shard.routing(&state).ok_or_else(|| Failure::no_such_index(&shard.index))?;
     sent.missing = routing.missing_in_sync().map(str::to_owned).collect();
     let global_checkpoint = shard.store().ok().and_then(|store| store.global_checkpoint());
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
@@ -92,7 +92,7 @@ pub(super) fn send_to_replicas(
         let needs_from = global_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
         sent.replicas.push(Replica { id: id.clone(), needs_from, task });
     }
-    sent
+    Ok(sent)
 }
 
 /// Waits for all replicas, even after one has failed. Replicas that failed, and copies in sync that were on no node,
@@ -162,7 +162,7 @@ pub(super) async fn finish(
 pub(crate) async fn spread_durability(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     let synced = shard.store()?.sync().await;
     synced.map_err(|error| report_store_failure(core, shard, error))?;
-    let asked = send_to_replicas(core, shard, shard.term(), Arc::default());
+    let asked = send_to_replicas(core, shard, shard.term(), Arc::default())?;
     await_replicas(core, shard, asked).await?;
     advance_global_checkpoint(core, shard);
     Ok(())

@@ -35,6 +35,10 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
         .map_err(|error| report_apply_failure(core, &shard, error))?;
     // The manager may have been asked meanwhile: this copy must still be the primary.
     let (store, _operation) = shard.begin_operation()?;
+    if shard.is_yet_to_end_following() && !core.env.is_planted(planted::WRITTEN_BEFORE_THE_END) {
+        let why = "has still to end following its leader; try again";
+        return Err(Failure::unavailable(&shard.index, shard.number, why));
+    }
     core.note_use_of(&shard);
     let primary_term = shard.term();
     refuse_other_terms(&mut read, primary_term);
@@ -53,7 +57,8 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
         });
     }
     if !ops.is_empty() {
-        let sent = send_to_replicas(core, &shard, primary_term, Arc::new(ops));
+        let sent =
+            send_to_replicas(core, &shard, primary_term, Arc::new(ops)).map_err(not_known)?;
         let finished = finish(core, &shard, &store, sent).await;
         let refuses = core.env.is_planted(planted::REFUSED_WHAT_MAY_BE_DONE);
         finished.map_err(|error| match refuses {

@@ -94,7 +94,8 @@ pub(crate) enum FollowedCopies {
     Equal,
     /// It was promoted or reopened, and did not read from the leader since.
     BeforeRead,
-    /// Nothing above the leader's global checkpoint as it was then.
+    /// Nothing above the leader's highest operation as it was then: what the leader gave is on all of its copies in
+    /// sync, so on whichever is its primary. One that was opened anew may say a lower global checkpoint than before.
     UpTo(Option<u64>),
     /// Following ended while they might differ: they recover from the primary, by files alone.
     Replaced,
@@ -111,9 +112,9 @@ impl FollowedCopies {
     }
 
     /// After the first successful read.
-    pub(crate) fn after_read(self, leader_global_checkpoint: Option<u64>) -> FollowedCopies {
+    pub(crate) fn after_read(self, leader_max_seq_no: Option<u64>) -> FollowedCopies {
         match self {
-            FollowedCopies::BeforeRead => FollowedCopies::UpTo(leader_global_checkpoint),
+            FollowedCopies::BeforeRead => FollowedCopies::UpTo(leader_max_seq_no),
             other => other,
         }
     }
@@ -377,6 +378,11 @@ impl LocalShard {
 
     fn recovers(&self) -> Failure {
         Failure::unavailable(&self.index, self.number, "is still recovering; try again")
+    }
+
+    /// Whether it has still to end its following in full: others may have operations in the places that it would give.
+    pub(crate) fn is_yet_to_end_following(&self) -> bool {
+        self.followed.get() || self.ends_following.get()
     }
 
     /// The store of the started primary.

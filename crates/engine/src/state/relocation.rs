@@ -99,7 +99,9 @@ pub(super) fn fail(
 }
 
 /// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it,
-/// as it was to have everything from it. Losing a started primary ends its term.
+/// as it was to have everything from it. Losing a primary ends its term, also where it was not started yet: one from a
+/// disk signs its copy with the term before the manager hears that it is open, and a copy of the term would be trusted
+/// by the next primary of it.
 pub(super) fn unassign(
     shard: &mut IndexShardRoutingTable,
     (index, number): Place<'_>,
@@ -119,7 +121,7 @@ pub(super) fn unassign(
         Some(target) => changes.push(removed(target.allocation_id)),
         None => {}
     }
-    if copy.primary && copy.is_started() {
+    if copy.primary && (copy.is_started() || !shard.in_sync.is_empty()) {
         shard.primary_term += 1;
     }
     let copy = &mut shard.copies[at];
@@ -271,6 +273,22 @@ mod tests {
         let shard = lab.shard("a", 0);
         assert_eq!((shard.primary().failed_relocations, shard.primary_term), (1, 1));
         assert!(shard.primary().is_started() && shard.position_of_target(&id).is_none());
+    }
+
+    #[test]
+    fn a_primary_that_was_never_started_leaves_its_term_to_no_other() {
+        let (mut lab, primary, replica) = started(2);
+        let other = lab.shard("a", 0).on_node(&replica).unwrap().allocation_id.clone();
+        lab.leave(&replica);
+        lab.leave(&primary);
+        lab.join(&primary);
+        let shard = lab.shard("a", 0);
+        assert_eq!(shard.primary().recovery(), Some(&RecoverySource::ExistingStore));
+        assert_eq!(shard.primary_term, 2);
+        lab.leave(&primary);
+        lab.join(&replica);
+        let shard = lab.shard("a", 0);
+        assert_eq!((shard.primary_term, &shard.primary().allocation_id), (3, &other));
     }
 
     #[test]

@@ -237,7 +237,8 @@ impl ShardCopy {
 /// A shard: its copies, one of them the primary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexShardRoutingTable {
-    /// Grows by one whenever a started primary is lost: what an older one says is refused.
+    /// Grows by one whenever a primary is lost that was started, or that opened what one had left: what an older one
+    /// says is refused.
     pub primary_term: u64,
     /// Ids of the copies that have every acknowledged write, also of those on nodes that left. Empty
     /// until the first primary is started, never again after.

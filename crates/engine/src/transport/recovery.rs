@@ -64,8 +64,7 @@ pub struct PrimaryContext {
     pub leases: Leases,
     /// The leases of copies that left.
     pub peer_leases: Leases,
-    /// Whether following ended while other copies might have had what the primary had not: they come back by files
-    /// alone.
+    /// Whether other copies may have what the primary has not: where following has ended they come back by files alone.
     pub replaces_copies: bool,
 }
 

@@ -456,6 +456,7 @@ const NOT_FOUND: &[&str] = &[
     engine::planted::JOINING_COPY_NOT_COUNTED,
     engine::planted::SESSIONS_BEGIN_AGAIN,
     engine::planted::SEARCHED_BEFORE_STARTED,
+    engine::planted::WRITTEN_BEFORE_THE_END,
     store::planted::APPLIED_COUNTS_AS_DURABLE,
 ];
 

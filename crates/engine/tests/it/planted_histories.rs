@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::state::Event;
-use engine::transport::{Class, Pool, Request};
+use engine::transport::{Class, Operations, Pool, Request, Response};
 use engine::{Node, planted};
 use record::ledger::{self, Action, Fate, Ledger, WriteId};
 use serde_json::{Value, json};
@@ -50,6 +50,23 @@ fn a_follower_reads_up_to_the_global_checkpoint() {
 #[test]
 fn a_read_that_failed_is_sent_again() {
     shows(planted::WINDOW_MISCOUNTED, a_leader_starts_again);
+}
+
+#[test]
+fn a_primary_is_not_written_before_its_following_has_ended() {
+    shows(planted::WRITTEN_BEFORE_THE_END, a_follower_is_let_go_while_a_replica_is_ahead);
+}
+
+// The next two plant no bug: the manager's state is pure, and what a leader says is one value of its answer.
+
+#[test]
+fn a_term_is_of_one_primary_although_that_was_never_started() {
+    assert!(world::virtual_world::run(7, a_primary_is_lost_before_it_counts_as_started));
+}
+
+#[test]
+fn a_leader_gave_at_most_its_highest_operation() {
+    assert!(world::virtual_world::run(7, a_follower_is_let_go_by_a_leader_that_knows_less));
 }
 
 /// Plays a history without a bug and with it. It answers whether the ledger found nothing in the end.
@@ -214,6 +231,156 @@ async fn a_leader_starts_again(env: Env) -> bool {
     becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
 }
 
+/// A primary has a write that its replica lacks, and nobody acknowledged it. Both are lost; the primary is opened from
+/// its disk, and lost again before the manager hears of that. Then the replica comes back and takes writes.
+async fn a_primary_is_lost_before_it_counts_as_started(env: Env) -> bool {
+    let (manager, mut leader) = cluster_behind(&env, "leader", 3, 0).await;
+    let mut ledger = Ledger::default();
+    create_on(&leader, "leader-1").await;
+    add_replica(&leader, Some("leader-0")).await;
+    leader.green("a").await;
+    assert_eq!(write(&mut ledger, leader.node(1), 0..10).await, 10);
+    manager.hold(|request| {
+        let is_held = |event: &Event| {
+            matches!(event, Event::CopyOutOfSync { .. } | Event::ShardStarted { .. })
+        };
+        matches!(request, Request::Submit(event) if is_held(event))
+    });
+    leader.kill_node(2).await;
+    let _writing = send(&env, &mut ledger, leader.node(1), 10..11);
+    eventually(&env, "the replica is to leave the set in sync", async || manager.held() > 0).await;
+    leader.kill_node(1).await;
+    let is_there = |leader: &Cluster, node: &str| leader.any().state().present.contains(node);
+    eventually(&env, "both are gone", async || {
+        !is_there(&leader, "leader-1") && !is_there(&leader, "leader-2")
+    })
+    .await;
+
+    let before = manager.held();
+    leader.start_node(1).await;
+    eventually(&env, "it is open, and the manager does not know", async || manager.held() > before)
+        .await;
+    leader.kill_node(1).await;
+    manager.lose_what_is_held();
+    eventually(&env, "it is gone again", async || !is_there(&leader, "leader-1")).await;
+    leader.start_node(2).await;
+    assert_eq!(write(&mut ledger, leader.node(2), 11..20).await, 9);
+    leader.start_node(1).await;
+    becomes_whole(&env, &ledger, 2, &[(&leader, "a")]).await
+}
+
+/// The leader does not answer any more, and the manager hears of nothing that the end of following asks for.
+async fn a_follower_is_let_go_while_a_replica_is_ahead(env: Env) -> bool {
+    let mut ledger = Ledger::default();
+    let mut c = Ahead::begin(&env, &mut ledger).await;
+    c.of_leader.hold(|request| matches!(request, Request::ReadChanges(_)));
+    c.lose_primary(&env).await;
+    c.of_manager.hold(|request| {
+        let is_held = |event: &Event| {
+            matches!(event, Event::CopyOutOfSync { reason, .. } if reason.starts_with("following ended"))
+        };
+        matches!(request, Request::Submit(event) if is_held(event))
+    });
+    c.end_following().await;
+    let writing = write_to(&mut ledger, c.follower.node(2), "b", 20..21);
+    let _ = env.timeout(Duration::from_secs(10), writing).await;
+    c.follower.kill_node(1).await;
+    c.of_manager.lose_what_is_held();
+    becomes_whole(&env, &ledger, 1, &[(&c.follower, "b")]).await
+}
+
+/// The leader says what it would say once it was opened anew: not all that it gave before counts as being everywhere.
+async fn a_follower_is_let_go_by_a_leader_that_knows_less(env: Env) -> bool {
+    let mut ledger = Ledger::default();
+    let mut c = Ahead::begin(&env, &mut ledger).await;
+    c.of_leader.change(|_, mut answer| {
+        if let Ok(Response::Changes(changes)) = &mut answer {
+            changes.global_checkpoint = Some(9);
+            if let Operations::Plain(ops) = &mut changes.ops {
+                Arc::make_mut(ops).retain(|op| op.seq_no <= 9);
+            }
+        }
+        answer
+    });
+    c.lose_primary(&env).await;
+    eventually(&env, "the next primary has heard the leader", async || {
+        let (_, stats) = c.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
+        let shard = &stats["indices"][0]["shards"][0];
+        shard["successful_read_requests"].as_u64() > Some(0)
+    })
+    .await;
+    c.end_following().await;
+    assert_eq!(write_to(&mut ledger, c.follower.node(2), "b", 20..21).await, 1);
+    becomes_whole(&env, &ledger, 2, &[(&c.follower, "b")]).await
+}
+
+/// A follower whose primary is on node 3. It sends operations 10 to 14 of its leader to its replicas: that on node 2
+/// has them, that on node 1 does not get them. The leader, the follower's manager and node 1 are behind somebody each.
+struct Ahead {
+    of_leader: Between,
+    of_manager: Between,
+    of_lagging: Between,
+    _leader: Cluster,
+    follower: Cluster,
+}
+
+impl Ahead {
+    async fn begin(env: &Env, ledger: &mut Ledger) -> Ahead {
+        let (of_leader, leader) = cluster_behind(env, "leader", 1, 0).await;
+        create_on(&leader, "leader-0").await;
+        let (mut between, follower) = cluster_behind_each(env, "follower", 4, &[0, 1]).await;
+        let (of_lagging, of_manager) = (between.pop().unwrap(), between.pop().unwrap());
+        tell_of_leader(&follower, &leader).await;
+        let body = json!({
+            "remote_cluster": "leader", "leader_index": "a",
+            "settings": {
+                "index.number_of_replicas": 0,
+                "index.routing.allocation.require._name": "follower-3",
+            },
+        });
+        follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+        let settings = json!({
+            "index.number_of_replicas": 2,
+            "index.routing.allocation.require._name": null,
+            "index.routing.allocation.exclude._name": "follower-0",
+        });
+        follower.must("PUT", "/b/_settings", settings).await;
+        follower.green("b").await;
+        assert_eq!(write(ledger, leader.node(0), 0..10).await, 10);
+        let indices = [(&leader, "a"), (&follower, "b")];
+        assert!(becomes_whole(env, ledger, 4, &indices).await);
+
+        of_lagging.hold(|request| replicates(request, &["10", "11", "12", "13", "14"]));
+        // They are the follower's as long as it follows, and no longer.
+        send(env, ledger, leader.node(0), 10..15).await.unwrap();
+        eventually(env, "one replica is ahead", async || {
+            let copies = follower.node(2).copies("b").await.unwrap_or_default();
+            copies.iter().any(|copy| copy.documents.len() == 15)
+        })
+        .await;
+        assert!(of_lagging.held() > 0);
+        Ahead { of_leader, of_manager, of_lagging, _leader: leader, follower }
+    }
+
+    /// The replica that lags takes the primary's place: the first by name of two nodes with as many copies.
+    async fn lose_primary(&mut self, env: &Env) {
+        self.follower.kill_node(3).await;
+        eventually(env, "another is the primary", async || {
+            let state = self.follower.any().state();
+            let primary = state.shard("b", 0).unwrap().started_primary();
+            primary.is_some_and(|primary| primary.is_on("follower-1"))
+        })
+        .await;
+        self.of_lagging.lose_what_is_held();
+    }
+
+    async fn end_following(&self) {
+        for what in ["pause_follow", "unfollow"] {
+            self.follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
+        }
+    }
+}
+
 /// A leader with ten documents: the primary is on its node 1, and the replica on node 0, behind somebody.
 async fn leader_with_its_replica_behind(env: &Env, ledger: &mut Ledger) -> (Between, Cluster) {
     let (between, leader) = cluster_behind(env, "leader", 2, 0).await;
@@ -261,9 +428,7 @@ async fn follower_of(env: &Env, leader: &Cluster) -> Cluster {
 /// The same, once so many copies of it are there.
 async fn begin_to_follow(env: &Env, leader: &Cluster, copies: u32) -> Cluster {
     let follower = Cluster::start(env, "follower", 1).await;
-    let seeds: Vec<&str> = leader.nodes.values().map(Node::transport_address).collect();
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    tell_of_leader(&follower, leader).await;
     let body = json!({
         "remote_cluster": "leader", "leader_index": "a",
         "settings": { "index.number_of_replicas": 0 },
@@ -271,6 +436,12 @@ async fn begin_to_follow(env: &Env, leader: &Cluster, copies: u32) -> Cluster {
     let path = format!("/b/_ccr/follow?wait_for_active_shards={copies}");
     follower.must("PUT", &path, body).await;
     follower
+}
+
+async fn tell_of_leader(follower: &Cluster, leader: &Cluster) {
+    let seeds: Vec<&str> = leader.nodes.values().map(Node::transport_address).collect();
+    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", settings).await;
 }
 
 /// Enters writes that begin, one to each of these documents; answers with the bulk request for them.
@@ -291,10 +462,14 @@ fn send(env: &Env, ledger: &mut Ledger, node: &Node, documents: Range<u64>) -> T
     env.spawn("writes", async move { raw(&node, "POST", "/a/_bulk", body).await })
 }
 
-/// Writes documents through a node, and enters what became of them; answers how many were acknowledged.
+/// Writes documents to `a` through a node, and enters what became of them; answers how many were acknowledged.
 async fn write(ledger: &mut Ledger, node: &Node, documents: Range<u64>) -> usize {
+    write_to(ledger, node, "a", documents).await
+}
+
+async fn write_to(ledger: &mut Ledger, node: &Node, index: &str, documents: Range<u64>) -> usize {
     let (writes, body) = begin(ledger, documents);
-    let (_, answer) = raw(node, "POST", "/a/_bulk", body).await;
+    let (_, answer) = raw(node, "POST", &format!("/{index}/_bulk"), body).await;
     let fate = |place: usize| Fate::of_bulk_item(&answer["items"][place]);
     writes.iter().enumerate().for_each(|(place, write)| ledger.settle(write, fate(place)));
     let is_acknowledged = |place: &usize| matches!(fate(*place), Fate::Acknowledged { .. });
