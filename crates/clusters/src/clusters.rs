@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use world::model::Host;
 use world::{Direction, LinkConfig, LinkStats, LinkTimes};
 
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, Strain};
 use crate::follow_api::FollowApi;
 use crate::http::Answer;
 use crate::http::wire::WireHost;
@@ -88,6 +88,15 @@ pub trait Clusters {
     /// The process of a running node, by its id; none where nodes are no processes of ours.
     fn process_id(&self, _node: &str) -> Option<u32> {
         None
+    }
+
+    /// Has a node that runs strain itself, or no longer.
+    ///
+    /// # Errors
+    /// If nodes here cannot, or this one does not run.
+    async fn strain(&self, node: &str, _strain: Strain) -> Result<()> {
+        let (target, what) = (self.name(), format!("have {node} strain itself"));
+        Err(Error::NoFault { target, what, why: String::new() })
     }
 
     /// Completes when a node has ended by itself, and never where nodes are no processes of ours.

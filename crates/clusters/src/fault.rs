@@ -43,6 +43,24 @@ pub enum FaultKind {
     },
 }
 
+/// What a disk reads and writes in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskRates {
+    /// Bytes that it reads, all requests together.
+    pub read_bytes_per_s: u64,
+    /// Bytes that it writes, all requests together.
+    pub write_bytes_per_s: u64,
+}
+
+/// What a node's own process does to itself while it runs: its statistics show it as they would show the real thing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Strain {
+    /// Its disk reads and writes so many bytes a second at most; none is the machine's own. Of the embedded engine.
+    Disk(Option<DiskRates>),
+    /// Collections of garbage stop it for this share of the time, 0 to 1; of 0 it has its own alone. Of a JVM.
+    Collections(f64),
+}
+
 impl FaultKind {
     /// The name of every kind, as plans have it.
     pub const NAMES: [&str; 9] =

@@ -22,7 +22,7 @@ pub use changes::{
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;
 pub use error::{Error, Result};
-pub use fault::FaultKind;
+pub use fault::{DiskRates, FaultKind, Strain};
 pub use follow_api::FollowApi;
 pub use http::{Answer, RestClient, trusted_authorities, wire};
 pub use link::{LinkThread, measure_ceiling};

@@ -10,10 +10,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
-use clusters::{NodeReady, NodeStart, Order, STOP, TemporaryUse};
+use clusters::{DiskRates, NodeReady, NodeStart, Order, STOP, Strain, TemporaryUse};
 use engine::NodeConfig;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+use world::model::Disk;
 
 use crate::terminal;
 
@@ -69,13 +70,16 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
         http: node.http_address().to_owned(),
     };
     let ready = serde_json::to_string(&ready).expect("it is plain data");
-    let ordered = node.clone();
+    let (ordered, own) = (node.clone(), env.clone());
     let _obeys = env.spawn("does what it is told", async move {
         while let Some(order) = came.recv().await {
             match order {
                 Order::CutOff(cut) => ordered.cut_off(cut),
                 Order::FailSearches(fails) => ordered.fail_searches(fails),
                 Order::Slow(factor) => ordered.slow_down(factor),
+                Order::Strain(Strain::Disk(rates)) => own.emulate_disk(rates.map(disk)),
+                // Nothing is collected here.
+                Order::Strain(Strain::Collections(_)) => {}
             }
         }
     });
@@ -95,6 +99,12 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
     // Copies that cannot be closed in order are recovered from their logs.
     let _ = env.timeout(STOP_PATIENCE, node.stop()).await;
     Ok(end)
+}
+
+/// A disk of these rates.
+fn disk(rates: DiskRates) -> Disk {
+    let DiskRates { read_bytes_per_s, write_bytes_per_s } = rates;
+    Disk { read_bytes_per_s, write_bytes_per_s, ..Disk::default() }
 }
 
 /// Waits for the end of standard input on a thread of its own; hands on the orders before it.

@@ -147,6 +147,14 @@ impl Env {
         }
     }
 
+    /// Has this host's work on its disk take as long as on this one from now on, in the real world; none is the
+    /// machine's own disk again. In the virtual world use [`Env::set_host_model`].
+    pub fn emulate_disk(&self, disk: Option<model::Disk>) {
+        if let Arm::Real(host) = &self.arm {
+            host.emulate_disk(disk);
+        }
+    }
+
     /// An address to listen on: loopback in the real world, the host's own name in the virtual one; any port.
     pub fn any_address(&self) -> String {
         match &self.arm {
@@ -263,10 +271,10 @@ impl Env {
         }
     }
 
-    /// What this host's disk did so far, in the virtual world; none in the real one.
+    /// What this host's disk did so far; none in the real world, unless a disk is emulated there.
     pub fn disk_counts(&self) -> Option<DiskCounts> {
         match &self.arm {
-            Arm::Real(_) => None,
+            Arm::Real(host) => host.disk_counts(),
             Arm::Virtual(host) => Some(host.disk_counts()),
         }
     }

@@ -12,6 +12,7 @@ mod queue;
 pub mod real_world;
 mod simulation;
 mod task;
+mod tcp_window;
 mod time;
 pub mod virtual_world;
 mod work;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, Strain};
 use crate::http::{Answer, RestClient, is_idempotent};
 use crate::topology::NodeHandle;
 use crate::{Asker, Error, Result};
@@ -163,6 +163,16 @@ impl<P, C> Nodes<P, C> {
             }
         }
         Err(failure)
+    }
+
+    /// The refusal of a strain that this target does not have.
+    pub(crate) fn not_strained(&self, node: &str, strain: Strain) -> Error {
+        let what = format!("have {node} strain itself");
+        Error::NoFault {
+            target: self.target,
+            what,
+            why: format!("{strain:?} is not for its nodes"),
+        }
     }
 
     /// The refusal of a fault that this target does not have.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::fault::{DiskRates, Strain};
+
 /// The line that announces an end in order.
 pub const STOP: &str = "stop";
 
@@ -14,6 +16,9 @@ pub enum Order {
     FailSearches(bool),
     /// `slow 4`: everything that it computes takes this many times as long.
     Slow(f64),
+    /// `disk 2000000 1000000`: its disk reads and writes so many bytes a second; `disk own`: as many as the machine's.
+    /// `collect 0.5`: collections of garbage take this share of the time.
+    Strain(Strain),
 }
 
 impl Order {
@@ -25,6 +30,17 @@ impl Order {
             None if line == "fail" => Some(Order::FailSearches(true)),
             None if line == "mend" => Some(Order::FailSearches(false)),
             Some(("slow", factor)) => factor.parse().ok().map(Order::Slow),
+            Some(("disk", "own")) => Some(Order::Strain(Strain::Disk(None))),
+            Some(("disk", rates)) => {
+                let (read, write) = rates.split_once(' ')?;
+                let (read_bytes_per_s, write_bytes_per_s) =
+                    (read.parse().ok()?, write.parse().ok()?);
+                let rates = DiskRates { read_bytes_per_s, write_bytes_per_s };
+                Some(Order::Strain(Strain::Disk(Some(rates))))
+            }
+            Some(("collect", share)) => {
+                share.parse().ok().map(|share| Order::Strain(Strain::Collections(share)))
+            }
             _ => None,
         }
     }
@@ -38,6 +54,11 @@ impl fmt::Display for Order {
             Order::FailSearches(true) => f.write_str("fail"),
             Order::FailSearches(false) => f.write_str("mend"),
             Order::Slow(factor) => write!(f, "slow {factor}"),
+            Order::Strain(Strain::Disk(Some(rates))) => {
+                write!(f, "disk {} {}", rates.read_bytes_per_s, rates.write_bytes_per_s)
+            }
+            Order::Strain(Strain::Disk(None)) => f.write_str("disk own"),
+            Order::Strain(Strain::Collections(share)) => write!(f, "collect {share}"),
         }
     }
 }
@@ -49,10 +70,13 @@ mod tests {
     #[test]
     fn orders_are_lines() {
         let switches = [true, false].map(|on| [Order::CutOff(on), Order::FailSearches(on)]);
-        for order in switches.into_iter().flatten().chain([Order::Slow(2.5)]) {
+        let disk = DiskRates { read_bytes_per_s: 2_000_000, write_bytes_per_s: 1_000_000 };
+        let strains = [Strain::Disk(Some(disk)), Strain::Disk(None), Strain::Collections(0.35)];
+        let others = strains.map(Order::Strain).into_iter().chain([Order::Slow(2.5)]);
+        for order in switches.into_iter().flatten().chain(others) {
             assert_eq!(Order::of(&order.to_string()), Some(order));
         }
-        for line in ["", "cut off", "slow", "slow down", STOP] {
+        for line in ["", "cut off", "slow", "slow down", "disk", "disk 1", "disk 1 -1", STOP] {
             assert_eq!(Order::of(line), None, "{line}");
         }
     }

@@ -16,7 +16,7 @@ use engine::NodeConfig;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use world::{Env, Task};
 
 use super::list::RunningNode;
@@ -75,7 +75,7 @@ pub(crate) struct NodeProcess {
     env: Env,
     name: String,
     child: Child,
-    stdin: Option<ChildStdin>,
+    stdin: Mutex<Option<ChildStdin>>,
     stderr: Rc<RefCell<VecDeque<String>>>,
     reader: Task<()>,
     /// Whether its end is a failure: it has been ready, and nobody has told it to end.
@@ -152,7 +152,7 @@ impl NodeProcess {
             env: env.clone(),
             name: name.to_owned(),
             child,
-            stdin: Some(stdin),
+            stdin: Mutex::new(Some(stdin)),
             stderr,
             reader,
             watched,
@@ -160,7 +160,7 @@ impl NodeProcess {
             paused: None,
             slowed: None,
         };
-        let stdin = process.stdin.as_mut().expect("it was just put there");
+        let stdin = process.stdin.get_mut().as_mut().expect("it was just put there");
         // It fails where the child has ended already; why, it said on standard error.
         let _ = stdin.write_all(input.as_bytes()).await;
         let mut first = String::new();
@@ -219,9 +219,10 @@ impl NodeProcess {
     }
 
     /// Writes an order to its standard input. The error is a sentence.
-    pub(crate) async fn order(&mut self, order: Order) -> Result<(), String> {
+    pub(crate) async fn order(&self, order: Order) -> Result<(), String> {
         let gone = || "its standard input is closed".to_owned();
-        let stdin = self.stdin.as_mut().ok_or_else(gone)?;
+        let mut stdin = self.stdin.lock().await;
+        let stdin = stdin.as_mut().ok_or_else(gone)?;
         let line = format!("{order}\n");
         stdin.write_all(line.as_bytes()).await.map_err(|error| format!("tell it: {error}"))
     }
@@ -237,7 +238,7 @@ impl NodeProcess {
     async fn end_in_order(&mut self) -> Option<ExitStatus> {
         (self.paused, self.slowed) = (None, None);
         self.watched.set(false);
-        if let Some(mut stdin) = self.stdin.take() {
+        if let Some(mut stdin) = self.stdin.get_mut().take() {
             // It fails where the node has ended already.
             let _ = stdin.write_all(format!("{STOP}\n").as_bytes()).await;
         }
@@ -308,8 +309,6 @@ impl Drop for NodeProcess {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     /// What the fake node does depends on its name.
@@ -376,7 +375,7 @@ mod tests {
 
     #[test]
     fn warnings_of_a_node_are_printed() {
-        static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        static PRINTED: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
         engine::core::print_warnings_with(|line| PRINTED.lock().unwrap().push(line.to_owned()));
         real(async |env| {
             let (mut process, _) = start(&env, "warns").await.unwrap();

@@ -34,8 +34,11 @@ impl<C> Nodes<NodeProcess, C> {
     }
 
     /// Sends an order to a node of the embedded engine.
-    pub(crate) async fn order(&mut self, node: &str, order: Order) -> Result<()> {
-        let sent = self.find_running(node)?.order(order).await;
+    pub(crate) async fn order(&self, node: &str, order: Order) -> Result<()> {
+        let running = self.iter().find(|one| one.handle.name == node);
+        let down = || Error::Unknown { what: "running node", name: node.to_owned() };
+        let process = running.and_then(|one| one.running.as_ref()).ok_or_else(down)?;
+        let sent = process.order(order).await;
         let target = self.target();
         sent.map_err(|why| Error::NoFault { target, what: format!("{order} {node}"), why })
     }

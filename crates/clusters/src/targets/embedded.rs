@@ -15,7 +15,7 @@ use super::engine_start::{self, EngineClusters, Place};
 use super::remove_copies;
 use super::started::StartedHere;
 use crate::clusters::{Faults, LinkControl};
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, Strain};
 use crate::http::RestClient;
 use crate::link::SiteLink;
 use crate::nodes::{
@@ -203,6 +203,13 @@ impl StartedHere for EmbeddedClusters {
                 }
                 (started, _) => return started.map(|(process, _)| process),
             }
+        }
+    }
+
+    async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
+        match strain {
+            Strain::Disk(_) => self.nodes.order(node, Order::Strain(strain)).await,
+            Strain::Collections(_) => Err(self.nodes.not_strained(node, strain)),
         }
     }
 

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 
 use crate::clusters::{Clusters, Faults, LinkControl, VirtualControls};
+use crate::fault::Strain;
 use crate::http::Answer;
 use crate::nodes::{Nodes, RunningNode};
 use crate::topology::{NodeHandle, Repository, TopologySpec};
@@ -49,6 +50,11 @@ pub(crate) trait StartedHere: Faults {
 
     fn virtual_controls(&self) -> Option<&dyn VirtualControls> {
         None
+    }
+
+    /// As [`Clusters::strain`].
+    async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
+        Err(StartedHere::nodes(self).not_strained(node, strain))
     }
 
     /// Starts a node again; nothing where it runs.
@@ -128,6 +134,10 @@ impl<T: StartedHere> Clusters for T {
 
     fn process_id(&self, node: &str) -> Option<u32> {
         StartedHere::nodes(self).process_id(node)
+    }
+
+    async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
+        StartedHere::strain(self, node, strain).await
     }
 
     fn node_ended(&self) -> LocalBoxFuture<'static, ()> {

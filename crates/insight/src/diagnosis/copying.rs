@@ -17,6 +17,9 @@ use super::threshold::{
 };
 use crate::words;
 
+/// A node of a recovery: its source, or its target.
+type NodeOf = fn(&Recovery) -> Option<&str>;
+
 /// A recovery that copies files, and what its judges are told of it, which is made once.
 pub(crate) struct Recovering<'s, 'a> {
     pub(crate) transfer: &'s Transfer<'a>,
@@ -46,6 +49,8 @@ pub(crate) struct Copying<'s, 'a> {
     /// Rate of all recoveries that share a limiter at the busier end, and the name of that node.
     pub(crate) node_bytes_per_s: f64,
     pub(crate) node: String,
+    /// The end whose limiter let most through since this recovery began, and how many bytes of all that share it.
+    pub(crate) passed: Option<(&'a str, f64)>,
     pub(crate) limit_bytes_per_s: Option<f64>,
     /// Bytes of a chunk and chunks in flight, as settings have it.
     pub(crate) chunk_bytes: Option<f64>,
@@ -155,15 +160,18 @@ impl<'s, 'a> Copying<'s, 'a> {
             Some(one.bytes_per_s()? * transfer.overlap(one))
         };
         // One limiter a node serves every recovery of the kind, whichever shard trips it.
-        let shared = |end: Option<&str>, of: fn(&Recovery) -> Option<&str>| -> f64 {
+        let shared = |end: NodeOf, what: &dyn Fn(&Transfer<'a>) -> Option<f64>| -> f64 {
             let same = all.iter().filter(|other| {
                 let other = other.last();
-                end.is_some() && of(other) == end && Knobs::of(other, series.flavour()) == knobs
+                end(last).is_some()
+                    && end(other) == end(last)
+                    && Knobs::of(other, series.flavour()) == knobs
             });
-            same.filter_map(meanwhile).sum()
+            same.filter_map(what).sum()
         };
-        let from = shared(last.source.as_deref(), |r| r.source.as_deref());
-        let onto = shared(last.target.as_deref(), |r| r.target.as_deref());
+        let source_of: NodeOf = |one| one.source.as_deref();
+        let target_of: NodeOf = |one| one.target.as_deref();
+        let (from, onto) = (shared(source_of, &meanwhile), shared(target_of, &meanwhile));
         let span = |name: &Option<String>| series.node(name.as_deref()?);
         let (source, target) = (span(&last.source), span(&last.target));
         let paused = |span: Option<&NodeSpan<'_>>| span?.rise(|node| node.throttle_ms);
@@ -176,6 +184,16 @@ impl<'s, 'a> Copying<'s, 'a> {
             (Some(source), None) => (source.clone(), from),
             (None, None) => (String::new(), rate_bytes_per_s),
         };
+        // Of what came of another one before this one began, nothing tells; it is taken to have come evenly.
+        let since_this_began = |one: &Transfer<'a>| -> Option<f64> {
+            let one = one.last();
+            let share = last.total_ms? as f64 / one.total_ms.filter(|ms| *ms > 0)? as f64;
+            (!one.ended).then_some(one.recovered_bytes? as f64 * share.min(1.0))
+        };
+        let passed = [source_of, target_of]
+            .into_iter()
+            .filter_map(|end| Some((end(last)?, shared(end, &since_this_began))))
+            .reduce(|a, b| if b.1 > a.1 || (b.1 == a.1 && b.0 == node) { b } else { a });
         let end = |is_source, name: &Option<String>, span: Option<&'s NodeSpan<'a>>| {
             let span = span?;
             let (cpu, process_cpu) = (span.cpu(), span.process_cpu());
@@ -211,6 +229,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             rate_bytes_per_s,
             node_bytes_per_s,
             node,
+            passed,
             rtt_ms,
             ends: ends.into_iter().flatten().collect(),
             path_steps: transfer.steps_with(&beside),

@@ -14,6 +14,7 @@ use super::class::Class;
 use super::copying::Recovering;
 use super::finding::{Finding, Lift};
 use super::following::followings;
+use super::knobs::Knobs;
 use super::moving::moves;
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
@@ -41,6 +42,20 @@ pub struct Diagnosis {
     pub headline: String,
     /// Results of probes; empty without probes.
     pub probes: Vec<ProbeResult>,
+}
+
+impl Diagnosis {
+    /// The finding that the headline names, the strongest whose cause is known, and how many there are besides.
+    pub(crate) fn leading(&self) -> Option<(&Finding, String)> {
+        let known = self.findings.iter().find(|finding| finding.class != Class::Unknown);
+        let first = known.or(self.findings.first())?;
+        let others = match self.findings.len() - 1 {
+            0 => String::new(),
+            1 => "; 1 more finding".to_owned(),
+            n => format!("; {n} more findings"),
+        };
+        Some((first, others))
+    }
 }
 
 /// The looks that a run recorded; empty where it measured instead.
@@ -130,35 +145,52 @@ fn of_recoveries<'s, 'a>(
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }
-    let mut findings = joined(held);
+    let mut findings = joined(held, series.flavour());
     if findings.is_empty() && healthy.is_empty() {
         findings.extend(recovery::just_begun(series));
     }
     (findings, healthy)
 }
 
-/// What holds recoveries on a path holds the others between the same nodes as well: those without a cause of their own
-/// become its subjects. A replay is a copy's own.
-fn joined(held: Vec<(&Recovery, Finding)>) -> Vec<Finding> {
-    let (mut findings, mut without): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
-    for (recovery, finding) in held {
-        let path = (&recovery.source, &recovery.repository, &recovery.target);
-        let all = if finding.is_without_a_cause() { &mut without } else { &mut findings };
-        all.push((path, finding));
-    }
-    let is_of_path =
-        |class| !matches!(class, Class::Unknown | Class::OperationReplay | Class::MergeThrottle);
-    for (path, finding) in without {
-        let on_path = findings
+/// What holds recoveries on a path holds the others between the same nodes as well, and what a node's limiter holds are
+/// all that pass it: those without a cause of their own become its subjects. A replay is a copy's own.
+fn joined(held: Vec<(&Recovery, Finding)>, flavour: &str) -> Vec<Finding> {
+    let (without, mut findings): (Vec<_>, Vec<_>) =
+        held.into_iter().partition(|(_, finding)| finding.is_without_a_cause());
+    for (recovery, finding) in without {
+        let holds = |(other, known): &&mut (&Recovery, Finding)| {
+            (is_on_path_of(recovery, other) && is_of_path(known.class))
+                || passes_limiter(recovery, known, flavour)
+        };
+        let strongest = findings
             .iter_mut()
-            .filter(|(other, known)| *other == path && is_of_path(known.class))
+            .filter(holds)
             .max_by(|(_, a), (_, b)| a.strength.total_cmp(&b.strength));
-        match on_path {
+        match strongest {
             Some((_, known)) => known.subjects.extend(finding.subjects),
-            None => findings.push((path, finding)),
+            None => findings.push((recovery, finding)),
         }
     }
     findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn is_on_path_of(one: &Recovery, other: &Recovery) -> bool {
+    (&one.source, &one.repository, &one.target) == (&other.source, &other.repository, &other.target)
+}
+
+fn is_of_path(class: Class) -> bool {
+    !matches!(class, Class::Unknown | Class::OperationReplay | Class::MergeThrottle)
+}
+
+/// Whether a recovery passes the limiter that was found to hold another one.
+fn passes_limiter(recovery: &Recovery, known: &Finding, flavour: &str) -> bool {
+    let setting = known.lift.as_ref().and_then(|lift| lift.setting.as_deref());
+    let own = Knobs::of(recovery, flavour).rate.map(|(name, _)| name);
+    let ends = [&recovery.source, &recovery.target];
+    known.class == Class::RateLimit
+        && setting.is_some()
+        && setting == own
+        && ends.into_iter().flatten().any(|node| *node == known.place)
 }
 
 /// Copies that wait for a slot of a node and recoveries onto it that nothing else holds are held by the same.
@@ -335,13 +367,7 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     if diagnosis.looks < 2 {
         return "one look is not enough: counters say something only by how they change".to_owned();
     }
-    let known = diagnosis.findings.iter().find(|finding| finding.class != Class::Unknown);
-    if let Some(first) = known.or(diagnosis.findings.first()) {
-        let others = match diagnosis.findings.len() - 1 {
-            0 => String::new(),
-            1 => "; 1 more finding".to_owned(),
-            n => format!("; {n} more findings"),
-        };
+    if let Some((first, others)) = diagnosis.leading() {
         return format!("{}: {}{others}", first.class.label(), first.sentence);
     }
     let last = series.last();

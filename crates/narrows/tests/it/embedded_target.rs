@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
 
-use clusters::{Clusters, EmbeddedClusters, Error, FaultKind, Faults};
+use clusters::{Clusters, DiskRates, EmbeddedClusters, Error, FaultKind, Faults, Strain};
 use testbed::free_port;
 use world::{Direction, Env};
 
@@ -91,6 +91,26 @@ async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) 
     assert!(follower_is_connected(target).await);
 }
 
+async fn shows_the_slow_disk_that_it_is_told_to_have(env: &Env, target: &EmbeddedClusters) {
+    let shows_a_disk = async || {
+        let stats = ask(target, "GET", "/_nodes/stats", "").await.unwrap().json().unwrap();
+        let nodes = stats["nodes"].as_object().unwrap();
+        nodes.values().any(|node| node["fs"]["io_stats"].is_object())
+    };
+    assert!(!shows_a_disk().await, "the machine's is not a node's own");
+    let rates = DiskRates { read_bytes_per_s: 5_000_000, write_bytes_per_s: 5_000_000 };
+    target.strain("leader-1", Strain::Disk(Some(rates))).await.unwrap();
+    while !shows_a_disk().await {
+        env.sleep(Duration::from_millis(1)).await;
+    }
+    target.strain("leader-1", Strain::Disk(None)).await.unwrap();
+    while shows_a_disk().await {
+        env.sleep(Duration::from_millis(1)).await;
+    }
+    let refused = target.strain("leader-1", Strain::Collections(0.5)).await.unwrap_err();
+    assert!(refused.to_string().contains("cannot have leader-1 strain itself"), "{refused}");
+}
+
 async fn a_start_that_fails_leaves_no_node(env: &Env) {
     // The third node finds its port taken.
     let port = free_port();
@@ -123,6 +143,7 @@ fn clusters_of_processes_from_start_to_end() {
         kills_and_starts_again(&mut target).await;
         waits_for_a_taken_port(&env, &mut target).await;
         sees_the_leader_through_the_link(&env, &target).await;
+        shows_the_slow_disk_that_it_is_told_to_have(&env, &target).await;
         target.stop().await;
         assert_eq!(children().len(), 0);
         assert!(!data.exists());

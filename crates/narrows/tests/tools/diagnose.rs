@@ -25,7 +25,7 @@ pub fn a_starved_node_is_found_and_a_healthy_one_is_left_in_peace() {
 
 /// Two cases of the bench on processes: one that nothing holds, and one that its limiter slows to a third.
 pub fn cases_are_drawn_and_tried_on_processes() {
-    let asked = ["--on", "embedded", "--seeds", "2,40", "--no-probe", "--json"];
+    let asked = ["--on", "embedded", "--seeds", "2,56", "--no-probe", "--json"];
     let found = json(&narrows(&[&["diagnose", "--bench"], &asked[..]].concat()));
     let said = |n: usize, what: &str| found["cases"][n][what].clone();
     assert_eq!((said(0, "class"), said(0, "verdicts")), ("healthy".into(), json!([])), "{found:#}");

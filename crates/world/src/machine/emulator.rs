@@ -1,4 +1,4 @@
-//! A link in user space: a proxy that adds the delay, the rate and the window of a long line.
+//! A link in user space: a proxy that adds the delay, the rate, the window and the effect of loss of a long line.
 //!
 //! Needs no privileges. Its memory is bounded: it reads no more than the line holds (rate x delay) and a
 //! short queue, of each connection no more than its window, and leaves the rest in the sender's socket, as a full
@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::Notify;
 
 use super::host::{Host, spawn};
+use super::lossy::{Congestion, Fate};
 use super::net::tried;
 use crate::faults::LinkFaults;
 use crate::model::{Direction, LinkConfig, LinkStats, LinkTimes};
@@ -219,17 +220,34 @@ async fn carry(shared: &Rc<Shared>, near: TcpStream, to: String) {
     );
 }
 
+/// Bytes that were sent at once.
+struct Piece {
+    sent: Time,
+    arrives: Time,
+    bytes: Bytes,
+    fate: Fate,
+}
+
+/// The acknowledgement of a piece.
+struct Ack {
+    arrives: Time,
+    bytes: u64,
+    sent: Time,
+    fate: Fate,
+}
+
 /// Bytes of one direction of one connection that are on the line.
 #[derive(Default)]
 struct OnTheLine {
-    pieces: RefCell<VecDeque<(Time, Bytes)>>,
+    pieces: RefCell<VecDeque<Piece>>,
     ended: Cell<bool>,
     broken: Cell<bool>,
     /// Read and not yet delivered.
     held_bytes: Cell<u64>,
-    /// Delivered, and the acknowledgement still under way: when it arrives, and for how much.
-    acks: RefCell<VecDeque<(Time, u64)>>,
+    /// Delivered, and the acknowledgement still under way.
+    acks: RefCell<VecDeque<Ack>>,
     unacked_bytes: Cell<u64>,
+    congestion: Congestion,
     moved: Notify,
     came: Notify,
 }
@@ -270,17 +288,20 @@ async fn enter(shared: &Shared, direction: Direction, line: &OnTheLine, from: Ow
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
             _ => break,
         };
-        let piece = damaged(shared, direction, buffer.split().freeze());
-        let (service, delay) = {
-            let config = shared.config.borrow();
-            (config.service(read as u64), config.one_way())
-        };
+        let bytes = damaged(shared, direction, buffer.split().freeze());
         let now = shared.host.now();
+        let (service, delay, (fate, later)) = {
+            let (config, read) = (shared.config.borrow(), read as u64);
+            let (under_way, random) = (line.unacked_bytes.get(), shared.host.random_share());
+            let sent = line.congestion.send(&config, now, read, under_way, random);
+            (config.service(read), config.one_way(), sent)
+        };
         let leaves = shared.lane(direction).queue.borrow_mut().reserve(now, service);
         shared.carrying.borrow_mut().add(now, leaves + delay);
         line.held_bytes.set(line.held_bytes.get() + read as u64);
         line.unacked_bytes.set(line.unacked_bytes.get() + read as u64);
-        line.pieces.borrow_mut().push_back((leaves + delay, piece));
+        let arrives = leaves + delay + later;
+        line.pieces.borrow_mut().push_back(Piece { sent: now, arrives, bytes, fate });
         line.came.notify_one();
     }
     line.ended.set(true);
@@ -303,11 +324,16 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) -> usize 
             return 0;
         }
         let now = shared.host.now();
-        while line.acks.borrow().front().is_some_and(|(at, _)| *at <= now) {
-            let (_, bytes) = line.acks.borrow_mut().pop_front().expect("it was there");
-            line.unacked_bytes.set(line.unacked_bytes.get() - bytes);
+        while line.acks.borrow().front().is_some_and(|ack| ack.arrives <= now) {
+            let ack = line.acks.borrow_mut().pop_front().expect("it was there");
+            line.unacked_bytes.set(line.unacked_bytes.get() - ack.bytes);
+            line.congestion.acknowledged(ack.arrives, ack.bytes, ack.sent, ack.fate);
         }
-        let window = shared.config.borrow().window_bytes.unwrap_or(u64::MAX);
+        let window = {
+            let config = shared.config.borrow();
+            let congestion = line.congestion.window(&config, now);
+            config.window_bytes.unwrap_or(u64::MAX).min(congestion)
+        };
         let backlog = shared.lane(direction).queue.borrow().backlog(now);
         let limited = shared.config.borrow().rate_bytes_per_s.is_some();
         let open = open_bytes(window, line.unacked_bytes.get());
@@ -315,7 +341,7 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) -> usize 
             shared.host.sleep(backlog - QUEUE).await;
         } else if open == 0 {
             shared.window_full.borrow_mut().begin(now);
-            let next_ack = line.acks.borrow().front().map(|(at, _)| *at);
+            let next_ack = line.acks.borrow().front().map(|ack| ack.arrives);
             match next_ack {
                 Some(at) => shared.host.sleep_until(at).await,
                 None => line.moved.notified().await,
@@ -332,14 +358,14 @@ async fn room(shared: &Shared, direction: Direction, line: &OnTheLine) -> usize 
 async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: OwnedWriteHalf) {
     loop {
         let next = line.pieces.borrow_mut().pop_front();
-        let Some((at, piece)) = next else {
+        let Some(Piece { sent, arrives, bytes: piece, fate }) = next else {
             if line.ended.get() {
                 break;
             }
             line.came.notified().await;
             continue;
         };
-        shared.host.sleep_until(at).await;
+        shared.host.sleep_until(arrives).await;
         shared.faults.until_healed().await;
         if to.write_all(&piece).await.is_err() {
             line.broken.set(true);
@@ -350,8 +376,8 @@ async fn leave(shared: &Shared, direction: Direction, line: &OnTheLine, mut to: 
         let lane = shared.lane(direction);
         lane.bytes.set(lane.bytes.get() + bytes);
         line.held_bytes.set(line.held_bytes.get() - bytes);
-        let acked = shared.host.now() + shared.config.borrow().one_way();
-        line.acks.borrow_mut().push_back((acked, bytes));
+        let arrives = shared.host.now() + shared.config.borrow().one_way();
+        line.acks.borrow_mut().push_back(Ack { arrives, bytes, sent, fate });
         line.moved.notify_one();
     }
     // A failure here means that the other side has gone already.

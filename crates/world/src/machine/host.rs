@@ -11,6 +11,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::timer;
 use super::work::{self, Lanes};
 use crate::counters::NetCounters;
+use crate::model::Disk;
+use crate::queue::{DiskCounts, DiskQueue};
 use crate::task::{Abort, Body};
 use crate::{Time, Work};
 
@@ -23,6 +25,8 @@ pub(crate) struct Host {
     counters: Rc<NetCounters>,
     /// How many times as long work takes.
     slowness: Cell<f64>,
+    /// A disk in place of the machine's own, and what waits for it.
+    disk: RefCell<Option<(Disk, DiskQueue)>>,
     lanes: Lanes,
 }
 
@@ -30,7 +34,8 @@ impl Host {
     pub(crate) fn new(began: Instant, seed: u64, name: &str) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed));
         let (random, slowness) = (RefCell::new(random), Cell::new(1.0));
-        Host { began, seed, random, counters: Rc::default(), slowness, lanes: Lanes::default() }
+        let (counters, disk, lanes) = (Rc::default(), RefCell::default(), Lanes::default());
+        Host { began, seed, random, counters, slowness, disk, lanes }
     }
 
     pub(crate) fn sibling(&self, name: &str) -> Host {
@@ -57,9 +62,27 @@ impl Host {
         f: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         let began = self.now();
+        let through = self.emulated(|disk, queue| queue.reserve(began, disk, work));
         let value = work::work(&self.lanes, work, f).await;
         self.lengthen(began).await;
+        if let Some(through) = through.filter(|through| *through > began) {
+            self.sleep_until(through).await;
+        }
         value
+    }
+
+    /// From now on, work on a disk takes as long as on this one at least; without, as long as the machine's own takes.
+    pub(crate) fn emulate_disk(&self, disk: Option<Disk>) {
+        self.disk.replace(disk.map(|disk| (disk, DiskQueue::default())));
+    }
+
+    /// What the disk did that is emulated; the machine's own is not counted by host.
+    pub(crate) fn disk_counts(&self) -> Option<DiskCounts> {
+        self.emulated(|_, queue| queue.counts(self.now()))
+    }
+
+    fn emulated<T>(&self, of: impl FnOnce(&Disk, &mut DiskQueue) -> T) -> Option<T> {
+        self.disk.borrow_mut().as_mut().map(|(disk, queue)| of(disk, queue))
     }
 
     pub(crate) fn slow_down(&self, factor: f64) {
@@ -77,6 +100,11 @@ impl Host {
 
     pub(crate) fn random_u64(&self) -> u64 {
         self.random.borrow_mut().next_u64()
+    }
+
+    /// From 0 to 1, and never 1.
+    pub(crate) fn random_share(&self) -> f64 {
+        (self.random_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     pub(crate) fn counters(&self) -> &Rc<NetCounters> {
@@ -105,4 +133,29 @@ pub(crate) fn process_cpu_time() -> Duration {
     let ticks: u64 =
         after_name.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_waits_for_the_disk_that_is_emulated_and_its_counts_are_told() {
+        crate::real_world::run(7, async |env| {
+            let writes = async || {
+                let one = || env.work(Work::DiskWrite { bytes: 10_000 }, || "written");
+                assert_eq!(tokio::join!(one(), one()), ("written", "written"));
+            };
+            writes().await;
+            assert_eq!(env.disk_counts(), None, "the machine's own is not counted");
+            env.emulate_disk(Some(Disk { write_bytes_per_s: 1_000_000, ..Disk::default() }));
+            writes().await;
+            let counts = env.disk_counts().unwrap();
+            assert_eq!((counts.read_bytes, counts.written_bytes), (0, 20_000));
+            // One after the other, and both are through.
+            assert!(counts.busy >= Duration::from_millis(20), "{counts:?}");
+            env.emulate_disk(None);
+            assert_eq!(env.disk_counts(), None);
+        });
+    }
 }

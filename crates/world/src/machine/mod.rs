@@ -3,6 +3,7 @@
 
 mod emulator;
 mod host;
+mod lossy;
 mod net;
 mod timer;
 mod work;

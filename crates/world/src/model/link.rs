@@ -17,7 +17,8 @@ pub struct LinkConfig {
     pub window_bytes: Option<u64>,
     /// Bytes that can wait in front of the line, in the virtual world; the rest is lost. None is without bound.
     pub queue_bytes: Option<u64>,
-    /// TCP of its connections, in the virtual world; without it, window and rate alone limit them.
+    /// TCP of its connections; without it, window and rate alone limit them. In the real world the kernel's runs, and
+    /// of this only the loss can be set: it is emulated by its effect.
     pub tcp: Option<Tcp>,
 }
 
@@ -35,7 +36,10 @@ impl LinkConfig {
     /// # Errors
     /// [`io::ErrorKind::Unsupported`], naming it.
     pub fn check_real(&self) -> io::Result<()> {
-        let set = [("tcp", self.tcp.is_some()), ("queue_bytes", self.queue_bytes.is_some())];
+        let beside_loss =
+            |tcp: &Tcp| tcp.loss <= 0.0 || *tcp != Tcp { loss: tcp.loss, ..Tcp::default() };
+        let tcp = self.tcp.as_ref().is_some_and(beside_loss);
+        let set = [("tcp", tcp), ("queue_bytes", self.queue_bytes.is_some())];
         let Some((name, _)) = set.into_iter().find(|(_, set)| *set) else { return Ok(()) };
         let text = format!(
             "the link's {name} is modelled in virtual time alone: the kernel's own TCP runs in the real world"
@@ -66,7 +70,7 @@ pub struct LinkStats {
     /// Time in which it was sending.
     pub busy: Duration,
     /// Time in which at least one connection waited for what the line had lost, or for a window that a loss had
-    /// reduced. A link of the real world loses nothing.
+    /// reduced. A link of the real world does not tell it.
     pub held_by_loss: Duration,
 }
 

@@ -25,7 +25,8 @@ import org.opensearch.plugins.Plugin;
  *
  * Standard input holds its settings, one name=value a line, and then an empty line. When that input ends, so does the
  * node. What it wrote stays where the line "stop" came before: it may be started again. Otherwise what it wrote goes
- * with it: nothing outlives a runner that was killed. It prints the line "ready" when it listens.
+ * with it: nothing outlives a runner that was killed. It prints the line "ready" when it listens. From then on, a line
+ * "collect 0.5" has collections of garbage take this share of the time; 0 leaves those that it needs.
  *
  * The system property narrows.plugins names the classes of plugins that are on the class path; it is empty with an
  * unpacked distribution, whose modules the node finds by itself. narrows.remove names the directory to remove at the
@@ -35,7 +36,45 @@ public final class OpenSearchNode {
     /** What a later runner knows the directory by, where nobody was left to remove it. */
     private static final String MARKER = "narrows-temporary";
 
+    private static final String COLLECT = "collect ";
+
     private OpenSearchNode() {
+    }
+
+    /** Asks for collections of garbage so often that they take a share of the time, as those of a full heap do. */
+    private static final class Collector extends Thread {
+        private volatile double share;
+
+        Collector() {
+            super("collector");
+            setDaemon(true);
+        }
+
+        void take(double asked) {
+            share = asked;
+            if (!isAlive() && asked > 0) {
+                start();
+            }
+        }
+
+        @Override
+        public void run() {
+            try {
+                while (true) {
+                    double now = share;
+                    if (now > 0) {
+                        long began = System.nanoTime();
+                        System.gc();
+                        long took = System.nanoTime() - began;
+                        TimeUnit.NANOSECONDS.sleep((long) (took * (1 - now) / now));
+                    } else {
+                        TimeUnit.MILLISECONDS.sleep(20);
+                    }
+                }
+            } catch (InterruptedException ended) {
+                return;
+            }
+        }
     }
 
     /** A node with plugins from the class path. Releases differ in this constructor, so others never load it. */
@@ -66,7 +105,11 @@ public final class OpenSearchNode {
         out.println("ready");
         out.flush();
         boolean isOrdered = false;
+        Collector collector = new Collector();
         for (String line = input.readLine(); line != null; line = input.readLine()) {
+            if (line.startsWith(COLLECT)) {
+                collector.take(Double.parseDouble(line.substring(COLLECT.length())));
+            }
             isOrdered |= line.equals("stop");
         }
         Node started = node;

@@ -29,10 +29,10 @@ use world::{Env, LinkConfig};
 use super::remove_copies;
 use super::started::StartedHere;
 use crate::clusters::{Faults, LinkControl};
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, Strain};
 use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
-use crate::nodes::{NodeProcess, Nodes, StartedNode, TemporaryDir, free_ports};
+use crate::nodes::{NodeProcess, Nodes, Order, StartedNode, TemporaryDir, free_ports};
 use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use crate::{Error, Result};
 use file_server::FileServer;
@@ -320,6 +320,13 @@ impl StartedHere for OpenSearchClusters {
     async fn start_again(&mut self, spec: &NodeSpec) -> Result<NodeProcess> {
         let installation = self.installation.as_ref().expect("it is installed");
         spec.start(&self.env, installation, &self.nodes.ends).await
+    }
+
+    async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
+        match strain {
+            Strain::Collections(_) => self.nodes.order(node, Order::Strain(strain)).await,
+            Strain::Disk(_) => Err(self.nodes.not_strained(node, strain)),
+        }
     }
 
     fn clear(&mut self) {

@@ -204,7 +204,8 @@ impl Seen {
 }
 
 /// A limit so low that a single chunk takes seconds to pass: neither its bytes nor its pause are told before. Where
-/// what came and the next chunk take about the recovery's whole time to pass, nothing else has to hold it.
+/// what came, of this recovery and of those in the same line, and the next chunk take about the recovery's whole time
+/// to pass, nothing else has to hold it.
 fn in_line(
     recovery: &Copying<'_, '_>,
     name: &str,
@@ -214,14 +215,19 @@ fn in_line(
     let last = recovery.transfer.last();
     let taken_s = last.total_ms.filter(|ms| *ms > 0)? as f64 / MS_PER_S;
     let chunk_s = recovery.chunk_bytes? / limit;
+    // No limiter lets more through than its rate: where more came of others, it was higher then.
+    let let_through = limit * (taken_s / LIMIT_USED.value + chunk_s);
+    let (node, passed) = recovery
+        .passed
+        .filter(|(_, passed)| *passed <= let_through)
+        .unwrap_or((recovery.node.as_str(), last.recovered_bytes? as f64));
     // Chunks pass one after another: where the next one was due long ago, something else holds it.
-    let due_s = last.recovered_bytes? as f64 / limit + chunk_s;
+    let due_s = passed / limit + chunk_s;
     let explained = due_s / taken_s;
     let is_told = last.stage == "INDEX" && !last.ended && chunk_s >= SHORT_S.value;
     if !is_told || explained < LIMIT_USED.value || recovery.series.changed(name).is_some() {
         return None;
     }
-    let node = &recovery.node;
     let sentence = format!(
         "the limiter of {node} holds ({name} = {}): a chunk takes {} to pass it, and the next one is due {} after the \
          beginning, which was {} ago",

@@ -61,6 +61,52 @@ fn what_has_no_cause_of_its_own_is_held_by_what_holds_its_path() {
     assert_eq!(classes, [Class::Latency, Class::Unknown], "from another node it is another path");
 }
 
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+
+/// Two recoveries from one node to two others, of which one has the limiter's line to itself for now: chunks of 512 KiB
+/// that pass one after another.
+fn in_one_line(limit: &'static str, ran_s: u64, chunk_ms: u64) -> Vec<(f64, Observation)> {
+    looks_at(0, |look, s| {
+        look.settings = settings(&[(LIMIT, limit)]);
+        let ran_ms = (ran_s + s) * 1000;
+        let passed = ran_ms / chunk_ms;
+        let mut waits = small(s, "a", "c");
+        waits.recovered_bytes = Some(0);
+        waits.total_ms = Some(ran_ms);
+        let goes = &mut look.recoveries[0];
+        goes.total_ms = Some(ran_ms);
+        goes.recovered_bytes = Some(passed * (512 << 10));
+        // Of two chunks in flight each waits for the one before it; the first had nobody to wait for.
+        goes.source_throttle_ms = Some((passed * 2 * chunk_ms).saturating_sub(chunk_ms));
+        look.nodes[0].throttle_ms = goes.source_throttle_ms;
+        look.recoveries.push(waits);
+        look.round_trips = rtt(20.0);
+    })
+}
+
+/// A chunk takes 8.5 s to pass 60 KiB/s: that of the second recovery is due once those of the first have passed.
+#[test]
+fn a_recovery_that_waits_in_line_behind_another_one_is_held_by_the_same_limiter() {
+    let finding = only(&in_one_line("60kb", 12, 8533));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
+    assert_eq!(finding.subjects, ["i[0] to b", "small[0] to c"]);
+    assert!(finding.sentence.contains("a chunk takes 8.53 s to pass it"), "{}", finding.sentence);
+}
+
+/// At 2.56 s a chunk, nothing but the finding on the first recovery tells of the second.
+#[test]
+fn a_recovery_without_a_cause_is_held_by_the_limiter_of_its_node_that_holds_another() {
+    let finding = only(&in_one_line("200kb", 6, 2560));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
+    assert_eq!(finding.subjects, ["i[0] to b", "small[0] to c"]);
+    let elsewhere = named(&looks_at(0, |look, s| {
+        *look = in_one_line("200kb", 6, 2560)[s as usize].1.clone();
+        look.recoveries[1].source = Some("d".into());
+    }));
+    let classes: Vec<Class> = elsewhere.iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::RateLimit, Class::Unknown], "from another node: another limiter");
+}
+
 #[test]
 fn a_replay_is_a_copys_own_and_explains_no_other() {
     let looks = looks_at(0, |look, s| {

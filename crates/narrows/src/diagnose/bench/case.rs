@@ -114,12 +114,38 @@ const DECK_OF_PROCESSES: [Kind; 20] = {
         Unknown(Oddity::SourcePauses),
     ]
 };
-/// What OpenSearch has beside that, and others with it, so that the shares of healthy cases and of two causes stay.
-const OF_OPENSEARCH: [Kind; 3] = {
+/// What the embedded engine has beside that, whose processes emulate a slow disk, and others with it, so that the
+/// shares of healthy cases and of two causes stay.
+const OF_EMBEDDED: [Kind; 8] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
-    [One(Replay), Healthy(Quick, Some(Load::Search)), Two(RateLimit, Window)]
+    [
+        One(DiskWrite),
+        Healthy(Quick, None),
+        Two(RateLimit, DiskWrite),
+        One(DiskRead),
+        Healthy(Idle, None),
+        Two(DiskWrite, RateLimit),
+        One(Loss),
+        Healthy(Quick, Some(Load::Search)),
+    ]
+};
+/// What OpenSearch has beside that, and others with it, so that the shares of healthy cases and of two causes stay.
+const OF_OPENSEARCH: [Kind; 8] = {
+    use Cause::*;
+    use Kind::*;
+    use Well::*;
+    [
+        One(Replay),
+        Healthy(Quick, Some(Load::Search)),
+        Two(RateLimit, Window),
+        One(Collections),
+        Healthy(Idle, None),
+        Two(RateLimit, Bandwidth),
+        One(Loss),
+        Healthy(Quick, None),
+    ]
 };
 
 /// One case.
@@ -246,6 +272,7 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         neighbour_bytes: 0,
         pauses: None,
         quota: None,
+        collections: None,
         is_flushed: true,
     };
     for host in [&mut conditions.near, &mut conditions.far] {
@@ -266,7 +293,7 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
 }
 
 fn deck_of_processes(engine: Engine) -> Vec<Kind> {
-    let own: &[Kind] = if engine == Engine::OPENSEARCH { &OF_OPENSEARCH } else { &[] };
+    let own: &[Kind] = if engine == Engine::OPENSEARCH { &OF_OPENSEARCH } else { &OF_EMBEDDED };
     [&DECK_OF_PROCESSES[..], own].concat()
 }
 
@@ -288,6 +315,7 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
         neighbour_bytes: 0,
         pauses: None,
         quota: None,
+        collections: None,
         is_flushed: true,
     };
     conditions.set(LIMIT, draw.one_of(&["10mb", "16mb"]));
@@ -314,7 +342,7 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
             conditions.set(CHUNK, if matches!(kind, Kind::One(_)) { "64kb" } else { "256kb" });
             conditions.link.rtt = Duration::ZERO;
         }
-        Kind::Unknown(_) => {
+        Kind::Unknown(_) | Kind::One(Cause::Collections) => {
             // The round trip alone holds, so that no limiter makes up for what a pause has left.
             conditions.set(LIMIT, "-1");
             conditions.link.rtt = rtt(60.0, 120.0, draw);
@@ -337,6 +365,11 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
             conditions.set(CHUNK, "1mb");
             if kind.has(Cause::Window) {
                 conditions.link.rtt = rtt(15.0, 60.0, draw);
+            }
+            if kind.has(Cause::Loss) {
+                // What a lossy line lets through are few chunks of 1 MB.
+                conditions.set(CHUNK, "256kb");
+                conditions.link.rtt = rtt(30.0, 80.0, draw);
             }
         }
     }

@@ -17,6 +17,8 @@ pub(crate) enum Cause {
     Cpu,
     /// A control group gives a node's process a part of a core.
     Quota,
+    /// Collections of garbage stop a node for a part of the time.
+    Collections,
     ThreadCpu,
     DiskRead,
     DiskWrite,
@@ -41,6 +43,7 @@ impl Cause {
             Cause::Block => (Class::AllocationBlock, "allocation block"),
             Cause::Cpu => (Class::Cpu, "full cores"),
             Cause::Quota => (Class::CpuQuota, "CPU quota"),
+            Cause::Collections => (Class::Gc, "garbage collections"),
             Cause::ThreadCpu => (Class::ThreadCpu, "one slow core"),
             Cause::DiskRead => (Class::Disk, "reading from disk"),
             Cause::DiskWrite => (Class::Disk, "writing to disk"),

@@ -99,6 +99,8 @@ pub(crate) struct Conditions {
     pub(crate) pauses: Option<(&'static str, Duration)>,
     /// What the far node's process may have of one core, where it is a process.
     pub(crate) quota: Option<f64>,
+    /// The share of the time that collections of garbage take on the far node, where it has a collector.
+    pub(crate) collections: Option<f64>,
     /// Whether what was indexed is in files. A copy of what is not replays all operations.
     pub(crate) is_flushed: bool,
 }
@@ -115,13 +117,14 @@ pub(crate) enum Action {
     Allocation,
     Cores,
     Quota,
+    Heap,
     Disks,
     Neighbour,
     Operations,
 }
 
 impl Action {
-    pub(crate) const ALL: [Action; 12] = [
+    pub(crate) const ALL: [Action; 13] = [
         Action::Limit,
         Action::InFlight,
         Action::LinkRate,
@@ -131,6 +134,7 @@ impl Action {
         Action::Allocation,
         Action::Cores,
         Action::Quota,
+        Action::Heap,
         Action::Disks,
         Action::Neighbour,
         Action::Operations,
@@ -150,6 +154,7 @@ impl Cause {
             Cause::Block => &[Action::Allocation],
             Cause::Cpu => &[Action::Cores],
             Cause::Quota => &[Action::Quota],
+            Cause::Collections => &[Action::Heap],
             Cause::ThreadCpu => &[Action::InFlight, Action::Cores],
             Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => &[Action::Disks],
             Cause::Neighbour => &[Action::Neighbour, Action::Disks],
@@ -212,6 +217,7 @@ impl Conditions {
                 let Engine { core_bytes_per_s, core_share_min, .. } = self.engine;
                 self.quota = Some((left / core_bytes_per_s).max(core_share_min));
             }
+            Cause::Collections => self.collections = Some(1.0 - LEFT[step]),
             Cause::DiskRead => self.near.disk.read_bytes_per_s = left as u64,
             Cause::DiskWrite => self.far.disk.write_bytes_per_s = left as u64,
             Cause::DiskScheduler => {
@@ -268,6 +274,7 @@ impl Conditions {
                 }
             }
             Action::Quota => self.quota = None,
+            Action::Heap => self.collections = None,
             Action::Disks => {
                 self.near.disk = Host::default().disk;
                 self.far.disk = Host::default().disk;

@@ -136,9 +136,11 @@ impl<C: Clusters> Place for Processes<'_, C> {
         act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
     ) -> anyhow::Result<T> {
         let filled = self.filled.take();
-        let configure = |config| {
+        let configure = |config: LinkConfig| {
             let link = self.clusters.link().context("there is a link between the sites")?;
-            link.configure(config).context("change the link")
+            // A line that loses nothing has the kernel's own TCP.
+            let tcp = config.tcp.filter(|tcp| tcp.loss > 0.0);
+            link.configure(LinkConfig { tcp, ..config }).context("change the link")
         };
         let acted = async {
             configure(LinkConfig::default())?;

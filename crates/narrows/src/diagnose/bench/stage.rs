@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
-use clusters::{Clusters, ProcessFault, RestClient, SyntheticIndex};
+use clusters::{Clusters, DiskRates, ProcessFault, RestClient, Strain, SyntheticIndex};
 use machine::Quota;
 use serde_json::{Value, json};
+use world::model::{Disk, Host};
 use world::{Env, Task, Work};
 
 use super::cause::Load;
@@ -50,6 +51,8 @@ pub(crate) struct Stage<'a> {
     beside: Vec<Task<()>>,
     /// What is done to processes.
     disturbed: (Option<ProcessFault>, Option<Quota>),
+    /// What ends the strains of nodes that are processes.
+    strained: Vec<(String, Strain)>,
 }
 
 /// What the index is like: one of the same shape serves again.
@@ -88,8 +91,10 @@ impl<'a> Stage<'a> {
         filled: Option<Shape>,
     ) -> anyhow::Result<Stage<'a>> {
         let Conditions { engine, recovers, is_flushed, .. } = *conditions;
-        let (env, beside, disturbed) = (env.clone(), Vec::new(), (None, None));
-        let mut stage = Stage { env, clusters, engine, recovers, is_flushed, beside, disturbed };
+        let (env, beside, disturbed, strained) =
+            (env.clone(), Vec::new(), (None, None), Vec::new());
+        let mut stage =
+            Stage { env, clusters, engine, recovers, is_flushed, beside, disturbed, strained };
         if filled != Some(Shape::of(conditions)) {
             // What is placed now stays there, and may be placed.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
@@ -193,6 +198,9 @@ impl<'a> Stage<'a> {
     pub(crate) async fn clear(mut self) -> anyhow::Result<()> {
         self.beside.clear();
         self.disturbed = (None, None);
+        for (node, end) in std::mem::take(&mut self.strained) {
+            self.clusters.strain(&node, end).await?;
+        }
         self.take_away().await
     }
 
@@ -290,6 +298,7 @@ impl<'a> Stage<'a> {
             }));
         }
         if self.clusters.virtual_controls().is_none() {
+            self.strain(conditions).await?;
             return self.disturb(conditions);
         }
         if let Some((site, paused)) = conditions.pauses {
@@ -302,6 +311,27 @@ impl<'a> Stage<'a> {
                     env.pause_host(&name, false);
                 }
             }));
+        }
+        Ok(())
+    }
+
+    /// Slow disks and collections of nodes that are processes. A disk that is as it comes is the machine's own.
+    async fn strain(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
+        let slow = |host: &Host| {
+            let Disk { read_bytes_per_s, write_bytes_per_s, .. } = host.disk;
+            let rates = DiskRates { read_bytes_per_s, write_bytes_per_s };
+            (host.disk != Disk::default()).then_some(Strain::Disk(Some(rates)))
+        };
+        let strains = [
+            (NEAR, slow(&conditions.near), Strain::Disk(None)),
+            (FAR, slow(&conditions.far), Strain::Disk(None)),
+            (FAR, conditions.collections.map(Strain::Collections), Strain::Collections(0.0)),
+        ];
+        for (site, strain, end) in strains {
+            let Some(strain) = strain else { continue };
+            let node = format!("{site}-0");
+            self.clusters.strain(&node, strain).await?;
+            self.strained.push((node, end));
         }
         Ok(())
     }

@@ -26,12 +26,12 @@ use std::time::Duration;
 
 use super::link::LinkState;
 use super::pipe::Pipe;
-use super::tcp::TcpWindow;
 use crate::Time;
 use crate::simulation::events::EventQueue;
 use crate::simulation::host::HostState;
 use crate::simulation::trace::Kind;
 use crate::simulation::waiters::Waiters;
+use crate::tcp_window::TcpWindow;
 use stream::{End, Incoming, Outgoing, Range};
 
 /// The window of a connection within a site: the usual bound of the kernel's buffers. Its slow start takes less

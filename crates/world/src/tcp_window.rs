@@ -11,7 +11,7 @@
 //! | restart after idle | Linux `tcp_cwnd_restart` |
 //!
 //! Not modelled: HyStart, pacing, proportional rate reduction, `tcp_cwnd_application_limited`, backing off of
-//! repeated timeouts. The receiver's window is in `flow/sending.rs`.
+//! repeated timeouts. The receiver's window is in `simulation/network/flow/sending.rs`.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ struct Epoch {
 
 /// The congestion window of one direction of one connection.
 #[derive(Debug)]
-pub(in crate::simulation) struct TcpWindow {
+pub(crate) struct TcpWindow {
     model: Tcp,
     /// In segments, as the formulas are.
     window: f64,
@@ -63,7 +63,7 @@ struct RoundTrip {
 }
 
 impl TcpWindow {
-    pub(super) fn new(model: Tcp) -> Self {
+    pub(crate) fn new(model: Tcp) -> Self {
         TcpWindow {
             window: f64::from(model.initial_window_segments.max(1)),
             slow_start_below: f64::INFINITY,
@@ -80,21 +80,21 @@ impl TcpWindow {
     }
 
     /// The window, in bytes.
-    pub(super) fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         (self.window * self.segment()) as u64
     }
 
     /// Whether a loss has reduced it.
-    pub(super) fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.reduced_at.is_some()
     }
 
-    pub(super) fn segment_bytes(&self) -> u64 {
+    pub(crate) fn segment_bytes(&self) -> u64 {
         u64::from(self.model.segment_bytes)
     }
 
     /// Bytes that may be sent now. A connection that was idle restarts here.
-    pub(super) fn room(&mut self, now: Time) -> u64 {
+    pub(crate) fn room(&mut self, now: Time) -> u64 {
         if self.model.slow_start_after_idle && self.in_flight_bytes == 0 {
             self.restart_after_idle(now);
         }
@@ -121,14 +121,14 @@ impl TcpWindow {
         self.last_sent = now;
     }
 
-    pub(super) fn on_send(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn on_send(&mut self, now: Time, bytes: u64) {
         self.last_sent = now;
         self.in_flight_bytes += bytes;
         self.most_in_flight_bytes.0 = self.most_in_flight_bytes.0.max(self.in_flight_bytes);
     }
 
     /// `bytes` that were sent at `sent_at` are acknowledged.
-    pub(super) fn on_ack(&mut self, now: Time, bytes: u64, sent_at: Time) {
+    pub(crate) fn on_ack(&mut self, now: Time, bytes: u64, sent_at: Time) {
         self.measure(now - sent_at);
         let most = self.most_in_flight_bytes.0.max(self.most_in_flight_bytes.1);
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
@@ -154,7 +154,7 @@ impl TcpWindow {
     }
 
     /// `bytes` that were sent at `sent_at` are known to be lost.
-    pub(super) fn on_loss(&mut self, now: Time, bytes: u64, sent_at: Time) {
+    pub(crate) fn on_loss(&mut self, now: Time, bytes: u64, sent_at: Time) {
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
         if self.reduced_at.is_none_or(|at| sent_at >= at) {
             self.reduce(now);
@@ -163,7 +163,7 @@ impl TcpWindow {
     }
 
     /// `bytes` are taken for lost because the retransmission timeout passed: nothing else was in flight.
-    pub(super) fn on_timeout(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn on_timeout(&mut self, now: Time, bytes: u64) {
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(bytes);
         self.reduce(now);
         self.window = 1.0;
@@ -224,7 +224,7 @@ impl TcpWindow {
     }
 
     /// Retransmission timeout; one second before the first sample of the round trip.
-    pub(super) fn rto(&self) -> Duration {
+    pub(crate) fn rto(&self) -> Duration {
         match self.round_trip {
             None => Duration::from_secs(1),
             Some(it) => it.smoothed + (4 * it.variance).max(self.model.min_rto),
