@@ -3,6 +3,7 @@
 use record::{FollowFigures, LoadFigures, Manifest, Row, RunDir, Status};
 
 use crate::difference::{Better, Difference, can_support};
+use crate::headline::Headline;
 use crate::load::{METRICS, Metric};
 use crate::stats::median;
 use crate::summary::Summary;
@@ -112,8 +113,8 @@ impl<'a> Runs<'a> {
         self.figures.iter().any(|figure| figure.differences.iter().any(Option::is_some))
     }
 
-    /// What differs as far as the laps support it, in one sentence.
-    pub fn headline(&self) -> String {
+    /// What differs as far as the laps support it.
+    pub fn headline(&self) -> Headline {
         let changes = || {
             self.figures.iter().flat_map(|figure| {
                 let others = self.contenders[1..].iter().zip(&figure.differences);
@@ -139,21 +140,23 @@ impl<'a> Runs<'a> {
             };
             let base = &self.contenders[0].label;
             let name = figure.name;
-            format!("{name} of {} in {} is {by} in {base}", figure.of(), other.label)
+            let sentence =
+                format!("{name} of {} in {} is {by} in {base}", figure.of(), other.label);
+            vec![format!("The largest difference: {sentence}.")]
         };
         let several = changes().count();
         let supported = changes().filter(|(_, _, found)| found.is_supported()).count();
-        match (largest(true), largest(false)) {
-            (Some(found), _) => format!(
-                "{supported} of {several} differences are more than chance: {}",
-                words(found)
-            ),
-            (None, Some(found)) if size(&found) > 0.0 => {
-                format!("No difference that the laps support; the largest: {}", words(found))
+        let (text, details) = match (largest(true), largest(false)) {
+            (Some(found), _) => {
+                (format!("{supported} of {several} differences are more than chance"), words(found))
             }
-            (None, Some(_)) => "The figures are the same".to_owned(),
-            (None, None) => "These runs have no figure in common".to_owned(),
-        }
+            (None, Some(found)) if size(&found) > 0.0 => {
+                ("No difference that the laps support".to_owned(), words(found))
+            }
+            (None, Some(_)) => ("The figures are the same".to_owned(), Vec::new()),
+            (None, None) => ("These runs have no figure in common".to_owned(), Vec::new()),
+        };
+        Headline { text, details }
     }
 
     /// The figures that are worse by more than so many per cent, as far as the laps support it. Where there are too few
@@ -454,7 +457,9 @@ mod tests {
         assert_eq!(worse.len(), 2, "time and rate: {worse:?}");
         assert!(worse[0].text.starts_with("time of a is worse by 19."), "{worse:?}");
         assert_eq!(slower.worse_by(25.0), []);
-        assert!(slower.headline().starts_with("2 of 2 differences"), "{}", slower.headline());
+        let said = slower.headline();
+        assert!(said.text.starts_with("2 of 2 differences"), "{said:?}");
+        assert!(said.details[0].starts_with("The largest difference: time of a in B"), "{said:?}");
         assert_eq!(Runs::of(&[&b, &a]).worse_by(5.0), []);
     }
 
@@ -464,14 +469,15 @@ mod tests {
         let b = recovery(&[12.0, 10.5, 14.0, 11.5, 13.0]);
         let runs = Runs::of(&[&a, &b]);
         assert_eq!(runs.worse_by(5.0), []);
-        assert!(runs.headline().starts_with("No difference that the laps support"));
+        assert!(runs.headline().text.starts_with("No difference that the laps support"));
     }
 
     #[test]
     fn a_difference_that_rounds_to_nothing_is_not_said_to_be_nothing() {
         let (a, b) = (recovery(&[10.0]), recovery(&[10.003]));
         let headline = Runs::of(&[&a, &b]).headline();
-        assert!(headline.contains(" is less than 0.1 % worse than in "), "{headline}");
+        let details = headline.details.join(" ");
+        assert!(details.contains(" is less than 0.1 % worse than in "), "{details}");
     }
 
     #[test]

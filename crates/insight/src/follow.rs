@@ -2,22 +2,16 @@
 
 use record::{CatchUp, FollowFigures, NodeUse, SearchFigures, units};
 
+use crate::headline::Headline;
 use crate::variant::VariantFollow;
 use crate::words;
 
 /// The first variant's longest wait, and whether any variant lost a write.
-pub(crate) fn headline(variants: &[VariantFollow]) -> String {
+pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let laps = || variants.iter().flat_map(|variant| &variant.laps);
     let worst = variants.first().and_then(|variant| {
         let waits = variant.laps.iter().flat_map(waits);
         waits.max_by(|a, b| a.lag_s.total_cmp(&b.lag_s)).map(|wait| (&variant.variant, wait))
-    });
-    let caught_up = worst.map_or_else(String::new, |(variant, wait)| {
-        let speed = wait.speed().map_or_else(String::new, |speed| {
-            format!(", {} as fast as real time", words::times(speed))
-        });
-        let took = units::show_seconds(wait.seconds);
-        format!("{variant} caught up in {took} after {}{speed}; ", wait.after)
     });
     let written: u64 = laps().map(|lap| lap.acknowledged).sum();
     let broken: u64 = laps().map(|lap| lap.violations).sum();
@@ -26,7 +20,16 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> String {
         (0, false) => "not verified".to_owned(),
         (broken, _) => format!("{broken} RULES BROKEN"),
     };
-    format!("{caught_up}{} writes acknowledged, {lost}", words::count(written))
+    let written = format!("{} writes acknowledged, {lost}", words::count(written));
+    let Some((variant, wait)) = worst else { return Headline::from(written) };
+    let speed = wait.speed().map_or_else(String::new, |speed| {
+        format!(", {} as fast as real time", words::times(speed))
+    });
+    let caught_up = format!("{variant} caught up in {}", units::show_seconds(wait.seconds));
+    Headline::of(
+        format!("{caught_up} after {}{speed}; {written}", wait.after),
+        [format!("{caught_up}; {written}"), format!("{caught_up}, {lost}"), written.clone()],
+    )
 }
 
 /// What went on beside the following: rollovers, random restarts, searches, and what nodes used of memory and handles;
@@ -138,14 +141,22 @@ mod tests {
             variant: "adaptive".to_owned(),
             laps: vec![figures(violations)],
         };
+        let said = headline(&[variant(0)]);
         assert_eq!(
-            headline(&[variant(0)]),
-            "adaptive caught up in 12.0 s after the link was cut off for 20.0 s, 3.0 times as fast as real time; 5000 \
-             writes acknowledged, nothing lost"
+            said.text,
+            "adaptive caught up in 12.0 s; 5000 writes acknowledged, nothing lost"
         );
+        assert_eq!(
+            said.details,
+            [
+                "adaptive caught up in 12.0 s after the link was cut off for 20.0 s, 3.0 times as fast as real time; \
+             5000 writes acknowledged, nothing lost."
+            ]
+        );
+        let broken = headline(&[variant(0), variant(2)]).text;
         assert!(
-            headline(&[variant(0), variant(2)])
-                .ends_with("10\u{202f}000 writes acknowledged, 2 RULES BROKEN")
+            broken.ends_with("; 10\u{202f}000 writes acknowledged, 2 RULES BROKEN"),
+            "{broken}"
         );
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));

@@ -1,98 +1,74 @@
-//! A run of recoveries in one sentence.
+//! A headline, and the sentences below it: what was found in few words, and what these have no room for.
 
-use record::{Manifest, Status, units};
+/// Words of a headline at most: what stands between spaces. Names of variants count and are never cut; where they are
+/// longer than most, the rest is as short as it can be.
+const WORDS_MAX: usize = 14;
 
-use crate::variant::{Finished, Progress, Variant};
-use crate::words;
-
-/// Differences below this are not worth a headline.
-const WORTH_TELLING: f64 = 1.05;
-
-pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
-    let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);
-    let finished = || variants.iter().filter(|variant| variant.finished().is_some());
-    let order = |a: &&Variant, b: &&Variant| by_time(a).partial_cmp(&by_time(b)).expect("finite");
-    // Of two variants with equal times the first of the plan counts, as slowest and as fastest.
-    let slowest = finished().rev().max_by(order)?;
-    Some((slowest, finished().min_by(order)?))
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headline {
+    /// The finding, without a full stop.
+    pub text: String,
+    /// What it has no room for, a sentence each.
+    pub details: Vec<String>,
 }
 
-pub(crate) fn of_recoveries(manifest: &Manifest, variants: &[Variant]) -> String {
-    let Some((slow, fast)) = slowest_and_fastest(variants) else {
-        return nothing_finished(manifest, variants);
-    };
-    let (Some(slow_figures), Some(fast_figures)) = (slow.finished(), fast.finished()) else {
-        return nothing_finished(manifest, variants);
-    };
-    if slow.name == fast.name {
-        let held = held(fast_figures).map(|by| format!("; {by} held it")).unwrap_or_default();
-        return format!(
-            "{} took {}, {}{held}",
-            fast.name,
-            units::show_seconds(fast_figures.seconds),
-            words::rate(fast_figures.bytes_per_s)
-        );
-    }
-    let factor = slow_figures.seconds / fast_figures.seconds;
-    if factor < WORTH_TELLING || overlap(slow_figures, fast_figures) {
-        let count = variants.iter().filter(|variant| variant.finished().is_some()).count();
-        let held = held(fast_figures).map(|by| format!("; {by} held the fastest"));
-        return format!(
-            "No clear winner among {count} variants: {} to {}{}",
-            units::show_seconds(fast_figures.seconds),
-            units::show_seconds(slow_figures.seconds),
-            held.unwrap_or_default()
-        );
-    }
-    let held = match (held(slow_figures), held(fast_figures)) {
-        (Some(slow), Some(fast)) if slow == fast => format!("; {slow} held both"),
-        (Some(slow), Some(fast)) => format!("; {slow} held the slow one, {fast} the fast one"),
-        _ => String::new(),
-    };
-    format!("{} is {} faster than {}{held}", fast.name, words::times(factor), slow.name)
-}
-
-fn held(figures: &Finished) -> Option<&'static str> {
-    figures.verdict.limit.map(words::holder)
-}
-
-fn overlap(slow: &Finished, fast: &Finished) -> bool {
-    match (slow.seconds_interval, fast.seconds_interval) {
-        (Some(slow), Some(fast)) => slow.low <= fast.high,
-        _ => false,
+impl From<String> for Headline {
+    fn from(text: String) -> Headline {
+        Headline { text, details: Vec::new() }
     }
 }
 
-fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> String {
-    let began = variants
-        .iter()
-        .filter(|variant| matches!(variant.progress, Progress::Partial { .. }))
-        .count();
-    let why = match manifest.status {
-        Status::Running => "the run is still going on, or was killed",
-        Status::Complete if began == 0 => "the plan measures none, or the record has lost it",
-        Status::Complete => "the record has lost what was measured",
-        Status::Interrupted => "the run was interrupted",
-        Status::Failed => "the run failed",
-        Status::Unknown => "how the run ended is not known",
-    };
-    match began {
-        0 => format!("No variant began: {why}"),
-        _ => format!("No variant finished: {why}"),
+impl Headline {
+    /// The whole where it is short enough. Otherwise the first of the shorter forms that is, or the last of them, and
+    /// the whole below it.
+    pub(crate) fn of(whole: String, shorter: impl IntoIterator<Item = String>) -> Headline {
+        if is_short(&whole) {
+            return Headline::from(whole);
+        }
+        let (mut text, mut details) = (whole.clone(), Vec::new());
+        for form in shorter {
+            details = vec![format!("{whole}.")];
+            text = form;
+            if is_short(&text) {
+                break;
+            }
+        }
+        Headline { text, details }
+    }
+
+    /// Adds a clause where there is room for it, and the sentence below where there is none.
+    pub(crate) fn with(mut self, clause: &str, sentence: String) -> Headline {
+        let text = format!("{}{clause}", self.text);
+        match is_short(&text) {
+            true => self.text = text,
+            false => self.details.push(sentence),
+        }
+        self
     }
 }
 
-/// Published rows mostly moved other amounts of data, so only gains compare.
-pub(crate) fn comparison(variants: &[Variant]) -> Option<String> {
-    let (theirs, ours) = variants.iter().find_map(|variant| {
-        Some((variant.published_bytes?, variant.finished()?.bytes)).filter(|(theirs, ours)| {
-            let factor = *theirs as f64 / (*ours).max(1) as f64;
-            !(0.99..1.01).contains(&factor)
-        })
-    })?;
-    Some(format!(
-        "Published rows moved {}, these {}: compare gains, not times.",
-        units::show_bytes(theirs),
-        units::show_bytes(ours)
-    ))
+fn is_short(text: &str) -> bool {
+    text.split_whitespace().count() <= WORDS_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_stands_below() {
+        let words = |count: usize| vec!["word"; count].join(" ");
+        let forms = || [words(15), words(9), words(3)];
+        assert_eq!(Headline::of(words(14), forms()), Headline::from(words(14)));
+        let found = Headline::of(words(16), forms());
+        assert_eq!((&found.text, &found.details), (&words(9), &vec![words(16) + "."]));
+        let longest = Headline::of(words(16), [words(15)]).text;
+        assert_eq!(longest, words(15), "names are never cut");
+        assert_eq!(Headline::of(words(16), []), Headline::from(words(16)));
+        let more = found.with("; and five more", "There are more.".to_owned());
+        assert_eq!((more.text.ends_with("; and five more"), more.details.len()), (true, 1));
+        let below = more.with(" and three more still", "There are more.".to_owned());
+        assert_eq!(below.details[1], "There are more.");
+    }
 }

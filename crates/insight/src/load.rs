@@ -4,8 +4,10 @@
 use record::{LoadFigures, Percentiles};
 
 use crate::difference::{self, Better, Difference};
+use crate::headline::Headline;
 use crate::stats::{Interval, median};
 use crate::variant::VariantLoad;
+use crate::words::{three_digits, times};
 
 /// A driver that uses so much of a core has no more to give.
 const SATURATED: f64 = 0.9;
@@ -270,35 +272,42 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
     found
 }
 
-/// The finding in one sentence.
-pub fn headline(laps: &[LoadFigures]) -> String {
+/// What one load came to.
+pub fn headline(laps: &[LoadFigures]) -> Headline {
     let total = |name: &str| {
         figures(laps).iter().find(|figure| figure.metric.name == name).and_then(|f| f.total)
     };
-    let within = |share: &str, name: &str| {
-        // Below a second with the digits of the table, then as every time.
-        let time = |ms: f64| match ms < 999.5 {
-            true => format!("{} ms", crate::words::three_digits(ms)),
-            false => record::units::show_seconds(ms / 1e3),
-        };
-        let show = |ms| format!(", {share} within {}", time(ms));
-        total(name).map_or_else(String::new, show)
+    // Below a second with the digits of the table, then as every time.
+    let time = |ms: f64| match ms < 999.5 {
+        true => format!("{} ms", three_digits(ms)),
+        false => record::units::show_seconds(ms / 1e3),
     };
-    let Some(first) = laps.first() else { return "Nothing was measured.".to_owned() };
+    let Some(first) = laps.first() else {
+        return Headline::from("Nothing was measured".to_owned());
+    };
     let errors = total("error rate").filter(|rate| *rate > 0.0);
     if laps.iter().all(|lap| lap.latency.is_none()) && errors.is_some() {
-        return format!("{}: no request was answered as it should.", first.operation);
+        return Headline::from(format!(
+            "{}: no request was answered as it should",
+            first.operation
+        ));
     }
-    let errors = errors.map_or_else(String::new, |rate| {
-        format!(", {} % errors", crate::words::three_digits(rate))
-    });
-    format!(
-        "{}: {} requests a second{}{}{errors}.",
-        first.operation,
-        total("Mean Throughput").map_or_else(|| "-".to_owned(), crate::words::three_digits),
-        within("half of them", "50th percentile latency"),
-        within("99 %", "99th percentile latency"),
-    )
+    let rate = total("Mean Throughput").map_or_else(|| "-".to_owned(), three_digits);
+    let mut said = Headline::from(format!("{}: {rate} requests a second", first.operation));
+    if let Some(rate) = errors.map(three_digits) {
+        said = said
+            .with(&format!(", {rate} % errors"), format!("{rate} % of the requests had errors."));
+    }
+    for (share, subject, name) in [
+        ("half of them", "Half of the requests", "50th percentile latency"),
+        ("99 %", "99 % of the requests", "99th percentile latency"),
+    ] {
+        if let Some(time) = total(name).map(time) {
+            let below = format!("{subject} took {time} at most.");
+            said = said.with(&format!(", {share} within {time}"), below);
+        }
+    }
+    said
 }
 
 /// Every load that is compared, after the one that it is compared with.
@@ -365,13 +374,13 @@ impl<'a> Case<'a> {
 const WORTH_TELLING: f64 = 1.05;
 
 /// The finding of a run with several variants: where the throughput differs most from what it is compared with.
-pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> String {
+pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
     let Some(first) = loads.first() else { return headline(&[]) };
     let throughput = |load: &VariantLoad| {
         let of = |lap: &LoadFigures| lap.throughput.median_per_s;
         median(&load.laps.iter().map(of).collect::<Vec<f64>>()).filter(|rate| *rate > 0.0)
     };
-    let mut most: Option<(f64, String)> = None;
+    let mut most: Option<(f64, Headline)> = None;
     for case in cases(loads) {
         let Some(((base_label, base), others)) = case.loads.split_first() else { continue };
         for (label, other) in others {
@@ -380,25 +389,26 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> String {
             if most.as_ref().is_none_or(|(found, _)| ratio.ln().abs() > found.ln().abs()) {
                 let case =
                     if case.name.is_empty() { String::new() } else { format!("{}: ", case.name) };
-                let times = crate::words::times(ratio);
-                most = Some((
-                    ratio,
+                let times = times(ratio);
+                let said = Headline::of(
                     format!("{case}{label} has {times} the throughput of {base_label}"),
-                ));
+                    [format!("{case}{label}: {times} the throughput")],
+                );
+                most = Some((ratio, said));
             }
         }
     }
-    let sentence = |text: String| text.trim_end_matches('.').to_owned();
     match most {
-        None => sentence(headline(&first.laps)),
+        None => headline(&first.laps),
         Some((ratio, said)) if ratio.max(1.0 / ratio) >= WORTH_TELLING => said,
-        Some(_) => "No throughput differs by 5 % or more from what it is compared with".to_owned(),
+        Some(_) => Headline::from(
+            "No throughput differs by 5 % or more from what it is compared with".to_owned(),
+        ),
     }
 }
 
-/// The tasks of a track in one sentence: how many there are, which of them had errors, and how fast documents were
-/// indexed.
-pub(crate) fn headline_of_track(challenge: &str, loads: &[VariantLoad]) -> String {
+/// The tasks of a track: how many there are, which of them had errors, and how fast documents were indexed.
+pub(crate) fn headline_of_track(challenge: &str, loads: &[VariantLoad]) -> Headline {
     let has_errors = |load: &&VariantLoad| load.laps.iter().any(|lap| lap.failed() > 0);
     let failed: Vec<&str> =
         loads.iter().filter(has_errors).map(|load| load.operation.as_str()).collect();
@@ -414,10 +424,10 @@ pub(crate) fn headline_of_track(challenge: &str, loads: &[VariantLoad]) -> Strin
         Some((documents, median(&rates).filter(|rate| *rate > 0.0)?, load.operation.clone()))
     };
     let most = loads.iter().filter_map(rate).max_by_key(|(documents, _, _)| *documents);
-    let indexed = most.map_or_else(String::new, |(_, per_s, task)| {
-        format!("; {task} indexed {} documents a second", crate::words::three_digits(per_s))
-    });
-    format!("{challenge}: {} tasks, {errors}{indexed}", loads.len())
+    let said = Headline::from(format!("{challenge}: {} tasks, {errors}", loads.len()));
+    let Some((_, per_s, task)) = most else { return said };
+    let indexed = format!("{task} indexed {} documents a second", three_digits(per_s));
+    said.with(&format!("; {indexed}"), format!("{indexed}."))
 }
 
 #[cfg(test)]

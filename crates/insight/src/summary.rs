@@ -6,9 +6,10 @@ use record::{FollowFigures, Limit, LimitShare, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
+use crate::headline::Headline;
 use crate::trace::{Trace, Traces, traces};
 use crate::variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
-use crate::{accounted, follow, gaps, headline, load, outside, stats, threads};
+use crate::{accounted, follow, gaps, load, outside, recoveries, stats, threads};
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +20,10 @@ pub struct Summary<'a> {
     pub variants: Vec<Variant>,
     /// The variant that gains are measured against: the first that finished.
     pub baseline: Option<String>,
-    /// The finding in one sentence.
+    /// The finding in at most 14 words, as far as names let it be.
     pub headline: String,
+    /// What the headline has no room for, a sentence each.
+    pub details: Vec<String>,
     /// Why times beside published ones may not be compared, where they may not.
     pub comparison: Option<String>,
     /// What is missing or wrong, a sentence each; empty for a complete and verified run.
@@ -71,19 +74,21 @@ impl<'a> Summary<'a> {
             diagnosis.gaps.splice(0..0, run.damage.iter().cloned());
             diagnosis
         });
+        let Headline { text, details } = match &watched {
+            Some(diagnosis) => of_watched(diagnosis),
+            None if !loads.is_empty() => match &run.manifest.challenge {
+                Some(challenge) => load::headline_of_track(challenge, &loads),
+                None => load::headline_of_variants(&loads),
+            },
+            None if !following.is_empty() => follow::headline(&following),
+            None => threads::headline(&variants)
+                .unwrap_or_else(|| recoveries::headline(&run.manifest, &variants)),
+        };
         Summary {
             manifest: &run.manifest,
-            headline: match &watched {
-                Some(diagnosis) => diagnosis.headline.clone(),
-                None if !loads.is_empty() => match &run.manifest.challenge {
-                    Some(challenge) => load::headline_of_track(challenge, &loads),
-                    None => load::headline_of_variants(&loads),
-                },
-                None if !following.is_empty() => follow::headline(&following),
-                None => threads::headline(&variants)
-                    .unwrap_or_else(|| headline::of_recoveries(&run.manifest, &variants)),
-            },
-            comparison: headline::comparison(&variants),
+            headline: text,
+            details,
+            comparison: recoveries::comparison(&variants),
             gaps: match &watched {
                 Some(diagnosis) => diagnosis.gaps.clone(),
                 None => gaps::gaps(run, &traces, &variants),
@@ -103,8 +108,21 @@ impl<'a> Summary<'a> {
 
     /// The finished variants that took most and least time; the same one if only one finished.
     pub fn slowest_and_fastest(&self) -> Option<(&Variant, &Variant)> {
-        headline::slowest_and_fastest(&self.variants)
+        recoveries::slowest_and_fastest(&self.variants)
     }
+}
+
+/// What a watched cluster showed: the sentence of its diagnosis where that is short, otherwise the name of what was
+/// found, and where.
+fn of_watched(diagnosis: &Diagnosis) -> Headline {
+    let short = match diagnosis.leading() {
+        Some((first, others)) if first.place.is_empty() => {
+            format!("{}{others}", first.class.label())
+        }
+        Some((first, others)) => format!("{} ({}){others}", first.class.label(), first.place),
+        None => "healthy: what goes on needs no help".to_owned(),
+    };
+    Headline::of(diagnosis.headline.clone(), [short])
 }
 
 fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {

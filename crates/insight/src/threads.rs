@@ -3,6 +3,7 @@
 use record::{Limit, StreamFigures, ThreadUse};
 
 use crate::bounds::Ceiling;
+use crate::headline::Headline;
 use crate::variant::{Finished, Variant};
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
@@ -111,12 +112,12 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// `rebalance, mainstream: 45.0 MB/s, its thread busy 85 % of the time`
+    /// `rebalance, mainstream: 45.0 MB/s, the thread of the consumer busy 85 % of the time.`
     fn shown(&self) -> String {
         let Finished { bytes_per_s, seconds, .. } = self.figures;
-        let busy = percent(self.by.busy_s / seconds);
+        let (by, busy) = (role(self.by), percent(self.by.busy_s / seconds));
         let rate = words::rate(*bytes_per_s);
-        format!("{}: {rate}, its thread busy {busy} of the time", self.variant)
+        format!("{}: {rate}, the thread of the {by} busy {busy} of the time.", self.variant)
     }
 }
 
@@ -131,21 +132,23 @@ fn held(variant: &Variant) -> Option<Held<'_>> {
     (by.busy_s / figures.seconds >= BUSY && !stopped).then_some(held)
 }
 
-/// The finding of a run of streams in one sentence: which thread holds the first variant's path, and which one does on
-/// the same path where that one was widened. None where no thread holds the first variant.
-pub(crate) fn headline(variants: &[Variant]) -> Option<String> {
+/// The finding of a run of streams: which thread holds the first variant's path, and which one does on the same path
+/// where that one was widened. None where no thread holds the first variant.
+pub(crate) fn headline(variants: &[Variant]) -> Option<Headline> {
     let baseline = variants.iter().find(|variant| variant.finished().is_some()).and_then(held)?;
     let widened = variants.iter().filter_map(held).find(|other| {
         other.roles == baseline.roles
             && role(other.by) != role(baseline.by)
             && other.figures.bytes_per_s > baseline.figures.bytes_per_s
     });
-    let next = match (widened, &baseline.figures.verdict.next) {
-        (Some(other), _) => format!("the {} the next ({})", role(other.by), other.shown()),
-        (None, Some(next)) => format!("{} would be the next, at most", next.text),
-        (None, None) => "nothing else was measured".to_owned(),
+    let at = format!("at {}", words::rate(baseline.figures.bytes_per_s));
+    let (more, below) = match (widened, &baseline.figures.verdict.next) {
+        (Some(other), _) => (format!("the {} the next", role(other.by)), other.shown()),
+        (None, Some(next)) => (at, format!("The next would be {}, at most.", next.text)),
+        (None, None) => (at, "Nothing else was measured.".to_owned()),
     };
-    Some(format!("The {} is the first limit ({}), {next}", role(baseline.by), baseline.shown()))
+    let text = format!("The {} is the first limit, {more}", role(baseline.by));
+    Some(Headline { text, details: vec![baseline.shown(), below] })
 }
 
 #[cfg(test)]

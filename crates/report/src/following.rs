@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
 use crate::grid::grid;
-use crate::style::{Paint, Style, paragraph, plain};
+use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// Headers of the table, and whether a column is of numbers.
 pub(crate) const COLUMNS: [(&str, bool); 6] = [
@@ -57,11 +57,8 @@ pub(crate) fn found(variants: &[VariantFollow]) -> Vec<(bool, String)> {
 pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
     let manifest = summary.manifest;
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
-    let mut lines = vec![
-        paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0),
-        paragraph(style, Some(Paint::Dim), &plain(&run), 0),
-        String::new(),
-    ];
+    let mut lines = headline(&summary.headline, &summary.details, style);
+    lines.extend([paragraph(style, Some(Paint::Dim), &plain(&run), 0), String::new()]);
     let rows = rows(&summary.following).into_iter();
     let rows = rows.map(|row| row.iter().map(|cell| plain(cell)).collect());
     let paint = |index: usize| (index < 2).then_some(Paint::Dim);

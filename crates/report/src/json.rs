@@ -3,9 +3,10 @@
 use insight::{Finished, Progress, Summary, Variant, stats::Interval};
 use serde_json::{Value, json};
 
-/// One object: `run`, `plan`, `target`, `status`, `headline`, `rows` (one for each variant that finished, medians over
-/// its laps), `unfinished`, `changes` (what is not as in the plan) and `gaps`; for a run that watched a live
-/// cluster also `watched`, its diagnosis. Rates are bytes a second, shares are 0 to 1, what is not known is `null`.
+/// One object: `run`, `plan`, `target`, `status`, `headline`, `details` (what that has no room for), `rows` (one for
+/// each variant that finished, medians over its laps), `unfinished`, `changes` (what is not as in the plan) and `gaps`;
+/// for a run that watched a live cluster also `watched`, its diagnosis. Rates are bytes a second, shares are 0 to 1,
+/// what is not known is `null`.
 pub fn json(summary: &Summary<'_>) -> Value {
     let manifest = summary.manifest;
     let unfinished: Vec<Value> = summary.variants.iter().filter_map(unfinished).collect();
@@ -15,6 +16,7 @@ pub fn json(summary: &Summary<'_>) -> Value {
         "target": manifest.target,
         "status": manifest.status,
         "headline": summary.headline,
+        "details": summary.details,
         "baseline": summary.baseline,
         "rows": summary.finished().map(|(variant, figures)| row(variant, figures))
             .collect::<Vec<Value>>(),

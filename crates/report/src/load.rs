@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
 use crate::grid::{grid, signed, signed_range};
-use crate::style::{Paint, Style, paragraph, plain};
+use crate::style::{self, Paint, Style, paragraph, plain};
 
 /// The laps of one operation. Ends with a line break.
 pub fn load(laps: &[LoadFigures], style: Style) -> String {
-    let mut lines =
-        vec![paragraph(style, Some(Paint::Bold), &plain(&headline(laps)), 0), String::new()];
+    let said = headline(laps);
+    let mut lines = style::headline(&said.text, &said.details, style);
+    lines.push(String::new());
     lines.extend(lap_lines(laps, style));
     lines.push(String::new());
     lines.extend(remarks(laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)));
@@ -30,10 +31,8 @@ pub fn load(laps: &[LoadFigures], style: Style) -> String {
 pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String {
     let manifest = summary.manifest;
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
-    let mut lines = vec![
-        paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0),
-        paragraph(style, Some(Paint::Dim), &plain(&run), 0),
-    ];
+    let mut lines = style::headline(&summary.headline, &summary.details, style);
+    lines.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));
     if manifest.challenge.is_some() {
         lines.push(String::new());
         lines.extend(track_lines(&summary.loads, style));
@@ -174,15 +173,15 @@ pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
     if let Some(us) = insight::stats::median(&cpu) {
         said.push((
             Some(Paint::Dim),
-            format!("The driver used {} us of a core for each request.", three_digits(us)),
+            format!("The driver used {} µs of a core for each request.", three_digits(us)),
         ));
     }
     said.extend(warnings(laps).into_iter().map(|text| (Some(Paint::Warning), text)));
     said
 }
 
-/// One object: `operation`, `requests`, `failed`, `errors`, the figures of all laps by name (`total`), `laps` as they
-/// were measured, and `warnings`.
+/// One object: `operation`, `requests`, `failed`, `headline`, `details` (what that has no room for), the figures of all
+/// laps by name (`total`), `laps` as they were measured, and `warnings`.
 pub fn load_json(laps: &[LoadFigures]) -> Value {
     let total: serde_json::Map<String, Value> = figures(laps)
         .iter()
@@ -190,11 +189,13 @@ pub fn load_json(laps: &[LoadFigures]) -> Value {
             (format!("{} ({})", figure.metric.name, figure.metric.unit), json!(figure.total))
         })
         .collect();
+    let said = headline(laps);
     json!({
         "operation": laps.first().map(|lap| lap.operation.as_str()),
         "requests": laps.iter().map(|lap| lap.requests).sum::<u64>(),
         "failed": laps.iter().map(LoadFigures::failed).sum::<u64>(),
-        "headline": headline(laps),
+        "headline": said.text,
+        "details": said.details,
         "total": total,
         "laps": laps,
         "warnings": warnings(laps),

@@ -93,6 +93,13 @@ pub(crate) fn plain(text: &str) -> String {
     visible_line(text).into_owned()
 }
 
+/// What was found, and below it what that has no room for.
+pub(crate) fn headline(text: &str, details: &[String], style: Style) -> Vec<String> {
+    let mut lines = vec![paragraph(style, Some(Paint::Bold), &plain(text), 0)];
+    lines.extend(details.iter().map(|text| paragraph(style, None, &plain(text), 0)));
+    lines
+}
+
 /// Breaks `text` at spaces into lines of at most `width` characters; those after the first are
 /// indented. A longer word keeps its line.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {

@@ -6,7 +6,7 @@ use insight::{Finished, Progress, Summary, Variant, stats::Interval, words};
 use record::units;
 
 use crate::changed::not_as_planned;
-use crate::style::{Paint, Style, paragraph, plain};
+use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// A column: its header, its alignment, and how dispensable it is (0 stays whatever the width).
 struct Column {
@@ -111,7 +111,7 @@ pub fn table(summary: &Summary<'_>, style: Style, page: Option<&Path>) -> String
         return crate::following::of_run(summary, style, page);
     }
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
-    let mut blocks = vec![paragraph(style, Some(Paint::Bold), &plain(&summary.headline), 0)];
+    let mut blocks = headline(&summary.headline, &summary.details, style);
     blocks.push(paragraph(style, Some(Paint::Dim), &plain(&run), 0));
     if !summary.variants.is_empty() {
         blocks.push(String::new());

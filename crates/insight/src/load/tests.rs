@@ -104,12 +104,14 @@ fn a_case_is_what_is_compared_by_what_its_names_share() {
         .map(|case| (case.name, case.loads.iter().map(|(label, _)| *label).collect()))
         .collect();
     assert_eq!(found, [("one", vec!["none", "ARS", "ours"]), ("four", vec!["none", "ARS"])]);
-    assert_eq!(headline_of_variants(&loads), "four: ARS has 2.0 times the throughput of none");
-    let close = headline_of_variants(&loads[..2]);
+    let said = headline_of_variants(&loads).text;
+    assert_eq!(said, "four: ARS has 2.0 times the throughput of none");
+    let close = headline_of_variants(&loads[..2]).text;
     assert!(close.starts_with("No throughput differs by 5 %"), "{close}");
     let strange = [variant("a", None, 10.0), variant("ab: c", Some("a"), 5.0)];
     assert_eq!(cases(&strange)[0].name, "");
-    assert_eq!(headline_of_variants(&strange), "ab: c has 0.50 times the throughput of a");
+    let said = headline_of_variants(&strange).text;
+    assert_eq!(said, "ab: c has 0.50 times the throughput of a");
 }
 
 #[test]
@@ -117,10 +119,11 @@ fn a_track_is_its_tasks_and_their_errors() {
     let mut loads = [variant("c", None, 10.0), variant("c", None, 10.0)];
     loads[0].operation = "index-append".to_owned();
     loads[0].laps[0].documents = 5000;
-    let said = headline_of_track("c", &loads);
+    let said = headline_of_track("c", &loads).text;
     assert_eq!(said, "c: 2 tasks, without errors; index-append indexed 500 documents a second");
     loads[1].laps[0].errors.insert("timeout".to_owned(), 1);
-    assert!(headline_of_track("c", &loads).starts_with("c: 2 tasks, errors in x"), "{loads:?}");
+    let said = headline_of_track("c", &loads).text;
+    assert!(said.starts_with("c: 2 tasks, errors in x"), "{said}");
 }
 
 #[test]
@@ -151,9 +154,11 @@ fn laps_become_one_figure_each_in_its_way() {
 fn a_percentile_of_few_requests_is_no_figure() {
     let mut one = lap(10.0, 1.0);
     let said = headline(std::slice::from_ref(&one));
-    assert!(said.ends_with("half of them within 1.00 ms, 99 % within 3.00 ms."), "{said}");
+    assert!(said.text.ends_with(", half of them within 1.00 ms"), "{said:?}");
+    assert_eq!(said.details, ["99 % of the requests took 3.00 ms at most."]);
     let said = headline(&[lap(10.0, 500.0)]);
-    assert!(said.ends_with("half of them within 500 ms, 99 % within 1.50 s."), "{said}");
+    assert!(said.text.ends_with(", half of them within 500 ms"), "{said:?}");
+    assert_eq!(said.details, ["99 % of the requests took 1.50 s at most."]);
     for (requests, shown) in [(1, 1), (2, 2), (9, 2), (10, 3), (99, 3), (100, 4), (1000, 5)] {
         one.requests = requests;
         let found = figures(std::slice::from_ref(&one));
@@ -163,7 +168,8 @@ fn a_percentile_of_few_requests_is_no_figure() {
     }
     one.requests = 99;
     let said = headline(std::slice::from_ref(&one));
-    assert_eq!(said, "complex-query: 10.0 requests a second, half of them within 1.00 ms.");
+    assert_eq!(said.text, "complex-query: 10.0 requests a second, half of them within 1.00 ms");
+    assert!(said.details.is_empty(), "{said:?}");
     let of_few = changes(std::slice::from_ref(&one), &[lap(10.0, 2.0)], 1);
     let is_changed = |name: &str| of_few.iter().any(|change| change.metric.name == name);
     assert!(is_changed("90th percentile latency") && !is_changed("99th percentile latency"));
@@ -171,8 +177,8 @@ fn a_percentile_of_few_requests_is_no_figure() {
     one.requests = 1;
     let mut failed = LoadFigures { latency: None, ..one.clone() };
     failed.errors.insert("timeout".to_owned(), 1);
-    assert!(headline(&[one, failed.clone()]).contains("a second, 50.0 % errors"));
-    assert!(headline(&[failed]).contains("no request was answered"));
+    assert!(headline(&[one, failed.clone()]).text.contains("a second, 50.0 % errors"));
+    assert!(headline(&[failed]).text.contains("no request was answered"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod common;
 mod diagnosis;
+mod headlines;
 mod json;
 mod over_time;
 mod probe;

@@ -27,7 +27,7 @@ fn manifest(variants: &[&str], status: Status) -> Manifest {
     }
 }
 
-fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
+pub(crate) fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
     Row {
         link_share: Some(1e9 / seconds / 125e6),
         limits: vec![LimitShare { limit, share: 1.0 }],
@@ -37,7 +37,7 @@ fn row(variant: &str, lap: u32, seconds: f64, limit: Limit) -> Row {
     }
 }
 
-fn run(variants: &[&str], status: Status, rows: Vec<Row>) -> RunDir {
+pub(crate) fn run(variants: &[&str], status: Status, rows: Vec<Row>) -> RunDir {
     RunDir { manifest: manifest(variants, status), lines: vec![], rows, damage: vec![] }
 }
 
@@ -51,9 +51,11 @@ fn gains_are_over_the_first_row_ours_and_published() {
     assert_eq!(summary.baseline.as_deref(), Some("a"));
     assert_eq!(summary.variants[1].finished().unwrap().gain, Some(48.0));
     assert_eq!(summary.variants[1].published_gain, Some(200.0));
+    assert_eq!(summary.headline, "b is 48 times faster than a");
     assert_eq!(
-        summary.headline,
-        "b is 48 times faster than a; latency held the slow one, the link the fast one"
+        summary.details,
+        ["The slow one was held by latency, the fast one by the link."],
+        "a headline has 14 words at most"
     );
     assert_eq!(
         summary.comparison.as_deref(),
@@ -94,7 +96,7 @@ fn laps_that_overlap_have_no_winner() {
 }
 
 /// A stream of documents that took so many seconds, and its threads' core seconds.
-fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Row {
+pub(crate) fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Row {
     let thread = |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).into(), busy_s: *busy_s };
     let threads = threads.iter().map(thread).collect();
     let figures = StreamFigures { threads, ..StreamFigures::default() };
@@ -110,28 +112,36 @@ fn a_stream_names_the_thread_that_holds_it_and_the_one_behind_it() {
         let threads = [("producer", 9.0), ("manager's proxy", proxy_s), ("fast consumer", 14.0)];
         stream("c", 25.0, &threads)
     };
-    let headline = |rows: Vec<Row>| {
+    let said = |rows: Vec<Row>| {
         let names: Vec<String> = rows.iter().map(|row| row.variant.clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Summary::of(&run(&names, Status::Complete, rows)).headline
+        let run = run(&names, Status::Complete, rows);
+        let summary = Summary::of(&run);
+        (summary.headline, summary.details.join(" "))
     };
-    let first = "The consumer is the first limit (a: 22.2 MB/s, its thread busy 84 % of the time)";
+    let first = "a: 22.2 MB/s, the thread of the consumer busy 84 % of the time.";
     assert_eq!(
-        headline(vec![baseline(), other_path.clone(), widened(20.0)]),
-        format!(
-            "{first}, the manager's proxy the next (c: 40.0 MB/s, its thread busy 80 % of the time)"
+        said(vec![baseline(), other_path.clone(), widened(20.0)]),
+        (
+            "The consumer is the first limit, the manager's proxy the next".to_owned(),
+            format!(
+                "{first} c: 40.0 MB/s, the thread of the manager's proxy busy 80 % of the time."
+            )
         )
     );
     // Nothing was widened on its path: what its own threads say.
     assert_eq!(
-        headline(vec![baseline(), other_path]),
-        format!("{first}, the manager's proxy at 50.0 MB/s would be the next, at most")
+        said(vec![baseline(), other_path]),
+        (
+            "The consumer is the first limit, at 22.2 MB/s".to_owned(),
+            format!("{first} The next would be the manager's proxy at 50.0 MB/s, at most.")
+        )
     );
     // The consumer still holds the second, so it says nothing of what is behind it.
-    assert!(headline(vec![baseline(), widened(10.0)]).contains("would be the next"));
+    assert!(said(vec![baseline(), widened(10.0)]).1.contains("The next would be "));
     // No thread is busy.
     let idle = stream("a", 100.0, &[("producer", 9.0), ("consumer", 20.0)]);
-    assert!(headline(vec![idle, widened(20.0)]).contains("faster than"));
+    assert!(said(vec![idle, widened(20.0)]).0.contains("faster than"));
 }
 
 #[test]

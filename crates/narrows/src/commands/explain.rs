@@ -240,11 +240,18 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
         writeln!(
             out,
             "{}",
-            json!({ "run": run.manifest.run, "headline": summary.headline, "variants": rows })
+            json!({
+                "run": run.manifest.run,
+                "headline": summary.headline,
+                "details": summary.details,
+                "variants": rows,
+            })
         )?;
         return Ok(());
     }
-    writeln!(out, "{}", summary.headline)?;
+    for line in std::iter::once(&summary.headline).chain(&summary.details) {
+        writeln!(out, "{line}")?;
+    }
     for one in &advice {
         write!(out, "\n{}", report::screen::advice(one, out.style()))?;
     }

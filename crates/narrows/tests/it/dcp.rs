@@ -119,14 +119,16 @@ fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
     let said = String::from_utf8(said.stdout).unwrap();
     let mut lines = said.lines();
     let headline = lines.next().unwrap();
-    let (first, next) = headline.split_once("), ").expect(&said);
+    assert_eq!(headline, "The consumer is the first limit, the manager's proxy the next", "{said}");
+    let details: Vec<&str> = lines.take(2).collect();
     assert!(
-        first.starts_with("The consumer is the first limit (rebalance, mainstream: ")
-            && next.starts_with("the manager's proxy the next (rebalance, fast"),
+        details[0].starts_with("rebalance, mainstream: ")
+            && details[1].starts_with("rebalance, fast (measuring device): "),
         "{said}"
     );
     let again = narrows(&["explain", "last", "--runs", runs, "--json"], "").output().unwrap();
-    assert_eq!(json(&again)["headline"], headline);
+    let again = json(&again);
+    assert_eq!((&again["headline"], &again["details"]), (&headline.into(), &details.into()));
 }
 
 /// A consumer that takes little is named, and what a bucket has not is refused by name.

@@ -13,8 +13,9 @@ use crate::grid::{signed, signed_range};
 pub use page::html;
 pub use text::{markdown, table};
 
-/// One object: `headline`, `runs` (their labels and what they are), `figures` (each with the laps of every run and its
-/// differences from the first run), `remarks`, and `worse` where somebody asked what may not be.
+/// One object: `headline`, `details` (what that has no room for), `runs` (their labels and what they are), `figures`
+/// (each with the laps of every run and its differences from the first run), `remarks`, and `worse` where somebody
+/// asked what may not be.
 pub fn json(runs: &Runs<'_>, worse: Option<&[Worse]>) -> Value {
     let contender = |contender: &insight::compare::Contender<'_>| {
         let manifest = &contender.run.manifest;
@@ -26,10 +27,13 @@ pub fn json(runs: &Runs<'_>, worse: Option<&[Worse]>) -> Value {
             "status": manifest.status,
             "started": manifest.started,
             "headline": contender.summary.headline,
+            "details": contender.summary.details,
         })
     };
+    let said = runs.headline();
     let mut object = json!({
-        "headline": runs.headline(),
+        "headline": said.text,
+        "details": said.details,
         "runs": runs.contenders.iter().map(contender).collect::<Vec<Value>>(),
         "figures": runs.figures.iter().map(|one| figure(runs, one)).collect::<Vec<Value>>(),
         "remarks": runs.remarks,

@@ -17,10 +17,12 @@ const LATENCY: Panel = Panel {
 
 /// The whole page. Everything that comes from a record is escaped.
 pub fn html(runs: &Runs<'_>) -> String {
+    let said = runs.headline();
     let body = html! {
         header {
             p.kicker { b { "narrows" } " compare" }
-            h1 { (runs.headline()) "." }
+            h1 { (said.text) "." }
+            @for sentence in &said.details { p.detail { (sentence) } }
             ul.legend { @for (at, contender) in runs.contenders.iter().enumerate() {
                 li {
                     b { (contender.label) } " " (what_it_is(runs, at))
@@ -36,7 +38,7 @@ pub fn html(runs: &Runs<'_>) -> String {
         }
         footer { (STANDS_ALONE) }
     };
-    whole(&runs.headline(), "", &body)
+    whole(&said.text, "", &body)
 }
 
 fn table(runs: &Runs<'_>, at: usize) -> Markup {

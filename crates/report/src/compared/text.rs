@@ -4,7 +4,7 @@ use insight::compare::{Runs, Worse};
 
 use super::{Line, lines, what_it_is};
 use crate::grid::grid;
-use crate::style::{Paint, Style, paragraph, plain};
+use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// How a difference is to be read.
 const LEGEND: &str = "Medians over laps; the interval is that of the change, from three laps on; p is the probability \
@@ -12,7 +12,8 @@ const LEGEND: &str = "Medians over laps; the interval is that of the change, fro
 
 /// The table for a terminal. Ends with a line break. Coloured is only what the laps support.
 pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style) -> String {
-    let mut blocks = vec![paragraph(style, Some(Paint::Bold), &plain(&runs.headline()), 0)];
+    let said = runs.headline();
+    let mut blocks = headline(&said.text, &said.details, style);
     for (at, contender) in runs.contenders.iter().enumerate() {
         let line = format!("{}  {}", contender.label, plain(&what_it_is(runs, at)));
         blocks.push(paragraph(style, Some(Paint::Dim), &line, 3));
@@ -75,7 +76,11 @@ fn rows(runs: &Runs<'_>, at: usize, style: Style) -> Vec<String> {
 
 /// The same as Markdown, with the differences that the laps support in bold.
 pub fn markdown(runs: &Runs<'_>, worse: Option<&[Worse]>) -> String {
-    let mut text = format!("{}.\n\n", cell(&runs.headline()));
+    let said = runs.headline();
+    let mut text = format!("{}.\n\n", cell(&said.text));
+    for sentence in &said.details {
+        text += &format!("{}\n\n", cell(sentence));
+    }
     for (at, contender) in runs.contenders.iter().enumerate() {
         text += &format!("- {}: {}\n", contender.label, cell(&what_it_is(runs, at)));
     }

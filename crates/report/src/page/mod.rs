@@ -102,6 +102,7 @@ fn head(summary: &Summary<'_>) -> Markup {
                 (day(&manifest.started))
             }
             h1 { (summary.headline) "." }
+            @for sentence in &summary.details { p.detail { (sentence) } }
             @if !manifest.about.is_empty() { p.about { (manifest.about) } }
             @if let Some(path) = path(manifest) { p.path { (path) } }
         }

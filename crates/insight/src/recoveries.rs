@@ -1,0 +1,115 @@
+//! A run of recoveries: its headline, its slowest and its fastest variant.
+
+use record::{Manifest, Status, units};
+
+use crate::headline::Headline;
+use crate::variant::{Finished, Progress, Variant};
+use crate::words;
+
+/// Differences below this are not worth a headline.
+const WORTH_TELLING: f64 = 1.05;
+
+pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
+    let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);
+    let finished = || variants.iter().filter(|variant| variant.finished().is_some());
+    let order = |a: &&Variant, b: &&Variant| by_time(a).partial_cmp(&by_time(b)).expect("finite");
+    // Of two variants with equal times the first of the plan counts, as slowest and as fastest.
+    let slowest = finished().rev().max_by(order)?;
+    Some((slowest, finished().min_by(order)?))
+}
+
+pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
+    let Some((slow, fast)) = slowest_and_fastest(variants) else {
+        return nothing_finished(manifest, variants);
+    };
+    let (Some(slow_figures), Some(fast_figures)) = (slow.finished(), fast.finished()) else {
+        return nothing_finished(manifest, variants);
+    };
+    let (slow_held, fast_held) = (held(slow_figures), held(fast_figures));
+    if slow.name == fast.name {
+        let said = Headline::from(format!(
+            "{} took {}, {}",
+            fast.name,
+            units::show_seconds(fast_figures.seconds),
+            words::rate(fast_figures.bytes_per_s)
+        ));
+        return match fast_held {
+            Some(by) => said.with(&format!("; {by} held it"), format!("It was held by {by}.")),
+            None => said,
+        };
+    }
+    let factor = slow_figures.seconds / fast_figures.seconds;
+    if factor < WORTH_TELLING || overlap(slow_figures, fast_figures) {
+        let count = variants.iter().filter(|variant| variant.finished().is_some()).count();
+        let said = Headline::from(format!(
+            "No clear winner among {count} variants: {} to {}",
+            units::show_seconds(fast_figures.seconds),
+            units::show_seconds(slow_figures.seconds),
+        ));
+        return match fast_held {
+            Some(by) => said.with(
+                &format!("; {by} held the fastest"),
+                format!("The fastest, {}, was held by {by}.", fast.name),
+            ),
+            None => said,
+        };
+    }
+    let (name, times) = (&fast.name, words::times(factor));
+    let said = Headline::of(
+        format!("{name} is {times} faster than {}", slow.name),
+        [format!("{name} is {times} faster than the slowest"), format!("{name} is the fastest")],
+    );
+    match (slow_held, fast_held) {
+        (Some(slow), Some(fast)) if slow == fast => {
+            said.with(&format!("; {slow} held both"), format!("Both were held by {slow}."))
+        }
+        (Some(slow), Some(fast)) => said.with(
+            &format!("; {slow} held the slow one, {fast} the fast one"),
+            format!("The slow one was held by {slow}, the fast one by {fast}."),
+        ),
+        _ => said,
+    }
+}
+
+fn held(figures: &Finished) -> Option<&'static str> {
+    figures.verdict.limit.map(words::holder)
+}
+
+fn overlap(slow: &Finished, fast: &Finished) -> bool {
+    match (slow.seconds_interval, fast.seconds_interval) {
+        (Some(slow), Some(fast)) => slow.low <= fast.high,
+        _ => false,
+    }
+}
+
+fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> Headline {
+    let began = variants
+        .iter()
+        .filter(|variant| matches!(variant.progress, Progress::Partial { .. }))
+        .count();
+    let why = match manifest.status {
+        Status::Running => "the run is still going on, or was killed",
+        Status::Complete if began == 0 => "the plan measures none, or the record has lost it",
+        Status::Complete => "the record has lost what was measured",
+        Status::Interrupted => "the run was interrupted",
+        Status::Failed => "the run failed",
+        Status::Unknown => "how the run ended is not known",
+    };
+    let did = if began == 0 { "began" } else { "finished" };
+    Headline::from(format!("No variant {did}: {why}"))
+}
+
+/// Published rows mostly moved other amounts of data, so only gains compare.
+pub(crate) fn comparison(variants: &[Variant]) -> Option<String> {
+    let (theirs, ours) = variants.iter().find_map(|variant| {
+        Some((variant.published_bytes?, variant.finished()?.bytes)).filter(|(theirs, ours)| {
+            let factor = *theirs as f64 / (*ours).max(1) as f64;
+            !(0.99..1.01).contains(&factor)
+        })
+    })?;
+    Some(format!(
+        "Published rows moved {}, these {}: compare gains, not times.",
+        units::show_bytes(theirs),
+        units::show_bytes(ours)
+    ))
+}
