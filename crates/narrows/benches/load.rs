@@ -132,7 +132,7 @@ fn json_number(output: &Output, pointer: &str) -> Option<f64> {
 const TABLE: Table = Table {
     page: "load",
     name: "measured",
-    columns: &["driver", "CPU us a request (laps)", "times wrk", "requests/s"],
+    columns: &["driver", "CPU µs a request (laps)", "times wrk", "requests/s"],
 };
 
 fn main() {
@@ -153,7 +153,7 @@ fn main() {
             let Some((cpu_us, per_s)) = measure(driver, &address, clients, seconds) else {
                 continue;
             };
-            eprintln!("lap {}: {} {cpu_us:.2} us a request, {per_s:.0}/s", lap + 1, driver.name);
+            eprintln!("lap {}: {} {cpu_us:.2} µs a request, {per_s:.0}/s", lap + 1, driver.name);
             match found.iter_mut().find(|entry| entry.0.name == drivers[n].name) {
                 Some(entry) => {
                     entry.1.push(cpu_us);

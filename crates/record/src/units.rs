@@ -130,13 +130,17 @@ pub fn parse_rate(text: &str) -> Result<u64, ParseError> {
     if rate < 1.0 { Err(error()) } else { Ok(rate.round() as u64) }
 }
 
-/// A time: `100ms`, `30s`, `5m`, `1h`, `10d`, `250micros`.
+/// How a microsecond is shown everywhere, and the same with a Greek letter, which keyboards and editors write.
+const MICRO: &str = "µs";
+const GREEK_MICRO: &str = "\u{3bc}s";
+
+/// A time: `100ms`, `30s`, `5m`, `1h`, `10d`, `250micros`; `us` and `µs` are read, too.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
     let error = || ParseError { text: text.to_owned(), what: "time", accepted: TIME };
     let seconds = parse(text, "time", TIME, |unit| {
         Some(match unit {
             "nanos" | "ns" => 1e-9,
-            "micros" | "us" => 1e-6,
+            "micros" | "us" | MICRO | GREEK_MICRO => 1e-6,
             "ms" => 1e-3,
             "s" => 1.0,
             "m" | "min" => 60.0,
@@ -252,6 +256,9 @@ mod tests {
         assert_eq!(parse_rate("1gbit"), Ok(125_000_000));
         assert_eq!(parse_rate("12.5MB/s"), Ok(12_500_000));
         assert_eq!(parse_duration("100ms"), Ok(Duration::from_millis(100)));
+        for text in ["20micros", "20us", "20µs", "20 \u{3bc}s"] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_micros(20)), "{text}");
+        }
     }
 
     #[test]

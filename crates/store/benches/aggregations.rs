@@ -154,7 +154,7 @@ fn main() {
             let [ours, theirs] = [us(&mut copy, 10), us(&mut library, 10)];
             let [median, their_median] = [us(&mut copy, 50), us(&mut library, 50)];
             println!(
-                "{name:>18}: {ours:7.0} us, library {theirs:7.0} us, {:.2} times as fast (medians {median:.0} and {their_median:.0})",
+                "{name:>18}: {ours:7.0} µs, library {theirs:7.0} µs, {:.2} times as fast (medians {median:.0} and {their_median:.0})",
                 theirs / ours
             );
         }

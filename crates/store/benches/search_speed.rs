@@ -132,7 +132,7 @@ fn main() {
             laps.sort();
             let us = |at: usize| laps[at].as_secs_f64() * 1e6;
             let (median, most) = (us(laps.len() / 2), us(laps.len() - 1));
-            println!("{name:>24}: {median:9.0} us median, {most:9.0} us at most, {total} hits");
+            println!("{name:>24}: {median:9.0} µs median, {most:9.0} µs at most, {total} hits");
         }
     });
 }

@@ -144,6 +144,45 @@ impl FileDocuments {
     }
 }
 
+/// Whether documents can be read from a file: that is to be known before anything is started or sent. The error is a
+/// sentence, with where a path begins (`from`) and what to write who has no file (`generated`).
+///
+/// # Errors
+/// If there is no such file, if it holds no document, or if it is one of `_bulk`.
+pub fn check_file(path: &Path, from: &str, generated: &str) -> Result<(), String> {
+    let first = FileDocuments::open(path).and_then(|mut file| file.read(&mut Vec::new()));
+    match first {
+        Ok(true) => match FileDocuments::begins_with_an_action(path) {
+            Ok(true) => Err(format!(
+                "{0} is a file of _bulk, whose every other line is an action; a corpus has documents alone: \
+                 {1} | awk 'NR % 2 == 0' > documents.ndjson",
+                path.display(),
+                reader(path)
+            )),
+            _ => Ok(()),
+        },
+        Ok(false) => Err(format!(
+            "{} holds no document; give a file with one JSON object a line, or write {generated}",
+            path.display()
+        )),
+        Err(error) if !path.exists() => {
+            Err(format!("{error}; give its path from {from}, or write {generated}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The command that writes a file's lines.
+fn reader(path: &Path) -> String {
+    let program = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("bz2") => "bzcat",
+        Some("gz") => "zcat",
+        Some("zst") => "zstdcat",
+        _ => "cat",
+    };
+    format!("{program} {}", path.display())
+}
+
 /// Whether an object is an action of `_bulk`, as `{"index": {}}`.
 fn is_action(object: &Map<String, Value>) -> bool {
     let is_one =

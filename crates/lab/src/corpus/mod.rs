@@ -28,7 +28,7 @@ mod words;
 pub(crate) use bulk::DocumentReader;
 pub use bulk::{BulkBodies, BulkBody, Written, portions};
 pub use conflicts::Conflicts;
-pub use file::FileDocuments;
+pub use file::{FileDocuments, check_file};
 pub use generated::Corpus;
 pub use mapped::Mapped;
 pub(crate) use random::Random;

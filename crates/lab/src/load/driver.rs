@@ -133,9 +133,9 @@ pub async fn drive<C: Client>(
 
 impl Shared {
     async fn serve<C: Client>(&self, number: usize, mut client: C) {
-        let mut free = self.env.now();
+        let mut free = self.starts.borrow().first_free(self.env.now());
         if number > 0 && !self.between_clients.is_zero() {
-            if !self.wait_until(free + self.between_clients * number as u32).await {
+            if !self.wait_until(self.env.now() + self.between_clients * number as u32).await {
                 return;
             }
             free = self.env.now();

@@ -92,6 +92,12 @@ impl Starts {
         self.stopped
     }
 
+    /// Since when a client has been free that first asks at `now`. In an open loop no client is busy before the first
+    /// start: what the clients themselves need to begin is no wait for the cluster.
+    pub fn first_free(&self, now: Time) -> Time {
+        if self.arrival == Arrival::Closed { now } else { self.began }
+    }
+
     /// What a client that is free at `now` does next.
     pub fn next(&mut self, now: Time) -> Next {
         if self.stopped {
@@ -193,6 +199,14 @@ mod tests {
         let found: Vec<Next> = (0..4).map(|n| starts.next(at(1000 + n))).collect();
         let start = |ms| Next::Start { at: at(ms), measured: true };
         assert_eq!(found, [start(0), start(10), start(20), Next::End]);
+    }
+
+    #[test]
+    fn no_client_is_busy_before_the_first_start_of_an_open_loop() {
+        let starts =
+            |arrival| Starts::new(&load(arrival, Extent::NONE, Extent::Requests(3)), at(5));
+        assert_eq!(starts(Arrival::Deterministic { rate_per_s: 100.0 }).first_free(at(6)), at(5));
+        assert_eq!(starts(Arrival::Closed).first_free(at(6)), at(6), "it waits for nobody");
     }
 
     #[test]

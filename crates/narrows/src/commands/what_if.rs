@@ -160,6 +160,7 @@ const FORMER_PRIMARIES: &str = "that a copy which was its shard's primary comes 
     files, so that bytes and times are upper bounds";
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    runs::refuse_file(&args.runs)?;
     let asked = asked(args);
     let (is_asked, restarts) = (asked.is_some(), matches!(asked, Some(Asked::Restart { .. })));
     for (is_said, what) in [
@@ -316,12 +317,13 @@ fn answer(
         }
         twin::set(&mut with_settings, &args.settings);
     }
-    let (answers, page) = execute(args, &with_settings, args.draws)?;
+    let mut kept = Kept { runs: &args.runs, instead: None };
+    let (answers, page) = execute(args, &with_settings, args.draws, &mut kept)?;
     let mut tried = Vec::new();
     if args.settings.is_empty() {
         let mut trials = plan.clone();
         twin::trials(&mut trials);
-        tried = execute(args, &trials, 1)?.0;
+        tried = execute(args, &trials, 1, &mut kept)?.0;
     }
     let assumed = twin::assumptions(&plan);
     let whole = json!({
@@ -353,7 +355,9 @@ fn answer(
     for one in left_out {
         writeln!(out, "  {one}")?;
     }
-    writeln!(out, "\nReport: {}", page.display())?;
+    if let Some(page) = page {
+        writeln!(out, "\nReport: {}", page.display())?;
+    }
     Ok(())
 }
 
@@ -411,15 +415,43 @@ fn without_places(error: lab::Error) -> anyhow::Error {
     }
 }
 
-/// Asks the twin, so often: the answers, and the page of the run.
-fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<(Vec<Answer>, PathBuf)> {
+/// Where the records of an answer are: where runs are kept or, where that cannot be written, in a directory that goes
+/// with the command.
+struct Kept<'a> {
+    runs: &'a Path,
+    instead: Option<tempfile::TempDir>,
+}
+
+/// The answers, and the page of the run where it is kept.
+type Told = (Vec<Answer>, Option<PathBuf>);
+
+/// Asks the twin, so often. An answer that cannot be kept is told all the same.
+fn execute(args: &Args, plan: &TwinPlan, draws: u32, kept: &mut Kept<'_>) -> anyhow::Result<Told> {
+    if kept.instead.is_none() {
+        match execute_in(kept.runs, args, plan, draws) {
+            Err(error) if is_of_record(&error) => {
+                say!("narrows: the answer is not kept: {error:#}; --runs DIR keeps it elsewhere");
+            }
+            told => return told,
+        }
+        kept.instead = Some(tempfile::tempdir().context("make a temporary directory")?);
+    }
+    let instead = kept.instead.as_ref().map_or(kept.runs, |dir| dir.path());
+    Ok((execute_in(instead, args, plan, draws)?.0, None))
+}
+
+fn is_of_record(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<lab::Error>(), Some(lab::Error::Record(_)))
+}
+
+fn execute_in(runs: &Path, args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
     let plan = Plan::parse("the twin", &twin::text(plan))?;
     let options = Options {
         laps: Some(draws),
         seed: args.seed,
         watch: Rc::new(Progress::new()),
         interrupt: || Box::pin(interrupt::told()),
-        ..Options::new(&args.runs)
+        ..Options::new(runs)
     };
     let executed = lab::execute(&plan, &Place::VIRTUAL, &options).map_err(without_places)?;
     let (id, dir) = (executed.id, executed.dir.display().to_string());
@@ -429,6 +461,9 @@ fn execute(args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<(Vec<Answ
         anyhow::bail!("interrupted; what was answered until then is in {dir}");
     }
     let page = executed.dir.join("report.html");
-    runs::write_page(&executed.run, &page)?;
-    Ok((answers(&executed.run), page))
+    let written = runs::write_page(&executed.run, &page);
+    if let Err(error) = &written {
+        say!("narrows: there is no report: {error:#}");
+    }
+    Ok((answers(&executed.run), written.is_ok().then_some(page)))
 }

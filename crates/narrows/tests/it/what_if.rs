@@ -359,6 +359,27 @@ fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
     assert!(answer.contains("narrows: no node or zone of the twin is called \"nope\""), "{answer}");
 }
 
+/// Nothing can be made below a file, by whoever may write everywhere either.
+#[test]
+fn an_answer_that_cannot_be_kept_is_told() {
+    let (dir, file) = twin();
+    let below = file.join("runs");
+    let (file, below) = (file.to_str().unwrap(), below.to_str().unwrap());
+    let asked =
+        |runs: &str| narrows(&["what-if", file, "--lose", "c", "--draws", "1", "--runs", runs]);
+    let output = asked(below);
+    let (shown, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(shown.contains("c lost for good") && !shown.contains("Report: "), "{shown}");
+    let why = "the answer is not kept: create run directory ";
+    assert_eq!(stderr.matches(why).count(), 1, "settings are tried, too: {stderr}");
+    let output = asked(file);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("is a file; write --runs DIR"), "{}", said(&output));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the twin alone");
+}
+
 #[test]
 fn a_cluster_is_imported_read_only_and_asked_without_it() {
     let dir = tempfile::tempdir().unwrap();

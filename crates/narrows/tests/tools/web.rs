@@ -148,6 +148,14 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
         "no line breaks between a number and its unit",
         "!/\\d [kMG]?B\\/s/.test(document.querySelector('#headline').textContent)",
     );
+    for place in ["#headline", ".says"] {
+        let name = format!("document.querySelector('{place} .whole')?.innerText");
+        let text = format!("document.querySelector('{place}').innerText");
+        browser.until(
+            "a name with a hyphen is not broken, and is read as it is",
+            &format!("[{from:?}, {to:?}].some((node) => {name} === node && {text}.includes(` ${{node}} `))"),
+        );
+    }
     let named = |part: &str| {
         format!(
             "{{ const part = document.querySelector('#filter'); part.value = {part:?};

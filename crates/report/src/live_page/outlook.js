@@ -60,8 +60,8 @@ function drawOutlook(outlook, history, nodes, width) {
     points.length > 0 && draw("path", { class: "total-line", d: pathOf(points, x, y) }), ...labels);
   return [
     el("p", { class: "hint" }, `What narrows what-if said of the cluster as it was on ${day.format(outlook.at_ms)}.`),
-    el("p", { class: "says" }, words),
-    ...others.map((other) => el("p", { class: "more" }, `With ${other.variant}: ${outlook.until} ${other.words}`)),
+    el("p", { class: "says" }, prose(words)),
+    ...others.map((other) => el("p", { class: "more" }, prose(`With ${other.variant}: ${outlook.until} ${other.words}`))),
     picture,
     hasBytes && el("p", { class: "hint legend-line" }, key("predicted", "left as predicted"),
       el("span", {}, `shaded: when it may be ${outlook.until}`),

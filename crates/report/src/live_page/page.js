@@ -85,7 +85,7 @@ function paint() {
   byId("title").textContent = frame.title;
   byId("health").className = `health ${frame.health}`;
   show(byId("health"), el("span", { class: `mark ${frame.health}`, "aria-hidden": "true" }), frame.health);
-  byId("headline").textContent = unbroken(frame.headline);
+  show(byId("headline"), ...prose(frame.headline));
   show(byId("totals"), ...drawTotals(frame.totals));
   show(byId("held"), ...drawHeld(frame));
   show(byId("flow"), ...(frame.flows.length ? drawFlow(frame.flows, frame.flows_more, frame.held, widthOf("flow"))

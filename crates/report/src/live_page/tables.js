@@ -18,8 +18,8 @@ function drawRecoveries(frame) {
   if (frame.recoveries.length === 0) return [none("Nothing recovers.")];
   const n = { class: "n" };
   const rows = frame.recoveries.map((one) => el("tr", { class: one.ended && "over" },
-    el("th", { scope: "row" }, one.name), el("td", n, progress(one.done)), el("td", n, one.now), el("td", n, one.eta),
-    el("td", {}, one.path.replace(" > ", " → ")), el("td", {}, one.stage), el("td", n, one.amount), el("td", n, one.since)));
+    el("th", { scope: "row" }, prose(one.name)), el("td", n, progress(one.done)), el("td", n, one.now), el("td", n, one.eta),
+    el("td", {}, prose(one.path.replace(" > ", " → "))), el("td", {}, one.stage), el("td", n, one.amount), el("td", n, one.since)));
   const head = [["shard"], ["done", true], ["now", true], ["to go", true], ["from → to"], ["stage"], ["bytes", true], ["since change", true]];
   return [table(head, rows), more(frame.recoveries_more)];
 }
@@ -34,20 +34,20 @@ function drawNodes(frame, isWanted) {
   // Those that move most, by name: a row that jumps with every look is read by nobody.
   const calm = sorted.slice(0, NODES_MAX).sort((a, b) => Boolean(b.gone) - Boolean(a.gone) || byName(a.cells[0], b.cells[0]));
   const rows = calm.map((node) => el("tr", { class: node.gone && "gone" },
-    el("th", { scope: "row" }, node.cells[0]), ...node.cells.slice(1).map((cell) => el("td", { class: "n" }, cell))));
+    el("th", { scope: "row" }, prose(node.cells[0])), ...node.cells.slice(1).map((cell) => el("td", { class: "n" }, cell))));
   if (rows.length === 0) return [none(frame.nodes.length ? "No node has such a name." : "No node was asked yet.")];
   const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["pausing", true],
     ["recoveries out / in", true], ["heap", true]];
   return [table(head, rows), more(sorted.length - rows.length, " nodes; part of a name finds them")];
 }
 
-const lines = (all, hidden) => [el("ul", { class: "plain" }, ...all.map((line) => el("li", {}, line))), more(hidden)];
+const lines = (all, hidden) => [el("ul", { class: "plain" }, ...all.map((line) => el("li", {}, prose(line)))), more(hidden)];
 
 const EVENTS_SHOWN = 60;
 function drawEvents(events) {
   if (events.length === 0) return [none("Nothing happened since narrows looks.")];
   const items = events.slice(-EVENTS_SHOWN).reverse().map((event) => el("li", {},
     el("time", { datetime: new Date(event.at_ms).toISOString() }, clock.format(event.at_ms)),
-    el("span", { class: "topic" }, event.topic), event.sentence));
+    el("span", { class: "topic" }, event.topic), prose(event.sentence)));
   return [el("ul", { class: "plain", tabindex: "0", "aria-label": "Events, the latest first" }, ...items)];
 }

@@ -2,7 +2,8 @@
 const ALSO_MAX = 4;
 
 function pairs(list) {
-  return el("dl", {}, ...list.filter(([, words]) => words).flatMap(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]));
+  const told = (words) => (typeof words === "string" ? prose(words) : words);
+  return el("dl", {}, ...list.filter(([, words]) => words).flatMap(([name, words]) => [el("dt", {}, name), el("dd", {}, told(words))]));
 }
 
 function drawFinding(held) {
@@ -12,10 +13,10 @@ function drawFinding(held) {
   const how = held.how && el("code", {}, held.how);
   return el("article", { class: `finding ${held.tint}`, "data-key": `${held.class} ${held.place}` },
     el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${percent(held.strength)}`)),
-    el("p", { class: "says" }, unbroken(held.sentence)),
-    held.also.length > 0 && el("p", { class: "also" }, "The same at ", held.also.slice(0, ALSO_MAX).join(", "),
+    el("p", { class: "says" }, prose(held.sentence)),
+    held.also.length > 0 && el("p", { class: "also" }, "The same at ", prose(held.also.slice(0, ALSO_MAX).join(", ")),
       held.also.length > ALSO_MAX && ` and ${held.also.length - ALSO_MAX} more`),
-    held.lift && el("p", { class: "lift" }, `→ ${held.lift}`),
+    held.lift && el("p", { class: "lift" }, prose(`→ ${held.lift}`)),
     el("details", { class: "evidence" }, el("summary", {}, "Evidence, and how to lift it"),
       pairs([["holds", subjects], ...evidence, ["do", held.action], ["how", how], ["gain", held.gain], ["next", held.next], ["doubt", held.doubt]])),
     reasons.length > 0 && el("details", { class: "ruled-out" },
@@ -24,9 +25,9 @@ function drawFinding(held) {
 
 function drawHeld(frame) {
   const held = frame.held.map(drawFinding);
-  const well = frame.healthy.slice(0, 6).map((sentence) => el("p", { class: "well" }, sentence));
+  const well = frame.healthy.slice(0, 6).map((sentence) => el("p", { class: "well" }, prose(sentence)));
   const rest = more(frame.held_more, " findings: narrows explain");
-  return held.length + well.length > 0 ? [...held, rest, ...well] : [el("p", { class: "well" }, frame.headline)];
+  return held.length + well.length > 0 ? [...held, rest, ...well] : [el("p", { class: "well" }, prose(frame.headline))];
 }
 
 function drawTotals(totals) {

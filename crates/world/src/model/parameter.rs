@@ -170,7 +170,7 @@ impl Parameter {
             Field::MaybeBytes(_) => "a size, for example 4mb, or unlimited",
             Field::Rate(_) => "a rate, for example 10gbit, 66MB/s or 66mb",
             Field::MaybeRate(_) => "a rate, for example 300MB/s, or unlimited",
-            Field::Time(_) => "a time, for example 8ms or 20us",
+            Field::Time(_) => "a time, for example 8ms or 20micros",
             Field::Number(_) => "a number, for example 0.001, or a share in %, for example 0.1%",
             Field::Switch(_) => "on or off",
             Field::Scheduler(_) | Field::Control(_) => "one of the names",
@@ -244,7 +244,7 @@ fn show_rate(bytes_per_s: u64) -> String {
 /// A time that reads back as it is.
 fn show_time(time: Duration) -> String {
     let nanos = time.as_nanos();
-    for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)] {
+    for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)] {
         if nanos.is_multiple_of(factor) {
             return format!("{}{unit}", nanos / factor);
         }

@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(
             said("disk.seek", "soon"),
             "disk.seek = \"soon\": What a request costs before its first byte. Write a time, for example \
-             8ms or 20us; 0s to 1s"
+             8ms or 20micros; 0s to 1s"
         );
         assert!(said("disk.schedular", "cfq").starts_with(
             "there is no model parameter \"disk.schedular\"; did you mean \"disk.scheduler\""

@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Spanned;
 
 use super::together::Together;
-use crate::corpus::{FileDocuments, Source};
+use crate::corpus::{FileDocuments, Source, check_file};
 use crate::error::Result;
 use crate::plan::corpus::CorpusUse;
 use crate::plan::file::Plan;
@@ -38,7 +38,8 @@ impl Plan {
         let source = self.unit(&corpus.name, |name| Source::named(name, self.dir.as_deref()));
         let source = source.and_then(|source| {
             if let Source::File(path) = &source {
-                let checked = check_file(path).map(|()| source.clone());
+                let checked =
+                    check_file(path, "the folder of the plan", GENERATED).map(|()| source.clone());
                 let source = checked.map_err(|why| self.error(corpus.name.span(), why))?;
                 self.check_count(path, &corpus.documents, documents.as_ref().ok(), scale)?;
                 return Ok(source);
@@ -84,37 +85,3 @@ impl Plan {
 
 /// What to write who has no documents.
 const GENERATED: &str = "name = \"geopoint\" for documents that are generated";
-
-/// Whether documents can be read from a file: that is to be known before clusters are started for them.
-fn check_file(path: &Path) -> Result<(), String> {
-    let first = FileDocuments::open(path).and_then(|mut file| file.read(&mut Vec::new()));
-    match first {
-        Ok(true) => match FileDocuments::begins_with_an_action(path) {
-            Ok(true) => Err(format!(
-                "{0} is a file of _bulk, whose every other line is an action; a corpus has documents alone: \
-                 {1} | awk 'NR % 2 == 0' > documents.ndjson",
-                path.display(),
-                reader(path)
-            )),
-            _ => Ok(()),
-        },
-        Ok(false) => Err(format!(
-            "{} holds no document; give a file with one JSON object a line, or write {GENERATED}",
-            path.display()
-        )),
-        Err(error) if !path.exists() => {
-            Err(format!("{error}; give its path from the folder of the plan, or write {GENERATED}"))
-        }
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// The command that writes a file's lines.
-fn reader(path: &Path) -> String {
-    let program = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("gz") => "zcat",
-        Some("zst") => "zstdcat",
-        _ => "cat",
-    };
-    format!("{program} {}", path.display())
-}

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lab::corpus::Source;
+use lab::corpus::{Source, check_file};
 use lab::load::{Check, Content, Draw, Operation};
 
 use crate::exit::Usage;
+
+/// What to write who has no documents.
+const GENERATED: &str = "--corpus geopoint for documents that are generated";
 
 #[derive(clap::Args)]
 pub(super) struct OperationArgs {
@@ -65,6 +68,9 @@ impl OperationArgs {
                     .clone()
                     .ok_or_else(|| Usage("bulk needs --index NAME".to_owned()))?;
                 let source = Source::named(&self.corpus, None).map_err(Usage)?;
+                if let Source::File(path) = &source {
+                    check_file(path, "this directory", GENERATED).map_err(Usage)?;
+                }
                 let (documents, bulk_documents) = (0..self.documents, self.bulk_documents);
                 let content = Content::Bulk { index, source, documents, bulk_documents };
                 Operation { name: "bulk".to_owned(), content }
