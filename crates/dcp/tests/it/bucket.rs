@@ -1,17 +1,13 @@
-//! Buckets, in both worlds: what is written is read, streamed, kept, and rolled back.
+//! Buckets, in both worlds: what is written is read, streamed and kept.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition, ItemData, ItemKind, Take};
-use dcp::codec::{
-    Marker, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, SNAPSHOT_MEMORY, Status, VbucketState, Write,
-};
-use dcp::policy::{StartDecision, StreamStart};
+use dcp::codec::{Status, VbucketState, Write};
 use tokio::sync::Notify;
 use world::Env;
 
@@ -22,30 +18,27 @@ testbed::both_worlds!(
     a_backfill_is_the_view_at_its_end,
     memory_stays_under_its_quota,
     a_document_written_again_and_again_takes_little_memory,
-    a_replica_rolls_back,
-    a_rollback_leads_to_what_is_whole_on_disk,
-    a_history_begins_where_the_view_was_whole,
     cleaning_keeps_what_is_needed,
 );
 
 const SOON: Duration = Duration::from_secs(60);
 
-struct Place {
-    dir: PathBuf,
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
     _kept: tempfile::TempDir,
 }
 
-fn place(env: &Env) -> Place {
+pub(crate) fn place(env: &Env) -> Place {
     let kept = tempfile::tempdir().unwrap();
     let dir = if env.is_virtual() { PathBuf::from("/data") } else { kept.path().join("bucket") };
     Place { dir, _kept: kept }
 }
 
-fn settings(vbuckets: u16, quota_bytes: u64) -> BucketSettings {
+pub(crate) fn settings(vbuckets: u16, quota_bytes: u64) -> BucketSettings {
     BucketSettings::new("example", vbuckets, quota_bytes)
 }
 
-fn set(bucket: &Bucket, vb: u16, key: &str, value: &[u8]) -> Result<u64, Status> {
+pub(crate) fn set(bucket: &Bucket, vb: u16, key: &str, value: &[u8]) -> Result<u64, Status> {
     let write = Write {
         flags: 7,
         expiry: 0,
@@ -55,7 +48,7 @@ fn set(bucket: &Bucket, vb: u16, key: &str, value: &[u8]) -> Result<u64, Status>
     bucket.write(vb, write, 0, 0, Condition::Always).map(|written| written.seqno)
 }
 
-async fn persisted(bucket: &Bucket, vb: u16) {
+pub(crate) async fn persisted(bucket: &Bucket, vb: u16) {
     let high = bucket.high_seqno(vb).unwrap();
     bucket.wait_persisted(vb, high, SOON).await.unwrap();
 }
@@ -174,7 +167,7 @@ async fn many_vbuckets_persist_together(env: Env) {
 }
 
 /// All of a vbucket's stream from `start`, from disk and from memory, with the snapshots' ends.
-async fn stream(bucket: &Bucket, vb: u16, start: u64) -> (Vec<ItemData>, Vec<u64>) {
+pub(crate) async fn stream(bucket: &Bucket, vb: u16, start: u64) -> (Vec<ItemData>, Vec<u64>) {
     let notify = Rc::<Notify>::default();
     let open = bucket.open_stream(vb, start, &notify).unwrap();
     let (mut items, mut ends, mut at) = (Vec::new(), Vec::new(), start);
@@ -312,240 +305,6 @@ async fn a_document_written_again_and_again_takes_little_memory(env: Env) {
         let bytes = bucket.checkpoint_bytes();
         assert!(bytes <= quota / 5, "{bytes} of {quota} after {n}");
     }
-}
-
-fn item(seqno: u64, key: &str) -> ItemData {
-    ItemData {
-        kind: ItemKind::Mutation,
-        key: Bytes::copy_from_slice(key.as_bytes()),
-        value: Bytes::from(format!("{key}@{seqno}")),
-        by_seqno: seqno,
-        rev_seqno: 1,
-        cas: seqno,
-        flags: 0,
-        time_s: 0,
-        datatype: 0,
-    }
-}
-
-/// A producer's snapshot, or a part of it.
-fn stream_in(bucket: &Bucket, vb: u16, marker: (u64, u64, u32), items: &[(u64, &str)]) {
-    let (start, end, flags) = marker;
-    bucket.begin_snapshot(vb, Marker { start, end, flags }).unwrap();
-    items.iter().for_each(|(seqno, key)| bucket.apply(vb, item(*seqno, key)).unwrap());
-}
-
-/// A replica with one whole snapshot, up to 4, and a part of another.
-async fn replica_in_mid_snapshot(env: &Env, place: &Place) -> Bucket {
-    let bucket = Bucket::open(env, settings(1, 64 << 20), &place.dir).await.unwrap();
-    bucket.set_state(0, VbucketState::Replica).unwrap();
-    stream_in(&bucket, 0, (0, 4, SNAPSHOT_DISK), &[(1, "a"), (2, "b"), (4, "c")]);
-    stream_in(&bucket, 0, (4, 9, SNAPSHOT_DISK), &[(5, "a"), (7, "d")]);
-    bucket
-}
-
-#[test]
-fn a_rollback_that_fails_changes_nothing() {
-    world::virtual_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = replica_in_mid_snapshot(&env, &place).await;
-        persisted(&bucket, 0).await;
-        assert!(store::set_disk_free_bytes(&env, Some(0)));
-        assert!(bucket.roll_back(0, 4).await.is_err());
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(7), 4));
-        store::set_disk_free_bytes(&env, None);
-        assert_eq!(bucket.roll_back(0, 4).await.unwrap(), 4);
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
-    });
-}
-
-#[test]
-fn an_active_vbucket_is_not_rolled_back() {
-    world::virtual_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = replica_in_mid_snapshot(&env, &place).await;
-        let mut model = env.virtual_host_model().unwrap();
-        model.disk.sync = Duration::from_millis(20);
-        env.set_host_model(model);
-        let roll_back = || {
-            let bucket = bucket.clone();
-            env.spawn("rolls back", async move { bucket.roll_back(0, 4).await })
-        };
-        // It becomes active while what it has is written, and a client does not stop writing to it.
-        let rolling = roll_back();
-        env.sleep(Duration::from_millis(1)).await;
-        bucket.set_state(0, VbucketState::Active).unwrap();
-        let (written, clock) = (bucket.clone(), env.clone());
-        let writing = env.spawn("writes", async move {
-            while set(&written, 0, "e", b"one").is_ok() {
-                clock.sleep(Duration::from_millis(1)).await;
-            }
-        });
-        let rolled_back = env.timeout(Duration::from_secs(1), rolling).await;
-        assert!(rolled_back.expect("it ends").unwrap().is_err());
-        drop(writing);
-        assert!(bucket.high_seqno(0) > Some(7));
-        assert_eq!(bucket.documents(), 5);
-        let log = bucket.failover_log(0).unwrap();
-        assert!(bucket.adopt_failover(0, 7, log.clone()).is_err(), "its history is its own");
-        bucket.set_state(0, VbucketState::Replica).unwrap();
-        env.sleep(Duration::from_millis(100)).await;
-        // It is to become active while the rollback is written, and whoever wanted the rollback goes.
-        let rolling = roll_back();
-        env.sleep(Duration::from_millis(5)).await;
-        let refused = Err(Status::TemporaryFailure);
-        assert_eq!(bucket.set_state(0, VbucketState::Active), refused);
-        drop(rolling);
-        env.sleep(Duration::from_millis(100)).await;
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
-        assert!(bucket.adopt_failover(0, 7, log.clone()).is_err(), "the stream would leave a gap");
-        assert!(bucket.adopt_failover(0, 4, log).unwrap());
-        bucket.set_state(0, VbucketState::Active).unwrap();
-    });
-}
-
-async fn a_rollback_leads_to_what_is_whole_on_disk(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(2, 64 << 20), &place.dir).await.unwrap();
-    set(&bucket, 0, "j", b"one").unwrap();
-    persisted(&bucket, 0).await;
-    // The flusher takes the second version alone: there is no view at 2.
-    set(&bucket, 0, "k", b"one").unwrap();
-    set(&bucket, 0, "k", b"two").unwrap();
-    persisted(&bucket, 0).await;
-    bucket.set_state(0, VbucketState::Replica).unwrap();
-    // Version 25 replaced an earlier one of this snapshot, which never came: there is no view at 25.
-    bucket.set_state(1, VbucketState::Replica).unwrap();
-    stream_in(&bucket, 1, (0, 5, SNAPSHOT_DISK), &[(1, "a"), (3, "b"), (5, "c")]);
-    stream_in(&bucket, 1, (5, 30, SNAPSHOT_DISK), &[(25, "a")]);
-    persisted(&bucket, 1).await;
-    bucket.close().await.unwrap();
-    let bucket = Bucket::open(&env, settings(2, 64 << 20), &place.dir).await.unwrap();
-    assert_eq!(bucket.roll_back(0, 2).await.unwrap(), 1);
-    assert_eq!((bucket.high_seqno(0), bucket.documents_of(0)), (Some(1), Some(1)));
-    assert_eq!(bucket.roll_back(1, 25).await.unwrap(), 5);
-    assert_eq!((bucket.high_seqno(1), bucket.documents_of(1)), (Some(5), Some(3)));
-    bucket.set_state(1, VbucketState::Active).unwrap();
-    assert_eq!(&bucket.get(1, b"a").await.unwrap().value[..], b"a@1");
-    bucket.set_state(1, VbucketState::Replica).unwrap();
-    assert_eq!(bucket.roll_back(1, 4).await.unwrap(), 0);
-    assert_eq!((bucket.high_seqno(1), bucket.documents_of(1)), (Some(0), Some(0)));
-}
-
-async fn a_history_begins_where_the_view_was_whole(env: Env) {
-    let place = place(&env);
-    let bucket = replica_in_mid_snapshot(&env, &place).await;
-    let uuid = bucket.failover_log(0).unwrap()[0].uuid;
-    bucket.set_state(0, VbucketState::Active).unwrap();
-    assert_eq!(bucket.failover_log(0).unwrap()[0].seqno, 4);
-    // Whoever has all of the history before may have what the rest of the snapshot would have replaced.
-    let at = StreamStart { start: 7, uuid, snap_start: 7, snap_end: 7 };
-    assert_eq!(bucket.decide_start(0, at), Some(StartDecision::Rollback(4)));
-    persisted(&bucket, 0).await;
-    drop(bucket);
-    // Nobody closed it.
-    env.sleep(Duration::from_millis(200)).await;
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-    let log = bucket.failover_log(0).unwrap();
-    assert_eq!((bucket.high_seqno(0), log.len(), log[0].seqno), (Some(7), 3, 4));
-    // What it writes itself is whole.
-    set(&bucket, 0, "e", b"one").unwrap();
-    persisted(&bucket, 0).await;
-    drop(bucket);
-    env.sleep(Duration::from_millis(200)).await;
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-    assert_eq!(bucket.failover_log(0).unwrap()[0].seqno, 8);
-}
-
-/// The end of the log's first file is cut, as where the process is killed in the middle of an append.
-fn tear(place: &Place, bytes: u64) {
-    let file = OpenOptions::new().write(true).open(place.dir.join("records-1.log")).unwrap();
-    file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
-}
-
-#[test]
-fn a_torn_round_of_an_active_vbucket_ends_no_whole_view() {
-    world::real_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-        set(&bucket, 0, "a", b"one").unwrap();
-        persisted(&bucket, 0).await;
-        for key in ["b", "c", "d"] {
-            set(&bucket, 0, key, b"one").unwrap();
-        }
-        persisted(&bucket, 0).await;
-        drop(bucket);
-        env.sleep(Duration::from_millis(200)).await;
-        tear(&place, 5);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-        let log = bucket.failover_log(0).unwrap();
-        assert_eq!((bucket.high_seqno(0), log[0].seqno), (Some(3), 1));
-    });
-}
-
-#[test]
-fn a_torn_round_of_a_replica_is_a_part_of_a_snapshot() {
-    world::real_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-        bucket.set_state(0, VbucketState::Replica).unwrap();
-        let uuid = bucket.failover_log(0).unwrap()[0].uuid;
-        stream_in(&bucket, 0, (0, 4, SNAPSHOT_DISK), &[(1, "a"), (2, "b")]);
-        let large = ItemData { value: Bytes::from(vec![1; 1000]), ..item(4, "c") };
-        bucket.apply(0, large).unwrap();
-        stream_in(&bucket, 0, (4, 9, SNAPSHOT_DISK), &[(5, "a"), (9, "d")]);
-        persisted(&bucket, 0).await;
-        drop(bucket);
-        env.sleep(Duration::from_millis(200)).await;
-        // Into the version at 4.
-        tear(&place, 500);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-        let resume = StreamStart { start: 2, uuid, snap_start: 0, snap_end: 9 };
-        assert_eq!(bucket.resume(0), Some(resume));
-    });
-}
-
-async fn a_replica_rolls_back(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-    assert!(bucket.apply(0, item(1, "a")).is_err(), "an active vbucket takes no stream");
-    bucket.set_state(0, VbucketState::Replica).unwrap();
-    let uuid = bucket.failover_log(0).unwrap()[0].uuid;
-    assert!(bucket.apply(0, item(1, "a")).is_err(), "no snapshot yet");
-    let flags = SNAPSHOT_MEMORY | SNAPSHOT_CHECKPOINT;
-    bucket.begin_snapshot(0, Marker { start: 0, end: 4, flags }).unwrap();
-    for (seqno, key) in [(1, "a"), (2, "b"), (4, "c")] {
-        bucket.apply(0, item(seqno, key)).unwrap();
-    }
-    bucket.begin_snapshot(0, Marker { start: 5, end: 9, flags }).unwrap();
-    for (seqno, key) in [(5, "a"), (7, "d")] {
-        bucket.apply(0, item(seqno, key)).unwrap();
-    }
-    assert!(bucket.apply(0, item(10, "e")).is_err(), "outside its snapshot");
-    let resume = StreamStart { start: 7, uuid, snap_start: 5, snap_end: 9 };
-    assert_eq!(bucket.resume(0), Some(resume));
-    persisted(&bucket, 0).await;
-    // A kill in the middle of a snapshot.
-    drop(bucket);
-    env.sleep(Duration::from_millis(200)).await;
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-    assert_eq!((bucket.state(0), bucket.resume(0)), (Some(VbucketState::Replica), Some(resume)));
-    assert_eq!(bucket.roll_back(0, 4).await.unwrap(), 4);
-    let check = async |bucket: &Bucket| {
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
-        bucket.set_state(0, VbucketState::Active).unwrap();
-        assert_eq!(&bucket.get(0, b"a").await.unwrap().value[..], b"a@1");
-        assert_eq!(bucket.get(0, b"d").await, Err(Status::NotFound));
-        let (items, _) = stream(bucket, 0, 0).await;
-        assert_eq!(items.iter().map(|item| item.by_seqno).collect::<Vec<_>>(), [1, 2, 4]);
-    };
-    check(&bucket).await;
-    bucket.close().await.unwrap();
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
-    check(&bucket).await;
-    bucket.set_state(0, VbucketState::Replica).unwrap();
-    assert_eq!(bucket.roll_back(0, 0).await.unwrap(), 0);
-    assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(0), 0));
 }
 
 async fn cleaning_keeps_what_is_needed(env: Env) {

@@ -9,6 +9,7 @@ mod faults;
 mod look;
 mod memory;
 mod rebalance;
+mod rollback;
 mod server;
 mod streams;
 mod wrong_packets;

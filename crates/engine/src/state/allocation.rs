@@ -304,7 +304,7 @@ fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> Vec<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, PlacedIndex};
     use super::*;
 

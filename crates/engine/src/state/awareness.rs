@@ -121,7 +121,7 @@ impl Uneven {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Status, explain, health};
 
     const ATTRIBUTES: &str = "cluster.routing.allocation.awareness.attributes";

@@ -88,7 +88,7 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
 mod tests {
     use serde_json::Value;
 
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, Index};
     use super::*;
     use crate::settings::Update;

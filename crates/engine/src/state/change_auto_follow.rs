@@ -37,7 +37,7 @@ pub(super) fn change(state: &mut ClusterState, name: String, change: AutoFollowC
 mod tests {
     use super::super::AutoFollow;
     use super::super::Event;
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::*;
 
     fn pattern() -> AutoFollow {

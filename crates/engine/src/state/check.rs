@@ -143,7 +143,7 @@ fn check_assigned(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{CopyState, UnassignedReason};
     use super::*;
 

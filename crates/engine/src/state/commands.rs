@@ -155,7 +155,7 @@ fn allocate_replica(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, RerouteAction, RerouteCommand};
 
     #[test]

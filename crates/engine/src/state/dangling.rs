@@ -115,7 +115,7 @@ pub(super) fn delete(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, FoundCopy, health};
     use super::*;
     use crate::state::Status;

@@ -56,7 +56,7 @@ fn waiting(state: &ClusterState, now_ms: u64) -> impl Iterator<Item = u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, explain};
     use super::*;
 

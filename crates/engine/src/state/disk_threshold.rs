@@ -161,7 +161,7 @@ impl Full {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{ClusterInfo, DiskUsage, Event, explain, explain_placed};
 
     const ENABLED: &str = "cluster.routing.allocation.disk.threshold_enabled";
@@ -277,7 +277,7 @@ mod tests {
     fn a_low_watermark_above_the_high_one_is_refused() {
         let mut lab = Lab::new(1);
         let put = |lab: &mut Lab, pairs: &[(&str, &str)]| {
-            let persistent = super::super::manager::tests::update(pairs);
+            let persistent = super::super::manager::lab::update(pairs);
             let transient = Default::default();
             lab.apply(Event::PutClusterSettings { persistent, transient })
         };

@@ -207,7 +207,7 @@ fn split(verdict: Verdict) -> (&'static str, Option<Reason>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::*;
 
     fn only(lab: &Lab) -> (&'static str, &'static str, String) {

@@ -159,7 +159,7 @@ fn value_of<'a>(node: &'a Node, attribute: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::*;
 
     fn allowed(lab: &Lab, index: &str) -> Vec<String> {

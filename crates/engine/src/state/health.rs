@@ -112,7 +112,7 @@ fn count<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::*;
 
     #[test]

@@ -291,7 +291,7 @@ fn remove_replicas(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, PlacedIndex};
     use super::*;
 

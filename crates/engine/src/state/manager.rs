@@ -368,5 +368,8 @@ fn retry(
 }
 
 #[cfg(test)]
+#[path = "manager_lab.rs"]
+pub(super) mod lab;
+#[cfg(test)]
 #[path = "manager_test.rs"]
-pub(super) mod tests;
+mod tests;

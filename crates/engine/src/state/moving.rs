@@ -102,7 +102,7 @@ fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<Place> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, PlacedIndex};
 
     const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";

@@ -66,7 +66,7 @@ fn check(state: &ClusterState, placed: &PlacedIndex) -> Result<(), StateError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Event, Status, health};
     use super::*;
 

@@ -158,7 +158,7 @@ fn next_move<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
 
     const ENABLE: &str = "cluster.routing.rebalance.enable";
 

@@ -236,7 +236,7 @@ fn number_of(names: &[String], node: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::*;
 
     #[test]

@@ -182,7 +182,7 @@ pub(super) fn stop_orphans(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{RerouteAction, Status, health};
     use super::*;
 

@@ -102,7 +102,7 @@ impl ReportedExtents {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Status, health};
 
     /// An index of one shard, whose nodes are all gone; its primary was on the first of them.

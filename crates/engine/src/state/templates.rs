@@ -273,7 +273,7 @@ fn overlap(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::tests::Lab;
+    use super::super::manager::lab::Lab;
     use super::super::{Alias, Event, StateDiff};
     use super::*;
     use crate::settings::SettingsMap;
