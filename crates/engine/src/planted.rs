@@ -71,6 +71,9 @@ pub const FOLLOWED_NOT_SENT: &str = "engine: a follower's primary sends its repl
 pub const UNFOLLOW_LEAVES_GAPS: &str = "engine: the end of following leaves gaps";
 /// A primary takes writes while it has still to end its following: other copies may have operations in their places.
 pub const WRITTEN_BEFORE_THE_END: &str = "engine: a primary is written before following has ended";
+/// A follower's primary that was opened anew gives other clusters what a copy in sync may lack.
+pub const CHECKPOINT_NOT_CONFIRMED: &str =
+    "engine: a reopened follower gives what a copy in sync may lack";
 /// Leases are gone after a restart.
 pub const LEASES_FORGOTTEN: &str = "engine: a restart forgets the leases";
 /// A lease is kept by the primary in memory, and nothing is kept for it.
@@ -124,6 +127,7 @@ pub const ALL: &[&str] = &[
     FOLLOWED_NOT_SENT,
     UNFOLLOW_LEAVES_GAPS,
     WRITTEN_BEFORE_THE_END,
+    CHECKPOINT_NOT_CONFIRMED,
     LEASES_FORGOTTEN,
     LEASE_KEEPS_NOTHING,
     FAILED_SHARD_UNSAID,

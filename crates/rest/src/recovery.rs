@@ -24,7 +24,9 @@ pub(super) async fn recovery(call: Call) -> Result<Reply> {
     for (index, shard) in rows(&call, &names, active_only, detailed).await {
         answer.entry(index).or_default().push(shard);
     }
-    let shown = |(index, shards): (String, Vec<Value>)| (index, json!({ "shards": shards }));
+    // `json!` would copy each of them.
+    let shards_of = |shards| Value::Object(Map::from_iter([("shards".to_owned(), shards)]));
+    let shown = |(index, shards): (String, Vec<Value>)| (index, shards_of(Value::Array(shards)));
     Ok(Value::Object(answer.into_iter().map(shown).collect()).into())
 }
 

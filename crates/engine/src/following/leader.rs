@@ -11,7 +11,9 @@ use store::Shard;
 
 use crate::core::Core;
 use crate::planted;
-use crate::replication::{add_lease, advance_global_checkpoint, begin_lease, remove_lease};
+use crate::replication::{
+    add_lease, advance_global_checkpoint, begin_lease, confirm_checkpoint, remove_lease,
+};
 use crate::shard::LocalShard;
 use crate::transport::{
     Changes, Failure, LeaderShard, LeaseRequest, Operations, ReadChanges, Response, Result,
@@ -27,6 +29,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         let shard = local(core, &ask.leader)?;
         let (advanced, changed) = (shard.advanced.notified(), core.published.changed.notified());
         let store = primary(&shard, &ask.leader)?;
+        confirm_checkpoint(core, &shard).await?;
         let has_ops = || store.global_checkpoint() >= Some(ask.from);
         if !has_ops() {
             // With `index.translog.durability: async` the checkpoint advances between writes.

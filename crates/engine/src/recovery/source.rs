@@ -9,7 +9,9 @@ use world::Work;
 use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
-use crate::replication::{advance_global_checkpoint, begin_lease, mapping_version};
+use crate::replication::{
+    advance_global_checkpoint, begin_lease, confirm_checkpoint, mapping_version,
+};
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, Result, SessionKind, SessionOpened, SourcePhases, WireChunk,
@@ -47,10 +49,13 @@ pub(crate) async fn open_session(
         return Err(Failure::another_index(index, index_uuid, &shard.index_uuid));
     }
     let store = shard.primary_store()?;
-    if let SessionKind::Peer { allocation_id, .. } = &kind {
-        until_assigned(service, &shard, allocation_id).await?;
-        // An earlier try of this copy is over: the global checkpoint must not wait for it.
-        shard.copies.borrow_mut().remove(allocation_id);
+    match &kind {
+        SessionKind::Peer { allocation_id, .. } => {
+            until_assigned(service, &shard, allocation_id).await?;
+            // An earlier try of this copy is over: the global checkpoint must not wait for it.
+            shard.copies.borrow_mut().remove(allocation_id);
+        }
+        SessionKind::Remote { .. } => confirm_checkpoint(&service.core, &shard).await?,
     }
     let id = service.sessions.next_id();
     let lease = format!("recovery/{id}");

@@ -185,6 +185,7 @@ impl Recovery {
             store.advance_global_checkpoint(checkpoint);
         }
         if self.follows() {
+            self.shard.assumes_checkpoint.set(true);
             self.shard.followed_copies.set(FollowedCopies::BeforeRead);
         }
         let leases =

@@ -9,11 +9,14 @@ use store::Operation;
 use super::apply::{
     ApplyError, fill_gaps, fillers, follow_mapping, report_apply_failure, report_store_failure,
 };
-use super::in_sync::{Sent, advance_global_checkpoint, finish, mark_copy_stale, send_to_replicas};
+use super::in_sync::{
+    Sent, advance_global_checkpoint, finish, mark_copy_stale, send_to_replicas, spread_durability,
+};
 use crate::core::Core;
 use crate::planted;
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::state::ClusterState;
+use crate::transport::{Failure, Result};
 
 /// Operations that copies may lack are sent to them so many at once, of about so many bytes.
 const SENT_AGAIN_OPS: usize = 1000;
@@ -50,6 +53,33 @@ pub(crate) async fn apply_followed(
         false => send_to_replicas(core, shard, primary_term, ops)?,
     };
     finish(core, shard, &store, sent).await
+}
+
+/// Before another cluster reads from a follower's primary that was opened anew or promoted. Such a primary takes what
+/// it had for what every copy has, as its copies recover from it. But one in sync that is away may become the primary
+/// with less: so all in sync say what they have first, and one that is away leaves the set.
+pub(crate) async fn confirm_checkpoint(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
+    if !shard.assumes_checkpoint.get() || core.env.is_planted(planted::CHECKPOINT_NOT_CONFIRMED) {
+        return Ok(());
+    }
+    let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
+    // Whatever fails here may go well the next time, and who reads has done nothing wrong.
+    let heard = spread_durability(core, shard).await;
+    heard.map_err(|failure| {
+        refuse(&format!("does not know yet what every copy in sync has: {}", failure.reason))
+    })?;
+    let (state, checkpoint) = (core.state(), shard.store()?.global_checkpoint());
+    let routing = shard.routing(&state).ok_or_else(|| Failure::no_such_index(&shard.index))?;
+    let copies = shard.copies.borrow();
+    let has_it = |id: &String| {
+        *id == shard.allocation_id
+            || copies.get(id).is_some_and(|copy| copy.local_checkpoint >= checkpoint)
+    };
+    if !routing.in_sync.iter().all(has_it) {
+        return Err(refuse("has a copy in sync that has not said yet what it has; try again"));
+    }
+    shard.assumes_checkpoint.set(false);
+    Ok(())
 }
 
 /// On a primary whose following ended. No-ops fill the gaps in its history, since the missing operations will not

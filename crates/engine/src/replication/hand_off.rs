@@ -128,6 +128,7 @@ pub(crate) async fn take_over(
         );
         return Err(Failure::new(409, "recovery_failed_exception", reason));
     }
+    shard.assumes_checkpoint.set(follows);
     match follows {
         true => shard.followed_copies.set(FollowedCopies::BeforeRead),
         false if context.replaces_copies => shard.followed_copies.set(FollowedCopies::Replaced),

@@ -31,6 +31,7 @@ async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(
     if follows(&state, &shard.index) {
         // Every copy has operations of the leader and no others; the missing ones are still to be read.
         shard.followed_copies.set(FollowedCopies::BeforeRead);
+        shard.assumes_checkpoint.set(true);
         advance_global_checkpoint(core, shard);
         return Ok(());
     }

@@ -83,6 +83,9 @@ pub struct LocalShard {
     pub(crate) ends_following: Cell<bool>,
     /// On a follower's primary: what the other copies may have.
     pub(crate) followed_copies: Cell<FollowedCopies>,
+    /// On a follower's primary: its global checkpoint is all that it had when it was opened, or what such a primary
+    /// said; it has not heard from every copy in sync since.
+    pub(crate) assumes_checkpoint: Cell<bool>,
 }
 
 /// What the other copies of a follower may have that their primary has not: a primary that was promoted, or reopened
@@ -174,6 +177,7 @@ impl LocalShard {
             followed: Cell::new(false),
             ends_following: Cell::new(false),
             followed_copies: Cell::default(),
+            assumes_checkpoint: Cell::default(),
         }
     }
 
@@ -258,9 +262,11 @@ impl LocalShard {
         meta.and_then(|_| state.shard(&self.index, self.number))
     }
 
-    /// Which copy was refreshed here, and of a primary which others have what it acknowledges.
+    /// Which copy was refreshed here, and of a primary which others have what it acknowledges. One that hands over may
+    /// not be the primary any more: the next one may have acknowledged what this copy does not have.
     pub(crate) fn refreshed(&self, state: &ClusterState) -> RefreshedCopy {
-        let routing = self.routing(state).filter(|_| self.is_primary());
+        let is_primary = self.is_primary() && self.operations.are_taken();
+        let routing = self.routing(state).filter(|_| is_primary);
         let counts = |copy: &&ShardCopy| copy.is_started() && copy.in_sync;
         let counted = routing.map(|routing| {
             routing.assigned().filter(counts).map(|copy| copy.allocation_id.clone()).collect()
@@ -301,14 +307,15 @@ impl LocalShard {
         there.filter_map(|(_, copy)| copy.needs_from).min()
     }
 
-    /// Whether it is unknown from where one of the replicas in sync would read: a primary that was promoted has told
-    /// them nothing yet, and from the one before each may have heard of another global checkpoint.
+    /// Whether it is unknown from where one of the copies in sync would read, also one that is on no node now: a
+    /// primary that was promoted or opened anew has told them nothing yet, and from the one before each may have heard
+    /// of another global checkpoint.
     pub(crate) fn has_untold_replicas(&self, state: &ClusterState) -> bool {
         let Some(routing) = self.routing(state) else { return false };
         let copies = self.copies.borrow();
         let is_told = |id: &String| copies.get(id).is_some_and(|copy| copy.needs_from.is_some());
-        let others = routing.assigned().filter(|copy| copy.allocation_id != self.allocation_id);
-        others.filter(|copy| copy.in_sync).any(|copy| !is_told(&copy.allocation_id))
+        let mut others = routing.in_sync.iter().filter(|id| **id != self.allocation_id);
+        others.any(|id| !is_told(id))
     }
 
     pub(crate) fn set_store(&self, store: Shard) {
@@ -425,34 +432,67 @@ pub(crate) fn store_durability(durability: Durability) -> store::Durability {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::Value;
 
     use super::*;
     use crate::settings::Update;
+    use crate::shard::Blocked;
     use crate::state::{Aliases, Event, Node, apply};
 
-    #[test]
-    fn an_index_that_was_made_anew_is_another() {
+    /// A state of one node with one index, and its primary.
+    fn one_index() -> (ClusterState, LocalShard) {
         let node = Node {
             name: "n1".to_owned(),
             transport_address: "n1:1".to_owned(),
             http_address: "n1:2".to_owned(),
             attributes: BTreeMap::new(),
         };
-        let create = || Event::CreateIndex {
-            index: "a".to_owned(),
-            settings: Update::default(),
-            mappings: Value::Null,
-            aliases: Aliases::default(),
-        };
         let mut state = ClusterState::new("c", [node.clone()], || 7);
         apply(&mut state, 0, Event::NodeJoined { node, found: Vec::new() }).unwrap();
         apply(&mut state, 0, create()).unwrap();
         let copy = state.shard("a", 0).unwrap().primary().clone();
         let shard = LocalShard::new("a", &state.indices["a"].uuid, 0, &copy, 1);
+        (state, shard)
+    }
+
+    fn create() -> Event {
+        Event::CreateIndex {
+            index: "a".to_owned(),
+            settings: Update::default(),
+            mappings: Value::Null,
+            aliases: Aliases::default(),
+        }
+    }
+
+    #[test]
+    fn an_index_that_was_made_anew_is_another() {
+        let (mut state, shard) = one_index();
         assert!(shard.routing(&state).is_some());
         apply(&mut state, 0, Event::DeleteIndex { index: shard.index_id() }).unwrap();
         apply(&mut state, 0, create()).unwrap();
         assert!(state.shard("a", 0).is_some() && shard.routing(&state).is_none());
+    }
+
+    #[test]
+    fn a_primary_that_has_handed_over_says_of_no_copy_that_it_counts() {
+        let (state, shard) = one_index();
+        assert!(shard.refreshed(&state).counted.is_some());
+        Blocked::begin(&shard.operations).unwrap().hand_over("another", state.version);
+        assert!(shard.refreshed(&state).counted.is_none());
+    }
+
+    /// A copy in sync whose node is away may become the primary as well.
+    #[test]
+    fn what_a_copy_that_is_away_would_read_is_unknown_until_it_is_told() {
+        let (mut state, shard) = one_index();
+        assert!(!shard.has_untold_replicas(&state));
+        let routing = state.routing.get_mut("a").map(Arc::make_mut).unwrap();
+        routing[0].in_sync.extend([shard.allocation_id.clone(), "away".to_owned()]);
+        assert!(shard.has_untold_replicas(&state));
+        let told = Tracked { needs_from: Some(3), ..Tracked::default() };
+        shard.copies.borrow_mut().insert("away".to_owned(), told);
+        assert!(!shard.has_untold_replicas(&state));
     }
 }

@@ -1,4 +1,5 @@
-//! Clients of the leader: each writes its own documents, one bulk request after another, and keeps the books.
+//! Clients of the leader, and of a follower that follows no more: each writes its own documents, one bulk request after
+//! another, and keeps the books.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,11 +58,20 @@ impl Client {
     }
 }
 
-/// What all clients share.
+/// The client that writes to a follower which follows no more. Others have lower numbers.
+pub const OF_FOLLOWER: usize = 9;
+
+/// Whether a document is that client's.
+pub fn is_of_follower(document: &str) -> bool {
+    document.starts_with(&format!("c{OF_FOLLOWER}d"))
+}
+
+/// What all clients of an index share.
 pub struct Load {
     pub ledger: RefCell<Ledger>,
     pub shards: u32,
     pub site: Rc<Site>,
+    pub index: &'static str,
     pub until: Time,
     pub requests_max: u64,
     /// How long a client waits for an answer.
@@ -97,6 +107,28 @@ fn line(
     Line { write: load.ledger.borrow_mut().begin(&id, shard, action), text }
 }
 
+impl Load {
+    /// Whether the manager is there, and knows the index as one that follows nobody.
+    pub fn is_unfollowed(&self) -> bool {
+        self.site.node(0).is_some_and(|manager| {
+            let state = manager.state();
+            state.indices.get(self.index).is_some_and(|meta| meta.leader.is_none())
+        })
+    }
+}
+
+/// Writes to a follower from the moment on when it follows no more.
+pub async fn write_unfollowed(env: Env, load: Rc<Load>, writer: Writer, chance: Chance) {
+    // A write to an index that is not there would make it.
+    while !load.is_unfollowed() {
+        if env.now() >= load.until {
+            return;
+        }
+        env.sleep(Duration::from_millis(20)).await;
+    }
+    write(env, load, OF_FOLLOWER, writer, chance).await;
+}
+
 /// Writes until the end of the load.
 pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut chance: Chance) {
     let mut connection = Client::new(&env, &format!("client{client}"), load.patience);
@@ -115,7 +147,8 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
             .collect();
         let body: String = lines.iter().map(|line| line.text.as_str()).collect();
         let to = chance.between(0, load.site.len() as u64 - 1) as usize;
-        let answer = connection.ask(&load.site.http(to), "POST", "/a/_bulk", body.into()).await;
+        let path = format!("/{}/_bulk", load.index);
+        let answer = connection.ask(&load.site.http(to), "POST", &path, body.into()).await;
         for (place, line) in lines.iter().enumerate() {
             let fate = match &answer {
                 Some((200, answer)) => Fate::of_bulk_item(&answer["items"][place]),
@@ -132,22 +165,29 @@ pub async fn write(env: Env, load: Rc<Load>, client: usize, writer: Writer, mut 
 /// it was
 /// asked for, and nothing that no write can have left. Answers how many were held against the ledger.
 ///
-/// `wanted` copies have to say that they were refreshed, and all shards that they answered.
+/// `wanted` copies have to say that they were refreshed, and all shards that they answered. Which node is asked for the
+/// refresh is drawn by `through`.
 pub async fn search(
     env: Env,
     load: Rc<Load>,
     number: u64,
     wanted: u32,
     mut chance: Chance,
+    mut through: Chance,
 ) -> Result<u64, String> {
     let mut connection = Client::new(&env, &format!("searcher{number}"), PATIENCE);
     let mut held = 0;
     while env.now() < load.until {
         env.sleep(Duration::from_millis(chance.between(1, 1_000))).await;
         let before = load.ledger.borrow().certain();
-        // The manager knows of every copy that counts.
-        let refreshed =
-            connection.ask(&load.site.http(0), "POST", "/a/_refresh", Bytes::new()).await;
+        // Also one whose state is old: the primaries say which copies count.
+        let is_up = |node: &usize| load.site.node(*node).is_some();
+        let up: Vec<usize> = (0..load.site.len()).filter(is_up).collect();
+        if up.is_empty() {
+            continue;
+        }
+        let to = load.site.http(through.one_of(&up));
+        let refreshed = connection.ask(&to, "POST", "/a/_refresh", Bytes::new()).await;
         let Some((200, refreshed)) = refreshed else { continue };
         if refreshed["_shards"]["successful"] != wanted {
             continue;

@@ -15,6 +15,7 @@ mod at_rest;
 mod client;
 mod moving;
 mod pairs;
+mod restarting;
 mod run;
 mod scenario;
 mod shrink;
@@ -121,6 +122,7 @@ fn search_cases(
                             sum.unknown += summary.unknown;
                             sum.ms += summary.ms;
                             sum.unfollowed += summary.unfollowed;
+                            sum.acknowledged_unfollowed += summary.acknowledged_unfollowed;
                             sum.searched += summary.searched;
                             sum.moved_primaries += summary.moved_primaries;
                             sum.moved_replicas += summary.moved_replicas;
@@ -165,7 +167,8 @@ fn nothing_is_lost() {
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(
         "{ran} runs in {seconds:.1} s ({:.1} ms each on one core of those used), {:.0} s of virtual time each; \
-         {} writes acknowledged, {} rejected, {} without an answer; {} searches; {} unfollowed; equal after {} ms at most; \
+         {} writes acknowledged, {} rejected, {} without an answer; {} searches; \
+         {} unfollowed, and {} writes to these acknowledged; equal after {} ms at most; \
          {} of {} pairs of kinds of faults overlapped",
         seconds * 1e3 / ran.max(1) as f64,
         sum.ms as f64 / 1e3 / ran.max(1) as f64,
@@ -174,12 +177,15 @@ fn nothing_is_lost() {
         sum.unknown,
         sum.searched,
         sum.unfollowed,
+        sum.acknowledged_unfollowed,
         sum.mended_ms,
         pairs.len(),
         Kind::pairs().len(),
     );
     fail(&failed, Case::in_turn);
     assert!(sum.acknowledged > 20 * ran, "hardly anything was written");
+    let is_written = sum.acknowledged_unfollowed > 0 || ran < RUNS;
+    assert!(is_written, "nothing was written to a follower that follows no more");
     let missing: Vec<_> = Kind::pairs().into_iter().filter(|pair| !pairs.contains(pair)).collect();
     assert!(missing.is_empty() || ran < RUNS, "never at once: {missing:?}");
 }
@@ -243,6 +249,40 @@ fn every_planted_bug_of_moves_is_found() {
         eprintln!("{planted}: {} runs", found.runs);
         assert!(!found.failed.is_empty(), "{planted} is not found within {most} runs");
     }
+}
+
+/// Runs in which a node is cut off as it starts again with all others, in an ordinary test.
+const RUNS_RESTARTING: u64 = 60;
+
+fn restarting(seed: u64) -> Case {
+    Case { shape: Shape::Restarting, ..Case::from(seed) }
+}
+
+#[test]
+fn nothing_is_lost_where_a_node_is_cut_off_as_it_restarts() {
+    let seeds = testbed::night::seeds("nodes that are cut off as they restart", RUNS_RESTARTING);
+    let Total { runs: ran, sum, failed, .. } = search_cases(seeds, restarting, None, 4);
+    eprintln!(
+        "{ran} runs, {:.0} s of virtual time each; {} writes acknowledged, {} rejected, {} without an answer; \
+         {} searches; equal after {} ms at most",
+        sum.ms as f64 / 1e3 / ran.max(1) as f64,
+        sum.acknowledged,
+        sum.rejected,
+        sum.unknown,
+        sum.searched,
+        sum.mended_ms,
+    );
+    fail(&failed, restarting);
+    assert!(sum.acknowledged > 20 * ran, "hardly anything was written");
+}
+
+/// A copy that has what its primary had alone before the restart is taken for one of the next primary's.
+#[test]
+fn runs_with_restarts_find_a_copy_of_an_earlier_term() {
+    let (most, planted) = (400, engine::planted::OWN_COPY_TRUSTED);
+    let found = search_cases(PLANTED_FIRST..PLANTED_FIRST + most, restarting, Some(planted), 1);
+    eprintln!("{planted}: {} runs", found.runs);
+    assert!(!found.failed.is_empty(), "{planted} is not found within {most} runs");
 }
 
 /// Runs a case again.
@@ -404,6 +444,7 @@ fn a_case_is_read_as_it_is_written() {
         "wide:17/1/8",
         "pair:17/0/all",
         "moving:3/all/4",
+        "restarting:3/1/all",
     ] {
         assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
     }
@@ -457,6 +498,7 @@ const NOT_FOUND: &[&str] = &[
     engine::planted::SESSIONS_BEGIN_AGAIN,
     engine::planted::SEARCHED_BEFORE_STARTED,
     engine::planted::WRITTEN_BEFORE_THE_END,
+    engine::planted::CHECKPOINT_NOT_CONFIRMED,
     store::planted::APPLIED_COUNTS_AS_DURABLE,
 ];
 

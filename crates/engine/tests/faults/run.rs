@@ -1,6 +1,7 @@
 //! One run: two clusters, clients, faults; then everything is mended, and `judge` reads what is there.
 
 mod judge;
+mod unfollowed;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -32,6 +33,8 @@ pub struct Summary {
     pub mended_ms: u64,
     /// Followers that were unfollowed, and became equal.
     pub unfollowed: u64,
+    /// Writes to them that were acknowledged after they were unfollowed.
+    pub acknowledged_unfollowed: u64,
     /// Answers to searches that were held against the ledger.
     pub searched: u64,
     /// Files at rest that were damaged.
@@ -76,6 +79,10 @@ struct Stage {
     links: Vec<Link>,
     tasks: RefCell<Vec<Task<()>>>,
     unfollowed: Cell<u64>,
+    /// What is written to the follower once it follows no more, and who does that.
+    own: RefCell<Option<Rc<Load>>>,
+    own_writing: RefCell<Option<Task<()>>>,
+    acknowledged_unfollowed: Cell<u64>,
     at_rest: Rc<AtRest>,
     moves: Rc<Moves>,
 }
@@ -99,6 +106,9 @@ struct AtRest {
     is_lost: Cell<bool>,
     refused: Cell<bool>,
 }
+
+/// Draws that came later have streams of their own, so that no seed draws something else than before.
+const REFRESHES: u64 = 0x4EF_4E54;
 
 async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
     let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
@@ -160,9 +170,19 @@ impl Stage {
             assert_eq!(set.0, 200, "{}", set.1);
             links.push(link);
         }
-        let (tasks, unfollowed) = (RefCell::default(), Cell::new(0));
-        let (at_rest, moves) = (Rc::default(), Rc::default());
-        Stage { env: env.clone(), scenario, sites, links, tasks, unfollowed, at_rest, moves }
+        Stage {
+            env: env.clone(),
+            scenario,
+            sites,
+            links,
+            tasks: RefCell::default(),
+            unfollowed: Cell::new(0),
+            own: RefCell::default(),
+            own_writing: RefCell::default(),
+            acknowledged_unfollowed: Cell::new(0),
+            at_rest: Rc::default(),
+            moves: Rc::default(),
+        }
     }
 
     fn site(&self, side: Side) -> &Rc<Site> {
@@ -184,6 +204,7 @@ impl Stage {
             ledger: RefCell::default(),
             shards: self.scenario.shards,
             site: self.sites[0].clone(),
+            index: index_of(Side::Leader),
             until: began + Duration::from_millis(self.scenario.load_ms),
             requests_max: self.scenario.requests_max,
             patience: Duration::from_millis(self.scenario.patience_ms),
@@ -208,11 +229,14 @@ impl Stage {
             .map(|number| {
                 let wanted = self.scenario.shards * (self.scenario.leader_replicas + 1);
                 let chance = Chance::new(self.scenario.seed ^ (number + 1) << 50);
-                let searching = search(self.env.clone(), load.clone(), number, wanted, chance);
+                let through = Chance::new(self.scenario.seed ^ (number + 1) << 50 ^ REFRESHES);
+                let searching =
+                    search(self.env.clone(), load.clone(), number, wanted, chance, through);
                 self.env.spawn("searches", searching)
             })
             .collect();
         self.keep_texts();
+        self.have_unfollowed_written();
         self.have_faults().await;
         for client in clients {
             client.await.map_err(|_| "a client ended".to_owned())?;
@@ -238,6 +262,7 @@ impl Stage {
             ms: ms(began),
             mended_ms: ms(mended),
             unfollowed: self.unfollowed.get(),
+            acknowledged_unfollowed: self.acknowledged_unfollowed.get(),
             searched,
             damaged: self.at_rest.damaged.get(),
             refused: u64::from(self.at_rest.refused.get()),

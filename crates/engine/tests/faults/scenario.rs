@@ -127,6 +127,8 @@ pub enum Shape {
     AtRest,
     /// As one of the others, and copies are moved all the time, most often about the faults.
     Moving,
+    /// All nodes of a cluster are killed and start again, and one of them is cut off at that moment.
+    Restarting,
 }
 
 /// What a host's disk and network card take.
@@ -166,10 +168,10 @@ const WIDE: &str = "wide:";
 const PAIR: &str = "pair:";
 const AT_REST: &str = "at-rest:";
 const MOVING: &str = "moving:";
+const RESTARTING: &str = "restarting:";
 
 /// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before
-/// its seed,
-/// one of a pair `pair:`, one with damage `at-rest:`.
+/// its seed, one of a pair `pair:`, one with damage `at-rest:`, and so on.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prefix = match self.shape {
@@ -178,6 +180,7 @@ impl fmt::Display for Case {
             Shape::Pair => PAIR,
             Shape::AtRest => AT_REST,
             Shape::Moving => MOVING,
+            Shape::Restarting => RESTARTING,
         };
         write!(f, "{prefix}{}", self.seed)?;
         if (&self.faults, &self.requests) == (&None, &None) {
@@ -205,6 +208,7 @@ impl FromStr for Case {
             (PAIR, Shape::Pair),
             (AT_REST, Shape::AtRest),
             (MOVING, Shape::Moving),
+            (RESTARTING, Shape::Restarting),
         ];
         let (shape, rest) = shapes.into_iter().find_map(of).unwrap_or((Shape::Small, text));
         let mut parts = rest.split('/');
@@ -391,6 +395,7 @@ impl Scenario {
             Shape::Pair => Scenario::pair(case),
             Shape::AtRest => Scenario::at_rest(case),
             Shape::Moving => Scenario::moving(case),
+            Shape::Restarting => Scenario::restarting(case),
             Shape::Small | Shape::Wide => Scenario::at_random(case),
         };
         if let Some(kept) = &case.faults {

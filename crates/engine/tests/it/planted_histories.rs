@@ -57,6 +57,11 @@ fn a_primary_is_not_written_before_its_following_has_ended() {
     shows(planted::WRITTEN_BEFORE_THE_END, a_follower_is_let_go_while_a_replica_is_ahead);
 }
 
+#[test]
+fn a_reopened_follower_gives_what_every_copy_has() {
+    shows(planted::CHECKPOINT_NOT_CONFIRMED, a_follower_is_reopened_while_a_replica_is_away);
+}
+
 // The next two plant no bug: the manager's state is pure, and what a leader says is one value of its answer.
 
 #[test]
@@ -314,6 +319,60 @@ async fn a_follower_is_let_go_by_a_leader_that_knows_less(env: Env) -> bool {
     becomes_whole(&env, &ledger, 2, &[(&c.follower, "b")]).await
 }
 
+/// In a chain of three, the second one's primary has operations that its replica lacks, which is away and stays in
+/// sync, as the manager does not hear of it. The primary is opened anew while its leader does not answer, and is lost
+/// for good. Then the replica is the primary, its following is ended, and it takes writes of its own.
+async fn a_follower_is_reopened_while_a_replica_is_away(env: Env) -> bool {
+    let mut ledger = Ledger::default();
+    let (of_leader, leader) = cluster_behind(&env, "leader", 1, 0).await;
+    create_on(&leader, "leader-0").await;
+    let (manager, mut follower) = cluster_behind(&env, "follower", 3, 0).await;
+    follow_with_replicas(&follower, &leader, ("follower-1", 1)).await;
+    let third = Cluster::start(&env, "third", 1).await;
+    tell_of_leader(&third, &follower).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "b",
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    third.must("PUT", "/c/_ccr/follow?wait_for_active_shards=1", body).await;
+    assert_eq!(write(&mut ledger, leader.node(0), 0..10).await, 10);
+    let indices = [(&leader, "a"), (&follower, "b"), (&third, "c")];
+    assert!(becomes_whole(&env, &ledger, 4, &indices).await);
+
+    manager.hold(|request| {
+        let is_held = |event: &Event| matches!(event, Event::CopyOutOfSync { .. });
+        matches!(request, Request::Submit(event) if is_held(event))
+    });
+    follower.kill_node(2).await;
+    // They are the follower's as long as it follows, and no longer.
+    send(&env, &mut ledger, leader.node(0), 10..15).await.unwrap();
+    eventually(&env, "the primary is ahead", async || {
+        let copies = follower.node(1).copies("b").await.unwrap_or_default();
+        manager.held() > 0 && copies.iter().any(|copy| copy.documents.len() == 15)
+    })
+    .await;
+    of_leader.hold(|request| matches!(request, Request::ReadChanges(_)));
+    follower.kill_node(1).await;
+    let is_there = |c: &Cluster, node: &str| c.any().state().present.contains(node);
+    eventually(&env, "both are gone", async || {
+        !is_there(&follower, "follower-1") && !is_there(&follower, "follower-2")
+    })
+    .await;
+
+    follower.start_node(1).await;
+    has_primary_on(&env, &follower, "follower-1").await;
+    // The last one has read by now what it was given.
+    env.sleep(Duration::from_secs(10)).await;
+    follower.kill_node(1).await;
+    manager.lose_what_is_held();
+    eventually(&env, "it is gone again", async || !is_there(&follower, "follower-1")).await;
+    follower.start_node(2).await;
+    has_primary_on(&env, &follower, "follower-2").await;
+    end_following(&follower).await;
+    assert_eq!(write_to(&mut ledger, follower.node(2), "b", 20..25).await, 5);
+    becomes_whole(&env, &ledger, 2, &[(&follower, "b"), (&third, "c")]).await
+}
+
 /// A follower whose primary is on node 3. It sends operations 10 to 14 of its leader to its replicas: that on node 2
 /// has them, that on node 1 does not get them. The leader, the follower's manager and node 1 are behind somebody each.
 struct Ahead {
@@ -330,22 +389,7 @@ impl Ahead {
         create_on(&leader, "leader-0").await;
         let (mut between, follower) = cluster_behind_each(env, "follower", 4, &[0, 1]).await;
         let (of_lagging, of_manager) = (between.pop().unwrap(), between.pop().unwrap());
-        tell_of_leader(&follower, &leader).await;
-        let body = json!({
-            "remote_cluster": "leader", "leader_index": "a",
-            "settings": {
-                "index.number_of_replicas": 0,
-                "index.routing.allocation.require._name": "follower-3",
-            },
-        });
-        follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
-        let settings = json!({
-            "index.number_of_replicas": 2,
-            "index.routing.allocation.require._name": null,
-            "index.routing.allocation.exclude._name": "follower-0",
-        });
-        follower.must("PUT", "/b/_settings", settings).await;
-        follower.green("b").await;
+        follow_with_replicas(&follower, &leader, ("follower-3", 2)).await;
         assert_eq!(write(ledger, leader.node(0), 0..10).await, 10);
         let indices = [(&leader, "a"), (&follower, "b")];
         assert!(becomes_whole(env, ledger, 4, &indices).await);
@@ -365,20 +409,49 @@ impl Ahead {
     /// The replica that lags takes the primary's place: the first by name of two nodes with as many copies.
     async fn lose_primary(&mut self, env: &Env) {
         self.follower.kill_node(3).await;
-        eventually(env, "another is the primary", async || {
-            let state = self.follower.any().state();
-            let primary = state.shard("b", 0).unwrap().started_primary();
-            primary.is_some_and(|primary| primary.is_on("follower-1"))
-        })
-        .await;
+        has_primary_on(env, &self.follower, "follower-1").await;
         self.of_lagging.lose_what_is_held();
     }
 
     async fn end_following(&self) {
-        for what in ["pause_follow", "unfollow"] {
-            self.follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
-        }
+        end_following(&self.follower).await;
     }
+}
+
+/// Waits until the follower's started primary is on this node.
+async fn has_primary_on(env: &Env, follower: &Cluster, node: &str) {
+    eventually(env, "the primary is where it should be", async || {
+        let state = follower.any().state();
+        let primary = state.shard("b", 0).unwrap().started_primary();
+        primary.is_some_and(|primary| primary.is_on(node))
+    })
+    .await;
+}
+
+async fn end_following(follower: &Cluster) {
+    for what in ["pause_follow", "unfollow"] {
+        follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
+    }
+}
+
+/// Has `b` follow `a`: the primary on this node, and so many replicas, all of them on other nodes than the manager's.
+async fn follow_with_replicas(follower: &Cluster, leader: &Cluster, at: (&str, u32)) {
+    tell_of_leader(follower, leader).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": {
+            "index.number_of_replicas": 0,
+            "index.routing.allocation.require._name": at.0,
+        },
+    });
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    let settings = json!({
+        "index.number_of_replicas": at.1,
+        "index.routing.allocation.require._name": null,
+        "index.routing.allocation.exclude._name": "follower-0",
+    });
+    follower.must("PUT", "/b/_settings", settings).await;
+    follower.green("b").await;
 }
 
 /// A leader with ten documents: the primary is on its node 1, and the replica on node 0, behind somebody.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use record::ledger::{self, Ledger};
 use serde_json::Value;
-use world::Time;
 
 use super::{Stage, direct, index_of};
 use crate::scenario::{Fault, LEASE_PERIOD, Side, What};
@@ -14,7 +13,7 @@ use crate::scenario::{Fault, LEASE_PERIOD, Side, What};
 /// what was written.
 const MEND_PATIENCE: Duration = Duration::from_secs(1500);
 /// How long copies must stay equal: longer than anything that was sent to a node that stood still takes.
-const STAYS_EQUAL: Duration = Duration::from_secs(5);
+pub(super) const STAYS_EQUAL: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// What an operator does that often until all is well.
 const HELP_EVERY: u32 = 40;
@@ -34,7 +33,7 @@ impl Stage {
             }
             looks += 1;
             if self.is_unfollowed() {
-                self.leave_unfollowed(give_up).await?;
+                self.leave_unfollowed(ledger, give_up).await?;
                 continue;
             }
             let why = match self.copies().await {
@@ -95,40 +94,13 @@ impl Stage {
         index.is_some_and(|meta| meta.leader.is_none())
     }
 
-    /// Copies of an index that was unfollowed in the midst of it become the same, whatever they have. Then it is made
-    /// anew.
-    async fn leave_unfollowed(&self, give_up: Time) -> Result<(), String> {
-        loop {
-            let why = match self.copies_of(&[Side::Follower]).await {
-                Ok(copies) => match copies.iter().find_map(|copy| differs(copy, &copies)) {
-                    None => break,
-                    Some(why) => why,
-                },
-                Err(why) => why,
-            };
-            if self.env.now() >= give_up {
-                return Err(format!("never equal after it was unfollowed: {why}"));
-            }
-            self.env.sleep(Duration::from_secs(10)).await;
-            self.help().await;
-        }
-        self.unfollowed.set(self.unfollowed.get() + 1);
-        if let Some(node) = self.site(Side::Follower).node(0) {
-            direct(&node, "DELETE", "/b", Value::Null).await;
-            // Where that takes longer, whoever helps goes on with it.
-            let following = self.follow(Side::Follower, 0);
-            let _ = self.env.timeout(Duration::from_secs(60), following).await;
-        }
-        Ok(())
-    }
-
     /// Every copy of all indices; an error while one is missing.
     async fn copies(&self) -> Result<Vec<ledger::Copy>, String> {
         let sides: Vec<Side> = [Side::Leader].into_iter().chain(self.followers()).collect();
         self.copies_of(&sides).await
     }
 
-    async fn copies_of(&self, sides: &[Side]) -> Result<Vec<ledger::Copy>, String> {
+    pub(super) async fn copies_of(&self, sides: &[Side]) -> Result<Vec<ledger::Copy>, String> {
         let mut copies = Vec::new();
         for side in sides {
             let (site, index) = (self.site(*side), index_of(*side));
@@ -207,7 +179,7 @@ impl Stage {
 }
 
 /// Where a copy has a hole, or another copy of its shard has something else.
-fn differs(copy: &ledger::Copy, copies: &[ledger::Copy]) -> Option<String> {
+pub(super) fn differs(copy: &ledger::Copy, copies: &[ledger::Copy]) -> Option<String> {
     if copy.max_seq_no != copy.local_checkpoint {
         return Some(format!("{} has a hole below {:?}", copy.name, copy.max_seq_no));
     }
@@ -220,7 +192,7 @@ fn differs(copy: &ledger::Copy, copies: &[ledger::Copy]) -> Option<String> {
     Some(format!("{} and {} hold something else", copy.name, other.name))
 }
 
-fn shown(broken: &[ledger::Violation]) -> String {
+pub(super) fn shown(broken: &[ledger::Violation]) -> String {
     let lines = broken.iter().take(8).map(|violation| format!("\n  {violation}"));
     let more = broken.len().saturating_sub(8);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
