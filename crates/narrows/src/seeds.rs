@@ -18,6 +18,7 @@ use lab::plan::Plan;
 use lab::{Options, Place, Quiet};
 use record::RunDir;
 use record::units::show_seconds;
+use report::published::{FirstSeed, charted};
 
 use crate::interrupt::{self, is_told};
 use crate::runs::write_page;
@@ -35,6 +36,8 @@ pub(crate) struct Outcome {
     pub(crate) rows: Vec<Comparison>,
     /// The figures that conclusions speak of.
     pub(crate) figures: Vec<(Figure, f64)>,
+    /// What is drawn of it, of seed 1 at the size that was asked for alone.
+    pub(crate) drawn: Option<FirstSeed>,
     /// Wall time.
     pub(crate) seconds: f64,
 }
@@ -85,7 +88,7 @@ fn probe_and_run(
         let kept = job.seed == 1 && job.scale == scale;
         let name = format!("{}-{}-{}", works[job.work].plan, job.seed, job.scale);
         let folder = if kept { runs.to_owned() } else { scratch.join(name) };
-        let outcome = outcome(&works[job.work], &job, &folder);
+        let outcome = outcome(&works[job.work], &job, &folder, kept);
         if !kept {
             let _ = std::fs::remove_dir_all(&folder);
         }
@@ -187,7 +190,8 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-fn outcome(work: &Work, job: &Job, runs: &Path) -> anyhow::Result<Outcome> {
+/// `kept` are runs whose charts are shown.
+fn outcome(work: &Work, job: &Job, runs: &Path, kept: bool) -> anyhow::Result<Outcome> {
     let (began, seed) = (Instant::now(), job.seed);
     let options = Options {
         scale: job.scale,
@@ -208,8 +212,23 @@ fn outcome(work: &Work, job: &Job, runs: &Path) -> anyhow::Result<Outcome> {
     Ok(Outcome {
         rows: comparisons(&summary),
         figures: figures(wanted(&work.plan), &done.run, &summary),
+        drawn: kept.then(|| drawn(&work.plan, &done.run, &summary)),
         seconds: began.elapsed().as_secs_f64(),
     })
+}
+
+/// What is drawn of a plan: of the variants that have a chart alone.
+fn drawn(plan: &str, run: &RunDir, summary: &Summary<'_>) -> FirstSeed {
+    let has_chart = |variant: &str| charted().any(|one| one == (plan, variant));
+    let names = summary.loads.iter().map(|load| load.variant.as_str());
+    FirstSeed {
+        plan: plan.to_owned(),
+        searches: names
+            .filter(|name| has_chart(name))
+            .map(|name| (name.to_owned(), searches(summary, name)))
+            .collect(),
+        curves: curves(run, summary).into_iter().filter(|one| has_chart(&one.variant)).collect(),
+    }
 }
 
 /// The figures of a plan that conclusions speak of.

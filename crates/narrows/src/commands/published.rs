@@ -156,6 +156,7 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     for (work, seeds) in works.iter().zip(&outcomes) {
         let rows: Vec<_> = seeds.iter().map(|outcome| outcome.rows.clone()).collect();
         published.rows.extend(over_seeds(&rows));
+        published.first_seeds.extend(seeds.iter().find_map(|outcome| outcome.drawn.clone()));
         published.walls.push(Wall {
             plan: work.plan.clone(),
             seeds: seeds.len(),
@@ -314,5 +315,22 @@ fn unit(measure: &Measure) -> Unit {
             Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },
         _ => Unit::Times,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chart_is_of_variants_that_are_run() {
+        let works: Vec<Work> = plans(&[]).unwrap().iter().map(work).collect();
+        for (plan, variant) in report::published::charted() {
+            let work = works.iter().find(|work| work.plan == plan);
+            let is_run = work.is_some_and(|work| work.variants.iter().any(|one| one == variant));
+            assert!(is_run, "{plan}: {variant}");
+            let documents = DOCUMENTS.iter().filter(|document| document.plans.contains(&plan));
+            assert_eq!(documents.count(), 1, "{plan}");
+        }
     }
 }

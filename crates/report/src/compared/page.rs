@@ -13,6 +13,7 @@ const LATENCY: Panel = Panel {
     title: "Mean latency",
     points: |curve| curve.latency.first().map_or(&[], |(_, points)| points.as_slice()),
     unit: |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
+    levels: &[],
 };
 
 /// The whole page. Everything that comes from a record is escaped.

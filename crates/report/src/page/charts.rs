@@ -140,12 +140,19 @@ pub(crate) struct Panel {
     pub points: fn(&Curves) -> &[Point],
     /// Factor and unit in which values up to the largest read well.
     pub unit: fn(f64) -> (f64, &'static str),
+    /// Values to mark, each with its words.
+    pub levels: &'static [(f64, &'static str)],
 }
 
 impl Panel {
-    fn most(&self, curves: &[&Curves]) -> f64 {
+    fn peak(&self, curves: &[&Curves]) -> f64 {
         let points = curves.iter().flat_map(|curve| (self.points)(curve));
-        points.map(|point| point.value).fold(1.0, f64::max)
+        points.map(|point| point.value).fold(0.0, f64::max)
+    }
+
+    /// What its axis has to reach.
+    fn most(&self, curves: &[&Curves]) -> f64 {
+        self.levels.iter().map(|(value, _)| *value).fold(self.peak(curves).max(1.0), f64::max)
     }
 }
 
@@ -154,16 +161,23 @@ pub(crate) const INDEXED: Panel = Panel {
     title: "Documents indexed a second",
     points: |curve| &curve.indexed,
     unit: count_unit,
+    levels: &[],
 };
 
-pub(crate) const RECOVERED: Panel =
-    Panel { id: "beside", title: "Recovered bytes", points: |c| &c.recovered, unit: byte_unit };
+pub(crate) const RECOVERED: Panel = Panel {
+    id: "beside",
+    title: "Recovered bytes",
+    points: |curve| &curve.recovered,
+    unit: byte_unit,
+    levels: &[],
+};
 
 pub(crate) const LAG: Panel = Panel {
     id: "lag",
     title: "Operations that the follower lacked",
     points: |curve| &curve.lag,
     unit: count_unit,
+    levels: &[],
 };
 
 /// Factor and unit of counts.
@@ -202,20 +216,23 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
             points: (panel.points)(curve),
         });
         let peak = |curve: &&Curves| {
-            let most = panel.most(&[curve]);
+            let most = panel.peak(&[curve]);
             format!("{}: at most {} {unit}", curve.variant, words::three_digits(most / factor))
         };
+        let levels = panel.levels.iter().map(|(_, words)| (*words).to_owned());
         LineChart {
             id: format!("{}{id}-{class_name}", panel.id),
             title: format!("{} over time", panel.title),
-            desc: curves.iter().map(peak).collect::<Vec<_>>().join("; "),
+            desc: curves.iter().map(peak).chain(levels).collect::<Vec<_>>().join("; "),
             width,
             plot_height: if width > 500.0 { 200.0 } else { 150.0 },
             lines: lines.collect(),
             time_s: (0.0, until_s),
-            max: most * 1.02,
+            // The words of a level at the top need room below those at the ends of lines.
+            max: most * if panel.levels.is_empty() { 1.02 } else { 1.1 },
             factor,
             unit,
+            levels: panel.levels.iter().map(|(at, words)| (*at, (*words).to_owned())).collect(),
             area: curves.len() == 1,
             // Words at the ends tell apart those who see no colours, and more lines than there are colours.
             labels: curves.len() > 1,
@@ -372,7 +389,10 @@ fn link_chart(
         max,
         factor: 1e6,
         unit: "MB/s",
-        ceiling: rate.map(|rate| (rate, format!("the link's {}", words::rate(rate)))),
+        levels: rate
+            .map(|rate| (rate, format!("the link's {}", words::rate(rate))))
+            .into_iter()
+            .collect(),
         area: true,
         shades: curve.shades.iter().collect(),
         ..LineChart::default()

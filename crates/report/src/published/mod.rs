@@ -1,16 +1,20 @@
 //! Published figures beside ours: for terminals, as Markdown, as JSON, and as one page.
 
 mod beside;
+mod charts;
 mod conclusion;
+mod counterparts;
 mod elsewhere;
 mod markdown;
 mod page;
 mod place;
 
+pub use charts::FirstSeed;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 use conclusion::holding;
 pub use conclusion::{Conclusion, Unit};
+pub use counterparts::charted;
 use insight::published::{Comparison, Figure, Standing, standing};
 use insight::stats::Interval;
 use insight::words;
@@ -55,6 +59,8 @@ pub struct Published {
     pub conclusions: Vec<Conclusion>,
     /// What was found of them where time is real.
     pub elsewhere: Vec<Place>,
+    /// What the page draws of each plan.
+    pub first_seeds: Vec<FirstSeed>,
     /// What each plan took.
     pub walls: Vec<Wall>,
     /// What all of it took, from beginning to end.
@@ -445,6 +451,7 @@ mod tests {
                 },
             ],
             elsewhere: Vec::new(),
+            first_seeds: Vec::new(),
             walls: vec![Wall { plan: "remote-recovery".to_owned(), seeds: 20, seconds: 4.0 }],
             wall_s: 2.5,
             cores: 2,

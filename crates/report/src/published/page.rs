@@ -5,9 +5,9 @@ use insight::words;
 use maud::{Markup, html};
 use record::{Kind, units};
 
-use super::beside;
 use super::place::verdict;
 use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
+use super::{beside, charts};
 use crate::page::{STANDS_ALONE, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
@@ -227,6 +227,7 @@ impl Published {
                     "; of those that were predicted " (holding) " hold, " (failing) " fail."
                 }
                 @if !rows.is_empty() { (figures_table(&rows)) (beside::folded(&rows)) }
+                (charts::section(&document.id, &document.plans, &self.first_seeds))
                 @if !conclusions.is_empty() { (conclusions_table(&conclusions)) }
                 (self.elsewhere_table(document))
             }
@@ -383,6 +384,9 @@ pub(super) fn sign(holds: Option<bool>) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use insight::{Curves, Point};
+
+    use super::super::FirstSeed;
     use super::super::tests::sample;
     use super::*;
 
@@ -415,6 +419,43 @@ mod tests {
         assert!(page.contains("0 of 0 predicted conclusions hold"), "{page}");
         assert!(page.contains("Not at the published size: scale 0.1."));
         assert!(!page.contains("Published changes against ours"), "a chart without points");
+    }
+
+    #[test]
+    fn a_document_with_curves_has_its_charts_and_one_without_has_none() {
+        let points = [(0.0, 0.0), (60.0, 4.9e9)].map(|(t_s, value)| Point { t_s, value });
+        let curve = Curves {
+            variant: "1 MB x 1".to_owned(),
+            lap: 1,
+            seconds: 60.0,
+            recovered: points.into(),
+            indexed: Vec::new(),
+            lag: Vec::new(),
+            latency: Vec::new(),
+            link: Vec::new(),
+            nodes: Vec::new(),
+            shades: Vec::new(),
+        };
+        let seed = FirstSeed {
+            plan: "remote-recovery".to_owned(),
+            curves: vec![curve],
+            ..FirstSeed::default()
+        };
+        let mut published = Published { first_seeds: vec![seed], ..sample() };
+        let other = Document {
+            id: "life-after-ec2".to_owned(),
+            plans: vec!["shard-recovery".to_owned()],
+            ..published.documents[0].clone()
+        };
+        published.documents.push(other);
+        let page = published.html();
+        let (first, second) = page.split_once("id=\"life-after-ec2\"").unwrap();
+        assert_eq!(first.matches("Recovered bytes over time").count(), 2, "for both widths");
+        assert!(first.contains("Beside the graphs that the document links to"));
+        assert!(first.find("Beside ") < first.find("It concludes"), "before the conclusions");
+        for without in [second, sample().html().as_str()] {
+            assert!(!without.contains("Beside ") && !without.contains("over time"));
+        }
     }
 
     #[test]

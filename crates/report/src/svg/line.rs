@@ -41,8 +41,8 @@ pub(crate) struct LineChart<'a> {
     pub factor: f64,
     /// Unit of the ticks.
     pub unit: &'static str,
-    /// A bound to mark, with its words.
-    pub ceiling: Option<(f64, String)>,
+    /// Values to mark across the plot, each with its words.
+    pub levels: Vec<(f64, String)>,
     /// Whether lines are labelled above the place where they end.
     pub labels: bool,
     /// Whether the space below a line is tinted.
@@ -77,7 +77,7 @@ impl LineChart<'_> {
                 text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (self.tick(*value)) }
             }
             (self.time_axis(&x, left, right, bottom))
-            @if let Some((value, words)) = &self.ceiling {
+            @for (value, words) in &self.levels {
                 @let at = y.at(*value);
                 line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
                 text.tick x=(c(right)) y=(c(at - 4.0)) text-anchor="end" { (words) }
