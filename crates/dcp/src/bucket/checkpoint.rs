@@ -6,9 +6,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use bytes::Bytes;
-use rustc_hash::FxHashMap;
-
 use super::item::Item;
 
 /// Bytes counted for an item's place in a checkpoint.
@@ -39,8 +36,6 @@ struct Place {
 #[derive(Debug)]
 struct Checkpoint {
     places: VecDeque<Place>,
-    /// The sequence number of each document, in the open checkpoint alone.
-    keys: FxHashMap<Bytes, u64>,
     /// The snapshot that the producer declared; none in an active vbucket.
     bounds: Option<Bounds>,
     items: usize,
@@ -60,13 +55,7 @@ pub struct Bounds {
 
 impl Checkpoint {
     fn new(bounds: Option<Bounds>) -> Checkpoint {
-        Checkpoint {
-            places: VecDeque::new(),
-            keys: FxHashMap::default(),
-            bounds,
-            items: 0,
-            bytes: 0,
-        }
+        Checkpoint { places: VecDeque::new(), bounds, items: 0, bytes: 0 }
     }
 
     fn last(&self) -> Option<u64> {
@@ -175,18 +164,18 @@ impl Checkpoints {
         self.checkpoints.back_mut().expect("one is always open")
     }
 
-    /// Appends a version.
-    pub(super) fn push(&mut self, item: Rc<Item>) {
+    /// Appends a version. `replaced` is the version of its document before, wherever that is; 0 for none.
+    pub(super) fn push(&mut self, item: Rc<Item>, replaced: u64) {
         let limits = self.limits;
         let open = self.open();
         if open.is_full(limits) && open.bounds.is_none() {
             self.begin(None);
         }
         let open = self.open();
-        let (key, seqno, bytes) = (item.key.clone(), item.by_seqno, item.bytes());
-        let freed = match open.keys.insert(key, seqno) {
-            Some(before) => open.forget(before),
-            None => 0,
+        let (seqno, bytes) = (item.by_seqno, item.bytes());
+        let freed = match replaced {
+            0 => 0,
+            replaced => open.forget(replaced),
         };
         open.places.push_back(Place { seqno, item: Some(item) });
         open.items += 1;
@@ -201,7 +190,6 @@ impl Checkpoints {
             open.bounds = bounds;
             return;
         }
-        open.keys = FxHashMap::default();
         self.checkpoints.push_back(Checkpoint::new(bounds));
     }
 
@@ -282,14 +270,8 @@ impl Checkpoints {
                 Some(place) if place.seqno <= read => {
                     let place = first.places.pop_front().expect("it was looked at");
                     let bytes = place.item.as_ref().map_or(0, |item| item.bytes());
-                    if let Some(item) = &place.item {
-                        first.items -= 1;
-                        first.bytes -= bytes;
-                        // A newer version must not find this one.
-                        if first.keys.get(&item.key) == Some(&place.seqno) {
-                            first.keys.remove(&item.key);
-                        }
-                    }
+                    first.items -= usize::from(place.item.is_some());
+                    first.bytes -= bytes;
                     self.floor = place.seqno;
                     self.bytes -= bytes + PLACE_BYTES;
                     freed += bytes + PLACE_BYTES;
@@ -359,6 +341,8 @@ impl Checkpoints {
 mod tests {
     use std::cell::Cell;
 
+    use bytes::Bytes;
+
     use super::super::item::{ItemData, ItemKind};
     use super::*;
 
@@ -391,12 +375,12 @@ mod tests {
         let used = Rc::default();
         let mut all = Checkpoints::new(0, limits(100));
         let (early, _) = all.register(0);
-        for (seqno, key) in [1, 2, 1, 3, 2].into_iter().enumerate() {
-            all.push(item(&used, key, seqno as u64 + 1));
+        for (seqno, key, replaced) in [(1, 1, 0), (2, 2, 0), (3, 1, 1), (4, 3, 0), (5, 2, 2)] {
+            all.push(item(&used, key, seqno), replaced);
         }
         assert_eq!(seqnos(all.take(early)), (vec![3, 4, 5], 1, 5));
         assert!(matches!(all.take(early), Take::Nothing));
-        all.push(item(&used, 1, 6));
+        all.push(item(&used, 1, 6), 3);
         assert_eq!(seqnos(all.take(early)), (vec![6], 6, 6));
         assert_eq!(seqnos(all.take(PERSISTENCE)), (vec![4, 5, 6], 1, 6));
         assert_eq!(all.items(), 3);
@@ -406,7 +390,7 @@ mod tests {
     fn a_document_that_is_written_again_and_again_fills_a_checkpoint() {
         let used = Rc::default();
         let mut all = Checkpoints::new(0, limits(4));
-        (1..=10).for_each(|seqno| all.push(item(&used, 1, seqno)));
+        (1..=10).for_each(|seqno| all.push(item(&used, 1, seqno), seqno - 1));
         assert_eq!((all.len(), all.items()), (3, 3));
         let mut next = || seqnos(all.take(PERSISTENCE));
         assert_eq!([next(), next(), next()], [(vec![4], 1, 4), (vec![8], 5, 8), (vec![10], 9, 10)]);
@@ -419,7 +403,7 @@ mod tests {
         let (slow, from_disk) = all.register(0);
         assert_eq!(from_disk, 0);
         for seqno in 1..=10 {
-            all.push(item(&used, seqno, seqno));
+            all.push(item(&used, seqno, seqno), 0);
         }
         assert_eq!(all.len(), 3);
         assert_eq!(seqnos(all.take(PERSISTENCE)).0, [1, 2, 3, 4]);
@@ -442,7 +426,7 @@ mod tests {
         let mut all = Checkpoints::new(0, limits(4));
         let (slow, _) = all.register(0);
         for seqno in 1..=10 {
-            all.push(item(&used, seqno, seqno));
+            all.push(item(&used, seqno, seqno), 0);
         }
         while let Take::Some(_) = all.take(PERSISTENCE) {}
         assert_eq!(all.remove_read(u64::MAX), 0, "nothing of it was read by the other");
@@ -452,7 +436,7 @@ mod tests {
         while let Take::Some(_) = all.take(slow) {}
         all.remove_read(u64::MAX);
         assert_eq!((all.floor(), all.items(), all.bytes(), used.get()), (10, 0, 0, 0));
-        all.push(item(&used, 1, 11));
+        all.push(item(&used, 1, 11), 1);
         assert_eq!(seqnos(all.take(slow)).0, [11]);
     }
 
@@ -462,12 +446,12 @@ mod tests {
         let mut all = Checkpoints::new(0, limits(100));
         let bounds = Bounds { start: 1, end: 50, disk: true };
         all.begin(Some(bounds));
-        (1..=10).for_each(|seqno| all.push(item(&used, seqno, seqno)));
+        (1..=10).for_each(|seqno| all.push(item(&used, seqno, seqno), 0));
         let Take::Some(taken) = all.take(PERSISTENCE) else { panic!("ten items") };
         assert_eq!((taken.items.len(), taken.end), (10, 50));
         assert!(all.remove_read(u64::MAX) > 0);
         assert_eq!(all.bytes(), 0);
-        (11..=20).for_each(|seqno| all.push(item(&used, seqno, seqno)));
+        (11..=20).for_each(|seqno| all.push(item(&used, seqno, seqno), 0));
         let Take::Some(taken) = all.take(PERSISTENCE) else { panic!("ten more") };
         assert_eq!((taken.items.len(), taken.end, taken.bounds), (10, 50, Some(bounds)));
     }
@@ -478,7 +462,7 @@ mod tests {
         let mut all = Checkpoints::new(0, limits(4));
         let (slow, _) = all.register(0);
         for seqno in 1..=8 {
-            all.push(item(&used, seqno, seqno));
+            all.push(item(&used, seqno, seqno), 0);
         }
         // The flusher has read nothing either: dropping would free nothing.
         assert_eq!(all.drop_slowest(), None);
@@ -495,11 +479,11 @@ mod tests {
     fn a_version_newer_than_an_expelled_one_is_kept() {
         let used: Rc<Cell<u64>> = Rc::default();
         let mut all = Checkpoints::new(0, limits(100));
-        all.push(item(&used, 1, 1));
+        all.push(item(&used, 1, 1), 0);
         all.take(PERSISTENCE);
         all.expel(u64::MAX);
         assert_eq!((all.bytes(), used.get()), (0, 0));
-        all.push(item(&used, 1, 2));
+        all.push(item(&used, 1, 2), 1);
         assert_eq!(seqnos(all.take(PERSISTENCE)).0, [2]);
     }
 }

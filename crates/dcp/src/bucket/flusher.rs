@@ -113,7 +113,7 @@ impl Bucket {
             if state {
                 let record = self.with(vb, |vbucket| {
                     vbucket.state_dirty = false;
-                    DiskRecord::State(vb, vbucket.record())
+                    DiskRecord::State(vb, vbucket.record().into())
                 });
                 states.extend(record);
             }
@@ -143,7 +143,7 @@ impl Bucket {
                     let Some(location) = locations.next() else { return };
                     files.add_needed(location);
                     vbucket.index.put(item.by_seqno, location);
-                    let before = vbucket.table.persisted(&item.key, item.by_seqno);
+                    let before = vbucket.table.persisted(item);
                     let free =
                         before.and_then(|seqno| vbucket.index.supersede(seqno, item.by_seqno));
                     free.into_iter().for_each(|location| files.release(location));
@@ -183,7 +183,7 @@ impl Bucket {
             self.with(vb, |vbucket| {
                 let entries = vbucket.index.compact(oldest);
                 needed.extend(entries.into_iter().map(|entry| (vb, entry)));
-                states.push(DiskRecord::State(vb, vbucket.record()));
+                states.push(DiskRecord::State(vb, vbucket.record().into()));
                 states.push(DiskRecord::RollbackFloor(vb, vbucket.index.rollback_floor_seqno()));
             });
         }

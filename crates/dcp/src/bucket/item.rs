@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -75,7 +76,10 @@ impl Drop for Charge {
 /// A version of a document in memory, shared by its holders. Its bytes count as used until the last drops it.
 #[derive(Debug)]
 pub struct Item {
-    data: ItemData,
+    /// Shared with the log of a virtual disk.
+    data: Arc<ItemData>,
+    /// Its place in the table of documents.
+    pub(super) place: Cell<u32>,
     _charge: Charge,
 }
 
@@ -89,10 +93,17 @@ impl std::ops::Deref for Item {
 
 impl Item {
     /// An item whose bytes count in `used`.
-    pub(super) fn new(data: ItemData, used: &Rc<Cell<u64>>) -> Rc<Item> {
+    pub(super) fn new(data: impl Into<Arc<ItemData>>, used: &Rc<Cell<u64>>) -> Rc<Item> {
+        let data: Arc<ItemData> = data.into();
         let bytes = ItemData::memory_bytes(data.key.len(), data.value.len());
         used.set(used.get() + bytes);
-        Rc::new(Item { data, _charge: Charge { bytes, used: used.clone() } })
+        let charge = Charge { bytes, used: used.clone() };
+        Rc::new(Item { data, place: Cell::default(), _charge: charge })
+    }
+
+    /// What it holds, for the log.
+    pub(super) fn data(&self) -> Arc<ItemData> {
+        self.data.clone()
     }
 
     /// Bytes that it takes.

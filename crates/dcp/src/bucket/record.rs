@@ -3,6 +3,8 @@
 //! One log serves all vbuckets of a bucket. With a file for each, as in Couchbase, every round of the flusher would
 //! cost up to 1024 syncs; one log costs one. An index in memory finds the versions that are read back.
 
+use std::sync::Arc;
+
 use bytes::{Buf, Bytes};
 use store::Record;
 
@@ -32,18 +34,18 @@ pub(super) struct StateRecord {
     pub failover: Vec<FailoverEntry>,
 }
 
-/// One record of the log.
+/// One record of the log. It is small, because a virtual disk keeps millions of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DiskRecord {
     /// A version of a document. One that a compaction moved is in the log twice.
     Item {
         vb: u16,
-        item: ItemData,
+        item: Arc<ItemData>,
         /// Whether the log holds all of the vbucket as it was at this version.
         is_whole: bool,
     },
     /// The vbucket is in this state.
-    State(u16, StateRecord),
+    State(u16, Box<StateRecord>),
     /// The vbucket was rolled back to this sequence number.
     Rollback(u16, u64),
     /// No rollback leads before this sequence number: versions were removed that it or an earlier one replaced.
@@ -148,7 +150,7 @@ fn decode_item(kind: u8, mut rest: &[u8]) -> Option<DiskRecord> {
     let mut value = Bytes::copy_from_slice(rest);
     let key = value.split_to(key_bytes);
     let item = ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype };
-    Some(DiskRecord::Item { vb, item, is_whole })
+    Some(DiskRecord::Item { vb, item: item.into(), is_whole })
 }
 
 fn decode_state(mut rest: &[u8]) -> Option<DiskRecord> {
@@ -165,7 +167,8 @@ fn decode_state(mut rest: &[u8]) -> Option<DiskRecord> {
         .map(|entry| FailoverEntry { uuid: number(&entry[..8]), seqno: number(&entry[8..]) })
         .collect();
     let state = VbucketState::of(state)?;
-    Some(DiskRecord::State(vb, StateRecord { state, snap_start, snap_end, failover }))
+    let state = StateRecord { state, snap_start, snap_end, failover };
+    Some(DiskRecord::State(vb, state.into()))
 }
 
 #[cfg(test)]
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_record_comes_back_and_no_shorter_one_does() {
-        let item = ItemData {
+        let item = Arc::new(ItemData {
             kind: ItemKind::Expiration,
             key: Bytes::from_static(b"key"),
             value: Bytes::from_static(b"value"),
@@ -184,7 +187,7 @@ mod tests {
             flags: 4,
             time_s: 5,
             datatype: 1,
-        };
+        });
         let state = StateRecord {
             state: VbucketState::Pending,
             snap_start: 7,
@@ -197,7 +200,7 @@ mod tests {
         let records = [
             DiskRecord::Item { vb: 1023, item: item.clone(), is_whole: false },
             DiskRecord::Item { vb: 1023, item, is_whole: true },
-            DiskRecord::State(5, state),
+            DiskRecord::State(5, state.into()),
             DiskRecord::Rollback(7, 99),
             DiskRecord::RollbackFloor(7, 99),
             DiskRecord::Closed,
@@ -212,6 +215,11 @@ mod tests {
             }
             assert_eq!(DiskRecord::decode(&buffer), Some(record));
         }
+    }
+
+    #[test]
+    fn a_record_is_small() {
+        assert_eq!(size_of::<DiskRecord>(), 16);
     }
 
     #[test]

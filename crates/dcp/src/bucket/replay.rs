@@ -60,7 +60,7 @@ impl Replay {
             }
             DiskRecord::State(vb, state) => {
                 let history = self.histories.entry(vb).or_default();
-                (history.state, history.ends_with_state) = (Some(state), true);
+                (history.state, history.ends_with_state) = (Some(*state), true);
             }
             DiskRecord::Rollback(vb, seqno) => {
                 let history = self.histories.entry(vb).or_default();

@@ -1,5 +1,7 @@
 //! Rolling a replica back.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::Bucket;
@@ -97,14 +99,14 @@ impl Bucket {
         to: u64,
         gone: &[Entry],
         back: &[Entry],
-    ) -> Result<(Vec<ItemData>, Vec<ItemData>)> {
+    ) -> Result<(Vec<Arc<ItemData>>, Vec<Arc<ItemData>>)> {
         let items = (self.read_items(gone).await?, self.read_items(back).await?);
         self.0.log.append(vec![DiskRecord::Rollback(vb, to)]).await?;
         self.0.log.sync().await?;
         Ok(items)
     }
 
-    async fn read_items(&self, entries: &[Entry]) -> Result<Vec<ItemData>> {
+    async fn read_items(&self, entries: &[Entry]) -> Result<Vec<Arc<ItemData>>> {
         let mut items = Vec::new();
         for part in entries.chunks(ITEMS_AT_ONCE) {
             let places = part.iter().map(|entry| entry.location).collect();

@@ -36,7 +36,7 @@ impl Round {
         for Portion { vb, items, end, is_whole } in &self.portions {
             records.extend(items.iter().map(|item| DiskRecord::Item {
                 vb: *vb,
-                item: (**item).clone(),
+                item: item.data(),
                 is_whole: *is_whole && item.by_seqno == *end,
             }));
         }

@@ -30,7 +30,13 @@ pub(super) struct SeqnoIndex {
 
 impl SeqnoIndex {
     fn position(&self, seqno: u64) -> Result<usize, usize> {
-        self.entries.binary_search_by_key(&seqno, |entry| entry.seqno)
+        match self.entries.last() {
+            Some(last) if last.seqno >= seqno => {
+                self.entries.binary_search_by_key(&seqno, |entry| entry.seqno)
+            }
+            // Most versions are the next one.
+            _ => Err(self.entries.len()),
+        }
     }
 
     /// A version is on disk, or has moved; returns where it was before.

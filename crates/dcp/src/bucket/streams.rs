@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -34,7 +35,7 @@ pub struct StreamOpen {
 #[derive(Debug)]
 pub struct BackfillPart {
     /// Versions, ascending.
-    pub items: Vec<ItemData>,
+    pub items: Vec<Arc<ItemData>>,
     /// The last sequence number that was covered.
     pub read_to: u64,
 }
@@ -167,14 +168,14 @@ impl Bucket {
     /// # Errors
     /// As [`Bucket::begin_snapshot`].
     pub fn apply(&self, vb: u16, data: ItemData) -> Result<()> {
-        self.apply_all(vb, vec![data])
+        self.apply_all(vb, [data])
     }
 
     /// Applies versions from the producer in their order, and checks the memory once.
     ///
     /// # Errors
     /// As [`Bucket::begin_snapshot`]; versions before the one that does not fit are applied.
-    pub fn apply_all(&self, vb: u16, versions: Vec<ItemData>) -> Result<()> {
+    pub fn apply_all(&self, vb: u16, versions: impl IntoIterator<Item = ItemData>) -> Result<()> {
         let used = &self.0.used;
         let done = self.with(vb, |vbucket| {
             takes_streams(vb, vbucket)?;

@@ -67,10 +67,9 @@ impl Table {
         self.places.get(key).and_then(|place| self.slots[*place as usize].as_ref())
     }
 
-    /// Changes a slot, and updates the counts.
-    fn change<T>(&mut self, key: &[u8], change: impl FnOnce(&mut Slot) -> T) -> Option<T> {
-        let place = self.places.get(key)?;
-        let slot = self.slots[*place as usize].as_mut()?;
+    /// Changes the slot at a place, if there is one, and updates the counts.
+    fn change<T>(&mut self, place: u32, change: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        let slot = self.slots.get_mut(place as usize)?.as_mut()?;
         let before = Counts::of(slot);
         let changed = change(slot);
         let after = Counts::of(slot);
@@ -84,45 +83,53 @@ impl Table {
         self.ejectable = self.ejectable + after.ejectable - before.ejectable;
     }
 
-    /// Stores the newest version of a document; the version on disk stays what it is.
-    pub fn put(&mut self, item: Rc<Item>) {
-        let replaced = self.change(&item.key, |slot| {
+    /// Stores the newest version of a document; the version on disk stays what it is. Answers which version this
+    /// replaces; 0 for none.
+    pub fn put(&mut self, item: Rc<Item>) -> u64 {
+        let free = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        let place = *self.places.entry(item.key.clone()).or_insert(free);
+        item.place.set(place);
+        let replaced = self.change(place, |slot| {
+            let replaced = slot.item.by_seqno;
             *slot = Slot { item: item.clone(), resident: true, on_disk: slot.on_disk };
+            replaced
         });
-        if replaced.is_some() {
-            return;
+        if let Some(replaced) = replaced {
+            return replaced;
         }
         let slot = Slot { item, resident: true, on_disk: 0 };
         self.count(Counts::default(), Counts::of(&slot));
-        let place = self.free.pop().unwrap_or(self.slots.len() as u32);
-        self.places.insert(slot.item.key.clone(), place);
-        match self.slots.get_mut(place as usize) {
-            Some(free) => *free = Some(slot),
+        match self.free.pop() {
+            Some(place) => self.slots[place as usize] = Some(slot),
             None => self.slots.push(Some(slot)),
         }
+        0
     }
 
     /// Stores a version that was found in the log at start; the item has no value in memory.
     pub fn restore(&mut self, item: Rc<Item>, on_disk: u64) {
-        let key = item.key.clone();
-        self.put(item);
-        self.change(&key, |slot| {
+        self.put(item.clone());
+        self.change(item.place.get(), |slot| {
             slot.on_disk = on_disk;
             // A deletion has no value.
             slot.resident = slot.item.is_deleted();
         });
     }
 
-    /// A version is on disk; answers which one was before.
-    pub fn persisted(&mut self, key: &[u8], seqno: u64) -> Option<u64> {
-        let before = self.change(key, |slot| std::mem::replace(&mut slot.on_disk, seqno))?;
+    /// A version that was put here is on disk; answers which one was before. It is found by its place: a key would be
+    /// looked up again for every version that is written.
+    pub fn persisted(&mut self, item: &Item) -> Option<u64> {
+        let before = self.change(item.place.get(), |slot| {
+            debug_assert_eq!(slot.item.key, item.key, "nothing is removed while it is written");
+            std::mem::replace(&mut slot.on_disk, item.by_seqno)
+        })?;
         (before != 0).then_some(before)
     }
 
     /// A value was read from disk; it is kept if no newer version arrived meanwhile.
     pub fn fetched(&mut self, item: Rc<Item>) {
-        let key = item.key.clone();
-        self.change(&key, |slot| {
+        let Some(place) = self.places.get(&item.key).copied() else { return };
+        self.change(place, |slot| {
             if !slot.resident && slot.item.by_seqno == item.by_seqno {
                 slot.item = item;
                 slot.resident = true;
@@ -176,7 +183,7 @@ mod tests {
     use super::*;
     use crate::bucket::item::{ItemData, ItemKind};
 
-    fn item(key: u64, by_seqno: u64, kind: ItemKind) -> Rc<Item> {
+    fn item(key: usize, by_seqno: u64, kind: ItemKind) -> Rc<Item> {
         let deleted = kind != ItemKind::Mutation;
         let value = if deleted { Bytes::new() } else { Bytes::from_static(b"value") };
         let key = Bytes::from(format!("key{key}"));
@@ -188,24 +195,35 @@ mod tests {
     /// Whatever is done, the counts are those of all slots, and what is ejected is what can be.
     #[test]
     fn the_counts_are_those_of_the_slots() {
-        let (mut table, mut state, mut newest) = (Table::default(), 7, [0; 6]);
+        let (mut table, mut state) = (Table::default(), 7);
+        let mut newest: [Option<Rc<Item>>; 6] = Default::default();
+        let seqno_of = |item: &Option<Rc<Item>>| item.as_ref().map_or(0, |item| item.by_seqno);
         for seqno in 1..3000 {
             let mut below = |count: u64| split_mix(&mut state) % count;
-            let key = below(6);
+            let key = below(6) as usize;
             let name = format!("key{key}");
             let kind = if below(4) == 0 { ItemKind::Deletion } else { ItemKind::Mutation };
             match below(7) {
                 0..3 => {
-                    table.put(item(key, seqno, kind));
-                    newest[key as usize] = seqno;
+                    let item = item(key, seqno, kind);
+                    assert_eq!(table.put(item.clone()), seqno_of(&newest[key]));
+                    newest[key] = Some(item);
                 }
-                3 => drop(table.persisted(name.as_bytes(), newest[key as usize])),
-                4 => table.fetched(item(key, newest[key as usize], ItemKind::Mutation)),
-                5 if below(4) == 0 => table.remove(name.as_bytes()),
+                3 => {
+                    if let Some(item) = &newest[key] {
+                        table.persisted(item);
+                    }
+                }
+                4 => table.fetched(item(key, seqno_of(&newest[key]), ItemKind::Mutation)),
                 5 if below(4) == 0 => {
                     table.remove(name.as_bytes());
-                    table.restore(item(key, seqno, kind), seqno);
-                    newest[key as usize] = seqno;
+                    newest[key] = None;
+                }
+                5 if below(4) == 0 => {
+                    table.remove(name.as_bytes());
+                    let item = item(key, seqno, kind);
+                    table.restore(item.clone(), seqno);
+                    newest[key] = Some(item);
                 }
                 _ => {
                     let before = table.ejectable;

@@ -1,6 +1,7 @@
 //! One vbucket: its state, its documents, its history in memory and on disk.
 
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -90,8 +91,8 @@ impl Vbucket {
     pub fn take_quietly(&mut self, item: Rc<Item>) {
         self.high_seqno = item.by_seqno;
         self.max_cas = self.max_cas.max(item.cas);
-        self.table.put(item.clone());
-        self.checkpoints.push(item);
+        let replaced = self.table.put(item.clone());
+        self.checkpoints.push(item, replaced);
     }
 
     /// The producer sent a snapshot marker.
@@ -156,7 +157,7 @@ impl Vbucket {
 
     /// Rolls back to `seqno`: `gone` are the versions after it, `back` those that are the newest of their document
     /// again.
-    pub fn roll_back(&mut self, seqno: u64, gone: &[ItemData], back: Vec<(Rc<Item>, u64)>) {
+    pub fn roll_back(&mut self, seqno: u64, gone: &[Arc<ItemData>], back: Vec<(Rc<Item>, u64)>) {
         for item in gone {
             self.table.remove(&item.key);
         }

@@ -6,25 +6,25 @@ use super::error::{DecodeError, Part};
 use super::packet::Packet;
 
 /// Reads numbers off a part whose length was checked.
-pub(super) struct Fields(Bytes);
+pub(super) struct Fields<'a>(&'a [u8]);
 
-impl Fields {
+impl<'a> Fields<'a> {
     /// The extras of a packet, which must have one of the given lengths.
-    pub(super) fn extras(packet: &Packet, lengths: &[usize]) -> Result<Fields, DecodeError> {
-        Fields::part(packet, Part::Extras, &packet.extras, lengths)
+    pub(super) fn extras(packet: &'a Packet, lengths: &[usize]) -> Result<Fields<'a>, DecodeError> {
+        Fields::part(packet.opcode, Part::Extras, &packet.extras, lengths)
     }
 
     /// A part of a packet, which must have one of the given lengths.
     pub(super) fn part(
-        packet: &Packet,
+        opcode: u8,
         part: Part,
-        bytes: &Bytes,
+        bytes: &'a [u8],
         lengths: &[usize],
-    ) -> Result<Fields, DecodeError> {
+    ) -> Result<Fields<'a>, DecodeError> {
         if lengths.contains(&bytes.len()) {
-            Ok(Fields(bytes.clone()))
+            Ok(Fields(bytes))
         } else {
-            Err(DecodeError::Length { opcode: packet.opcode, part, found: bytes.len() })
+            Err(DecodeError::Length { opcode, part, found: bytes.len() })
         }
     }
 

@@ -251,13 +251,12 @@ impl Request {
         if packet.kind != Kind::Request {
             return Err(DecodeError::Kind { opcode: packet.opcode, expected: "request" });
         }
-        let body = parse(opcode, &packet)?;
         Ok(Request {
             opaque: packet.opaque,
             vbucket: packet.vbucket_or_status,
             cas: packet.cas,
             datatype: packet.datatype,
-            body,
+            body: parse(opcode, packet)?,
         })
     }
 
@@ -320,13 +319,13 @@ fn shape(opcode: Opcode) -> (&'static [usize], Need, Need) {
     }
 }
 
-fn parse(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
-    let (extras, key, value) = shape(opcode);
-    check(packet, Part::Key, &packet.key, key)?;
-    check(packet, Part::Value, &packet.value, value)?;
-    let mut f = Fields::extras(packet, extras)?;
-    let (key, value) = (packet.key.clone(), packet.value.clone());
-    let unknown = |field, found: u64| DecodeError::Number { opcode: packet.opcode, field, found };
+fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
+    let (lengths, needs_key, needs_value) = shape(opcode);
+    check(&packet, Part::Key, &packet.key, needs_key)?;
+    check(&packet, Part::Value, &packet.value, needs_value)?;
+    let Packet { opcode: code, extras, key, value, .. } = packet;
+    let mut f = Fields::part(code, Part::Extras, &extras, lengths)?;
+    let unknown = |field, found: u64| DecodeError::Number { opcode: code, field, found };
     Ok(match opcode {
         Opcode::Get => Body::Get { key },
         Opcode::Set => Body::Set(Write { flags: f.u32(), expiry: f.u32(), key, value }),
@@ -338,7 +337,7 @@ fn parse(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
         Opcode::Version => Body::Version,
         Opcode::Stat => Body::Stat { group: key },
         Opcode::Hello => {
-            let (opcode, part, found) = (packet.opcode, Part::Value, value.len());
+            let (opcode, part, found) = (code, Part::Value, value.len());
             let features = u16s(&value).ok_or(DecodeError::Length { opcode, part, found })?;
             Body::Hello { agent: key, features }
         }
@@ -381,7 +380,7 @@ fn parse(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
         }),
         Opcode::Deletion => {
             let (by_seqno, rev_seqno) = (f.u64(), f.u64());
-            let (delete_time, nmeta) = match packet.extras.len() {
+            let (delete_time, nmeta) = match extras.len() {
                 18 => (None, f.u16()),
                 _ => (Some(f.u32()), 0),
             };
@@ -404,7 +403,7 @@ fn parse(opcode: Opcode, packet: &Packet) -> Result<Body, DecodeError> {
         Opcode::SeqnoPersistence => Body::SeqnoPersistence { seqno: f.u64() },
         Opcode::Manifest => Body::Manifest,
         Opcode::ErrorMap => {
-            Body::ErrorMap { version: Fields::part(packet, Part::Value, &value, &[2])?.u16() }
+            Body::ErrorMap { version: Fields::part(code, Part::Value, &value, &[2])?.u16() }
         }
     })
 }

@@ -154,7 +154,7 @@ fn parse(
     let value = &packet.value;
     let plain = |value: Bytes| if value.is_empty() { Answer::Empty } else { Answer::Value(value) };
     if opcode == Opcode::StreamRequest && status == Ok(Status::Rollback) {
-        return Ok(Answer::Rollback(Fields::part(&packet, Part::Value, value, &[8])?.u64()));
+        return Ok(Answer::Rollback(Fields::part(packet.opcode, Part::Value, value, &[8])?.u64()));
     }
     if status != Ok(Status::Success) {
         return Ok(plain(packet.value));

@@ -425,14 +425,18 @@ impl Consumer {
     }
 
     fn apply(&mut self, batch: &mut (u16, Vec<ItemData>), out: &mut Outgoing) -> Result<()> {
-        let (vb, items) = (batch.0, std::mem::take(&mut batch.1));
+        // The batch keeps its room for the next items.
+        let (vb, items) = (batch.0, &mut batch.1);
         match &self.sink {
             Sink::Bucket(bucket) if !items.is_empty() => {
                 self.unpaid_items += items.len() as u64;
-                let applied = bucket.apply_all(vb, items);
+                let applied = bucket.apply_all(vb, items.drain(..));
                 self.leave_if_refused(vb, applied, out)
             }
-            _ => Ok(()),
+            _ => {
+                items.clear();
+                Ok(())
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use world::Time;
@@ -35,7 +36,7 @@ pub(super) struct Context {
 enum Ready {
     Marker(Marker),
     FromMemory(Rc<Item>),
-    FromDisk(ItemData),
+    FromDisk(Arc<ItemData>),
     State(VbucketState),
     End(EndReason),
 }
@@ -330,16 +331,16 @@ impl Stream {
             Ready::Marker(marker) => (0, 0, Body::SnapshotMarker(marker)),
             Ready::State(state) => (0, 0, Body::SetVbucketState { state }),
             Ready::End(reason) => (0, 0, Body::StreamEnd { reason }),
-            Ready::FromMemory(item) => item_body(context, (**item).clone()),
-            Ready::FromDisk(item) => item_body(context, item),
+            Ready::FromMemory(item) => item_body(context, &item),
+            Ready::FromDisk(item) => item_body(context, &item),
         };
         Request { opaque: self.opaque, vbucket: self.vb, cas, datatype, body }
     }
 }
 
-fn item_body(context: &Context, item: ItemData) -> (u64, u8, Body) {
-    let ItemData { kind, key, mut value, by_seqno, rev_seqno, cas, flags, time_s, datatype } = item;
-    let mut datatype = datatype;
+fn item_body(context: &Context, item: &ItemData) -> (u64, u8, Body) {
+    let ItemData { kind, key, mut value, by_seqno, rev_seqno, cas, flags, time_s, mut datatype } =
+        item.clone();
     if context.no_value {
         (value, datatype) = (bytes::Bytes::new(), 0);
     }

@@ -175,7 +175,7 @@ pub(crate) async fn stream(bucket: &Bucket, vb: u16, start: u64) -> (Vec<ItemDat
     if let Some(to) = open.from_disk {
         while at < to {
             let part = bucket.backfill(vb, at, to).await.unwrap();
-            items.extend(part.items);
+            items.extend(part.items.iter().map(|item| (**item).clone()));
             at = part.read_to;
         }
         ends.push(to);

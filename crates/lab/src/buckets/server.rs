@@ -244,10 +244,9 @@ pub(crate) fn busy(env: &Env) -> Duration {
 
 async fn fill(env: &Env, bucket: &Bucket, documents: &Documents, items: u64) -> Result<()> {
     for number in 0..items {
-        let (key, vb) = documents.key(number);
-        let value = documents.value(number);
         loop {
-            let write = Write { flags: 0, expiry: 0, key: key.clone(), value: value.clone() };
+            let ((key, vb), value) = (documents.key(number), documents.value(number));
+            let write = Write { flags: 0, expiry: 0, key, value };
             match bucket.write(vb, write, 0, 0, Condition::Always) {
                 Ok(_) => break,
                 Err(Status::TemporaryFailure | Status::NoMemory) => env.sleep(MEMORY_PAUSE).await,

@@ -113,7 +113,7 @@ impl<'a> Bench<'a> {
             StreamSettings::of(&variant.settings).map_err(|why| Error::Rejected { why })?;
         watch.begin("fill", Some(&variant.name), None, "");
         journal.phase("fill", true, Some(&variant.name), *lap)?;
-        let documents = Documents::new(plan.seed, bucket.item_bytes, bucket.vbuckets);
+        let documents = Documents::new(plan.seed, bucket);
         let source = ServerSpec {
             name: "producer".to_owned(),
             seed: plan.seed,
