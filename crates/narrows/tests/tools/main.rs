@@ -5,6 +5,7 @@ mod browser;
 mod clients;
 #[path = "../it/common/mod.rs"]
 mod common;
+mod compared;
 mod cores;
 mod diagnose;
 mod faults;
@@ -14,6 +15,7 @@ mod metrics;
 mod opensearch;
 mod ordinary_client;
 mod real_against_virtual;
+mod side_by_side;
 mod steer;
 mod terminal;
 mod web;
@@ -24,6 +26,7 @@ testbed::main! {
     diagnose::cases_are_drawn_and_tried_on_processes [],
     opensearch::opensearch_3_0_0_is_started_and_understood [JAVA_21, MAVEN],
     opensearch::a_replica_crosses_the_link_and_both_copies_hold_the_same [JAVA, MAVEN],
+    side_by_side::answers_are_those_of_opensearch [JAVA, MAVEN],
     faults::the_embedded_engine_as_processes [],
     opensearch::elasticsearch_7_10_2_is_started_and_understood [JAVA, MAVEN],
     opensearch::opensearch_1_3_13_is_started_and_understood [JAVA, MAVEN],
@@ -59,6 +62,8 @@ testbed::main! {
     cores::a_loaded_node_shares_its_cores_with_competitors [CONTROL_GROUPS, STRESS_NG],
     load::the_embedded_engine_behind_tls [],
     diagnose::a_case_or_a_place_that_there_is_not_is_said [],
+    side_by_side::all_that_works_is_asked_for [],
+    compared::what_differs_is_said [],
     faults::the_embedded_engine_in_virtual_time [];
     alone:
     diagnose::a_starved_node_is_found_and_a_healthy_one_is_left_in_peace [CONTROL_GROUPS],

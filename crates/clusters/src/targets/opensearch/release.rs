@@ -15,11 +15,12 @@ pub struct Release {
     /// `groupId`, `artifactId` and `version` of the artifact that depends on all jars.
     pub(super) artifact: [&'static str; 3],
     pub(super) dialect: Dialect,
-    /// Plugins on the class path that a node needs: transport and HTTP, analysis, and restoring over HTTP.
-    pub(super) plugins: [&'static str; 4],
+    /// Plugins on the class path that a node needs: transport and HTTP, analysis, restoring over HTTP, and changing
+    /// documents by query.
+    pub(super) plugins: [&'static str; 5],
     /// The oldest Java that runs it.
     pub(super) java_oldest: u32,
-    /// Such a Java.
+    /// A Java that runs it, as a program that commands and tests need.
     pub java: &'static Tool,
 }
 
@@ -60,11 +61,12 @@ impl Dialect {
     }
 }
 
-const OPENSEARCH_PLUGINS: [&str; 4] = [
+const OPENSEARCH_PLUGINS: [&str; 5] = [
     "org.opensearch.transport.Netty4Plugin",
     "org.opensearch.analysis.common.CommonAnalysisPlugin",
     "org.opensearch.index.mapper.MapperExtrasPlugin",
     "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+    "org.opensearch.index.reindex.ReindexPlugin",
 ];
 
 /// The releases that were tried. The first is the default.
@@ -94,6 +96,7 @@ static RELEASES: [Release; 4] = [
             "org.opensearch.analysis.common.CommonAnalysisModulePlugin",
             "org.opensearch.index.mapper.MapperExtrasModulePlugin",
             "org.opensearch.plugin.repository.url.URLRepositoryModulePlugin",
+            "org.opensearch.index.reindex.ReindexModulePlugin",
         ],
         java_oldest: 21,
         java: &machine::JAVA_21,
@@ -107,6 +110,7 @@ static RELEASES: [Release; 4] = [
             "org.elasticsearch.analysis.common.CommonAnalysisPlugin",
             "org.elasticsearch.index.mapper.MapperExtrasPlugin",
             "org.elasticsearch.plugin.repository.url.URLRepositoryPlugin",
+            "org.elasticsearch.index.reindex.ReindexPlugin",
         ],
         java_oldest: 11,
         java: &machine::JAVA,
@@ -117,7 +121,7 @@ impl Release {
     /// The name of the release that is taken where none is asked for.
     pub const DEFAULT: &'static str = "2.19.1";
 
-    /// That release.
+    /// The release that is taken where none is asked for.
     pub fn standard() -> &'static Release {
         &RELEASES[0]
     }
@@ -130,7 +134,7 @@ impl Release {
         })
     }
 
-    /// All of them.
+    /// Every release that was tried.
     pub fn all() -> &'static [Release] {
         &RELEASES
     }
