@@ -178,7 +178,13 @@ impl DateFormat {
     pub fn show(&self, ms: i64) -> String {
         match self.0.first() {
             Some(Form::Millis) => ms.to_string(),
-            Some(Form::Seconds) => ms.div_euclid(1000).to_string(),
+            // With what there is of a fraction.
+            Some(Form::Seconds) if ms % 1000 != 0 => {
+                let (sign, ms) = (if ms < 0 { "-" } else { "" }, ms.unsigned_abs());
+                let text = format!("{sign}{}.{:03}", ms / 1000, ms % 1000);
+                text.trim_end_matches('0').to_owned()
+            }
+            Some(Form::Seconds) => (ms / 1000).to_string(),
             Some(Form::Pattern(pattern)) => show_pattern(pattern, ms),
             Some(Form::Iso) | None => show_pattern("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", ms),
         }
@@ -260,6 +266,13 @@ fn pieces(pattern: &str) -> Result<Vec<Piece<'_>>, String> {
                     "date format [{pattern}] has [{}], which is not read here; known are y, M, d, H, \
                      m, s and S",
                     char::from(first)
+                ));
+            }
+            if count > 2 && b"MdHms".contains(&first) {
+                return Err(format!(
+                    "date format [{pattern}] has [{}], which is not read here; months are numbers, and they, days, hours, \
+                     minutes and seconds have one letter or two",
+                    &pattern[at..at + count]
                 ));
             }
             found.push(Piece::Field(first, count));
@@ -497,9 +510,13 @@ mod tests {
             ("yyyy-MM-dd HH:mm:ss.SSS", "2015-03-09 04:05:06.007"),
             ("yyyy'Y' S SSSSSS", "2015Y 0 007000"),
             ("epoch_millis", "1425873906007"),
-            ("epoch_second||yyyy", "1425873906"),
+            ("epoch_second||yyyy", "1425873906.007"),
         ] {
             assert_eq!(DateFormat::parse(format).unwrap().show(ms), text, "{format}");
+        }
+        let seconds = DateFormat::parse("epoch_second").unwrap();
+        for (ms, text) in [(1_700_000_000_500, "1700000000.5"), (-250, "-0.25"), (-2000, "-2")] {
+            assert_eq!((seconds.show(ms), seconds.read_ms(text)), (text.to_owned(), Some(ms)));
         }
         let format = DateFormat::parse("dd/MM/yyyy||yyyy-MM").unwrap();
         assert_eq!(format.read("09/03/2015"), iso("2015-03-09"));
@@ -511,6 +528,12 @@ mod tests {
             assert_eq!(clock.read(beyond), None, "{beyond}");
         }
         assert!(DateFormat::parse("EEE").unwrap_err().contains("[E]"));
+        for worded in ["MMM yyyy", "dd/MMMM/yyyy", "ddd", "HHH:mm", "HH:mmm", "sss"] {
+            assert!(
+                DateFormat::parse(worded).unwrap_err().contains("one letter or two"),
+                "{worded}"
+            );
+        }
         assert!(DateFormat::parse("yyyy'T").is_err());
         assert!(DateFormat::parse(&"yyyy||".repeat(170)).is_ok());
         assert!(DateFormat::parse(&"yyyy||".repeat(171)).unwrap_err().contains("1024"));

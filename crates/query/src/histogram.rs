@@ -32,8 +32,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Whether its buckets begin where clocks of the zone show it, and not by the clocks' offset at the moment: those
-    /// of hours go on while clocks show an hour twice.
+    /// Whether bucket starts are rounded in local time (a day or longer). Shorter buckets use the UTC offset in force,
+    /// so that they stay equally long when daylight saving repeats an hour.
     fn is_by_days(&self) -> bool {
         match self.interval {
             Interval::Fixed(width) => width >= DAY_MS as f64,
@@ -94,7 +94,8 @@ const LEVELS: [Level; 6] = [
     (CalendarUnit::Year, 365 * DAY_MS, 'y', &[1, 5, 10, 20, 50, 100]),
 ];
 
-/// Fewer buckets than this may be asked for: 65 535 of the narrowest, of which 30 make one.
+/// The most buckets that may be asked for. OpenSearch divides its default of `search.max_buckets` by 30, the most units
+/// below a year that are merged into one bucket.
 pub(crate) const MAX_BUCKETS: usize = 65_535 / 30;
 
 /// Empty buckets between others, at most: as many as an answer may have.
@@ -136,7 +137,7 @@ impl AutoHistogram {
         }
     }
 
-    /// Buckets of a level that can still be made into as many as are wanted.
+    /// The most buckets of a level that can still be merged down to the number wanted.
     fn most(&self, level: usize) -> usize {
         LEVELS[level].3.last().map_or(0, |units| units * self.buckets)
     }

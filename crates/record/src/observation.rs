@@ -135,6 +135,8 @@ pub struct Recovery {
     pub ended: bool,
     /// What the embedded engine charged its time to; empty elsewhere.
     pub charged_ns: BTreeMap<Limit, u64>,
+    /// Why it failed last, where the embedded engine tries again; none elsewhere.
+    pub failure: Option<String>,
 }
 
 impl Recovery {

@@ -67,8 +67,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
 /// Changes a pattern: also `DELETE /_ccr/auto_follow/{name}`, and `POST` to `pause` and `resume` below it.
 pub(super) async fn change(call: Call, change: AutoFollowChange) -> Result<Reply> {
     let name = call.part("name").unwrap_or_default().to_owned();
-    call.node.core().submit(Event::ChangeAutoFollow { name, change }).await?;
-    Ok(json!({ "acknowledged": true }).into())
+    call.acknowledged(vec![Event::ChangeAutoFollow { name, change }]).await
 }
 
 /// `GET /_ccr/auto_follow`, `GET /_ccr/auto_follow/{name}`.

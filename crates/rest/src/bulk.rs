@@ -12,6 +12,7 @@ use super::bulk_lines::{Action, Op, parse};
 use super::call::Call;
 use super::document::{
     Refresh, check_id, ensure_index, refuse_follower, refuse_unsupported, wait_for_active,
+    write_limit,
 };
 use super::error::not_supported;
 use super::filter::Filter;
@@ -47,6 +48,7 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
         return Err(not_supported("if_seq_no of a bulk request", instead));
     }
     let refresh = Refresh::read(&call.query)?;
+    let limit = write_limit(&call.query)?;
     let (body, index) = (call.body.clone(), call.indices().map(str::to_owned));
     let work = Work::Copy { bytes: body.len() as u64 };
     let actions = call.node.core().env.work(work, move || parse(&body, index.as_deref())).await?;
@@ -62,10 +64,9 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
             Err(failure) => fill_in_results(&mut items, places, Err(failure)),
             Ok(()) => {
                 let (node, group) = (call.node.clone(), group.writes);
-                let task =
-                    call.node.core().env.spawn("writes a bulk", async move {
-                        write_all(&node, &index, group).await
-                    });
+                let task = call.node.core().env.spawn("writes a bulk", async move {
+                    write_all(&node, &index, group, limit).await
+                });
                 writes.push((places, task));
             }
         }
@@ -84,7 +85,7 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
 /// Makes an index ready for the writes of a bulk request.
 async fn prepare(call: &Call, index: &str, makes: bool) -> Result<()> {
     if makes {
-        ensure_index(&call.node, index).await?;
+        ensure_index(call, index).await?;
     } else {
         let state = call.state();
         if !state.indices.contains_key(index) {

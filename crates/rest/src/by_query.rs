@@ -17,7 +17,7 @@ use world::Time;
 use super::active::Active;
 use super::answer::Reply;
 use super::call::{Call, object};
-use super::document::{Refresh, ensure_index, refuse_follower, wait_until_active};
+use super::document::{Refresh, ensure_index_on, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
 use super::keep_alive::scroll_keep_alive;
 use super::names::{indices, write_index};
@@ -111,7 +111,7 @@ impl Asked {
     /// Makes the indices that are written to ready for it.
     async fn prepare(&self, node: &Node) -> Result<()> {
         if let Work::Reindex { index, .. } = &self.work {
-            ensure_index(node, index).await?;
+            ensure_index_on(node, index).await?;
         }
         for index in self.written() {
             wait_until_active(node, index, self.active).await?;
@@ -468,7 +468,7 @@ impl Done {
             hits.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             let (began, count) = (env.now(), hits.len());
             left -= count as u64;
-            self.write(node, &asked.work, hits, asked.proceeds).await;
+            self.write(node, asked, hits).await;
             if self.status != 200 || left == 0 {
                 break;
             }
@@ -484,7 +484,8 @@ impl Done {
     }
 
     /// Writes a page, and counts what came of it.
-    async fn write(&mut self, node: &Node, work: &Work, hits: Vec<Hit>, proceeds: bool) {
+    async fn write(&mut self, node: &Node, asked: &Asked, hits: Vec<Hit>) {
+        let Asked { work, proceeds, active: (_, limit), .. } = asked;
         self.batches += 1;
         let mut by_index: BTreeMap<String, Vec<WriteRequest>> = BTreeMap::new();
         for hit in hits {
@@ -496,7 +497,7 @@ impl Done {
         }
         for (index, requests) in by_index {
             let ids: Vec<Arc<str>> = requests.iter().map(|request| request.id().clone()).collect();
-            let results = match write_documents(node.core(), &index, requests).await {
+            let results = match write_documents(node.core(), &index, requests, *limit).await {
                 Ok(results) => results,
                 Err(failure) => vec![Err(failure); ids.len()],
             };
@@ -508,7 +509,7 @@ impl Done {
                     Ok(WriteOutcome::NotFound | WriteOutcome::Noop) => {}
                     Err(failure) if failure.status == 409 => {
                         self.conflicts += 1;
-                        if !proceeds {
+                        if !*proceeds {
                             self.fail(&index, &id, failure);
                         }
                     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::Node;
 use engine::state::{ClusterState, Event};
-use engine::transport::Result;
+use engine::transport::{Failure, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
@@ -24,6 +24,20 @@ pub(super) struct Call {
     pub(super) parts: BTreeMap<String, String>,
     pub(super) query: Query,
     pub(super) body: Bytes,
+    /// How long it may wait for the cluster's manager; none where it does not say.
+    pub(super) manager_limit: Option<Duration>,
+}
+
+/// Reads how long a request may wait for the cluster's manager.
+pub(super) fn manager_limit(query: &Query) -> Result<Option<Duration>> {
+    for name in ["cluster_manager_timeout", "master_timeout"] {
+        match query.get(name) {
+            None => {}
+            Some("-1") => return Ok(None),
+            Some(_) => return query.duration(name, Duration::ZERO).map(Some),
+        }
+    }
+    Ok(None)
 }
 
 impl Call {
@@ -46,19 +60,35 @@ impl Call {
         self.node.core().state()
     }
 
-    /// Has the manager handle events, one after another. Whether that was done within the request's `timeout`: what
-    /// takes longer is done all the same, and is not acknowledged. Where the manager is lost, nobody knows whether it
-    /// is, and the request fails as it does without a `timeout`.
+    /// Has the manager handle events, one after another; whether that was done within the request's limits.
     pub(super) async fn submit(&self, events: Vec<Event>) -> Result<bool> {
-        if self.query.get("timeout").is_none() {
-            return submit_all(&self.node, events).await.map(|()| true);
-        }
-        let limit = self.query.duration("timeout", Duration::ZERO)?;
-        let (core, node) = (self.node.core(), self.node.clone());
-        let work = async move { submit_all(&node, events).await };
-        match core.env.timeout(limit, core.run_to_end("changes the cluster", work)).await {
+        let node = self.node.clone();
+        self.within_limits("changes the cluster", async move { submit_all(&node, events).await })
+            .await
+    }
+
+    /// Does what waits for the manager. Whether that was done within the request's `timeout`: what takes longer is done
+    /// all the same, and is not acknowledged. It fails where it takes longer than the request may wait for the manager;
+    /// and where the manager is lost, as nobody knows then whether it is done.
+    pub(super) async fn within_limits(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<()>> + 'static,
+    ) -> Result<bool> {
+        let timeout = self.query.get("timeout").is_some();
+        let timeout =
+            timeout.then(|| self.query.duration("timeout", Duration::ZERO)).transpose()?;
+        let Some(limit) = timeout.into_iter().chain(self.manager_limit).min() else {
+            return work.await.map(|()| true);
+        };
+        let core = self.node.core();
+        match core.env.timeout(limit, core.run_to_end(name, work)).await {
             Ok(done) => done.map(|()| true),
-            Err(_) => self.node.manager_missing().map_or(Ok(false), Err),
+            Err(_) => match self.node.manager_missing() {
+                Some(failure) => Err(failure),
+                None if timeout == Some(limit) => Ok(false),
+                None => Err(late(limit)),
+            },
         }
     }
 
@@ -105,6 +135,14 @@ pub(super) fn object(body: Value, form: &str) -> Result<Map<String, Value>> {
 pub(super) fn texts(value: &Value) -> Result<Vec<String>, &Value> {
     let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     all.iter().map(|one| one.as_str().map(str::to_owned).ok_or(one)).collect()
+}
+
+fn late(limit: Duration) -> Failure {
+    let reason = format!(
+        "failed to process cluster event within {limit:?}, for which the request waits for the manager; it may be done \
+         later"
+    );
+    Failure::new(503, "process_cluster_event_timeout_exception", reason)
 }
 
 async fn submit_all(node: &Node, events: Vec<Event>) -> Result<()> {

@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /_cat`.
 pub(super) async fn list(_: Call) -> Result<Reply> {
-    const NAMES: &str = "aliases allocation cluster_manager count health indices master nodes plugins recovery shards \
-                         templates thread_pool";
+    const NAMES: &str = "aliases allocation cluster_manager count health indices master nodes plugins recovery \
+                         segments shards templates thread_pool";
     Ok(Reply::text(NAMES.split(' ').map(|name| format!("/_cat/{name}\n")).collect()))
 }
 
@@ -43,19 +43,19 @@ static HEALTH: [Column; 14] = [
 
 /// `GET /_cat/health`.
 pub(super) async fn health(call: Call) -> Result<Reply> {
-    super::health::ask_manager(&call).await?;
+    super::health::ask_manager(&call, Duration::MAX).await?;
     let mut health = state::health(&call.state());
     if call.node.core().state_hides_loss() {
         health.status = state::Status::Red;
     }
     let now_ms = call.node.core().env.epoch_ms();
-    let with_time = call.query.flag("ts", true)?;
+    // Without the time its two columns are left out.
+    let untimed = if call.query.flag("ts", true)? { 0 } else { 2 };
     let number = |count: u32| Cell::Number(u64::from(count));
-    let timed = |cell: Cell| if with_time { cell } else { Cell::Empty };
-    let mut table = Table::new(&HEALTH);
-    table.push(vec![
-        timed(Cell::Number(now_ms / 1000)),
-        timed(clock(now_ms).into()),
+    let mut table = Table::new(&HEALTH[untimed..]);
+    let mut row = vec![
+        Cell::Number(now_ms / 1000),
+        clock(now_ms).into(),
         health.cluster_name.into(),
         health.status.name().into(),
         number(health.number_of_nodes),
@@ -68,7 +68,8 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
         Cell::Number(0),
         "-".into(),
         format!("{:.1}%", health.active_shards_percent_as_number).into(),
-    ]);
+    ];
+    table.push(row.split_off(untimed));
     table.answer(&call.query)
 }
 

@@ -10,12 +10,13 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::identity::host;
-use super::names::{indices as named, matches_any};
-use super::spread::{on_shards, started};
+use super::names::indices as named;
+use super::nodes::select;
+use super::spread::{ask_nodes, on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;
 use engine::state::{self, ClusterState, CopyState, DiskUsage, ShardCopy};
-use engine::transport::{Result, ShardAction, ShardAnswer};
+use engine::transport::{Request, Response, Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -23,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 type Stats = BTreeMap<(String, u32, String), ShardStats>;
 
 async fn stats(call: &Call, state: &ClusterState, names: &[String]) -> Stats {
-    let answers = on_shards(&call.node, started(state, names), &ShardAction::Stats, PATIENCE).await;
+    let (asked, action) = (started(state, names), ShardAction::Stats { segments: false });
+    let answers = on_shards(&call.node, asked, &action, PATIENCE).await;
     let one = |(copy, answer): (super::spread::AskedCopy, Result<ShardAnswer>)| match answer {
         Ok(ShardAnswer::Stats(stats)) => Some(((copy.index, copy.shard, copy.node?), *stats)),
         _ => None,
@@ -101,7 +103,7 @@ pub(super) async fn indices(call: Call) -> Result<Reply> {
 static ALLOCATION: [Column; 9] = [
     numbers("shards", "s", "copies on the node"),
     numbers("disk.indices", "di,diskIndices", "bytes of their segment files"),
-    numbers("disk.used", "du,diskUsed", "bytes of its disk in use, where disks are looked at"),
+    numbers("disk.used", "du,diskUsed", "bytes of its disk in use"),
     numbers("disk.avail", "da,diskAvail", "bytes of it that are free"),
     numbers("disk.total", "dt,diskTotal", "bytes of it"),
     numbers("disk.percent", "dp,diskPercent", "of it in use"),
@@ -113,17 +115,18 @@ static ALLOCATION: [Column; 9] = [
 /// `GET /_cat/allocation`; copies on no node are in a row of their own.
 pub(super) async fn allocation(call: Call) -> Result<Reply> {
     let state = call.state();
-    let wanted = call.part("node").unwrap_or("_all");
+    let wanted = select(&call.node, &state, call.part("node"))?;
     let names: Vec<String> = state.indices.keys().cloned().collect();
     let stats = stats(&call, &state, &names).await;
+    let disks = disks(&call, &state, &wanted).await;
     let mut table = Table::new(&ALLOCATION);
     let mut push = |copies: usize, bytes: Option<u64>, host: Option<&str>, node: &str| {
         let mut row = vec![Cell::Number(copies as u64), bytes.map(Cell::Size).into()];
-        row.extend(disk_cells(state.info.disks.get(node)));
+        row.extend(disk_cells(disks.get(node)));
         row.extend([host.into(), host.into(), node.into()]);
         table.push(row);
     };
-    for node in state.present_nodes().filter(|node| matches_any(wanted, &node.name)) {
+    for node in state.present_nodes().filter(|node| wanted.contains(&node.name)) {
         let of_node = stats.iter().filter(|((_, _, name), _)| *name == node.name);
         let bytes = of_node.map(|(_, stats)| stats.store_bytes).sum();
         let copies = state.copies_on(&node.name).count();
@@ -131,15 +134,34 @@ pub(super) async fn allocation(call: Call) -> Result<Reply> {
     }
     let copies = state.shards().flat_map(|(_, _, shard)| &shard.copies);
     let unassigned = copies.filter(|copy| !copy.is_assigned()).count();
-    if unassigned > 0 && wanted == "_all" {
+    if unassigned > 0 && call.part("node").is_none_or(|nodes| nodes == "_all") {
         push(unassigned, None, None, "UNASSIGNED");
     }
     table.answer(&call.query)
 }
 
-/// How full a disk is, as it was looked at last.
-fn disk_cells(disk: Option<&DiskUsage>) -> [Cell; 4] {
-    let Some(&DiskUsage { total_bytes, free_bytes, .. }) = disk else {
+/// Bytes of the disks of the nodes that are wanted, and those of them that are free. The manager looks at disks where
+/// copies are kept from full ones; else the nodes are asked.
+async fn disks(
+    call: &Call,
+    state: &ClusterState,
+    wanted: &[String],
+) -> BTreeMap<String, (u64, u64)> {
+    let known =
+        |(name, disk): (&String, &DiskUsage)| (name.clone(), (disk.total_bytes, disk.free_bytes));
+    let mut disks: BTreeMap<String, (u64, u64)> = state.info.disks.iter().map(known).collect();
+    let unknown = wanted.iter().filter(|name| !disks.contains_key(*name)).cloned().collect();
+    let asked = ask_nodes(&call.node, unknown, &Request::DiskLook, PATIENCE).await;
+    disks.extend(asked.into_iter().filter_map(|(name, answer)| match answer {
+        Ok(Response::DiskLook(look)) => Some((name, look.disk?)),
+        _ => None,
+    }));
+    disks
+}
+
+/// How full a disk is.
+fn disk_cells(disk: Option<&(u64, u64)>) -> [Cell; 4] {
+    let Some(&(total_bytes, free_bytes)) = disk else {
         return std::array::from_fn(|_| Cell::Empty);
     };
     let used_bytes = total_bytes.saturating_sub(free_bytes);

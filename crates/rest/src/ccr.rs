@@ -1,5 +1,6 @@
 //! `_ccr`: followers made, paused, resumed, let go, and shown.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use record::names::did_you_mean;
@@ -10,13 +11,14 @@ use super::answer::Reply;
 use super::call::{Call, object};
 use super::error::{bad_body, invalid};
 use super::names::{called, no_such_index};
+use super::recovery;
 use super::spread::{on_shards, primaries, shards_json};
 use engine::Node;
 use engine::following::{self, FollowRequest};
 use engine::settings::{FollowParameters, SettingScope, Update, parse_update};
 use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
-use engine::transport::FollowStats;
 use engine::transport::{Failure, Result, ShardAction, ShardAnswer};
+use engine::transport::{FollowStats, RecoveryState};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -93,16 +95,29 @@ pub(super) async fn follow(call: Call) -> Result<Reply> {
     let follower = call.index().to_owned();
     let request =
         FollowRequest { follower, alias: remote_cluster, leader_index, settings, parameters };
-    following::follow(call.node.following(), request).await?;
+    let env = &call.node.core().env;
+    let give_up = env.now() + limit;
+    let done = follow_within(&call, request).await?;
+    let left = give_up - env.now();
     // Without waiting the field answers `false`, whatever the shards are.
-    let acked =
-        active != Active::Count(0) && active.wait_everywhere(&call.node, call.index(), limit).await;
+    let waits = done && active != Active::Count(0);
+    let acked = waits && active.wait_everywhere(&call.node, call.index(), left).await;
     Ok(json!({
-        "follow_index_created": true,
+        "follow_index_created": done,
         "follow_index_shards_acked": acked,
         "index_following_started": acked,
     })
     .into())
+}
+
+/// Makes a follower; whether that was done within the request's limits.
+async fn follow_within(call: &Call, request: FollowRequest) -> Result<bool> {
+    let service = call.node.following().clone();
+    call.within_limits(
+        "makes a follower",
+        async move { following::follow(&service, request).await },
+    )
+    .await
 }
 
 /// `POST /{index}/_ccr/pause_follow`.
@@ -161,8 +176,7 @@ pub(super) async fn change(
     change: FollowChange,
 ) -> Result<Reply> {
     let index = state.index(call.index()).ok_or_else(|| no_such_index(state, call.index()))?;
-    call.node.core().submit(Event::SetFollowing { index, change }).await?;
-    Ok(json!({ "acknowledged": true }).into())
+    call.acknowledged(vec![Event::SetFollowing { index, change }]).await
 }
 
 /// `POST /{leader}/_ccr/forget_follower`: on a leader whose follower is gone for good.
@@ -241,6 +255,32 @@ fn cannot_begin(state: &ClusterState, index: &str) -> Vec<(u32, FollowStats)> {
     given_up.collect()
 }
 
+/// The shards of these followers whose primaries could not begin to recover so far, by index. Their nodes go on trying,
+/// so what failed stands where the field shows reads that are tried again.
+async fn not_begun(
+    call: &Call,
+    state: &ClusterState,
+    followers: &[Followed],
+    limit: Duration,
+) -> Vec<(String, u32, FollowStats)> {
+    let shards = followers.iter().filter_map(|one| state.routing.get(&one.index));
+    let primaries = shards.flat_map(|shards| shards.iter()).map(|shard| shard.primary());
+    let recovering = primaries.filter(|primary| !primary.is_started());
+    let nodes: BTreeSet<String> = recovering.filter_map(|primary| primary.node.clone()).collect();
+    if nodes.is_empty() {
+        return Vec::new();
+    }
+    let is_asked = |one: &RecoveryState| {
+        one.primary && followers.iter().any(|follower| follower.index == one.index)
+    };
+    let stats = |one: RecoveryState| {
+        let retries = u32::try_from(one.retries).unwrap_or(u32::MAX);
+        let read_exceptions = vec![(0, retries, one.failure.unwrap_or_default())];
+        (one.index, one.shard, FollowStats { read_exceptions, ..FollowStats::default() })
+    };
+    recovery::not_begun(call, nodes, limit).await.into_iter().filter(is_asked).map(stats).collect()
+}
+
 /// A follower, and what its shards say that answer. A shard answers once its primary is started; one whose primary was
 /// given up stands with the others, and says why.
 pub(super) struct Followed {
@@ -277,7 +317,15 @@ pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>> {
 pub(super) async fn stats(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut shown = Vec::new();
-    for Followed { index, leader, shards } in followed(&call).await? {
+    let all = followed(&call).await?;
+    let mut late = not_begun(&call, &state, &all, call.query.duration("timeout", PATIENCE)?).await;
+    for Followed { index, leader, mut shards } in all {
+        let is_of = |(of, shard, _): &mut (String, u32, FollowStats)| {
+            *of == index && shards.iter().all(|(begun, _)| *begun != *shard)
+        };
+        let missing: Vec<_> = late.extract_if(.., is_of).collect();
+        shards.extend(missing.into_iter().map(|(_, shard, stats)| (shard, stats)));
+        shards.sort_by_key(|(shard, _)| *shard);
         let Some(meta) = state.indices.get(&index) else { continue };
         let lag: u64 = shards.iter().map(|(_, stats)| stats.lag()).sum();
         let shards: Vec<Value> = shards
@@ -289,7 +337,9 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
     if call.indices().is_some() {
         return Ok(json!({ "indices": shown }).into());
     }
-    let auto_follow = call.node.auto_follow_stats().await?;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let limit = call.manager_limit.map_or(limit, |given| given.min(limit));
+    let auto_follow = call.node.auto_follow_stats(limit).await?;
     Ok(json!({ "auto_follow_stats": auto_follow, "follow_stats": { "indices": shown } }).into())
 }
 

@@ -19,9 +19,14 @@ pub(super) const KNOWN: &[&str] = &["accept_data_loss"];
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What these nodes have of a dangling index, together.
-async fn described(call: &Call, uuid: &str, nodes: BTreeSet<String>) -> DanglingIndex {
+async fn described(
+    call: &Call,
+    uuid: &str,
+    nodes: BTreeSet<String>,
+    limit: Duration,
+) -> DanglingIndex {
     let request = Request::Dangling(uuid.to_owned());
-    let answers = on_nodes(&call.node, nodes.into_iter().collect(), &request, PATIENCE).await;
+    let answers = on_nodes(&call.node, nodes.into_iter().collect(), &request, limit).await;
     let mut together = DanglingIndex::default();
     // A node that does not answer has nothing to give now.
     for answer in answers.into_iter().filter_map(|(_, answer)| answer.ok()) {
@@ -43,7 +48,7 @@ pub(super) async fn list(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut indices = Vec::new();
     for (uuid, nodes) in state.dangling() {
-        let stored = described(&call, &uuid, nodes.clone()).await.stored;
+        let stored = described(&call, &uuid, nodes.clone(), PATIENCE).await.stored;
         let created_ms = stored.as_ref().map(|stored| stored.meta.created_ms);
         indices.push(json!({
             "index_name": stored.map(|stored| stored.index),
@@ -73,7 +78,8 @@ async fn named(call: &Call) -> Result<(String, DanglingIndex)> {
     let nodes = call.state().dangling().remove(&uuid);
     let nodes =
         nodes.ok_or_else(|| Failure::from(&StateError::NoDanglingIndex { uuid: uuid.clone() }))?;
-    let index = described(call, &uuid, nodes).await;
+    let limit = call.query.duration("timeout", PATIENCE)?;
+    let index = described(call, &uuid, nodes, limit).await;
     Ok((uuid, index))
 }
 

@@ -18,7 +18,7 @@ use super::parameters::{Query, filter_source};
 use super::spread::{AskedCopy, ask, on_shards, primaries, started};
 use super::unchanged::Unchanged;
 use engine::Node;
-use engine::replication::write_documents;
+use engine::replication::{WRITE_TIMEOUT, write_documents};
 use engine::search::Preference;
 use engine::settings::Update;
 use engine::state::{Aliases, ClusterState, Event};
@@ -134,8 +134,24 @@ pub(super) fn check_id(id: &str) -> Result<()> {
     Ok(())
 }
 
+/// As [`ensure_index_on`], within the request's limits.
+pub(super) async fn ensure_index(call: &Call, index: &str) -> Result<()> {
+    if call.state().indices.contains_key(index) {
+        return refuse_follower(&call.node, index);
+    }
+    let (node, name) = (call.node.clone(), index.to_owned());
+    let making = async move { ensure_index_on(&node, &name).await };
+    match call.within_limits("makes an index", making).await? {
+        true => Ok(()),
+        false => {
+            let reason = format!("[{index}] was not made within the timeout; try again");
+            Err(Failure::new(503, "process_cluster_event_timeout_exception", reason))
+        }
+    }
+}
+
 /// Makes sure that an index can be written to; makes it with defaults where there is none.
-pub(super) async fn ensure_index(node: &Node, index: &str) -> Result<()> {
+pub(super) async fn ensure_index_on(node: &Node, index: &str) -> Result<()> {
     if node.core().state().indices.contains_key(index) {
         return refuse_follower(node, index);
     }
@@ -227,7 +243,7 @@ async fn put(call: Call, create: bool) -> Result<Reply> {
         Some(unchanged) => unchanged.write(id, Some(source)),
     };
     let index = write_index(&call.state(), call.index())?.to_owned();
-    ensure_index(&call.node, &index).await?;
+    ensure_index(&call, &index).await?;
     write(&call, index, request).await
 }
 
@@ -250,17 +266,23 @@ async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Repl
     let refresh = Refresh::read(&call.query)?;
     let id = request.id().clone();
     wait_for_active(call, &index).await?;
-    let written = write_documents(call.node.core(), &index, vec![request]).await?;
+    let limit = write_limit(&call.query)?;
+    let written = write_documents(call.node.core(), &index, vec![request], limit).await?;
     let written = written.into_iter().next().ok_or_else(unexpected)??;
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
     Ok(written_reply(&call.state(), &index, &id, written, refresh))
+}
+
+/// How long a write waits for its primary, and for other copies that it wants.
+pub(super) fn write_limit(query: &Query) -> Result<Duration> {
+    query.duration("timeout", WRITE_TIMEOUT)
 }
 
 /// Waits as a write must that wants more than its primary.
 pub(super) async fn wait_for_active(call: &Call, index: &str) -> Result<()> {
     // A write waits for its primary in any case.
     let active = Active::read(&call.query, 0)?;
-    let limit = call.query.duration("timeout", PATIENCE)?;
+    let limit = write_limit(&call.query)?;
     wait_until_active(&call.node, index, (active, limit)).await
 }
 

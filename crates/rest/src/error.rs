@@ -22,6 +22,18 @@ pub(super) fn cause_json(failure: &Failure) -> Value {
         more => format!("{shown}... [{more} bytes more]"),
     };
     let mut cause = json!({ "type": failure.kind, "reason": reason });
+    let missing = shown.strip_prefix("no such index [").and_then(|of| of.split_once(']'));
+    if let Some((index, _)) = missing {
+        let kind = "index_or_alias";
+        for (key, value) in [
+            ("index", index),
+            ("index_uuid", "_na_"),
+            ("resource.id", index),
+            ("resource.type", kind),
+        ] {
+            cause[key] = json!(value);
+        }
+    }
     if let Some((line, column)) = failure.at {
         cause["line"] = json!(line);
         cause["col"] = json!(column);
@@ -65,7 +77,10 @@ mod tests {
     #[test]
     fn has_the_shape_of_the_field() {
         let failure = Failure::no_such_index("a");
-        let cause = json!({"type": "index_not_found_exception", "reason": "no such index [a]"});
+        let cause = json!({
+            "type": "index_not_found_exception", "reason": "no such index [a]", "index": "a", "index_uuid": "_na_",
+            "resource.id": "a", "resource.type": "index_or_alias",
+        });
         let mut error = cause.clone();
         error["root_cause"] = json!([cause]);
         assert_eq!(error_json(&failure), json!({"error": error, "status": 404}));

@@ -1,5 +1,8 @@
 //! `_cluster/allocation/explain`: why a copy is on no node, or may not stay on its own.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::answer::Reply;
@@ -7,9 +10,13 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::{bad_body, bad_request};
 use super::names::no_such_index;
+use super::recovery;
 use super::time_text::moment;
 use engine::state::{self, ClusterState, Explanation, NodeExplanation, PlacedExplanation, Reason};
-use engine::transport::Result;
+use engine::transport::{RecoveryState, Result};
+
+/// How long the node of a copy is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Parameters. They ask for details that the answer does not have.
 pub(super) const KNOWN: &[&str] = &["include_disk_info", "include_yes_decisions"];
@@ -41,7 +48,11 @@ pub(super) async fn explain(call: Call) -> Result<Reply> {
         .find(|e| (&e.index, e.shard, e.primary) == (&asked.index, asked.shard, asked.primary));
     match found {
         Some(explanation) => Ok(explanation_json(&state, &explanation).into()),
-        None => Ok(assigned_json(&state, &asked)?.into()),
+        None => {
+            let mut json = assigned_json(&state, &asked)?;
+            add_recovering(&call, &asked, &mut json).await;
+            Ok(json.into())
+        }
     }
 }
 
@@ -145,6 +156,27 @@ fn assigned_json(state: &ClusterState, asked: &Asked) -> Result<Value> {
         add_placed(state, &mut json, &placed);
     }
     Ok(json)
+}
+
+/// Why a copy that is being brought up is not there yet: the field's sentence, and what failed where it was tried in
+/// vain.
+async fn add_recovering(call: &Call, asked: &Asked, json: &mut Value) {
+    let Some(node) = json["current_node"]["name"].as_str().map(str::to_owned) else { return };
+    if json["current_state"] != "initializing" {
+        return;
+    }
+    let mut words = format!(
+        "the shard is in the process of initializing on node [{node}], wait until initialization has completed"
+    );
+    let failing = recovery::not_begun(call, BTreeSet::from([node]), PATIENCE).await;
+    let failing = failing.into_iter().find(|one| {
+        (&one.index, one.shard, one.primary) == (&asked.index, asked.shard, asked.primary)
+    });
+    if let Some(RecoveryState { retries, failure: Some(why), .. }) = failing {
+        words += &format!("; it could not begin so far and was tried again {retries} times: {why}");
+        json["recovery_failure"] = json!(why);
+    }
+    json["explanation"] = json!(words);
 }
 
 /// Whether a started copy may stay, and where else it may go.

@@ -28,18 +28,21 @@ pub(super) const KNOWN: &[&str] = &[
 const PRIORITIES: [&str; 6] = ["immediate", "urgent", "high", "normal", "low", "languid"];
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the manager is waited for at least.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Asks the manager for what this node does not know, unless the request says `local`. In the field other nodes pass
-/// the question on to the master.
-pub(super) async fn ask_manager(call: &Call) -> Result<()> {
+/// Asks the manager for what this node does not know, unless the request says `local`; waits no longer than `limit`, or
+/// than the request may wait for the manager. In the field other nodes pass the question on to the master.
+pub(super) async fn ask_manager(call: &Call, limit: Duration) -> Result<()> {
+    let limit = call.manager_limit.map_or(limit, |given| given.min(limit));
     match call.query.flag("local", false)? {
         true => Ok(()),
-        false => call.node.catch_up().await,
+        false => call.node.catch_up(limit).await,
     }
 }
 
-/// `GET /_cluster/health`: 200, or 408 if what is waited for did not come in time; 503 where the manager does
-/// not answer, as what this node knows may no longer hold.
+/// `GET /_cluster/health`: 200, or 408 if what is waited for or the manager's answer did not come in time; 503 where
+/// the manager is lost, as what this node knows may no longer hold.
 pub(super) async fn health(call: Call) -> Result<Reply> {
     let limit = call.query.duration("timeout", PATIENCE)?;
     let level = call.query.get("level").unwrap_or("cluster");
@@ -58,15 +61,25 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
     };
     // What is wrong with the request is said at once.
     look(&call.state())?;
-    ask_manager(&call).await?;
+    let env = &call.node.core().env;
+    let give_up = env.now() + limit;
     let lost = || call.node.manager_missing();
+    // The limit is that of the conditions: the question itself needs a moment even where they are not waited for.
+    let asked = ask_manager(&call, limit.max(LEAST_PATIENCE)).await;
+    let is_silent = asked.as_ref().is_err_and(|failure| failure.status == 503);
+    let is_late = is_silent && lost().is_none() && env.now() >= give_up;
+    if !is_late {
+        asked?;
+    }
+    let left = give_up - env.now();
     let met = |state: &ClusterState| look(state).is_ok_and(|seen| wanted.met(&seen));
     let done = |state: &ClusterState| lost().is_some() || met(state);
     let waits =
         KNOWN.iter().any(|name| name.starts_with("wait_for_") && call.query.get(name).is_some());
     let met = match waits {
-        true => call.node.core().wait_for_published(limit, done).await,
-        false => call.node.core().wait_for_state(limit, done).await,
+        _ if is_late => false,
+        true => call.node.core().wait_for_published(left, done).await,
+        false => call.node.core().wait_for_state(left, done).await,
     };
     if let Some(failure) = lost() {
         return Err(failure);
@@ -74,7 +87,7 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
     let state = call.state();
     let Seen { names, health, .. } = look(&state)?;
     let mut answer = health_json(&health);
-    let now_ms = call.node.core().env.epoch_ms();
+    let now_ms = env.epoch_ms();
     answer["delayed_unassigned_shards"] = json!(state::delayed_copies(&state, now_ms));
     answer["timed_out"] = json!(!met);
     // The field has no place for them; who reads its own fields alone passes over this one.

@@ -75,9 +75,12 @@ pub(super) async fn create(call: Call) -> Result<Reply> {
     let Body { settings, mappings, aliases } = Body::read(call.json()?)?;
     active.check(&index, replicas(&call.state(), &index, &settings)?)?;
     let event = Event::CreateIndex { index: index.clone(), settings, mappings, aliases };
-    call.node.core().submit(event).await?;
-    let enough = active.wait_everywhere(&call.node, &index, limit).await;
-    Ok(json!({ "acknowledged": true, "shards_acknowledged": enough, "index": index }).into())
+    let env = &call.node.core().env;
+    let give_up = env.now() + limit;
+    let done = call.submit(vec![event]).await?;
+    let left = give_up - env.now();
+    let enough = done && active.wait_everywhere(&call.node, &index, left).await;
+    Ok(json!({ "acknowledged": done, "shards_acknowledged": enough, "index": index }).into())
 }
 
 /// Replicas of a new index that is asked for with these settings.

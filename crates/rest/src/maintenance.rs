@@ -1,4 +1,4 @@
-//! What is done to every copy: `_refresh`, `_flush`, `_forcemerge`; and `_count`, also as a table.
+//! What is done to every copy: `_refresh`, `_flush`, `_forcemerge`, `_cache/clear`; and `_count`, also as a table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,6 +23,9 @@ const LONG: Duration = Duration::from_secs(4 * 3600);
 
 /// Parameters of `_count`. Some are known so that they are refused in words.
 pub(super) const COUNT: &[&str] = &["min_score", "preference", "terminate_after"];
+
+/// Parameters of `_cache/clear`. There is a cache of requests, and none of the others.
+pub(super) const CLEARED: &[&str] = &["fielddata", "fields", "file", "index", "query", "request"];
 
 /// `POST /{index}/_refresh`.
 pub(super) async fn refresh(call: Call) -> Result<Reply> {
@@ -59,6 +62,21 @@ pub(super) async fn force_merge(call: Call) -> Result<Reply> {
     } else {
         everywhere(&call, &[merge]).await
     }
+}
+
+/// `POST /_cache/clear`, `POST /{index}/_cache/clear`: the caches that are named, or all.
+pub(super) async fn clear_caches(mut call: Call) -> Result<Reply> {
+    let flag = |cache| call.query.flag(cache, false);
+    let (request, query, fielddata) = (flag("request")?, flag("query")?, flag("fielddata")?);
+    // What the field keeps in files is another thing.
+    flag("file")?;
+    let is_named = request || query || fielddata || call.query.get("fields").is_some();
+    // As in the field the path stands above it.
+    if let Some(indices) = call.query.get("index").map(str::to_owned) {
+        call.parts.entry("index".to_owned()).or_insert(indices);
+    }
+    let action = ShardAction::ClearCaches { requests: request || !is_named, others: !is_named };
+    everywhere(&call, &[(action, SHORT)]).await
 }
 
 /// Has every started copy do these actions, one after another. A copy at which one fails is left out of the next.

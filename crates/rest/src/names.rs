@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use record::names::did_you_mean;
 pub(super) use record::names::matches;
 
-use super::error::bad_request;
+use super::error::{bad_request, not_supported};
 use super::parameters::Query;
 use engine::state::{ClusterState, Index};
 use engine::transport::{Failure, Result};
@@ -79,7 +79,23 @@ pub(super) fn expanded(query: &Query) -> Result<(bool, bool)> {
     Ok((open, closed))
 }
 
+/// Fails where a part of an expression names indices that are not looked up: they would look as if there were none.
+fn check_part(part: &str) -> Result<()> {
+    match part.strip_prefix('-').unwrap_or(part) {
+        name if name.starts_with('<') => {
+            let what = format!("date math in the name of an index, [{part}],");
+            Err(not_supported(&what, "write the date"))
+        }
+        name if name.contains(':') => {
+            let what = format!("the name of an index of another cluster, [{part}],");
+            Err(not_supported(&what, "ask that cluster itself"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The indices that an expression names, by their names or their aliases, in the order of their names; none means all.
+/// `-` excludes behind a pattern; before any it is a letter, as in the field.
 ///
 /// Fails with 404 if one that is named without `*` does not exist, unless `ignore_unavailable`; and if none
 /// is left though `allow_no_indices` is false.
@@ -92,11 +108,13 @@ pub(super) fn indices(
     let allow_none = query.flag("allow_no_indices", true)?;
     let (open, closed) = expanded(query)?;
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
-    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let (mut found, mut pattern_seen) = (BTreeSet::<&str>::new(), false);
     for part in expression.split(',') {
-        if let Some(excluded) = part.strip_prefix('-').filter(|_| !found.is_empty()) {
+        check_part(part)?;
+        if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
             found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
         } else if part == "_all" || part.contains('*') {
+            pattern_seen = true;
             // Every index is open. A pattern that stands for none of both is a name that no index has; as in the
             // field, one that stands alone may be missing all the same.
             if open {
@@ -168,6 +186,8 @@ mod tests {
         assert_eq!(named("", "").unwrap().len(), 3);
         assert_eq!(named("logs-*,geo,logs-1", "").unwrap(), ["geo", "logs-1", "logs-2"]);
         assert_eq!(named("*,-logs-*", "").unwrap(), ["geo"]);
+        assert_eq!(named("geo,-g*,logs-1", "").unwrap(), ["geo", "logs-1"], "no pattern before");
+        assert_eq!(named("zzz*,-geo", "").unwrap(), Vec::<String>::new());
         assert_eq!(named("zzz*", "").unwrap(), Vec::<String>::new());
         assert_eq!(named("zzz*", "allow_no_indices=false").unwrap_err(), "no such index [zzz*]");
         assert_eq!(named("geo,gone", "ignore_unavailable").unwrap(), ["geo"]);
@@ -193,6 +213,19 @@ mod tests {
         assert_eq!(named("*,-places", "").unwrap(), ["logs-1", "logs-2"]);
         let said = named("log-1", "").unwrap_err();
         assert!(said.starts_with("no such index [log-1]; did you mean \"logs-1\""), "{said}");
+    }
+
+    #[test]
+    fn refuses_names_that_are_not_looked_up() {
+        for (name, why) in [
+            ("*:geo", "another cluster, [*:geo], is not supported"),
+            ("geo,eu:geo", "another cluster, [eu:geo], is not supported"),
+            ("*,-eu:*", "another cluster, [-eu:*], is not supported"),
+            ("<geo-{now/d{yyyy|+01:00}}>", "date math in the name of an index"),
+        ] {
+            let said = named(name, "ignore_unavailable").unwrap_err();
+            assert!(said.contains(why), "{name}: {said}");
+        }
     }
 
     #[test]

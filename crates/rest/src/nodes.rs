@@ -1,5 +1,6 @@
 //! `_nodes` and `_nodes/stats`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use record::names::did_you_mean;
@@ -7,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use super::error::{bad_request, cause_json, not_supported};
+use super::error::{bad_request, not_supported};
 use super::identity::{host, manager, release};
 use super::names::matches;
-use super::spread::on_nodes;
+use super::spread::{nodes_json, on_nodes};
 use engine::Node;
 use engine::state::{self, ClusterState};
 use engine::transport::{Request, Result};
@@ -53,6 +54,34 @@ const STATS: [&str; 16] = [
 ];
 /// The parts of `indices` that are no sums over the node's copies.
 const OF_THE_NODE: [&str; 2] = ["recovery", "search"];
+/// The metrics of indices that the field has, by the names of the path. Those that this engine does not count are left
+/// out of the answer.
+pub(super) const INDEX_METRICS: [&str; 18] = [
+    "bulk",
+    "completion",
+    "docs",
+    "fielddata",
+    "flush",
+    "get",
+    "indexing",
+    "merge",
+    "query_cache",
+    "recovery",
+    "refresh",
+    "request_cache",
+    "search",
+    "segments",
+    "store",
+    "suggest",
+    "translog",
+    "warmer",
+];
+
+/// What a path calls a metric of an answer.
+pub(super) fn in_path(metric: &str) -> &str {
+    if metric == "merges" { "merge" } else { metric }
+}
+
 const INFO: [&str; 11] = [
     "aggregations",
     "http",
@@ -67,18 +96,59 @@ const INFO: [&str; 11] = [
     "transport",
 ];
 
-/// The present nodes that an expression names: `_all`, `_local`, `_master`, names with `*`.
-fn select(node: &Node, state: &ClusterState, expression: Option<&str>) -> Vec<String> {
+/// The present nodes that an expression names: `_all`, `_local`, `_master`, names and addresses with `*`, roles, and
+/// attributes with their values. Each part adds nodes to those of the parts before it, `data:false` takes them away.
+pub(super) fn select(
+    node: &Node,
+    state: &ClusterState,
+    expression: Option<&str>,
+) -> Result<Vec<String>> {
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
-    let named = |name: &str| {
-        expression.split(',').any(|part| match part {
+    let found = selected(state, expression, (node.name(), manager(node)))?;
+    Ok(found.into_iter().map(str::to_owned).collect())
+}
+
+fn selected<'a>(
+    state: &'a ClusterState,
+    expression: &str,
+    (local, manager): (&str, &str),
+) -> Result<BTreeSet<&'a str>> {
+    let mut found = BTreeSet::new();
+    for part in expression.split(',') {
+        let named = names_of(state, |member| match part {
             "_all" => true,
-            "_local" => name == node.name(),
-            "_master" | "_cluster_manager" => name == manager(node),
-            part => matches(part, name),
-        })
-    };
-    state.present.iter().filter(|name| named(name)).cloned().collect()
+            "_local" => member.name == local,
+            "_master" | "_cluster_manager" => member.name == manager,
+            _ => matches(part, &member.name) || matches(part, host(&member.transport_address)),
+        });
+        match part.split_once(':').filter(|_| named.is_empty()) {
+            None => found.extend(named),
+            // Every node has both roles.
+            Some(("data" | "master" | "cluster_manager", "true")) => {
+                found.extend(names_of(state, |_| true))
+            }
+            Some(("data" | "master" | "cluster_manager", "false")) => found.clear(),
+            Some((key, value)) => {
+                let is_one = |member: &state::Node, value: &str| {
+                    let mut all = member.attributes.iter();
+                    all.any(|(name, of)| matches(key, name) && matches(value, of))
+                };
+                if names_of(state, |member| is_one(member, "*")).is_empty() {
+                    return Err(bad_request(format!(
+                        "nodes have no role and no attribute [{key}], which [{part}] asks for; every node is [data:true] \
+                         and [master:true]"
+                    )));
+                }
+                found.extend(names_of(state, |member| is_one(member, value)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn names_of(state: &ClusterState, fits: impl Fn(&state::Node) -> bool) -> Vec<&str> {
+    let fitting = state.present_nodes().filter(|member| fits(member));
+    fitting.map(|member| member.name.as_str()).collect()
 }
 
 fn is_all(parts: &str) -> bool {
@@ -115,7 +185,7 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
     let flat_settings = call.query.flag("flat_settings", false)?;
     // Nobody is asked, so that nothing is waited for.
     call.query.duration("timeout", PATIENCE)?;
-    let names = select(&call.node, &state, node);
+    let names = select(&call.node, &state, node)?;
     let count = names.len();
     let nodes: Map<String, Value> = names
         .into_iter()
@@ -199,32 +269,21 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
     let state = call.state();
     let limit = call.query.duration("timeout", PATIENCE)?;
     let wanted = metrics("/_nodes/stats", call.part("metric"), &STATS)?;
-    let names = select(&call.node, &state, call.part("node"));
-    let within = call.part("index_metric").filter(|parts| !is_all(parts));
-    let within: Option<Vec<&str>> = within.map(|parts| parts.split(',').collect());
+    let names = select(&call.node, &state, call.part("node"))?;
+    let within = metrics("/_nodes/stats", call.part("index_metric"), &INDEX_METRICS)?;
     let has_indices = wanted.as_ref().is_none_or(|wanted| wanted.contains(&"indices"));
     let is_of_copies = |part: &&str| !OF_THE_NODE.contains(part);
-    let copies = has_indices && within.as_ref().is_none_or(|parts| parts.iter().any(is_of_copies));
+    let counts_copies = within.as_ref().is_none_or(|parts| parts.iter().any(is_of_copies));
+    // The space on a disk is told with what its copies take: to add that up is too much for each look at traffic.
+    let is_of_disks = wanted.as_deref() == Some(&["fs"][..]);
+    let copies = (has_indices && counts_copies) || is_of_disks;
     let answers = on_nodes(&call.node, names, &Request::NodeStats { copies }, limit).await;
+    let counts = nodes_json(&answers);
     let mut nodes = Map::new();
-    let mut failures = Vec::new();
-    let total = answers.len();
     for (name, answer) in answers {
-        match answer {
-            Ok(stats) => {
-                nodes.insert(name, stats_json(stats, wanted.as_deref(), within.as_deref()));
-            }
-            Err(failure) => failures.push(json!({
-                "type": "failed_node_exception",
-                "reason": format!("Failed node [{name}]"),
-                "node_id": name,
-                "caused_by": cause_json(&failure),
-            })),
+        if let Ok(stats) = answer {
+            nodes.insert(name, stats_json(stats, wanted.as_deref(), within.as_deref()));
         }
-    }
-    let mut counts = json!({ "total": total, "successful": nodes.len(), "failed": failures.len() });
-    if !failures.is_empty() {
-        counts["failures"] = json!(failures);
     }
     Ok(json!({ "_nodes": counts, "cluster_name": state.cluster_name, "nodes": nodes }).into())
 }
@@ -241,7 +300,7 @@ fn stats_json(mut stats: Value, wanted: Option<&[&str]>, within: Option<&[&str]>
             object.retain(|name, _| !is_part(name) || wanted.contains(&name.as_str()));
         }
         if let (Some(within), Some(Value::Object(indices))) = (within, object.get_mut("indices")) {
-            indices.retain(|name, _| within.contains(&name.as_str()));
+            indices.retain(|name, _| within.contains(&in_path(name)));
         }
     }
     stats
@@ -250,6 +309,43 @@ fn stats_json(mut stats: Value, wanted: Option<&[&str]>, within: Option<&[&str]>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_nodes_as_the_field_does() {
+        let nodes = [("n1", "10.0.0.1:9300", "a"), ("n2", "10.0.0.2:9300", "b")];
+        let member = |(name, address, zone): (&str, &str, &str)| state::Node {
+            name: name.to_owned(),
+            transport_address: address.to_owned(),
+            http_address: String::new(),
+            attributes: [("zone".to_owned(), zone.to_owned())].into(),
+        };
+        let mut state = ClusterState::new("c", nodes.map(member), || 1);
+        state.present =
+            nodes.map(|node| node.0.to_owned()).into_iter().collect::<BTreeSet<_>>().into();
+        let of = |expression: &str| {
+            let found = selected(&state, expression, ("n2", "n1"));
+            found.map(Vec::from_iter).map_err(|failure| failure.reason)
+        };
+        for all in ["_all", "data:true", "master:true", "n*", "10.*", "zone:*", "z*:a,zone:b"] {
+            assert_eq!(of(all).unwrap(), ["n1", "n2"], "{all}");
+        }
+        for (expression, name) in [
+            ("_local", "n2"),
+            ("_master", "n1"),
+            ("10.0.0.2", "n2"),
+            ("zone:a", "n1"),
+            ("data:true,data:false,n1", "n1"),
+        ] {
+            assert_eq!(of(expression).unwrap(), [name], "{expression}");
+        }
+        for nobody in ["gone", "master:false", "zone:c"] {
+            assert_eq!(of(nobody).unwrap(), Vec::<&str>::new(), "{nobody}");
+        }
+        for unknown in ["ingest:true", "data:yes", "rack:a", "n1,10.0.0.1:9300"] {
+            let said = of(unknown).unwrap_err();
+            assert!(said.starts_with("nodes have no role and no attribute ["), "{unknown}: {said}");
+        }
+    }
 
     #[test]
     fn no_level_but_that_of_nodes() {
@@ -263,10 +359,10 @@ mod tests {
     fn keeps_the_parts_that_are_asked_for() {
         let whole = json!({
             "name": "n1", "transport_address": "n1:1", "timestamp": 1, "jvm": {},
-            "indices": { "docs": 1, "recovery": 2 },
+            "indices": { "docs": 1, "recovery": 2, "merges": 3 },
         });
-        let within = stats_json(whole.clone(), None, Some(&["recovery"]));
-        assert_eq!(within["indices"], json!({ "recovery": 2 }));
+        let within = stats_json(whole.clone(), None, Some(&["recovery", "merge"]));
+        assert_eq!(within["indices"], json!({ "recovery": 2, "merges": 3 }));
         let wanted = metrics("/", Some("jvm,os"), &STATS).unwrap();
         let part = stats_json(whole.clone(), wanted.as_deref(), None);
         assert_eq!(part.get("indices"), None);

@@ -1,9 +1,11 @@
 //! `_recovery`: how copies came, or come, to their nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use record::Limit;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::Call;
@@ -14,20 +16,17 @@ use engine::state::ClusterState;
 use engine::transport::{RecoveryState, Request, Response, Result};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// About the bytes of a recovery in an answer, without its files one by one.
+const RECOVERY_BYTES: usize = 1600;
 
 /// `GET /{index}/_recovery`. Nodes that do not answer are left out, as in the field.
 pub(super) async fn recovery(call: Call) -> Result<Reply> {
     let active_only = call.query.flag("active_only", false)?;
     let detailed = call.query.flag("detailed", false)?;
-    let names = indices(&call.state(), call.indices(), &call.query)?;
-    let mut answer: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (index, shard) in rows(&call, &names, active_only, detailed).await {
-        answer.entry(index).or_default().push(shard);
-    }
-    // `json!` would copy each of them.
-    let shards_of = |shards| Value::Object(Map::from_iter([("shards".to_owned(), shards)]));
-    let shown = |(index, shards): (String, Vec<Value>)| (index, shards_of(Value::Array(shards)));
-    Ok(Value::Object(answer.into_iter().map(shown).collect()).into())
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
+    let all = recoveries(&call, &state, &names, active_only, detailed).await;
+    Ok(Reply::written(200, written(&state, &all, detailed)))
 }
 
 /// Every recovery of the indices, in the field's shape, with the name of its index; by index and shard, the
@@ -39,121 +38,281 @@ pub(super) async fn rows(
     detailed: bool,
 ) -> Vec<(String, Value)> {
     let state = call.state();
+    let all = recoveries(call, &state, names, active_only, detailed).await;
+    let tree = |one: &RecoveryState| {
+        serde_json::to_value(shape(&state, one, detailed)).expect("a recovery is plain data")
+    };
+    all.iter().map(|one| (one.index.clone(), tree(one))).collect()
+}
+
+/// Every recovery of the indices, whose names are in order; by index and shard, the primary first.
+async fn recoveries(
+    call: &Call,
+    state: &ClusterState,
+    names: &[String],
+    active_only: bool,
+    detailed: bool,
+) -> Vec<RecoveryState> {
     let nodes = state.present.iter().cloned().collect();
-    let mut rows = Vec::new();
+    let mut all = Vec::new();
     let asked = Request::Recoveries { active_only, detailed };
     for (_, answer) in ask_nodes(&call.node, nodes, &asked, PATIENCE).await {
         let Ok(Response::Recoveries(recoveries)) = answer else { continue };
-        rows.extend(recoveries.into_iter().filter(|one| names.contains(&one.index)));
+        let is_wanted = |one: &RecoveryState| names.binary_search(&one.index).is_ok();
+        all.extend(recoveries.into_iter().filter(is_wanted));
     }
-    rows.sort_by(|a, b| {
+    all.sort_by(|a, b| {
         let order = |one: &RecoveryState| (one.shard, !one.primary);
         a.index.cmp(&b.index).then_with(|| order(a).cmp(&order(b)))
     });
-    rows.into_iter().map(|one| (one.index.clone(), shape(&state, one, detailed))).collect()
+    all
 }
 
-/// A recovery in the field's shape; under `narrows`, what the field does not have.
-fn shape(state: &ClusterState, one: RecoveryState, detailed: bool) -> Value {
-    let files = &one.files;
-    let new_bytes = files.bytes.saturating_sub(files.reused_bytes);
-    let mut shard = json!({
-        "id": one.shard,
-        "type": one.kind,
-        "stage": one.stage,
-        "primary": one.primary,
-        "start_time_in_millis": one.began_epoch_ms,
-        "total_time_in_millis": one.total_ms,
-        "source": end(one.source, one.source_address),
-        "target": end(Some(one.target), Some(one.target_address)),
-        "index": {
-            "size": {
-                "total_in_bytes": files.bytes,
-                "reused_in_bytes": files.reused_bytes,
-                "recovered_in_bytes": files.recovered_bytes,
-                "percent": percent(files.recovered_bytes, new_bytes),
-            },
-            "files": {
-                "total": files.count,
-                "reused": files.reused,
-                "recovered": files.recovered,
-                "percent": percent(files.recovered, files.count - files.reused),
-            },
-            "total_time_in_millis": one.index_ms,
-            "source_throttle_time_in_millis": one.source_throttle_ms,
-            "target_throttle_time_in_millis": one.target_throttle_ms,
-        },
-        "translog": {
-            "recovered": one.ops_recovered,
-            "total": one.ops_total,
-            "percent": percent(one.ops_recovered, one.ops_total),
-            "total_on_start": one.ops_total,
-            "total_time_in_millis": one.translog_ms,
-        },
-        "verify_index": { "check_index_time_in_millis": 0, "total_time_in_millis": one.verify_ms },
-        "narrows": {
-            "charged_ns": one.charged_ns,
-            "elapsed_ns": one.elapsed_ns,
-            "chunk_bytes": one.chunk_bytes,
-            "in_flight_bytes": one.in_flight_bytes,
-            "in_flight_bytes_max": one.in_flight_bytes_max,
-            "connections": one.connections,
-            "connections_max": one.connections_max,
-            "operations_bytes": one.ops_bytes,
-            "refetched_chunks": one.refetched_chunks,
-            "retries": one.retries,
-            "failure": one.failure,
-        },
+/// Recoveries on these nodes that could not begin so far, though it was tried; each says why.
+pub(super) async fn not_begun(
+    call: &Call,
+    nodes: BTreeSet<String>,
+    limit: Duration,
+) -> Vec<RecoveryState> {
+    let asked = Request::Recoveries { active_only: true, detailed: false };
+    let answers = ask_nodes(&call.node, nodes.into_iter().collect(), &asked, limit).await;
+    let recoveries = answers.into_iter().filter_map(|(_, answer)| match answer {
+        Ok(Response::Recoveries(recoveries)) => Some(recoveries),
+        _ => None,
     });
-    if one.ended {
-        shard["stop_time_in_millis"] = json!(one.began_epoch_ms + one.total_ms);
+    recoveries.flatten().filter(|one| one.stage == "INIT" && one.failure.is_some()).collect()
+}
+
+/// The answer, straight as bytes: there may be thousands of recoveries, and who follows them asks again and again.
+fn written(state: &ClusterState, all: &[RecoveryState], detailed: bool) -> Vec<u8> {
+    let mut by_index: BTreeMap<&str, Shards<'_>> = BTreeMap::new();
+    for one in all {
+        by_index.entry(&one.index).or_default().shards.push(shape(state, one, detailed));
     }
-    if detailed {
-        let files = files.details.iter().map(|(name, length, recovered)| {
-            json!({ "name": name, "length": length, "recovered": recovered })
-        });
-        shard["index"]["files"]["details"] = files.collect();
+    let mut out = Vec::with_capacity(64 + all.len() * RECOVERY_BYTES);
+    serde_json::to_writer(&mut out, &by_index).expect("writing to memory does not fail");
+    out
+}
+
+#[derive(Default, Serialize)]
+struct Shards<'a> {
+    shards: Vec<Shard<'a>>,
+}
+
+/// A recovery in the field's shape; under `narrows`, what the field does not have. Its fields are in the order of their
+/// names, as in answers that are trees.
+#[derive(Serialize)]
+struct Shard<'a> {
+    id: u32,
+    index: Index<'a>,
+    narrows: Narrows<'a>,
+    primary: bool,
+    source: End<'a>,
+    stage: &'a str,
+    start_time_in_millis: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_time_in_millis: Option<u64>,
+    target: End<'a>,
+    total_time_in_millis: u64,
+    translog: Translog,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    verify_index: VerifyIndex,
+}
+
+#[derive(Serialize)]
+struct Index<'a> {
+    files: Files<'a>,
+    size: Size,
+    source_throttle_time_in_millis: u64,
+    target_throttle_time_in_millis: u64,
+    total_time_in_millis: u64,
+}
+
+#[derive(Serialize)]
+struct Files<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Vec<File<'a>>>,
+    percent: Percent,
+    recovered: u64,
+    reused: u64,
+    total: u64,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    length: u64,
+    name: &'a str,
+    recovered: u64,
+}
+
+#[derive(Serialize)]
+struct Size {
+    percent: Percent,
+    recovered_in_bytes: u64,
+    reused_in_bytes: u64,
+    total_in_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Narrows<'a> {
+    charged_ns: &'a BTreeMap<Limit, u64>,
+    chunk_bytes: u64,
+    connections: u32,
+    connections_max: u32,
+    elapsed_ns: u64,
+    failure: Option<&'a str>,
+    in_flight_bytes: u64,
+    in_flight_bytes_max: u64,
+    operations_bytes: u64,
+    refetched_chunks: u64,
+    retries: u64,
+}
+
+/// A node at one end, or the remote cluster that is read.
+#[derive(Serialize)]
+struct End<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport_address: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Translog {
+    percent: Percent,
+    recovered: u64,
+    total: u64,
+    total_on_start: u64,
+    total_time_in_millis: u64,
+}
+
+#[derive(Serialize)]
+struct VerifyIndex {
+    check_index_time_in_millis: u64,
+    total_time_in_millis: u64,
+}
+
+/// A part of a whole, as `33.3%`.
+struct Percent(u64, u64);
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Percent(part, whole) = *self;
+        let share = if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
+        out.collect_str(&format_args!("{:.1}%", share * 100.0))
     }
+}
+
+fn shape<'a>(state: &'a ClusterState, one: &'a RecoveryState, detailed: bool) -> Shard<'a> {
+    let files = &one.files;
+    let details = files.details.iter();
+    let details = details.map(|(name, length, recovered)| File {
+        length: *length,
+        name,
+        recovered: *recovered,
+    });
+    let mut source = end(one.source.as_deref(), one.source_address.as_deref());
     let leader = state.indices.get(&one.index).and_then(|meta| meta.leader.as_ref());
     if one.kind == "SNAPSHOT"
         && let Some(leader) = leader
     {
         // The field shows a recovery from remote as the restore of a snapshot of the other cluster.
-        let alias = &leader.remote_cluster;
-        shard["source"]["repository"] = json!(format!("_ccr_{alias}"));
-        shard["source"]["snapshot"] = json!("_latest_");
-        shard["source"]["index"] = json!(leader.leader_index);
+        source.index = Some(&leader.leader_index);
+        source.repository = Some(format!("_ccr_{}", leader.remote_cluster));
+        source.snapshot = Some("_latest_");
     }
-    shard
+    Shard {
+        id: one.shard,
+        index: Index {
+            files: Files {
+                details: detailed.then(|| details.collect()),
+                percent: Percent(files.recovered, files.count.saturating_sub(files.reused)),
+                recovered: files.recovered,
+                reused: files.reused,
+                total: files.count,
+            },
+            size: Size {
+                percent: Percent(
+                    files.recovered_bytes,
+                    files.bytes.saturating_sub(files.reused_bytes),
+                ),
+                recovered_in_bytes: files.recovered_bytes,
+                reused_in_bytes: files.reused_bytes,
+                total_in_bytes: files.bytes,
+            },
+            source_throttle_time_in_millis: one.source_throttle_ms,
+            target_throttle_time_in_millis: one.target_throttle_ms,
+            total_time_in_millis: one.index_ms,
+        },
+        narrows: Narrows {
+            charged_ns: &one.charged_ns,
+            chunk_bytes: one.chunk_bytes,
+            connections: one.connections,
+            connections_max: one.connections_max,
+            elapsed_ns: one.elapsed_ns,
+            failure: one.failure.as_deref(),
+            in_flight_bytes: one.in_flight_bytes,
+            in_flight_bytes_max: one.in_flight_bytes_max,
+            operations_bytes: one.ops_bytes,
+            refetched_chunks: one.refetched_chunks,
+            retries: one.retries,
+        },
+        primary: one.primary,
+        source,
+        stage: &one.stage,
+        start_time_in_millis: one.began_epoch_ms,
+        stop_time_in_millis: one.ended.then(|| one.began_epoch_ms + one.total_ms),
+        target: end(Some(&one.target), Some(&one.target_address)),
+        total_time_in_millis: one.total_ms,
+        translog: Translog {
+            percent: Percent(one.ops_recovered, one.ops_total),
+            recovered: one.ops_recovered,
+            total: one.ops_total,
+            total_on_start: one.ops_total,
+            total_time_in_millis: one.translog_ms,
+        },
+        kind: &one.kind,
+        verify_index: VerifyIndex {
+            check_index_time_in_millis: 0,
+            total_time_in_millis: one.verify_ms,
+        },
+    }
 }
 
 /// A node at one end. A copy that recovers from nothing has no source, and that of another may not be known yet.
-fn end(name: Option<String>, address: Option<String>) -> Value {
-    let mut end = Map::new();
-    if let Some(address) = address {
-        let host = json!(host(&address));
-        end.insert("host".to_owned(), host.clone());
-        end.insert("ip".to_owned(), host);
-        end.insert("transport_address".to_owned(), json!(address));
-        if let Some(name) = &name {
-            end.insert("id".to_owned(), json!(name));
-        }
+fn end<'a>(name: Option<&'a str>, address: Option<&'a str>) -> End<'a> {
+    let host = address.map(host);
+    End {
+        host,
+        id: name.filter(|_| address.is_some()),
+        index: None,
+        ip: host,
+        name,
+        repository: None,
+        snapshot: None,
+        transport_address: address,
     }
-    if let Some(name) = name {
-        end.insert("name".to_owned(), json!(name));
-    }
-    Value::Object(end)
-}
-
-fn percent(part: u64, whole: u64) -> String {
-    let share = if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
-    format!("{:.1}%", share * 100.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use engine::state::{ClusterState, FollowOrigin, IndexMeta};
+    use engine::state::{FollowOrigin, IndexMeta};
     use engine::transport::RecoveredFiles;
 
     fn account(kind: &str) -> RecoveryState {
@@ -181,9 +340,18 @@ mod tests {
         state
     }
 
+    fn answer(account: RecoveryState, detailed: bool) -> String {
+        String::from_utf8(written(&follower(), &[account], detailed)).unwrap()
+    }
+
+    fn shard(account: RecoveryState, detailed: bool) -> Value {
+        let answer: Value = serde_json::from_str(&answer(account, detailed)).unwrap();
+        answer["f"]["shards"][0].clone()
+    }
+
     #[test]
     fn takes_the_shape_of_the_field() {
-        let shard = shape(&follower(), account("EMPTY_STORE"), false);
+        let shard = shard(account("EMPTY_STORE"), false);
         assert_eq!(shard["index"]["size"]["total_in_bytes"], 5);
         assert_eq!(shard["index"]["files"].get("details"), None);
         assert_eq!(shard.get("stop_time_in_millis"), None);
@@ -194,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_recovery_from_remote_is_a_restore() {
-        let shard = shape(&follower(), account("SNAPSHOT"), false);
+        let shard = shard(account("SNAPSHOT"), false);
         let source = json!({"repository": "_ccr_eu", "snapshot": "_latest_", "index": "l"});
         assert_eq!(shard["source"], source);
     }
@@ -203,8 +371,69 @@ mod tests {
     fn files_are_listed_where_they_are_asked_for() {
         let mut account = account("PEER");
         account.files.details = vec![("a.fast".to_owned(), 5, 2)];
-        let shard = shape(&follower(), account, true);
+        let shard = shard(account, true);
         let listed = json!([{"name": "a.fast", "length": 5, "recovered": 2}]);
         assert_eq!(shard["index"]["files"]["details"], listed);
+    }
+
+    /// Virtual time depends on its length.
+    #[test]
+    fn the_whole_answer_is_that_of_a_tree() {
+        let account = RecoveryState {
+            shard: 3,
+            stage: "DONE".to_owned(),
+            began_epoch_ms: 1000,
+            total_ms: 30,
+            ended: true,
+            source: Some("eu".to_owned()),
+            source_address: Some("[::1]:9301".to_owned()),
+            files: RecoveredFiles {
+                count: 3,
+                recovered: 1,
+                bytes: 50,
+                reused_bytes: 10,
+                recovered_bytes: 20,
+                details: vec![("a.\"fast\"".to_owned(), 5, 2)],
+                ..Default::default()
+            },
+            charged_ns: BTreeMap::from([(Limit::DiskRead, 7)]),
+            failure: Some("no \\ room".to_owned()),
+            ..account("SNAPSHOT")
+        };
+        let shard = json!({
+            "id": 3, "type": "SNAPSHOT", "stage": "DONE", "primary": true,
+            "start_time_in_millis": 1000, "total_time_in_millis": 30, "stop_time_in_millis": 1030,
+            "source": {
+                "host": "::1", "ip": "::1", "transport_address": "[::1]:9301", "id": "eu", "name": "eu",
+                "repository": "_ccr_eu", "snapshot": "_latest_", "index": "l",
+            },
+            "target": {
+                "host": "127.0.0.1", "ip": "127.0.0.1", "transport_address": "127.0.0.1:9300",
+                "id": "n1", "name": "n1",
+            },
+            "index": {
+                "size": {
+                    "total_in_bytes": 50, "reused_in_bytes": 10, "recovered_in_bytes": 20,
+                    "percent": "50.0%",
+                },
+                "files": {
+                    "total": 3, "reused": 0, "recovered": 1, "percent": "33.3%",
+                    "details": [{ "name": "a.\"fast\"", "length": 5, "recovered": 2 }],
+                },
+                "total_time_in_millis": 0, "source_throttle_time_in_millis": 0,
+                "target_throttle_time_in_millis": 0,
+            },
+            "translog": {
+                "recovered": 0, "total": 0, "percent": "100.0%", "total_on_start": 0,
+                "total_time_in_millis": 0,
+            },
+            "verify_index": { "check_index_time_in_millis": 0, "total_time_in_millis": 0 },
+            "narrows": {
+                "charged_ns": { "disk_read": 7 }, "elapsed_ns": 0, "chunk_bytes": 0,
+                "in_flight_bytes": 0, "in_flight_bytes_max": 0, "connections": 0, "connections_max": 0,
+                "operations_bytes": 0, "refetched_chunks": 0, "retries": 0, "failure": "no \\ room",
+            },
+        });
+        assert_eq!(answer(account, true), json!({ "f": { "shards": [shard] } }).to_string());
     }
 }

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use engine::remote::remote_nodes;
+use engine::remote::{NODE_CONNECTIONS, connected_nodes};
 use engine::settings::Remote;
 use engine::transport::Result;
 
-/// A remote cluster that does not answer in this time counts as not connected.
+/// A node of a remote cluster that does not answer in this time counts as not connected.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `GET /_remote/info`.
@@ -22,12 +22,7 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
         .map(|(alias, remote)| {
             let (node, name) = (call.node.clone(), alias.clone());
             let asking = call.node.core().env.spawn("asks a remote cluster", async move {
-                let answer =
-                    node.core().env.timeout(PATIENCE, remote_nodes(node.remotes(), &name)).await;
-                match answer {
-                    Ok(Ok(nodes)) => nodes.iter().filter(|(_, answer)| answer.is_ok()).count(),
-                    _ => 0,
-                }
+                connected_nodes(node.remotes(), &name, PATIENCE).await
             });
             (alias.clone(), remote.clone(), asking)
         })
@@ -45,7 +40,7 @@ fn remote_json(remote: &Remote, nodes: usize) -> Value {
         "mode": "sniff",
         "seeds": remote.seeds,
         "num_nodes_connected": nodes,
-        "max_connections_per_cluster": 3,
+        "max_connections_per_cluster": NODE_CONNECTIONS,
         "initial_connect_timeout": "30s",
         "skip_unavailable": false,
     })

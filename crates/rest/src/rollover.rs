@@ -111,6 +111,8 @@ fn next_name(index: &str) -> Result<String> {
 pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let active = Active::read(&call.query, 1)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
+    let env = &call.node.core().env;
+    let give_up = env.now() + limit;
     let dry_run = call.query.flag("dry_run", false)?;
     let mut object = object(call.json()?, ": {\"conditions\", \"settings\"}")?;
     let conditions = read_conditions(object.remove("conditions"))?;
@@ -126,25 +128,26 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
         None => next_name(&from)?,
     };
     active.check(&to, replicas(&call.state(), &to, &settings)?)?;
-    let reached = reached(&call, &from, &conditions).await?;
+    let reached = reached(&call, &from, &conditions, limit).await?;
     let mut results = Map::new();
     for (name, condition) in &conditions {
         results.insert(name.clone(), json!(condition.is_met(&reached)));
     }
     let is_due = conditions.is_empty() || results.values().any(|met| *met == true);
-    let mut acked = false;
+    let (mut done, mut acked) = (false, false);
     if is_due && !dry_run {
         let alias = call.index().to_owned();
         let request = RollOver { alias, from: old, to: to.clone(), settings, mappings, aliases };
-        call.node.core().submit(Event::RollOver(Box::new(request))).await?;
-        acked = active.wait_everywhere(&call.node, &to, limit).await;
+        done = call.submit(vec![Event::RollOver(Box::new(request))]).await?;
+        let left = give_up - env.now();
+        acked = done && active.wait_everywhere(&call.node, &to, left).await;
     }
     Ok(json!({
-        "acknowledged": is_due && !dry_run,
+        "acknowledged": done,
         "shards_acknowledged": acked,
         "old_index": from,
         "new_index": to,
-        "rolled_over": is_due && !dry_run,
+        "rolled_over": done,
         "dry_run": dry_run,
         "conditions": results,
     })
@@ -165,7 +168,12 @@ fn source(call: &Call) -> Result<Index> {
     state.index(found).ok_or_else(|| no_such_index(&state, alias))
 }
 
-async fn reached(call: &Call, index: &str, conditions: &[(String, Condition)]) -> Result<Reached> {
+async fn reached(
+    call: &Call,
+    index: &str,
+    conditions: &[(String, Condition)],
+    limit: Duration,
+) -> Result<Reached> {
     let state = call.state();
     let made_ms = state.indices.get(index).map_or(0, |meta| meta.created_ms);
     let age = Duration::from_millis(call.node.core().env.epoch_ms().saturating_sub(made_ms));
@@ -174,7 +182,8 @@ async fn reached(call: &Call, index: &str, conditions: &[(String, Condition)]) -
         return Ok(reached);
     }
     let places = primaries(&state, &[index.to_owned()]);
-    for (_, answer) in on_shards(&call.node, places, &ShardAction::Stats, PATIENCE).await {
+    let action = ShardAction::Stats { segments: false };
+    for (_, answer) in on_shards(&call.node, places, &action, limit).await {
         // A shard that does not answer counts as empty: the next call finds out.
         if let Ok(ShardAnswer::Stats(stats)) = answer {
             reached.docs += stats.documents;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use record::names::nearest;
 
 use super::answer::Look;
-use super::call::Call;
+use super::call::{Call, manager_limit};
 use super::error::bad_request;
 use super::parameters::{Query, percent_decode};
 use super::routes::{Handler, ROUTES, Route};
@@ -155,8 +155,8 @@ fn prepare(
     }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
     let parts = found.params.iter().map(decoded).collect::<Result<_>>()?;
-    let body = request.body.clone();
-    Ok((route.run, Call { node: node.clone(), parts, query, body }))
+    let (body, manager_limit) = (request.body.clone(), manager_limit(&query)?);
+    Ok((route.run, Call { node: node.clone(), parts, query, body, manager_limit }))
 }
 
 /// No route: says so, and which one was probably meant.

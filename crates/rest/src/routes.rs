@@ -12,10 +12,10 @@ use super::parameters::Known;
 use super::table::TABLE;
 use super::uri_query::URI_QUERY;
 use super::{
-    alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster, dangling,
-    digest, document, explain, field_caps, health, index, index_settings, maintenance, mget, nodes,
-    point_in_time, recovery, remote, replication, reroute, rollover, scroll, search, settings,
-    stats, synthetic_batch, templates, update,
+    alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster,
+    cluster_stats, dangling, digest, document, explain, field_caps, health, index, index_settings,
+    maintenance, mget, nodes, point_in_time, recovery, remote, replication, reroute, rollover,
+    scroll, search, segments, settings, stats, synthetic_batch, templates, update,
 };
 use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
@@ -77,6 +77,8 @@ routes! {
     "cluster.put_settings", PUT, ["/_cluster/settings"], [FLAT, MANAGED], settings::put;
     "cluster.state", GET, ["/_cluster/state", "/_cluster/state/{metric}", "/_cluster/state/{metric}/{index}"],
         [FLAT, LOCAL, EXPRESSION], cluster::state;
+    "cluster.stats", GET, ["/_cluster/stats", "/_cluster/stats/nodes/{node}"],
+        [FLAT, &["timeout"]], cluster_stats::stats;
     "cluster.reroute", POST, ["/_cluster/reroute"],
         [&["dry_run", "explain", "metric", "retry_failed"], MANAGED], reroute::reroute;
     "cluster.allocation_explain", GET_POST, ["/_cluster/allocation/explain"],
@@ -142,6 +144,9 @@ routes! {
         [EXPRESSION, &["force", "wait_if_ongoing"]], maintenance::flush;
     "indices.forcemerge", POST, ["/_forcemerge", "/{index}/_forcemerge"],
         [EXPRESSION, &["flush", "max_num_segments", "only_expunge_deletes"]], maintenance::force_merge;
+    "indices.clear_cache", POST, ["/_cache/clear", "/{index}/_cache/clear"],
+        [EXPRESSION, maintenance::CLEARED], maintenance::clear_caches;
+    "indices.segments", GET, ["/_segments", "/{index}/_segments"], [EXPRESSION, &["verbose"]], segments::segments;
     "indices.stats", GET, ["/_stats", "/_stats/{metric}", "/{index}/_stats", "/{index}/_stats/{metric}"],
         [stats::KNOWN, EXPRESSION], stats::stats;
     // Documents.
@@ -227,5 +232,6 @@ routes! {
     "cat.cluster_manager", GET, ["/_cat/cluster_manager"], [TABLE, LOCAL], cat::manager;
     "cat.plugins", GET, ["/_cat/plugins"], [TABLE, LOCAL], cat::plugins;
     "cat.templates", GET, ["/_cat/templates", "/_cat/templates/{name}"], [TABLE, LOCAL], templates::cat;
+    "cat.segments", GET, ["/_cat/segments", "/_cat/segments/{index}"], [TABLE, MANAGER], segments::cat;
     "cat.shards", GET, ["/_cat/shards", "/_cat/shards/{index}"], [TABLE, LOCAL], cat_shards::shards;
 }

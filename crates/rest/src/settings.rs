@@ -1,14 +1,18 @@
 //! `_cluster/settings`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
+use super::error::bad_request;
+use super::spread::at_once;
+use engine::remote::why_no_seed;
 use engine::settings::{
-    SettingScope, SettingsMap, Update, When, check_update, cluster_settings, flat, nested,
-    parse_cluster_update,
+    SettingScope, Settings, SettingsMap, Update, When, check_update, cluster_settings, flat,
+    nested, parse_cluster_update,
 };
 use engine::state::Event;
 use engine::transport::Result;
@@ -55,9 +59,48 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
         "transient": given(&update.transient, flat_settings)?,
     });
     let (persistent, transient) = (update.persistent, update.transient);
+    refuse_wrong_seeds(&call, [&persistent, &transient]).await?;
     let done = call.submit(vec![Event::PutClusterSettings { persistent, transient }]).await?;
     echo["acknowledged"] = json!(done);
     Ok(echo.into())
+}
+
+/// Refuses new seeds at which something answers that is no node.
+async fn refuse_wrong_seeds(call: &Call, updates: [&Update; 2]) -> Result<()> {
+    let core = call.node.core();
+    let before = core.settings();
+    let is_set = |alias: &str, seed: &String| {
+        before.remotes().get(alias).is_some_and(|remote| remote.seeds.contains(seed))
+    };
+    let mut new = BTreeSet::new();
+    for update in updates {
+        let values = update.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?)));
+        let named = Settings::resolve(&[&values.collect::<SettingsMap>()]);
+        for (alias, remote) in named.remotes() {
+            let seeds = remote.seeds.iter().filter(|seed| !is_set(alias, seed));
+            new.extend(seeds.map(|seed| (alias.clone(), seed.clone())));
+        }
+    }
+    let asking = new.into_iter().map(|(alias, seed)| {
+        let env = core.env.clone();
+        async move {
+            match why_no_seed(&env, &seed).await {
+                None => Ok(()),
+                Some(why) => Err(bad_request(wrong_seed(&alias, &seed, &why))),
+            }
+        }
+    });
+    for asked in at_once(&call.node, "asks a new seed", asking).await {
+        asked?;
+    }
+    Ok(())
+}
+
+fn wrong_seed(alias: &str, seed: &str, why: &str) -> String {
+    format!(
+        "cluster.remote.{alias}.seeds: [{seed}] is no transport address of a node ({why}). Is it the port of REST? \
+         Give the address that GET _nodes there shows as transport_address"
+    )
 }
 
 /// What an update sets, as it is kept. What it takes back is not shown.

@@ -178,6 +178,31 @@ pub(super) async fn ask_nodes(
     names.into_iter().zip(answers).collect()
 }
 
+/// `_nodes` of an answer: of the nodes that were asked, those that answered.
+pub(super) fn nodes_json<T>(answers: &[(String, Result<T>)]) -> Value {
+    let failures: Vec<Value> = answers
+        .iter()
+        .filter_map(|(name, answer)| {
+            let failure = answer.as_ref().err()?;
+            Some(json!({
+                "type": "failed_node_exception",
+                "reason": format!("Failed node [{name}]"),
+                "node_id": name,
+                "caused_by": cause_json(failure),
+            }))
+        })
+        .collect();
+    let mut nodes = json!({
+        "total": answers.len(),
+        "successful": answers.len() - failures.len(),
+        "failed": failures.len(),
+    });
+    if !failures.is_empty() {
+        nodes["failures"] = json!(failures);
+    }
+    nodes
+}
+
 fn gone(name: &str) -> Failure {
     Failure::new(503, "node_not_connected_exception", format!("node [{name}] has left the cluster"))
 }
@@ -196,5 +221,8 @@ mod tests {
         assert_eq!(shards["failures"][0]["shard"], 1);
         assert_eq!(shards["failures"][0]["reason"]["type"], "unavailable_shards_exception");
         assert_eq!(shards_json(1, &vec![(copy(0), Ok(ShardAnswer::Done))]).get("failures"), None);
+        let nodes = nodes_json(&[("a".to_owned(), Ok(())), ("b".to_owned(), Err(gone("b")))]);
+        assert_eq!((&nodes["total"], &nodes["successful"]), (&json!(2), &json!(1)));
+        assert_eq!(nodes["failures"][0]["node_id"], "b");
     }
 }

@@ -12,6 +12,7 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::names::{indices, matches};
+use super::nodes::{INDEX_METRICS, in_path};
 use super::spread::{AskedCopy, copies, on_shards, shards_json, started};
 use engine::shard::stats_json;
 use engine::state::{ClusterState, IndexMeta};
@@ -30,29 +31,6 @@ pub(super) const KNOWN: &[&str] = &[
     "include_unloaded_segments",
     "level",
     "types",
-];
-
-/// The metrics that the field has, by the names of the path. Those that this engine does not count are left out of the
-/// answer.
-const METRICS: [&str; 18] = [
-    "bulk",
-    "completion",
-    "docs",
-    "fielddata",
-    "flush",
-    "get",
-    "indexing",
-    "merge",
-    "query_cache",
-    "recovery",
-    "refresh",
-    "request_cache",
-    "search",
-    "segments",
-    "store",
-    "suggest",
-    "translog",
-    "warmer",
 ];
 
 /// How much an answer tells.
@@ -84,10 +62,10 @@ fn metrics(asked: Option<&str>) -> Result<Option<Vec<&str>>> {
             _ => Err(bad_request("_stats: [_all] stands alone, or leave it out")),
         };
     }
-    match asked.iter().find(|name| !METRICS.iter().any(|known| matches(name, known))) {
+    match asked.iter().find(|name| !INDEX_METRICS.iter().any(|known| matches(name, known))) {
         None => Ok(Some(asked)),
         Some(name) => {
-            let near = did_you_mean(name, METRICS);
+            let near = did_you_mean(name, INDEX_METRICS);
             Err(bad_request(format!(
                 "request [_stats] contains unrecognized metric: [{name}]{near}"
             )))
@@ -102,10 +80,7 @@ fn sums<'a>(
 ) -> Map<String, Value> {
     let mut sums = stats_json(copies);
     if let Some(wanted) = wanted {
-        sums.retain(|name, _| {
-            let name = if name == "merges" { "merge" } else { name }; // The path names it so.
-            wanted.iter().any(|pattern| matches(pattern, name))
-        });
+        sums.retain(|name, _| wanted.iter().any(|pattern| matches(pattern, in_path(name))));
     }
     sums
 }
@@ -128,7 +103,8 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     let asked = started(&state, &names);
-    let answers = on_shards(&call.node, asked, &ShardAction::Stats, PATIENCE).await;
+    let action = ShardAction::Stats { segments: false };
+    let answers = on_shards(&call.node, asked, &action, PATIENCE).await;
     let shards = shards_json(copies(&state, &names), &answers);
     let mut by_index: BTreeMap<&str, Vec<Answered>> = BTreeMap::new();
     for (copy, answer) in answers {
@@ -149,7 +125,7 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
         let one = |name: &String| {
             let meta = state.indices.get(name)?;
             let copies = by_index.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-            Some((name.clone(), index_json(&state, (name, meta), copies, level, wanted)))
+            Some((name.clone(), index_json(&state, meta, copies, level, wanted)))
         };
         answer["indices"] = Value::Object(names.iter().filter_map(one).collect());
     }
@@ -158,7 +134,7 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
 
 fn index_json(
     state: &ClusterState,
-    (name, meta): (&str, &IndexMeta),
+    meta: &IndexMeta,
     copies: &[Answered],
     level: Level,
     wanted: Option<&[&str]>,
@@ -172,7 +148,7 @@ fn index_json(
     if level == Level::Shards {
         let mut shards: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
         for answered in copies {
-            let json = copy_json(state, name, answered, wanted);
+            let json = copy_json(state, answered, wanted);
             shards.entry(answered.copy.shard).or_default().push(json);
         }
         let shards: Map<String, Value> =
@@ -182,25 +158,26 @@ fn index_json(
     object
 }
 
+/// Where a copy is, and whether it moves.
+pub(super) fn copy_routing_json(state: &ClusterState, copy: &AskedCopy) -> Value {
+    let on_node = |routing: &&engine::state::ShardCopy| routing.node == copy.node;
+    let routing = state.shard(&copy.index, copy.shard);
+    let found = routing.and_then(|routing| routing.copies.iter().find(on_node));
+    json!({
+        "state": found.map(state_name),
+        "primary": copy.primary,
+        "node": copy.node,
+        "relocating_node": found.and_then(|copy| copy.relocating_node()),
+    })
+}
+
 fn copy_json(
     state: &ClusterState,
-    index: &str,
     Answered { copy, stats }: &Answered,
     wanted: Option<&[&str]>,
 ) -> Value {
-    let on_node = |routing: &&engine::state::ShardCopy| routing.node == copy.node;
-    let routing = state.shard(index, copy.shard);
-    let found = routing.and_then(|routing| routing.copies.iter().find(on_node));
     let mut json = sums([stats], wanted);
-    json.insert(
-        "routing".to_owned(),
-        json!({
-            "state": found.map(state_name),
-            "primary": copy.primary,
-            "node": copy.node,
-            "relocating_node": found.and_then(|copy| copy.relocating_node()),
-        }),
-    );
+    json.insert("routing".to_owned(), copy_routing_json(state, copy));
     json.insert("commit".to_owned(), json!({ "generation": stats.commit_generation }));
     json.insert(
         "seq_no".to_owned(),

@@ -27,8 +27,8 @@ impl Refused {
 #[cfg(test)]
 pub(super) const IGNORED: &[(&str, &str)] = &[
     (
-        "every node has the whole state and reads its own, but asks the manager for the health unless `local`; that \
-         and every change wait for the manager up to 30 s, as in the field where the request does not say how long",
+        "every node has the whole state and reads its own, so that the manager is waited for by changes, and by the \
+         health unless `local`: as long as the request says, and 30 s at most",
         "cluster_manager_timeout local master_timeout",
     ),
     (
@@ -62,7 +62,9 @@ pub(super) const IGNORED_OF: &[(&str, &str, &str)] = &[
         "get get_source mget",
     ),
     ("it is answered at once", "timeout", "cluster.get_settings nodes.info"),
-    ("the answer has no settings", "flat_settings", "indices.put_settings"),
+    ("it adds parts that this engine does not keep", "verbose", "indices.segments"),
+    ("there is no such cache", "file", "indices.clear_cache"),
+    ("the answer has no settings", "flat_settings", "cluster.stats indices.put_settings"),
     ("there are no data streams", "expand_wildcards include_defaults", "indices.get_data_stream"),
     ("files are listed in no table", "detailed", "cat.recovery"),
     ("as in the field no column is written in such units", "size", "cat.thread_pool"),
@@ -94,6 +96,59 @@ pub(super) const DIFFERENCES: &[(&str, &str)] = &[
         "a phrase within `function_score` in `highlight`",
         "its words have tags where the phrase stands, in OpenSearch wherever one of them does",
     ),
+    (
+        "`_type` of hits, documents and items of a bulk",
+        "it is in no answer, also not where a node presents itself as Elasticsearch 7, which writes `_doc`",
+    ),
+    (
+        "`_ignored` of hits",
+        "hits do not name the fields whose values were left out by `ignore_malformed` or `ignore_above`",
+    ),
+    (
+        "values that are left out by `ignore_malformed`",
+        "a geohash, GeoJSON, coordinates as texts and points beyond the Earth are refused with their document: the field \
+         reads them",
+    ),
+    (
+        "parts of `_nodes/stats`",
+        "`breaker`, `discovery`, `http`, `indexing_pressure`, `script` and `script_cache` are left out, also where they \
+         are asked for; `fs` has the space of the disk where it is asked for alone, or with `indices`",
+    ),
+    (
+        "parts of `_cluster/stats`",
+        "`indices` has `count`, `shards`, `docs`, `store` and `segments.count`; `nodes` has `count`, `versions`, `jvm` \
+         with the longest uptime, `fs` and `plugins`; the others are left out",
+    ),
+    (
+        "`_segments` and `_cat/segments`",
+        "`generation`, `version`, `attributes` and memory are left out, and of a segment that only the last commit has \
+         the numbers of documents",
+    ),
+    (
+        "`_cache/clear`",
+        "there is a cache of requests, and none for what `fielddata`, `fields` and `query` name; where no cache is \
+         named the documents that hits showed lately and what was found out about segments are dropped, too",
+    ),
+    (
+        "nodes by their roles",
+        "every node has the roles `data` and `master`; `ingest:true` and the other roles are refused",
+    ),
+    (
+        "`extended_stats` of dates and booleans",
+        "`sum_of_squares`, `variance`, `std_deviation` and what follows from them have no `_as_string`",
+    ),
+    (
+        "values that sort hits without one",
+        "of every integer type they are those of `long` (9223372036854775807), in OpenSearch those of `integer` for the \
+         shorter ones",
+    ),
+    (
+        "`_cat/nodes`",
+        "the column of the manager is `master`, also where a node presents itself as OpenSearch 2",
+    ),
+    ("`stored_fields` of `_none_`", "hits show their `_id` all the same"),
+    ("`random_score`", "documents of two shards may have the same score for one seed"),
+    ("conflicts of versions", "the error has no `index`, `index_uuid` and `shard`"),
 ];
 
 /// All that is refused.

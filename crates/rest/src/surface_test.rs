@@ -60,7 +60,10 @@ fn page() -> String {
         "# The REST surface\n\n\
          What Elasticsearch 7.10 and OpenSearch 2 offer works here as it does there, or is refused with status 400 by its \
          name.\nWritten by `NARROWS_WRITE=1 cargo test --release -p rest surface` from the table of routes and from what is\n\
-         refused (`crates/rest/src/surface.txt`, `crates/query/src/refused.rs`).\n\n",
+         refused (`crates/rest/src/surface.txt`, `crates/query/src/refused.rs`).\n\n\
+         A test sends each request below that works, and each query, aggregation, type and parameter, to OpenSearch \
+         2.19.1,\ntoo, and compares the answers. Where they differ, and why, is in\n\
+         `crates/narrows/tests/side_by_side/differences.txt`.\n\n",
     );
     page.push_str("| what | works | refused |\n| --- | ---: | ---: |\n");
     let partly: BTreeSet<&str> = refused().iter().map(|api| api.name).collect();

@@ -31,7 +31,7 @@ pub(super) async fn index(call: Call) -> Result<Reply> {
         )));
     }
     let index = write_index(&call.state(), call.index())?.to_owned();
-    ensure_index(&call.node, &index).await?;
+    ensure_index(&call, &index).await?;
     wait_for_active(&call, &index).await?;
     let mut acknowledged = 0;
     let mut shards: Vec<Value> = Vec::new();

@@ -35,10 +35,9 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
                 None if of.field == mapping::INDEX => "sterms",
                 // All values are the one that stands for those that are missing.
                 None => match of.missing {
-                    None => "umterms",
                     Some(Literal::Integer(_)) => "lterms",
                     Some(Literal::Float(_)) => "dterms",
-                    Some(_) => "sterms",
+                    _ => "sterms",
                 },
                 Some(kind) if kind.is_float() => "dterms",
                 Some(FieldType::Ip | FieldType::Keyword | FieldType::Text) => "sterms",
@@ -132,7 +131,7 @@ mod tests {
             TypedKey::all(&request.unwrap().aggregations, &[]).remove(0).typed
         };
         for (aggs, typed) in [
-            (r#"{"terms":{"field":"n"}}"#, "umterms#a"),
+            (r#"{"terms":{"field":"n"}}"#, "sterms#a"),
             (r#"{"terms":{"field":"n","missing":"none"}}"#, "sterms#a"),
             (r#"{"terms":{"field":"n","missing":7}}"#, "lterms#a"),
             (r#"{"terms":{"field":"_index"}}"#, "sterms#a"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use store::{WriteOutcome, WriteRequest};
@@ -10,7 +11,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::document::{
     Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported,
-    wait_for_active, written_reply,
+    wait_for_active, write_limit, written_reply,
 };
 use super::error::{bad_request, invalid, not_supported};
 use super::names::write_index;
@@ -19,7 +20,7 @@ use super::partial_update::{Change, PartialUpdate};
 use super::spread::at_once;
 use super::unchanged::Unchanged;
 use engine::Node;
-use engine::replication::{RETRY_AFTER, WRITE_TIMEOUT, write_documents};
+use engine::replication::{RETRY_AFTER, write_documents};
 use engine::transport::{Failure, Result, Written, unexpected};
 
 /// Parameters beside those of every write.
@@ -40,7 +41,7 @@ pub(super) struct Update {
 
 impl Update {
     /// Reads the document, changes it, and writes it unless it was changed meanwhile.
-    async fn carry_out(&self, node: &Node, index: &str) -> Result<Written> {
+    async fn carry_out(&self, node: &Node, index: &str, limit: Duration) -> Result<Written> {
         let update = PartialUpdate::read(&self.body)?;
         if self.unchanged.is_some() && update.may_create() {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
@@ -50,7 +51,7 @@ impl Update {
         }
         let mut retries = self.retries;
         loop {
-            match self.attempt(node, index, &update).await {
+            match self.attempt(node, (index, limit), &update).await {
                 Err(failure) if failure.status == 409 && retries > 0 => retries -= 1,
                 done => return done,
             }
@@ -60,11 +61,11 @@ impl Update {
     async fn attempt(
         &self,
         node: &Node,
-        index: &str,
+        (index, limit): (&str, Duration),
         update: &PartialUpdate<'_>,
     ) -> Result<Written> {
         let id = self.id.clone();
-        let found = read_once_started(node, index, &id).await?;
+        let found = read_once_started(node, (index, limit), &id).await?;
         let change = update.apply(&id, found.as_ref().map(|found| found.source.as_ref()))?;
         let read = found.map(|found| (Unchanged::from(&found), found.version));
         let request = match (change, read) {
@@ -85,14 +86,18 @@ impl Update {
                 return Err(Failure::new(409, "version_conflict_engine_exception", reason));
             }
         };
-        write_one(node, index, request).await
+        write_one(node, (index, limit), request).await
     }
 }
 
 /// Reads a document of the primary; waits for one where there is none yet, as a write does.
-async fn read_once_started(node: &Node, index: &str, id: &str) -> Result<Option<Found>> {
+async fn read_once_started(
+    node: &Node,
+    (index, limit): (&str, Duration),
+    id: &str,
+) -> Result<Option<Found>> {
     let env = &node.core().env;
-    let give_up = env.now() + WRITE_TIMEOUT;
+    let give_up = env.now() + limit;
     loop {
         match find(node, index, id.to_owned()).await {
             Err(failure) if failure.status == 503 && env.now() < give_up => {
@@ -103,8 +108,12 @@ async fn read_once_started(node: &Node, index: &str, id: &str) -> Result<Option<
     }
 }
 
-async fn write_one(node: &Node, index: &str, request: WriteRequest) -> Result<Written> {
-    let written = write_documents(node.core(), index, vec![request]).await?;
+async fn write_one(
+    node: &Node,
+    (index, limit): (&str, Duration),
+    request: WriteRequest,
+) -> Result<Written> {
+    let written = write_documents(node.core(), index, vec![request], limit).await?;
     written.into_iter().next().ok_or_else(unexpected)?
 }
 
@@ -128,6 +137,7 @@ pub(super) async fn write_all(
     node: &Node,
     index: &Arc<str>,
     writes: Vec<BulkWrite>,
+    limit: Duration,
 ) -> Result<Vec<Result<Written>>> {
     let has_updates = writes.iter().any(|write| matches!(write, BulkWrite::Update(_)));
     if !has_updates {
@@ -135,19 +145,20 @@ pub(super) async fn write_all(
             BulkWrite::Plain(request) => Some(request),
             BulkWrite::Update(_) => None,
         });
-        return write_documents(node.core(), index, plain.collect()).await;
+        return write_documents(node.core(), index, plain.collect(), limit).await;
     }
     let mut results = Vec::with_capacity(writes.len());
     let (mut together, mut ids) = (Vec::new(), BTreeSet::new());
     for write in writes {
         if ids.contains(write.id()) || together.len() == AT_ONCE {
-            results.extend(write_together(node, index, std::mem::take(&mut together)).await);
+            let writes = std::mem::take(&mut together);
+            results.extend(write_together(node, index, writes, limit).await);
             ids.clear();
         }
         ids.insert(write.id().clone());
         together.push(write);
     }
-    results.extend(write_together(node, index, together).await);
+    results.extend(write_together(node, index, together, limit).await);
     Ok(results)
 }
 
@@ -155,13 +166,14 @@ async fn write_together(
     node: &Node,
     index: &Arc<str>,
     writes: Vec<BulkWrite>,
+    limit: Duration,
 ) -> Vec<Result<Written>> {
     let work = writes.into_iter().map(|write| {
         let (node, index) = (node.clone(), index.clone());
         async move {
             match write {
-                BulkWrite::Plain(request) => write_one(&node, &index, request).await,
-                BulkWrite::Update(update) => update.carry_out(&node, &index).await,
+                BulkWrite::Plain(request) => write_one(&node, (&index, limit), request).await,
+                BulkWrite::Update(update) => update.carry_out(&node, &index, limit).await,
             }
         }
     });
@@ -196,11 +208,12 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
     let creates = PartialUpdate::read(&update.body)?.may_create();
     let index = write_index(&call.state(), call.index())?.to_owned();
     match creates {
-        true => ensure_index(&call.node, &index).await?,
+        true => ensure_index(&call, &index).await?,
         false => refuse_follower(&call.node, &index)?,
     }
     wait_for_active(&call, &index).await?;
-    let written = update.carry_out(&call.node, &index).await?;
+    let limit = write_limit(&call.query)?;
+    let written = update.carry_out(&call.node, &index, limit).await?;
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
     Ok(written_reply(&call.state(), &index, &update.id, written, refresh))
 }

@@ -41,8 +41,8 @@ pub use incoming::Incoming;
 pub use operation::{OpKind, Operation, SyntheticBatch};
 pub use record_log::{Location, Record, RecordLog};
 pub use requests::{
-    Durability, GetResult, Opened, Options, Rejection, ShardStats, ShardWork, Timed, WriteOutcome,
-    WriteRequest, WriteResult,
+    Durability, GetResult, Opened, Options, Rejection, SegmentStats, ShardStats, ShardWork, Timed,
+    WriteOutcome, WriteRequest, WriteResult,
 };
 pub use segments::Segments;
 pub use shard::{

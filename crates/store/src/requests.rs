@@ -220,6 +220,20 @@ pub struct ShardWork {
     pub flushes: Timed,
 }
 
+/// A segment of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentStats {
+    /// The name that its files begin with.
+    pub name: String,
+    /// Live documents, and deleted ones that it still holds, as of the last refresh; none where searches do not see it,
+    /// as it was merged since it was committed.
+    pub documents: Option<(u64, u64)>,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// Whether the newest commit has it.
+    pub committed: bool,
+}
+
 /// A copy in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardStats {
@@ -261,4 +275,6 @@ pub struct ShardStats {
     pub commit_generation: u64,
     /// Retention leases: id to first sequence number kept.
     pub leases: BTreeMap<String, u64>,
+    /// Every segment; empty unless that was asked for.
+    pub segment_list: Vec<SegmentStats>,
 }

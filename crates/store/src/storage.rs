@@ -14,7 +14,7 @@ use crate::plan::{Change, Located};
 use crate::snapshot::Pin;
 use crate::synthetic::{self, SyntheticStorage};
 use crate::tantivy_storage::{self, TantivyStorage};
-use crate::{Digest, GetResult, ListedDocument, Operation, Result, WriteRequest};
+use crate::{Digest, GetResult, ListedDocument, Operation, Result, SegmentStats, WriteRequest};
 
 /// A copy's storage.
 pub(crate) enum ShardStorage {
@@ -239,6 +239,18 @@ impl ShardStorage {
 
     pub(crate) fn counts(&self) -> Counts {
         either!(self, storage => storage.counts())
+    }
+
+    /// The segments that searches see; what is committed is known elsewhere.
+    pub(crate) fn segments(&self) -> Vec<SegmentStats> {
+        either!(self, storage => storage.segments())
+    }
+
+    /// Sizes are not kept twice.
+    pub(crate) fn clear_caches(&self, requests: bool, others: bool) {
+        if let ShardStorage::Tantivy(storage) = self {
+            storage.clear_caches(requests, others);
+        }
     }
 
     /// Merges that go on.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Deserialize;
 use serde_json::Value;
 use world::Env;
 
@@ -26,10 +27,13 @@ pub struct Answer {
 impl Answer {
     /// The body as JSON; null where it is empty.
     pub fn json(&self) -> Result<Value> {
-        if self.body.is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_slice(&self.body)
+        self.read()
+    }
+
+    /// The body as what JSON of it is read into; an empty one is read as null.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T> {
+        let body: &[u8] = if self.body.is_empty() { b"null" } else { &self.body };
+        serde_json::from_slice(body)
             .map_err(|error| Error::NotJson { path: self.path.clone(), reason: error.to_string() })
     }
 
@@ -160,6 +164,8 @@ mod tests {
     fn an_answer_is_json_or_says_why_not() {
         assert_eq!(answer(200, "").json().unwrap(), Value::Null);
         assert_eq!(answer(200, "[1]").json().unwrap()[0], 1);
+        assert_eq!(answer(200, "").read::<Option<u8>>().unwrap(), None);
+        assert_eq!(answer(200, "[1]").read::<Vec<u8>>().unwrap(), [1]);
         assert!(answer(200, "<").json().unwrap_err().to_string().contains("/a"));
     }
 

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `transcript` | what was asked and answered, written down and played again |
 //! | `client` | [`LiveClient`]: several hosts, retries, errors that say what to do |
-//! | `parse` | answers as typed observations; pure |
+//! | `parse` | answers as typed observations, and the [`Leaves`] of any answer; pure |
 //! | `pacing` | how often each question is asked; pure |
 //! | `questions` | paths and filters, and what is unknown without their answers |
 //! | `version` | flavour and version of a cluster, and whether narrows was built for it |
@@ -31,6 +31,7 @@ pub(crate) use version::{ask_version, check_version};
 pub use crate::http::{Address, LiveOptions, TlsOptions};
 pub use client::{LiveClient, LookUnderWay};
 pub use inventory::inventory;
+pub use parse::{Leaf, Leaves, Take};
 pub use sampler::{Depth, Sampler};
 pub use transcript::{Header, Replay, Transcript, is_transcript};
 pub use user_times::{UserClock, UserTimes};

@@ -7,13 +7,17 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
     *.shards.start_time_in_millis,*.shards.total_time_in_millis,*.shards.source.name,\
     *.shards.source.repository,*.shards.target.name,*.shards.index.size,\
     *.shards.index.files.total,*.shards.index.files.recovered,*.shards.index.*throttle_time_in_millis,\
-    *.shards.translog.total,*.shards.translog.recovered,*.shards.narrows.charged_ns";
+    *.shards.translog.total,*.shards.translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns";
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 2] = [
+pub(super) const EARLIER: [(&str, &str); 3] = [
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
+    (
+        "translog.recovered,*.shards.narrows.charged_ns",
+        "translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns",
+    ),
 ];
 pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
     relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";

@@ -54,10 +54,12 @@ impl Core {
     pub async fn submit(&self, event: Event) -> Result<()> {
         let version = match &self.upward().submit {
             Some(submit) => submit(event).await?,
-            None => match self.ask_manager(Request::Submit(Box::new(event))).await? {
-                Response::Version(version) => version,
-                _ => return Err(unexpected()),
-            },
+            None => {
+                match self.ask_manager(Request::Submit(Box::new(event)), MANAGER_TIMEOUT).await? {
+                    Response::Version(version) => version,
+                    _ => return Err(unexpected()),
+                }
+            }
         };
         // The manager publishes a state before it answers, but publishing to this node may have failed.
         if self.state().version < version {
@@ -71,7 +73,7 @@ impl Core {
         if self.upward().submit.is_some() {
             return Ok(());
         }
-        match self.ask_manager(Request::State).await? {
+        match self.ask_manager(Request::State, MANAGER_TIMEOUT).await? {
             Response::State(state) => self.accept_state(state),
             _ => return Err(unexpected()),
         }
@@ -84,7 +86,7 @@ impl Core {
         if self.upward().submit.is_some() || !self.state().is_joined() {
             return Ok(());
         }
-        let answer = self.ask_manager(Request::Published).await?;
+        let answer = self.ask_manager(Request::Published, MANAGER_TIMEOUT).await?;
         let Response::Published { version, hides_loss } = answer else { return Err(unexpected()) };
         if self.state().version < version {
             self.ask_for_state().await?;
@@ -109,11 +111,11 @@ impl Core {
         }
     }
 
-    /// Asks the manager, from another node than it.
-    pub(crate) async fn ask_manager(&self, request: Request) -> Result<Response> {
+    /// Asks the manager, from another node than it, and waits no longer than `limit` for the answer.
+    pub(crate) async fn ask_manager(&self, request: Request, limit: Duration) -> Result<Response> {
         let address = self.config.manager.as_ref();
         let address = address.expect("a node without a manager's address is the manager");
-        let answer = self.call(address, Class::Control, request, MANAGER_TIMEOUT).await;
+        let answer = self.call(address, Class::Control, request, limit).await;
         answer.map_err(|error| match error {
             CallError::Failed(failure) => failure,
             CallError::Broken { reason, .. } => self.no_manager(&format!("is gone: {reason}")),

@@ -15,6 +15,7 @@ use super::compression::Paths;
 use super::config::NodeConfig;
 use super::published::Published;
 use super::throttles::Throttles;
+use super::warning::warns_once;
 use crate::ids::IdSource;
 use crate::settings::Settings;
 use crate::shard::{LocalShard, NodeDisk, ShardKey};
@@ -76,7 +77,7 @@ impl Core {
             env: env.clone(),
             row,
             disk,
-            pool: Pool::new(env.clone()),
+            pool: Pool::that_warns(env.clone(), warns_once(env, &config.name)),
             shards: RefCell::default(),
             activity: Activity::new(env.now()),
             throttles: Throttles::new(&settings),

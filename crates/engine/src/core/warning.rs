@@ -1,8 +1,16 @@
 //! What an operator should read, though nobody asked.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use world::Env;
+
+use crate::transport::Warn;
+
+/// Warnings about neighbours that are remembered, so that none is said twice. Later ones are not said.
+const WARNINGS_MAX: usize = 16;
 
 /// Prints a line for the operator.
 type Printer = fn(&str);
@@ -31,4 +39,15 @@ pub(crate) fn warn(env: &Env, node: &str, words: &str) {
     if !env.is_virtual() {
         print_warning(&format!("{}{words}", beginning_of_warnings(node)));
     }
+}
+
+/// As [`warn`], but says nothing twice: a neighbour may do the same every second.
+pub(crate) fn warns_once(env: &Env, node: &str) -> Warn {
+    let (env, node, said) = (env.clone(), node.to_owned(), RefCell::new(BTreeSet::new()));
+    Rc::new(move |words: &str| {
+        let mut said = said.borrow_mut();
+        if said.len() < WARNINGS_MAX && said.insert(words.to_owned()) {
+            warn(&env, &node, words);
+        }
+    })
 }

@@ -66,6 +66,7 @@ impl Source {
         let answer = service.core.call(&address, class, request, limit).await;
         if answer.as_ref().is_err_and(CallError::is_transient) {
             self.address.borrow_mut().take_if(|known| *known == address);
+            service.remotes.sniff_again(&self.alias);
         }
         answer
     }
@@ -93,25 +94,28 @@ impl Source {
         service: &Rc<FollowService>,
         needed: Option<Needed>,
     ) -> Result<String, CallError> {
-        let seeds = remote::seeds(&service.core, &self.alias).map_err(CallError::Failed)?;
+        let addresses =
+            remote::addresses(&service.remotes, &self.alias).map_err(CallError::Failed)?;
         let ask = LeaseRequest {
             leader: self.shard.clone(),
             id: self.lease.clone(),
             from: needed.map(|needed| needed.from),
             at_least: needed.is_some_and(|needed| needed.at_least),
         };
-        let calls = seeds
+        let calls = addresses
             .into_iter()
-            .map(|seed| {
+            .map(|address| {
                 let request = Request::Lease(Box::new(ask.clone()));
-                let (service, address) = (service.clone(), seed.clone());
+                let (service, asked) = (service.clone(), address.clone());
                 let call = async move {
-                    service.core.call(&address, Class::Control, request, REMOTE_TIMEOUT).await
+                    service.core.call(&asked, Class::Control, request, REMOTE_TIMEOUT).await
                 };
-                (seed, call)
+                (address, call)
             })
             .collect();
-        let (address, response) = remote::first_of(&service.core.env, calls).await?;
+        let answered = remote::first_of(&service.core.env, calls).await;
+        let (address, response) =
+            answered.inspect_err(|_| service.remotes.sniff_again(&self.alias))?;
         match (needed, response) {
             (Some(_), Response::Leased { period }) => self.lease_period.set(Some(period)),
             (None, Response::Done) => {}

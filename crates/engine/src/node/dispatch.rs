@@ -77,6 +77,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
             ops,
             global_checkpoint,
             mapping_version,
+            sync,
         } => {
             let target = replication::Target {
                 index_uuid,
@@ -84,6 +85,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
                 allocation_id,
                 primary_term,
                 mapping_version,
+                sync,
             };
             Box::pin(replication::replicate(core, target, ops, global_checkpoint)).await?
         }
@@ -241,6 +243,13 @@ async fn on_shard(
             store.force_merge(max_num_segments).await.inspect_err(failed)?;
             ShardAnswer::Done
         }
-        ShardAction::Stats => ShardAnswer::Stats(Box::new(store.stats())),
+        ShardAction::Stats { segments } => {
+            let segment_list = if segments { store.segments() } else { Vec::new() };
+            ShardAnswer::Stats(Box::new(store::ShardStats { segment_list, ..store.stats() }))
+        }
+        ShardAction::ClearCaches { requests, others } => {
+            store.clear_caches(requests, others);
+            ShardAnswer::Done
+        }
     })
 }

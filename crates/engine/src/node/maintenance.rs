@@ -159,6 +159,7 @@ fn tell_global_checkpoint(
             ops: Arc::default(),
             global_checkpoint: checkpoint,
             mapping_version: 0,
+            sync: true,
         };
         let core2 = core.clone();
         core.keep("tells a copy the global checkpoint", async move {

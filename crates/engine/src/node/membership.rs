@@ -75,10 +75,11 @@ impl Node {
     }
 
     /// Makes sure that this node knows what the manager published last: for questions that the field's nodes pass on to
-    /// their master. Fails as soon as this node knows that the manager does not answer.
-    pub async fn catch_up(&self) -> Result<()> {
+    /// their master. Fails as soon as this node knows that the manager does not answer, at the latest after `limit`.
+    pub async fn catch_up(&self, limit: Duration) -> Result<()> {
         let core = self.core();
-        let lost = core.wait_for_state(MANAGER_TIMEOUT, |_| self.manager_missing().is_some());
+        let limit = limit.min(MANAGER_TIMEOUT);
+        let lost = core.wait_for_state(limit, |_| self.manager_missing().is_some());
         tokio::select! {
             biased;
             done = core.catch_up() => done,

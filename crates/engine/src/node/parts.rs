@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use world::Time;
 
@@ -88,12 +89,12 @@ impl Node {
         }
     }
 
-    /// What came of auto-following, which the manager knows.
-    pub async fn auto_follow_stats(&self) -> Result<serde_json::Value> {
+    /// What came of auto-following, which the manager knows; it is not waited for longer than `limit`.
+    pub async fn auto_follow_stats(&self, limit: Duration) -> Result<serde_json::Value> {
         if self.parts.manager.is_some() {
             return Ok(self.parts.auto_following.to_json());
         }
-        match self.core().ask_manager(Request::AutoFollowStats).await? {
+        match self.core().ask_manager(Request::AutoFollowStats, limit).await? {
             Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
             _ => Err(unexpected()),
         }

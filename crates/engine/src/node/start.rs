@@ -54,6 +54,7 @@ impl Node {
                 let node = later.clone();
                 async move { dispatch::handle(&node, request).await }
             },
+            warn: core.pool.warn(),
         };
         let serving = transport::serve(env.clone(), partition, transport, handlers);
         core.keep("transport", serving);
@@ -72,6 +73,7 @@ impl Node {
             core.keep("follows by patterns", auto_follow(node.parts.auto_following.clone()));
         }
         membership::join(&node).await?;
+        node.remotes().begin();
         dangling::say(&core).await;
         dangling::sweep(&node).await;
         core.keep("stays a member", membership::stay(node.clone()));
@@ -85,7 +87,7 @@ impl Node {
             manager,
             manager_seen: Cell::new(ManagerSeen::At(core.env.now())),
             search: SearchService::new(&core, rotation_seed),
-            recovery: RecoveryService::new(&core),
+            recovery: RecoveryService::new(&core, &remotes),
             follow_tasks: FollowTasks::new(following.clone()),
             auto_following: AutoFollowing::new(following.clone()),
             following,

@@ -85,8 +85,8 @@ impl Node {
                 "io_time_in_millis": disk.busy.as_millis() as u64,
             } } });
         }
-        // What copies take is added up for it.
-        let disk = if copies && core.env.is_virtual() { disk_usage::look(core).disk } else { None };
+        // What copies take is added up for it. A disk of the virtual world may have no size.
+        let disk = if copies { disk_usage::look(core).disk } else { None };
         if let Some((total, free)) = disk {
             stats["fs"]["total"] = json!({
                 "total_in_bytes": total, "free_in_bytes": free, "available_in_bytes": free,

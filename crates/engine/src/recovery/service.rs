@@ -9,12 +9,14 @@ use tokio::sync::Semaphore;
 use super::sessions::Sessions;
 use crate::core::Core;
 use crate::planted;
+use crate::remote::RemoteClusterService;
 use crate::settings::Settings;
 use crate::shard::{Progress, Stage};
 
 /// The recoveries of a node: as the node that is read, and as the one that recovers.
 pub(crate) struct RecoveryService {
     pub(crate) core: Rc<Core>,
+    pub(crate) remotes: Rc<RemoteClusterService>,
     pub(crate) sessions: Sessions,
     /// Recoveries of copies here that are not done, kept apart because every chunk asks for them and a node may have
     /// thousands of copies.
@@ -29,9 +31,10 @@ pub(crate) fn read_ahead_kib(settings: &Settings) -> u32 {
 }
 
 impl RecoveryService {
-    pub(crate) fn new(core: &Rc<Core>) -> Rc<Self> {
+    pub(crate) fn new(core: &Rc<Core>, remotes: &Rc<RemoteClusterService>) -> Rc<Self> {
         Rc::new(RecoveryService {
             core: core.clone(),
+            remotes: remotes.clone(),
             sessions: Sessions::new(match core.env.is_planted(planted::SESSIONS_BEGIN_AGAIN) {
                 true => 1,
                 false => core.first_number(),

@@ -50,10 +50,16 @@ pub(crate) async fn open_session(
     }
     let store = shard.primary_store()?;
     match &kind {
-        SessionKind::Peer { allocation_id, .. } => {
+        SessionKind::Peer { allocation_id, retries, .. } => {
             until_assigned(service, &shard, allocation_id).await?;
+            let mut copies = shard.copies.borrow_mut();
+            if copies.get(allocation_id).is_some_and(|copy| copy.retries > *retries) {
+                // Its request was long on its way. Writes go to the copy, and must not go past it.
+                let why = "is sent to a later try of this copy already; try again";
+                return Err(Failure::unavailable(index, number, why));
+            }
             // An earlier try of this copy is over: the global checkpoint must not wait for it.
-            shard.copies.borrow_mut().remove(allocation_id);
+            copies.remove(allocation_id);
         }
         SessionKind::Remote { .. } => confirm_checkpoint(&service.core, &shard).await?,
     }
@@ -315,9 +321,11 @@ pub(crate) async fn read_ops(
 pub(crate) fn start_tracking(service: &Rc<RecoveryService>, session: u64) -> Result<Response> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.primary_store()?;
-    if let SessionKind::Peer { allocation_id, .. } = &session.kind {
+    if let SessionKind::Peer { allocation_id, retries, .. } = &session.kind {
         let mut copies = session.shard.copies.borrow_mut();
-        copies.entry(allocation_id.clone()).or_default().tracked = true;
+        let copy = copies.entry(allocation_id.clone()).or_default();
+        copy.tracked = true;
+        copy.retries = copy.retries.max(*retries);
     }
     Ok(Response::SeqNo(store.max_seq_no()))
 }

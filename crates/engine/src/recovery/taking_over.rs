@@ -68,6 +68,8 @@ impl Recovery {
             Ok(Response::HandedOff(context)) => {
                 // Those of followers that began meanwhile are among its leases. It retains what they need, and takes no
                 // writes. Here they come first, or the next flush lets go what is kept for them.
+                // From now on those that the source sent earlier, and that come late, are refused.
+                self.shard.take_over(context.primary_term, Default::default());
                 set_leases(&self.shard, store, context.leases.clone());
                 let kept = self.keep_history(source, store, &context.leases).await;
                 kept.map_err(|error| {

@@ -260,7 +260,8 @@ impl Recovery {
         });
         let allocation_id = self.shard.allocation_id.clone();
         let index_uuid = self.shard.index_uuid.clone();
-        let kind = SessionKind::Peer { index_uuid, allocation_id, has };
+        let retries = self.progress.retries.get();
+        let kind = SessionKind::Peer { index_uuid, allocation_id, has, retries };
         let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
         let source = self.source(address, None);
         let _pings = self.ping(&source);
@@ -366,9 +367,10 @@ impl Recovery {
         index: &str,
         number: u32,
     ) -> Result<(), TransferError> {
-        let seeds = remote::seeds(&self.service.core, cluster).map_err(CallError::Failed)?;
-        let source = |seed| self.source(seed, Some(cluster.to_owned()));
-        let sources = seeds.into_iter().map(source).collect();
+        let remotes = &self.service.remotes;
+        let addresses = remote::addresses(remotes, cluster).map_err(CallError::Failed)?;
+        let source = |address| self.source(address, Some(cluster.to_owned()));
+        let sources = addresses.into_iter().map(source).collect();
         let state = self.service.core.state();
         let leader = state.indices.get(&self.shard.index).and_then(|meta| meta.leader.as_ref());
         let (Some(lease), Some(leader)) = (lease_of(&state, &self.shard.index), leader) else {
@@ -376,7 +378,8 @@ impl Recovery {
         };
         let kind = SessionKind::Remote { lease, index_uuid: leader.leader_uuid.clone() };
         let wanted = Wanted { index: index.to_owned(), shard: number, kind };
-        let (source, opened, prefetched) = self.open(sources, wanted).await?;
+        let opened = self.open(sources, wanted).await;
+        let (source, opened, prefetched) = opened.inspect_err(|_| remotes.sniff_again(cluster))?;
         self.progress.ends.borrow_mut().source_address = Some(source.address.clone());
         let _pings = self.ping(&source);
         let result = self.copy_remote(&source, &opened, prefetched).await;

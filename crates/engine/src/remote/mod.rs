@@ -1,31 +1,41 @@
 //! Remote clusters: how they are reached, and what a node knows of their indices.
 //!
 //! A node asks each remote cluster for its indices when it connects, and again from time to time. So a follow begins
-//! without asking first, which saves a round trip.
+//! without asking first, which saves a round trip. With its indices a cluster says where its nodes are, so that one
+//! seed leads to all of them (`sniff` in the field).
 
 pub(crate) mod claims;
+mod sniffed;
+mod wrong_seed;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use world::{Env, Task};
 
+use self::sniffed::Sniffed;
+pub use self::wrong_seed::why_no_seed;
 use crate::core::Core;
 use crate::state::{Event, Index, IndexMeta, IndexShardRoutingTable};
 use crate::transport::{
-    CallError, Class, Failure, NodeRow, RemoteIndex, Request, Response, Result, UNAVAILABLE,
-    unexpected,
+    CallError, Class, Failure, RemoteIndex, Request, Response, Result, UNAVAILABLE, unexpected,
 };
 
 /// How long a remote cluster may take to answer.
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a remote cluster is asked what has changed.
 const REFRESH: Duration = Duration::from_secs(30);
+/// The pause before it is asked again because a node of it did not answer.
+const SNIFF_PACE: Duration = Duration::from_secs(1);
+/// Nodes of a remote cluster that the field connects to (`cluster.remote.*.node_connections`).
+pub const NODE_CONNECTIONS: usize = 3;
+/// How long a node is waited for where others can be asked, and a seed that gave no answer before.
+const SILENT_PATIENCE: Duration = Duration::from_secs(5);
 /// Indices in one answer; further ones are asked for one by one.
 const TOLD_AT_ONCE_BYTES: u64 = 1 << 20;
 
@@ -33,7 +43,11 @@ const TOLD_AT_ONCE_BYTES: u64 = 1 << 20;
 pub struct RemoteClusterService {
     core: Rc<Core>,
     by_alias: RefCell<BTreeMap<String, Known>>,
-    /// The seed of each that answered last.
+    /// Where the nodes of each are.
+    sniffed: RefCell<BTreeMap<String, Sniffed>>,
+    /// A node did not answer, of a cluster of which more is known than the seeds.
+    missed: Notify,
+    /// The address of each that answered last.
     answered: RefCell<BTreeMap<String, String>>,
     keeping: RefCell<Option<Task<()>>>,
     /// On a leader: its indices as they were described last, each with its description.
@@ -53,15 +67,33 @@ impl RemoteClusterService {
         Rc::new(RemoteClusterService {
             core: core.clone(),
             by_alias: RefCell::default(),
+            sniffed: RefCell::default(),
+            missed: Notify::new(),
             answered: RefCell::default(),
             keeping: RefCell::default(),
             described: RefCell::default(),
         })
     }
 
-    /// Connects to the remote clusters of the settings and keeps asking them; what was known before is forgotten.
+    /// Begins with the remote clusters of the node's own configuration; those of the state are begun with as it comes.
+    pub(crate) fn begin(self: &Rc<Self>) {
+        if self.keeping.borrow().is_none() && !self.core.settings().remotes().is_empty() {
+            self.restart();
+        }
+    }
+
+    /// Connects to the remote clusters of the settings and keeps asking them. What was known before is forgotten, but
+    /// for the nodes of those whose seeds are the same: a seed may be gone by now.
     pub(crate) fn restart(self: &Rc<Self>) {
         self.by_alias.borrow_mut().clear();
+        let mut before = self.sniffed.take();
+        let settings = self.core.settings();
+        let sniffed = settings.remotes().iter().map(|(alias, remote)| {
+            let known = before.remove(alias).filter(|known| known.is_of(&remote.seeds));
+            (alias.clone(), known.unwrap_or_else(|| Sniffed::of(&remote.seeds)))
+        });
+        let sniffed = sniffed.collect();
+        self.sniffed.replace(sniffed);
         let keeping = keep_in_touch(self.clone());
         let task = self.core.env.spawn("keeps in touch with remote clusters", keeping);
         *self.keeping.borrow_mut() = Some(task);
@@ -78,6 +110,25 @@ impl RemoteClusterService {
     /// What an index was when the cluster was last asked.
     pub(crate) fn index(&self, alias: &str, name: &str) -> Option<Arc<RemoteIndex>> {
         self.by_alias.borrow().get(alias)?.indices.get(name).cloned()
+    }
+
+    /// Has a remote cluster be asked again where its nodes are, soon: one of them did not answer. Where the seeds lead
+    /// to every node, there is nothing to learn.
+    pub(crate) fn sniff_again(&self, alias: &str) {
+        if self.sniffed.borrow().get(alias).is_some_and(Sniffed::knows_more_than_seeds) {
+            self.missed.notify_one();
+        }
+    }
+
+    /// Notes what came of asking a seed who is there.
+    fn met(&self, alias: &str, seed: &str, answer: &Result<Response, CallError>) {
+        let node = match answer {
+            Ok(Response::Hello(row)) => Some(row.transport.clone()),
+            _ => None,
+        };
+        if let Some(known) = self.sniffed.borrow_mut().get_mut(alias) {
+            known.met(seed, node);
+        }
     }
 
     fn version(&self, alias: &str) -> Option<u64> {
@@ -140,7 +191,9 @@ pub(crate) async fn describe_all(
         described.insert(name.clone(), one);
     }
     service.described.replace(described);
-    Ok(Response::RemoteIndices { version: state.version, indices, others })
+    let nodes = state.present_nodes().map(|node| node.transport_address.clone()).collect();
+    let cluster = state.cluster_uuid.clone();
+    Ok(Response::RemoteIndices { version: state.version, cluster, nodes, indices, others })
 }
 
 fn description(meta: &IndexMeta) -> RemoteIndex {
@@ -156,9 +209,9 @@ fn description(meta: &IndexMeta) -> RemoteIndex {
     }
 }
 
-/// Where the nodes of a remote cluster are reached.
-pub(crate) fn seeds(core: &Core, alias: &str) -> Result<Vec<String>> {
-    let settings = core.settings();
+/// Where the nodes of a remote cluster are reached: at the settings' seeds, and then where the cluster says.
+pub(crate) fn addresses(service: &RemoteClusterService, alias: &str) -> Result<Vec<String>> {
+    let settings = service.core.settings();
     let remote = settings.remotes().get(alias).ok_or_else(|| {
         let known: Vec<&str> = settings.remotes().keys().map(String::as_str).collect();
         let reason = format!(
@@ -167,7 +220,9 @@ pub(crate) fn seeds(core: &Core, alias: &str) -> Result<Vec<String>> {
         );
         Failure::new(404, "no_such_remote_cluster_exception", reason)
     })?;
-    Ok(remote.seeds.clone())
+    let sniffed = service.sniffed.borrow();
+    let known = sniffed.get(alias).filter(|known| known.is_of(&remote.seeds));
+    Ok(known.map_or_else(|| remote.seeds.clone(), Sniffed::addresses))
 }
 
 /// Asks a remote cluster to describe one of its indices.
@@ -214,7 +269,7 @@ pub async fn list(
     let request = Request::RemoteIndices { known_version, wait };
     match ask_any(service, alias, request, wait).await? {
         Response::Done => Ok(None),
-        Response::RemoteIndices { version, indices, others } => {
+        Response::RemoteIndices { version, indices, others, .. } => {
             let mut uuids = others;
             uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid.clone())));
             Ok(Some(Listing { version, uuids }))
@@ -223,29 +278,44 @@ pub async fn list(
     }
 }
 
-/// Asks the seeds one after another until one answers; a long poll may take `wait` longer. Begins with the seed that
-/// answered last, so that a seed which stands still is waited for only once.
+/// Asks the nodes one after another until one answers, for half a minute in all; a long poll may take `wait` longer.
+/// Begins with the one that answered last, so that one which stands still is waited for only once. Where the nodes are
+/// is noted, if that is what the answer says.
 async fn ask_any(
     service: &Rc<RemoteClusterService>,
     alias: &str,
     request: Request,
     wait: Duration,
 ) -> Result<Response> {
-    let limit = REMOTE_TIMEOUT + wait;
+    let env = &service.core.env;
     let mut failure = None;
-    let mut seeds = seeds(&service.core, alias)?;
+    let mut addresses = addresses(service, alias)?;
     let last = service.answered.borrow().get(alias).cloned();
-    let begin = seeds.iter().position(|seed| Some(seed) == last.as_ref()).unwrap_or(0);
-    seeds.rotate_left(begin);
-    for seed in seeds {
-        let answer = service.core.call(&seed, Class::Control, request.clone(), limit).await;
+    let begin = addresses.iter().position(|one| Some(one) == last.as_ref()).unwrap_or(0);
+    addresses.rotate_left(begin);
+    let patience = if addresses.len() > 1 { SILENT_PATIENCE } else { REMOTE_TIMEOUT };
+    let give_up = env.now() + REMOTE_TIMEOUT + wait;
+    for address in addresses {
+        let limit = patience + wait;
+        let answer = service.core.call(&address, Class::Control, request.clone(), limit).await;
+        if let Ok(Response::RemoteIndices { cluster, nodes, .. }) = &answer
+            && let Some(known) = service.sniffed.borrow_mut().get_mut(alias)
+            && !known.told(&address, cluster, nodes)
+        {
+            let why = format!("at {address} there is another cluster by now");
+            failure = Some(Failure::new(503, UNAVAILABLE, why));
+            continue;
+        }
         if matches!(answer, Ok(_) | Err(CallError::Failed(_))) {
-            service.answered.borrow_mut().insert(alias.to_owned(), seed);
+            service.answered.borrow_mut().insert(alias.to_owned(), address);
         }
         match answer {
             Ok(response) => return Ok(response),
             Err(CallError::Failed(refused)) => return Err(refused),
             Err(error) => failure = Some(error.into()),
+        }
+        if env.now() >= give_up {
+            break;
         }
     }
     Err(failure.unwrap_or_else(unexpected))
@@ -259,12 +329,23 @@ async fn keep_in_touch(service: Rc<RemoteClusterService>) {
         for alias in &aliases {
             refresh(&service, alias).await;
         }
-        service.core.env.sleep(REFRESH).await;
+        tokio::select! {
+            biased;
+            () = service.missed.notified() => service.core.env.sleep(SNIFF_PACE).await,
+            () = service.core.env.sleep(REFRESH) => {}
+        }
     }
     drop(connecting);
 }
 
 async fn refresh(service: &Rc<RemoteClusterService>, alias: &str) {
+    // A node that comes back is told of below: it is to be known that its seed leads to it.
+    let silent = service.sniffed.borrow().get(alias).map(Sniffed::silent).unwrap_or_default();
+    for seed in silent {
+        let answer =
+            service.core.call(&seed, Class::Control, Request::Hello, SILENT_PATIENCE).await;
+        service.met(alias, &seed, &answer);
+    }
     let known_version = service.version(alias);
     let request = Request::RemoteIndices { known_version, wait: Duration::ZERO };
     // Without an answer the old description stays: a follow confirms it with the leader.
@@ -276,22 +357,30 @@ async fn refresh(service: &Rc<RemoteClusterService>, alias: &str) {
     }
 }
 
-/// Connects to every seed of every remote cluster, so that the first recovery need not wait for it.
+/// Connects to every seed of every remote cluster, so that the first recovery need not wait for it, and asks who is
+/// there.
 async fn connect(service: Rc<RemoteClusterService>) {
     let settings = service.core.settings();
-    let seeds = settings.remotes().values().flat_map(|remote| remote.seeds.iter());
+    let remotes = settings.remotes().iter();
+    let seeds = remotes.flat_map(|(alias, remote)| remote.seeds.iter().map(move |s| (alias, s)));
     let recovery = (0..settings.transport_recovery_connections()).map(Class::Recovery);
     let classes: Vec<Class> = std::iter::once(Class::Control).chain(recovery).collect();
     let calls: Vec<_> = seeds
-        .flat_map(|seed| classes.iter().map(move |class| (seed.clone(), *class)))
-        .map(|(seed, class)| {
-            let service2 = service.clone();
+        .flat_map(|seed| classes.iter().map(move |class| (seed, *class)))
+        .map(|((alias, seed), class)| {
+            let (service2, alias, seed) = (service.clone(), alias.clone(), seed.clone());
             service.core.env.spawn("connects to a seed", async move {
+                let asks_who = class == Class::Control;
+                let question = if asks_who { Request::Hello } else { Request::Ping };
                 // The first call connects; the second finds a warm connection.
                 for _ in 0..2 {
                     let asked = service2.core.env.now();
-                    if service2.core.call(&seed, class, Request::Ping, REMOTE_TIMEOUT).await.is_ok()
-                    {
+                    let answer =
+                        service2.core.call(&seed, class, question.clone(), REMOTE_TIMEOUT).await;
+                    if asks_who {
+                        service2.met(&alias, &seed, &answer);
+                    }
+                    if answer.is_ok() {
                         service2.core.note_round_trip(&seed, service2.core.env.now() - asked);
                     }
                 }
@@ -303,33 +392,34 @@ async fn connect(service: Rc<RemoteClusterService>) {
     }
 }
 
-/// Every seed of a remote cluster, with the node that answered there, or why none did.
-pub async fn remote_nodes(
+/// How many nodes of a remote cluster answer within `limit`, of those that the field connects to.
+pub async fn connected_nodes(
     service: &Rc<RemoteClusterService>,
     alias: &str,
-) -> Result<Vec<(String, Result<NodeRow, CallError>)>> {
-    let calls: Vec<_> = seeds(&service.core, alias)?
+    limit: Duration,
+) -> usize {
+    let calls: Vec<_> = addresses(service, alias)
+        .unwrap_or_default()
         .into_iter()
-        .map(|seed| {
-            let (service2, address) = (service.clone(), seed.clone());
-            let call = service.core.env.spawn("asks a seed", async move {
-                match service2
-                    .core
-                    .call(&address, Class::Control, Request::Hello, REMOTE_TIMEOUT)
-                    .await?
-                {
-                    Response::Hello(row) => Ok(row),
-                    _ => Err(CallError::Failed(unexpected())),
+        .map(|address| {
+            let (service2, alias) = (service.clone(), alias.to_owned());
+            service.core.env.spawn("asks a node of a remote cluster", async move {
+                let answer =
+                    service2.core.call(&address, Class::Control, Request::Hello, limit).await;
+                service2.met(&alias, &address, &answer);
+                match answer {
+                    Ok(Response::Hello(row)) => Some(row.transport),
+                    _ => None,
                 }
-            });
-            (seed, call)
+            })
         })
         .collect();
-    let mut rows = Vec::new();
-    for (seed, call) in calls {
-        rows.push((seed, call.await.unwrap_or_else(|_| Err(CallError::Failed(unexpected())))));
+    // Two seeds may lead to one node.
+    let mut nodes = BTreeSet::new();
+    for call in calls {
+        nodes.extend(call.await.ok().flatten());
     }
-    Ok(rows)
+    nodes.len().min(NODE_CONNECTIONS)
 }
 
 /// Waits for several calls at once; the first success is the answer, and the other calls are dropped. If all fail, any

@@ -17,15 +17,16 @@ use crate::transport::{
     Result, UNAVAILABLE, Write, Written, unexpected,
 };
 
-/// How long a write waits for its primary.
+/// How long a write waits for its primary where its request does not say, and for the primary's answer.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Writes documents to an index from any node: each to its shard's primary. One result for each request, in
-/// order.
+/// Writes documents to an index from any node: each to its shard's primary, for which it waits no longer than `limit`.
+/// One result for each request, in order.
 pub async fn write_documents(
     core: &Rc<Core>,
     index: &str,
     requests: Vec<WriteRequest>,
+    limit: Duration,
 ) -> Result<Vec<Result<Written>>> {
     let index = Routed::by(core, index)?;
     let mut groups = Groups::new();
@@ -41,7 +42,7 @@ pub async fn write_documents(
         places.push(place);
         group.push(request);
     }
-    let mut results = write_groups(core, index, groups, total).await;
+    let mut results = write_groups(core, index, groups, (total, limit)).await;
     refused.into_iter().for_each(|(place, failure)| results[place] = Err(failure));
     Ok(results)
 }
@@ -72,7 +73,7 @@ pub async fn write_synthetic_batch(
             parts.push((shard, documents));
         }
     }
-    let results = write_groups(core, index, groups, parts.len()).await;
+    let results = write_groups(core, index, groups, (parts.len(), WRITE_TIMEOUT)).await;
     Ok(parts
         .into_iter()
         .zip(results)
@@ -135,7 +136,7 @@ async fn write_groups(
     core: &Rc<Core>,
     index: Routed,
     groups: Groups,
-    total: usize,
+    (total, limit): (usize, Duration),
 ) -> Vec<Result<Written>> {
     let tasks: Vec<(Vec<usize>, Task<_>)> = groups
         .into_iter()
@@ -143,7 +144,7 @@ async fn write_groups(
             let (index, index_uuid) = (index.name.clone(), index.uuid.clone());
             let write = Write { index, index_uuid, shard, requests };
             let core2 = core.clone();
-            (places, core.env.spawn("writes", async move { in_parts(&core2, write).await }))
+            (places, core.env.spawn("writes", async move { in_parts(&core2, write, limit).await }))
         })
         .collect();
     let mut results = vec![Err(unexpected()); total];
@@ -156,14 +157,14 @@ async fn write_groups(
 
 /// Sends a write to the primary, one part after the other; one result for each request. What comes after a part that
 /// failed fails with it: that part may still be under way, and must not be overtaken.
-async fn in_parts(core: &Rc<Core>, write: Write) -> Vec<Result<Written>> {
+async fn in_parts(core: &Rc<Core>, write: Write, limit: Duration) -> Vec<Result<Written>> {
     let Write { index, index_uuid, shard, requests } = write;
     let total = requests.len();
     let mut results = Vec::with_capacity(total);
     for requests in parts(requests) {
         let asked = results.len() + requests.len();
         let (index, index_uuid) = (index.clone(), index_uuid.clone());
-        match to_primary(core, Write { index, index_uuid, shard, requests }).await {
+        match to_primary(core, Write { index, index_uuid, shard, requests }, limit).await {
             Ok(answers) => {
                 results.extend(answers);
                 results.resize(asked, Err(unexpected()));
@@ -185,8 +186,12 @@ fn is_there(core: &Core, write: &Write) -> bool {
 
 /// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is
 /// sent again, as Elasticsearch does: it may have been done, so that from then on no id counts as fresh.
-async fn to_primary(core: &Rc<Core>, mut write: Write) -> Result<Vec<Result<Written>>> {
-    let give_up = core.env.now() + WRITE_TIMEOUT;
+async fn to_primary(
+    core: &Rc<Core>,
+    mut write: Write,
+    limit: Duration,
+) -> Result<Vec<Result<Written>>> {
+    let give_up = core.env.now() + limit;
     let mut was_sent = false;
     loop {
         if !is_there(core, &write) {
@@ -230,7 +235,7 @@ async fn to_primary(core: &Rc<Core>, mut write: Write) -> Result<Vec<Result<Writ
             }
         };
         if core.env.now() >= give_up {
-            return Err(failure);
+            return Err(if was_sent { not_known(failure) } else { failure });
         }
         if is_there(core, &write) {
             core.env.sleep(RETRY_AFTER).await;

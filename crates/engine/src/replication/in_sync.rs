@@ -59,7 +59,9 @@ pub(super) fn send_to_replicas(
     let mut sent = Sent::to_none(primary_term);
     let routing = shard.routing(&state).ok_or_else(|| Failure::no_such_index(&shard.index))?;
     sent.missing = routing.missing_in_sync().map(str::to_owned).collect();
-    let global_checkpoint = shard.store().ok().and_then(|store| store.global_checkpoint());
+    let store = shard.store().ok();
+    let global_checkpoint = store.as_ref().and_then(|store| store.global_checkpoint());
+    let sync = store.is_some_and(|store| store.durability() == store::Durability::Request);
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
     for copy in others {
         let id = &copy.allocation_id;
@@ -76,6 +78,7 @@ pub(super) fn send_to_replicas(
             ops: ops.clone(),
             global_checkpoint,
             mapping_version: mapping_version(core, &shard.index_uuid, &shard.index),
+            sync,
         };
         let address = copy.node.as_deref().and_then(|name| core.address_of(name));
         let core2 = core.clone();

@@ -163,6 +163,10 @@ pub(crate) async fn take_leases(
         Failure::new(404, "shard_not_found_exception", "there is no replica of it on this node")
     })?;
     check_term(core, &shard, primary_term)?;
+    if shard.has_taken_over() {
+        let reason = "this copy has taken over from its primary, whose leases came late";
+        return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
+    }
     set_leases(&shard, &shard.store()?, leases);
     write_leases(core, &shard).await?;
     Ok(Response::Done)

@@ -17,6 +17,8 @@ pub(crate) struct Target {
     pub(crate) allocation_id: String,
     pub(crate) primary_term: u64,
     pub(crate) mapping_version: u64,
+    /// Whether the primary goes by `index.translog.durability: request`.
+    pub(crate) sync: bool,
 }
 
 /// On a replica: applies operations and makes them durable.
@@ -46,8 +48,8 @@ pub(crate) async fn replicate(
     if let Some(checkpoint) = global_checkpoint {
         store.advance_global_checkpoint(checkpoint);
     }
-    let syncs = !core.env.is_planted(planted::REPLICA_NOT_SYNCED);
-    if is_question || store.durability() == store::Durability::Request && syncs {
+    let is_durable = target.sync || store.durability() == store::Durability::Request;
+    if is_question || is_durable && !core.env.is_planted(planted::REPLICA_NOT_SYNCED) {
         store.sync().await?;
     }
     if is_question {

@@ -222,13 +222,15 @@ impl NodeDisk {
         }
         let work = Work::DiskRead { bytes: 4096 };
         self.env
-            .work(work, move || match fs::read_to_string(&path) {
-                Ok(text) => match unseal(&text) {
-                    Ok(text) => Ok(Some(text.to_owned())),
-                    Err(reason) => Err(io::Error::new(io::ErrorKind::InvalidData, reason)),
-                },
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(error),
+            .work(work, move || {
+                match check_ordinary(&path).and_then(|()| fs::read_to_string(&path)) {
+                    Ok(text) => match unseal(&text) {
+                        Ok(text) => Ok(Some(text.to_owned())),
+                        Err(reason) => Err(io::Error::new(io::ErrorKind::InvalidData, reason)),
+                    },
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(error),
+                }
             })
             .await
     }
@@ -296,12 +298,23 @@ impl NodeDisk {
 
 fn lock(dir: &Path) -> io::Result<Option<File>> {
     fs::create_dir_all(dir.join("indices"))?;
-    let file = File::create(dir.join("node.lock"))?;
+    let path = dir.join("node.lock");
+    check_ordinary(&path)?;
+    let file = File::create(path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(fs::TryLockError::WouldBlock) => Ok(None),
         Err(fs::TryLockError::Error(error)) => Err(error),
     }
+}
+
+/// Refuses a file that is there and is no ordinary one: a pipe may never answer, and a device have no end.
+fn check_ordinary(path: &Path) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|file| !file.is_file()) {
+        let text = format!("{} is no ordinary file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(())
 }
 
 /// A state's text, if a node that starts can read it.
@@ -374,6 +387,26 @@ mod tests {
                 assert_eq!(disk.read_leases("uuid", 0).await, last, "round {round}");
                 assert_eq!(disk.read_metadata("uuid", 1).await, None, "round {round}");
             }
+        });
+    }
+
+    #[test]
+    fn what_is_no_ordinary_file_is_refused_by_name() {
+        use std::os::unix::fs::symlink;
+
+        world::real_world::run(7, |env| async move {
+            for (name, device) in [("state.json", "/dev/null"), ("state.second.json", "/dev/zero")]
+            {
+                let dir = tempfile::tempdir().unwrap();
+                let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+                symlink(device, dir.path().join(name)).unwrap();
+                let refused = disk.read_state("n1").await.err().unwrap().to_string();
+                assert!(refused.contains(&format!("{name} is no ordinary file")), "{refused}");
+            }
+            let dir = tempfile::tempdir().unwrap();
+            symlink("/dev/null", dir.path().join("node.lock")).unwrap();
+            let refused = NodeDisk::open(&env, "n1", dir.path()).await.err().unwrap().to_string();
+            assert!(refused.contains("node.lock is no ordinary file"), "{refused}");
         });
     }
 

@@ -131,6 +131,8 @@ pub(crate) struct Tracked {
     pub(crate) needs_from: Option<u64>,
     /// New writes go to it.
     pub(crate) tracked: bool,
+    /// How many tries to recover came before the one for which they do.
+    pub(crate) retries: u64,
     /// It is about to be in sync: the global checkpoint waits for it already.
     pub(crate) pending_in_sync: bool,
 }
@@ -224,6 +226,11 @@ impl LocalShard {
     pub(crate) fn take_over(&self, term: u64, copies: BTreeMap<String, Tracked>) {
         self.copies.replace(copies);
         self.handed_over_in.set(Some(term));
+    }
+
+    /// Whether the primary of this term has handed over to it.
+    pub(crate) fn has_taken_over(&self) -> bool {
+        self.handed_over_in.get() == Some(self.term())
     }
 
     /// Whether it is to take the primary's place, which hands over to it.

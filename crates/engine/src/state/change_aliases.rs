@@ -19,9 +19,6 @@ pub(super) fn change_aliases(
         let (AliasAction::Add { index, .. }
         | AliasAction::Remove { index, .. }
         | AliasAction::RemoveIndex { index }) = &action;
-        if matches!(action, AliasAction::RemoveIndex { .. }) && indices::is_deleted(state, index) {
-            continue;
-        }
         let before = &find_meant(state, index)?.aliases;
         let aliases = changed.entry(index.name.clone()).or_insert_with(|| before.clone());
         match action {

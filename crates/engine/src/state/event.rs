@@ -119,7 +119,7 @@ pub enum Event {
         /// What.
         change: TemplateChange,
     },
-    /// `DELETE {index}`. Nothing is left to do where an earlier try of the same has deleted it.
+    /// `DELETE {index}`. As in the field, the second of two that are sent at once is told that the index is gone.
     DeleteIndex { index: Index },
     /// `POST _dangling/{uuid}`: an index that nodes hold and the state does not know has its place again.
     ImportDangling {

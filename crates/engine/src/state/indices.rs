@@ -130,15 +130,7 @@ pub(super) fn create_follower(
     create_index(state, now_ms, new)
 }
 
-/// Whether an earlier try has deleted an index: a request to delete it is then done.
-pub(super) fn is_deleted(state: &ClusterState, index: &Index) -> bool {
-    state.tombstones.contains(&index.uuid)
-}
-
 pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: Index) -> Applied {
-    if is_deleted(state, &index) {
-        return Ok(Vec::new());
-    }
     find_meant(state, &index)?;
     remove_index(state, now_ms, index.name)
 }

@@ -9,6 +9,26 @@ use world::{Frame, Message};
 use super::Result;
 use super::message::{Request, Response};
 
+/// The version of what nodes say to each other. Raise it with every change of a message, or of what is in one: the
+/// bytes do not say what they are, so that builds of two versions would take one thing for another.
+pub const WIRE_VERSION: u8 = 1;
+/// Every frame begins with this and the version. Those of builds before there was one begin with 0 or 1.
+const MARK: u8 = b'n';
+
+/// The neighbour's build is another.
+fn other_version(says: &str) -> io::Error {
+    let text = format!(
+        "its build of narrows {says} of the protocol between nodes, and this one speaks version {WIRE_VERSION}; run \
+         the same build on every node"
+    );
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+/// Whether a message could not be read because the neighbour's build is another.
+pub(super) fn is_other_version(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported
+}
+
 /// What a connection between nodes carries.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Envelope {
@@ -26,12 +46,18 @@ impl Message for Envelope {
             }
             _ => Bytes::new(),
         };
-        let head = postcard::to_stdvec(&self).expect("messages are plain data");
+        let head = postcard::to_stdvec(&(MARK, WIRE_VERSION, &self));
+        let head = head.expect("messages are plain data");
         Frame { head, tail }
     }
 
     fn decode(head: &[u8], tail: Bytes) -> io::Result<Self> {
-        let mut envelope: Envelope = store::received::from_bytes(head)
+        let message = match head {
+            [MARK, WIRE_VERSION, message @ ..] => message,
+            [MARK, other, ..] => return Err(other_version(&format!("speaks version {other}"))),
+            _ => return Err(other_version("does not say which version it speaks")),
+        };
+        let mut envelope: Envelope = store::received::from_bytes(message)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         if let Envelope::Response(_, Ok(Response::Chunk(chunk))) = &mut envelope {
             chunk.chunk = store::Chunk::Bytes(tail);

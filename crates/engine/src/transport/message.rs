@@ -65,7 +65,17 @@ pub enum ShardAction {
         max_num_segments: usize,
     },
     /// Says what the copy holds.
-    Stats,
+    Stats {
+        /// Whether with each segment.
+        segments: bool,
+    },
+    /// Drops what is kept to answer searches sooner.
+    ClearCaches {
+        /// Answers to whole requests.
+        requests: bool,
+        /// What has no name of its own in the field.
+        others: bool,
+    },
 }
 
 /// The answer to a [`ShardAction`].
@@ -220,6 +230,8 @@ pub enum Request {
         global_checkpoint: Option<u64>,
         /// Version of the mappings that the operations may need.
         mapping_version: u64,
+        /// Whether the primary acknowledges what is durable alone: the copy may not know of that setting yet.
+        sync: bool,
     },
     /// To a node that has a copy.
     Shard(String, u32, ShardAction),
@@ -404,6 +416,10 @@ pub enum Response {
     RemoteIndices {
         /// Version of the state.
         version: u64,
+        /// UUID of the cluster.
+        cluster: String,
+        /// Transport addresses of the nodes that are there.
+        nodes: Vec<String>,
         /// By name.
         indices: BTreeMap<String, Arc<RemoteIndex>>,
         /// Of those that would make it too long: the uuids.

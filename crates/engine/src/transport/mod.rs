@@ -25,7 +25,7 @@ mod round;
 mod searching;
 
 pub use compress::{decompress, maybe_compress};
-pub use envelope::Envelope;
+pub use envelope::{Envelope, WIRE_VERSION};
 pub(crate) use failure::UNAVAILABLE;
 pub use failure::{Failure, Result, unexpected};
 pub use follow_stats::FollowStats;
@@ -38,7 +38,7 @@ pub use operations::Operations;
 pub(crate) use operations::{OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, bytes_at_once};
 pub use pool::Reply;
 pub use pool::{CallError, Class, Pool};
-pub(crate) use pool::{Handlers, serve};
+pub(crate) use pool::{Handlers, Warn, serve};
 pub use recovery::{
     PrimaryContext, RecoveredFiles, RecoveryState, SessionKind, SessionOpened, SourcePhases,
     WireChunk,

@@ -11,7 +11,7 @@ use policy::failures::ErrorKind;
 use tokio::sync::{Notify, oneshot};
 use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
-use super::envelope::Envelope;
+use super::envelope::{Envelope, is_other_version};
 use super::message::{Request, Response};
 use super::network_partition::NetworkPartition;
 use super::round::{Round, at_once};
@@ -77,6 +77,9 @@ impl From<CallError> for Failure {
     }
 }
 
+/// Says what an operator should read.
+pub(crate) type Warn = Rc<dyn Fn(&str)>;
+
 /// What a call gave.
 type Answer = Result<Response, CallError>;
 
@@ -127,14 +130,25 @@ struct Inner {
     next_id: Cell<u64>,
     channels: RefCell<BTreeMap<String, BTreeMap<Class, Slot>>>,
     closed: Rc<Notify>,
+    warn: Warn,
 }
 
 impl Pool {
     /// A pool without connections.
     pub fn new(env: Env) -> Self {
+        Pool::that_warns(env, Rc::new(|_: &str| ()))
+    }
+
+    /// As [`Pool::new`]; what is wrong with neighbours is said to the operator.
+    pub(crate) fn that_warns(env: Env, warn: Warn) -> Self {
         let (partition, channels) = (NetworkPartition::default(), RefCell::default());
-        let closed = Rc::default();
-        Pool { inner: Rc::new(Inner { env, partition, next_id: Cell::new(0), channels, closed }) }
+        let (next_id, closed) = (Cell::new(0), Rc::default());
+        Pool { inner: Rc::new(Inner { env, partition, next_id, channels, closed, warn }) }
+    }
+
+    /// By what it warns.
+    pub(crate) fn warn(&self) -> Warn {
+        self.inner.warn.clone()
     }
 
     /// Waits until another node closes a connection, or has done so since this was asked last.
@@ -290,9 +304,11 @@ impl Pool {
         let open = Rc::new(Cell::new(true));
         let (partition, waits) = (self.inner.partition.clone(), waiting.clone());
         let reading = read_answers(receiver, partition, waits, open.clone(), address.to_owned());
-        let closed = self.inner.closed.clone();
+        let (closed, warn) = (self.inner.closed.clone(), self.inner.warn.clone());
         let reader = self.inner.env.spawn("answers", async move {
-            reading.await;
+            if let Some(words) = reading.await {
+                warn(&words);
+            }
             closed.notify_one();
         });
         let channel = Rc::new(Channel { sender, waiting, open, _reader: reader });
@@ -336,13 +352,15 @@ impl Drop for Forget {
     }
 }
 
+/// Hands out answers until the connection ends. Answers what an operator should read about that.
 async fn read_answers(
     mut receiver: Receiver<Envelope>,
     partition: NetworkPartition,
     waiting: Rc<Waiting>,
     open: Rc<Cell<bool>>,
     address: String,
-) {
+) -> Option<String> {
+    let mut is_other = false;
     let reason = loop {
         let received = receiver.recv().await;
         partition.passes().await;
@@ -355,7 +373,10 @@ async fn read_answers(
             }
             Ok(Some(Envelope::Request(..))) => break "it asked where it should answer".to_owned(),
             Ok(None) => break "the connection closed".to_owned(),
-            Err(error) => break error.to_string(),
+            Err(error) => {
+                is_other = is_other_version(&error);
+                break error.to_string();
+            }
         }
     };
     open.set(false);
@@ -363,6 +384,7 @@ async fn read_answers(
     for waiter in left.into_values() {
         waiter.give(Err(CallError::Broken { address: address.clone(), reason: reason.clone() }));
     }
+    is_other.then(|| format!("cannot talk to {address}: {reason}"))
 }
 
 /// An answer, and what is held until it has been handed to the connection.
@@ -383,6 +405,7 @@ pub(crate) struct Handlers<Now, Later> {
     pub(crate) at_once: Now,
     /// Answers anything.
     pub(crate) in_time: Later,
+    pub(crate) warn: Warn,
 }
 
 /// Serves connections until the task is ended. Each question that takes time runs in a task of its own; those of a
@@ -424,7 +447,17 @@ async fn serve_connection<F>(
     let Connection { sender, mut receiver } = connection;
     let mut running: BTreeMap<u64, Task<()>> = BTreeMap::new();
     let mut sweep_at = 64;
-    while let Ok(Some(Envelope::Request(id, request))) = receiver.recv().await {
+    loop {
+        let (id, request) = match receiver.recv().await {
+            Ok(Some(Envelope::Request(id, request))) => (id, request),
+            Err(error) if is_other_version(&error) => {
+                (handlers.warn)(&format!("a connection of another node is refused: {error}"));
+                // Whatever it is: the neighbour finds the version of this build in it.
+                let _ = sender.send(Envelope::Response(0, Ok(Response::Done))).await;
+                return;
+            }
+            _ => return,
+        };
         partition.passes().await;
         if let Some(response) = (handlers.at_once)(&request) {
             let answer = Envelope::Response(id, Ok(response));
@@ -457,80 +490,5 @@ async fn serve_connection<F>(
 }
 
 #[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use world::{MAX_HEAD_BYTES, MAX_TAIL_BYTES};
-
-    use super::*;
-    use crate::transport::{SourcePhases, WireChunk};
-
-    /// Zeros take no memory until they are copied.
-    fn zeros(bytes: usize) -> Response {
-        Response::Chunk(Box::new(WireChunk {
-            chunk: store::Chunk::Bytes(Bytes::from(vec![0; bytes])),
-            crc32c: 0,
-            plain_len: None,
-            wire_len: bytes as u64,
-            phases: SourcePhases::default(),
-            pressure: false,
-        }))
-    }
-
-    async fn answer(request: Request) -> Result<Reply> {
-        let is_large = matches!(request, Request::Probe);
-        Ok(Reply::from(if is_large { zeros(MAX_TAIL_BYTES + 1) } else { Response::Done }))
-    }
-
-    async fn serve_at_any(env: &Env) -> (String, Task<()>) {
-        let listener = env.listen::<Envelope>(&env.any_address()).await.unwrap();
-        let address = listener.address().to_owned();
-        let at_once = |_: &Request| -> Option<Response> { None };
-        let handlers = Handlers { at_once, in_time: answer };
-        let serving = serve(env.clone(), NetworkPartition::default(), listener, handlers);
-        (address, env.spawn("serves", serving))
-    }
-
-    #[test]
-    fn an_address_is_forgotten_with_its_last_connection() {
-        world::real_world::run(7, async |env| {
-            let pool = Pool::new(env.clone());
-            let limit = Duration::from_secs(60);
-            let (stays, _serving) = serve_at_any(&env).await;
-            pool.call(&stays, Class::Control, Request::Ping, limit).await.unwrap();
-            for _ in 0..3 {
-                let (address, serving) = serve_at_any(&env).await;
-                pool.call(&address, Class::Control, Request::Ping, limit).await.unwrap();
-                serving.cancel().await;
-                while pool.open_channel(&address, Class::Control).is_some() {
-                    env.sleep(Duration::from_millis(1)).await;
-                }
-            }
-            let addresses = pool.inner.channels.borrow().len();
-            assert!(pool.knows(&stays) && addresses <= 2, "{addresses} addresses are known");
-        });
-    }
-
-    #[test]
-    fn a_message_that_is_too_large_is_refused_by_name_and_the_connection_goes_on() {
-        world::real_world::run(7, async |env| {
-            let (address, _serving) = serve_at_any(&env).await;
-            let pool = Pool::new(env.clone());
-            let ask = async |request| {
-                pool.call(&address, Class::Control, request, Duration::from_secs(60)).await
-            };
-            assert!(matches!(ask(Request::Ping).await, Ok(Response::Done)));
-            let before = pool.open_channel(&address, Class::Control).unwrap();
-            let question = String::from_utf8(vec![0; MAX_HEAD_BYTES]).unwrap();
-            for request in [Request::Probe, Request::Dangling(question)] {
-                let Err(CallError::Failed(refused)) = ask(request).await else {
-                    panic!("it is refused")
-                };
-                assert_eq!(refused.status, 413, "{refused}");
-                assert!(refused.reason.contains("too large to send"), "{refused}");
-            }
-            assert!(matches!(ask(Request::Ping).await, Ok(Response::Done)));
-            let after = pool.open_channel(&address, Class::Control).unwrap();
-            assert!(Rc::ptr_eq(&before, &after));
-        });
-    }
-}
+#[path = "pool_test.rs"]
+mod tests;

@@ -21,6 +21,8 @@ pub enum SessionKind {
         allocation_id: String,
         /// What the copy has already: its history, and the first operation that it lacks.
         has: Option<(String, u64)>,
+        /// How many tries of the copy to recover came before this one.
+        retries: u64,
     },
     /// A follower in another cluster; throttled by `ccr.indices.recovery.*`.
     Remote {

@@ -171,6 +171,7 @@ fn envelopes() -> Vec<Envelope> {
         ops: Arc::new(ops.clone()),
         global_checkpoint: None,
         mapping_version: 3,
+        sync: true,
     };
     vec![
         Envelope::Request(1, Request::Ping),

@@ -241,6 +241,7 @@ fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
             ops: Arc::default(),
             global_checkpoint: Some(99),
             mapping_version: 0,
+            sync: true,
         };
         let in_turn = [shard.primary(), replicas[0], replicas[1]];
         let [first, second, third] = in_turn.map(|copy| copy.node.clone().unwrap());

@@ -27,4 +27,5 @@ mod rest;
 mod scale;
 mod search;
 mod search_faults;
+mod sniffing;
 mod synthetic_batches;

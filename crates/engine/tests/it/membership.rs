@@ -16,7 +16,44 @@ testbed::both_worlds!(
     a_state_that_was_missed_is_asked_for,
     health_that_was_waited_for_is_so_on_every_node,
     every_node_says_what_the_manager_knows_of_health,
+    nobody_waits_longer_for_the_manager_than_the_request_says,
 );
+
+/// The manager's checks come, so that the node does not miss it; what it is asked it does not answer.
+async fn nobody_waits_longer_for_the_manager_than_the_request_says(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 2, 0).await;
+    cluster.create("a", 1, 0).await;
+    let nowhere = json!({ "settings": { "index.routing.allocation.require._name": "nowhere" } });
+    cluster.must("PUT", "/red?wait_for_active_shards=0", nowhere).await;
+    let other = cluster.node(1).clone();
+    between.hold(|request| !matches!(request, Request::Heartbeat(_)));
+    let within = async |method: &str, path: &str, body: Value| {
+        let asking = ask(&other, method, path, body);
+        env.timeout(Duration::from_secs(20), asking).await.expect(path)
+    };
+    let (status, health) = within("GET", "/_cluster/health?timeout=1s", Value::Null).await;
+    assert_eq!((status, &health["timed_out"]), (408, &json!(true)), "{health}");
+    let late = within("PUT", "/b?timeout=1s", Value::Null).await.1;
+    assert_eq!(late["acknowledged"], false, "{late}");
+    const SILENT: &str = "master_not_discovered_exception";
+    const LATE: &str = "process_cluster_event_timeout_exception";
+    let (document, update) = (json!({ "n": 1 }), json!({ "doc": { "n": 1 } }));
+    for (method, path, body, kind) in [
+        ("GET", "/_cluster/health?master_timeout=1s", &Value::Null, SILENT),
+        ("GET", "/_cat/health?cluster_manager_timeout=1s", &Value::Null, SILENT),
+        ("GET", "/_ccr/stats?timeout=1s", &Value::Null, SILENT),
+        ("PUT", "/c?master_timeout=1s", &Value::Null, LATE),
+        ("DELETE", "/a?cluster_manager_timeout=1s&timeout=1m", &Value::Null, LATE),
+        ("PUT", "/d/_doc/1?timeout=1s", &document, LATE),
+        ("PUT", "/red/_doc/1?timeout=1s", &document, "unavailable_shards_exception"),
+        ("POST", "/red/_update/1?timeout=1s", &update, "unavailable_shards_exception"),
+    ] {
+        let (status, answer) = within(method, path, body.clone()).await;
+        assert_eq!((status, &answer["error"]["type"]), (503, &json!(kind)), "{path}: {answer}");
+    }
+    between.be_honest();
+    cluster.stop().await;
+}
 
 /// Checks are an hour apart: only the connection that closes can say it earlier.
 async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {

@@ -122,6 +122,7 @@ async fn a_replica_with_a_gap_is_promoted(env: Env) -> bool {
         ops: Arc::new(vec![Operation::no_op(11)]),
         global_checkpoint: None,
         mapping_version: 0,
+        sync: true,
     };
     let pool = Pool::new(env.host("sends"));
     let address = leader.node(0).transport_address();

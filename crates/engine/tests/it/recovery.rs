@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::common::between::cluster_behind;
 use crate::common::pair::pair;
 use crate::common::{Cluster, eventually};
+use engine::transport::{Class, Pool, Request, Response, SessionKind};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -19,7 +21,45 @@ testbed::both_worlds!(
     compression_changes_nothing_but_the_wire,
     a_replica_added_later_is_complete,
     a_cancelled_recovery_gives_back_its_place_at_the_limiter,
+    a_try_that_comes_late_leaves_the_copy_to_the_later_one,
 );
+
+/// The copy has asked a second time, and writes go to it. Then its first request comes.
+async fn a_try_that_comes_late_leaves_the_copy_to_the_later_one(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 2, 0).await;
+    let settings = json!({
+        "number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "one-0",
+    });
+    cluster.must("PUT", "/a", json!({ "settings": settings })).await;
+    between.hold(|request| {
+        matches!(request, Request::OpenSession { kind: SessionKind::Peer { retries: 0, .. }, .. })
+    });
+    let anywhere =
+        json!({ "index.routing.allocation.require._name": null, "index.number_of_replicas": 1 });
+    cluster.must("PUT", "/a/_settings", anywhere).await;
+    eventually(&env, "the copy asks", async || between.held() > 0).await;
+    let state = cluster.node(0).state();
+    let copy = state.shard("a", 0).unwrap().replicas().next().unwrap();
+    let pool = Pool::new(env.host("asks"));
+    let ask = async |request| {
+        pool.call(&between.address, Class::Control, request, Duration::from_secs(30)).await
+    };
+    let open = async |retries: u64| {
+        let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
+        let allocation_id = copy.allocation_id.clone();
+        let kind = SessionKind::Peer { index_uuid, allocation_id, has: None, retries };
+        ask(Request::OpenSession { index, shard: 0, kind, key: retries }).await
+    };
+    let Ok(Response::Session(opened)) = open(2).await else { panic!("the primary is there") };
+    let tracked = ask(Request::StartTracking(opened.session)).await;
+    assert!(matches!(tracked, Ok(Response::SeqNo(None))), "{tracked:?}");
+    let late = open(1).await.map(drop).unwrap_err();
+    assert!(late.is_transient() && late.to_string().contains("a later try"), "{late}");
+    pool.close();
+    between.be_honest();
+    cluster.green("a").await;
+    cluster.stop().await;
+}
 
 /// What a follower knows of its leader may be old: it begins with it, and ends with what is so.
 async fn a_follow_ends_with_what_the_leader_has_now(env: Env) {

@@ -5,8 +5,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::common::between::cluster_behind;
 use crate::common::{Cluster, ask, eventually, raw};
 use engine::Node;
+use engine::state::Event;
+use engine::transport::{Class, Pool, Request, SessionKind};
+use policy::retention::Leases;
 use serde_json::{Value, json};
 use world::{Env, Task};
 
@@ -21,6 +25,7 @@ testbed::both_worlds!(
     a_target_that_is_killed_leaves_the_source,
     a_manager_that_stops_meanwhile_finds_the_shard_whole,
     what_is_shown_of_a_move_is_true,
+    leases_that_come_late_do_not_reach_who_has_taken_over,
 );
 
 /// The node of a copy of shard 0 of index `a`.
@@ -138,6 +143,42 @@ async fn has(cluster: &Cluster, copies: usize, documents: u64) {
     assert_eq!(digests.len(), copies, "{digests:?}");
     assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
     assert_eq!(digests[0].1, documents);
+}
+
+/// The source sent its leases to the target before it handed over, and they come after that: since then it has more.
+async fn leases_that_come_late_do_not_reach_who_has_taken_over(env: Env) {
+    let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
+    cluster.create("a", 1, 0).await;
+    cluster.index("a", 0, 10).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
+    let pool = Pool::new(env.host("asks"));
+    let ask = async |node: &str, request| {
+        let address = cluster.nodes[node].transport_address();
+        pool.call(address, Class::Control, request, Duration::from_secs(30)).await
+    };
+    // A follower begins, for which the primary keeps operations from now on.
+    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
+    let open = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
+    ask(&from, open).await.unwrap();
+    manager.hold(|request| {
+        matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
+    });
+    start_move(&cluster, &from, &to).await;
+    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    let leases = Leases::default();
+    let late = Request::Leases { index_uuid, shard: 0, primary_term: 1, leases };
+    let refused = ask(&to, late).await.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("has taken over"), "{refused}");
+    pool.close();
+    manager.be_honest();
+    wait_for_moves(&cluster).await;
+    eventually(&env, "the new primary keeps them", async || {
+        let kept = cluster.nodes[&to].retention_leases("a").unwrap_or_default();
+        kept.iter().any(|(id, _)| id == "f")
+    })
+    .await;
+    cluster.stop().await;
 }
 
 async fn a_replica_moves(env: Env) {

@@ -1,5 +1,7 @@
 //! Writes reach every copy, and survive what happens to nodes.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::between::cluster_behind;
@@ -7,7 +9,7 @@ use crate::common::{Cluster, ask, eventually};
 use bytes::Bytes;
 use engine::settings::Update;
 use engine::state::Event;
-use engine::transport::{Class, Pool, Request, Write};
+use engine::transport::{Class, Pool, Request, Response, Write};
 use serde_json::{Value, json};
 use store::WriteRequest;
 use world::Env;
@@ -24,19 +26,83 @@ testbed::both_worlds!(
     a_write_is_not_for_an_index_that_was_made_anew,
     a_delete_that_is_sent_again_is_not_for_an_index_that_was_made_anew,
     a_replica_that_stands_still_holds_up_no_other_index,
+    of_two_who_ask_for_the_same_one_is_refused,
+    a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting,
 );
 
-/// The manager's answer is lost: who sends it again is answered as the first time.
+/// Two nodes are asked at once, and neither knows of what the other was asked: the manager decides.
+async fn of_two_who_ask_for_the_same_one_is_refused(env: Env) {
+    let cluster = Cluster::start(&env, "c", 3).await;
+    for (method, refused) in [("PUT", 400), ("DELETE", 404)] {
+        let asked = [1, 2].map(|number| {
+            let node = cluster.node(number).clone();
+            env.spawn(
+                "asks for the same",
+                async move { ask(&node, method, "/a", Value::Null).await.0 },
+            )
+        });
+        let mut statuses = Vec::new();
+        for one in asked {
+            statuses.push(one.await.unwrap());
+        }
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, refused], "{method}");
+    }
+    cluster.stop().await;
+}
+
+/// From now on writes are acknowledged once they are durable. The node of a replica has missed that.
+async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env) {
+    let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
+    let settings = json!({
+        "number_of_shards": 1, "number_of_replicas": 0, "index.translog.durability": "async",
+        "index.routing.allocation.require._name": "one-0",
+    });
+    let mappings = json!({ "properties": { "n": { "type": "long" } } });
+    cluster.must("PUT", "/a", json!({ "settings": settings, "mappings": mappings })).await;
+    let anywhere =
+        json!({ "index.routing.allocation.require._name": null, "index.number_of_replicas": 1 });
+    cluster.must("PUT", "/a/_settings", anywhere).await;
+    cluster.green("a").await;
+    between.hold(|request| matches!(request, Request::Publish(_)));
+    let manager = cluster.node(0).clone();
+    let setting = env.spawn("sets the durability", async move {
+        let settings = json!({ "index.translog.durability": "request" });
+        ask(&manager, "PUT", "/a/_settings", settings).await.0
+    });
+    eventually(&env, "the replica's node has missed it", async || between.held() > 0).await;
+    env.sleep(Duration::from_millis(300)).await;
+    let durable: Rc<Cell<Option<u64>>> = Rc::default();
+    let seen = durable.clone();
+    between.change(move |request, answer| {
+        if let Request::Replicate { ops, .. } = request
+            && let Ok(Response::Replicated { local_checkpoint }) = &answer
+            && !ops.is_empty()
+        {
+            seen.set(*local_checkpoint);
+        }
+        answer
+    });
+    cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    assert_eq!(durable.get(), Some(0), "the replica has not synced it");
+    between.be_honest();
+    assert_eq!(setting.await.unwrap(), 200);
+    cluster.stop().await;
+}
+
+/// The manager's answer is lost: who sends it again is told that the index is gone.
 async fn a_delete_that_is_sent_again_is_not_for_an_index_that_was_made_anew(env: Env) {
     let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
     let sender = cluster.node(1).core().clone();
     let index = sender.state().index("a").unwrap();
     sender.submit(Event::DeleteIndex { index: index.clone() }).await.unwrap();
     cluster.create("a", 1, 0).await;
-    sender.submit(Event::DeleteIndex { index: index.clone() }).await.unwrap();
     let settings = Update::from([("index.priority".to_owned(), Some("7".to_owned()))]);
-    let late = sender.submit(Event::PutIndexSettings { index, settings }).await.unwrap_err();
-    assert_eq!((late.status, late.kind.as_str()), (404, "index_not_found_exception"));
+    let set = Event::PutIndexSettings { index: index.clone(), settings };
+    for late in [Event::DeleteIndex { index }, set] {
+        let said = sender.submit(late).await.unwrap_err();
+        assert_eq!((said.status, said.kind.as_str()), (404, "index_not_found_exception"));
+    }
     let meta = cluster.any().state().indices["a"].clone();
     assert_eq!((meta.settings_version, meta.priority()), (1, 1));
     cluster.stop().await;

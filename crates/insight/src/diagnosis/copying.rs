@@ -265,8 +265,8 @@ impl<'s, 'a> Copying<'s, 'a> {
         Some((1.0 - self.paused()?).max(0.0))
     }
 
-    /// Whether the limiter of the node holds it, where the node moves so much of what that lets through, and chunks
-    /// pause so much of the time, summed over those in flight.
+    /// Whether the limiter of the node holds the recovery, where the node moves the share `used` of what the limiter
+    /// lets through, and chunks pause for the share `paused` of the time, summed over those in flight.
     pub(crate) fn is_limited(&self, used: f64, paused: f64) -> bool {
         let each_paused = paused / self.chunk_count.unwrap_or(1.0);
         let is_full = used >= LIMIT_FULL.value && paused >= LIMIT_PAUSED.value;
@@ -316,9 +316,11 @@ impl<'s, 'a> Copying<'s, 'a> {
         self.ends.iter().filter_map(|end| of(end.span)).reduce(f64::max)
     }
 
-    /// Share of the time that a control group keeps either end from running, 0 to 1.
+    /// Share of the time for which a control group or garbage collections keep either end from running, 0 to 1.
     pub(crate) fn starved(&self) -> f64 {
-        self.busiest(|span| span.cgroup_throttled()).unwrap_or(0.0).min(1.0)
+        let by_quota = self.busiest(|span| span.cgroup_throttled());
+        let by_collections = self.busiest(|span| span.share(|node| node.gc_ms));
+        [by_quota, by_collections].into_iter().flatten().fold(0.0, f64::max).min(1.0)
     }
 
     /// The end that stands still for a part of the time though its cores are free; none where neither does.

@@ -4,7 +4,7 @@ use record::units::show_seconds;
 
 use super::answers::Answers;
 use super::cause::Judge;
-use super::causes::{judges, latency, unknown};
+use super::causes::{follower_stopped, judges, latency, unknown};
 use super::ceilings;
 use super::class::Class;
 use super::copying::{Copying, Recovering, Standstill};
@@ -37,6 +37,9 @@ pub(crate) fn judge<'s, 'a>(
     queue: bool,
 ) -> Judged {
     let transfer = recovering.transfer;
+    if let Some(finding) = follower_stopped::cannot_begin(transfer) {
+        return Judged::Held(Box::new(finding));
+    }
     let is_too_short = !queue || transfer.wall_ms() < JUDGED_MS.value;
     if let Some(why) = is_short(transfer).filter(|_| is_too_short) {
         return Judged::Healthy(why);

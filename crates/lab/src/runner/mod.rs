@@ -10,7 +10,8 @@
 //! | `settings` | a variant's settings and models |
 //! | `indices` | creating, filling and deleting the leader's indices |
 //! | `sampling` | telemetry of nodes and of the link |
-//! | `recoveries`, `recovery` | what a cluster says of its recoveries; following them until all are done |
+//! | `recovery_rows`, `recoveries` | what a cluster says of its recoveries, and its sums |
+//! | `recovery` | following recoveries until all are done |
 //! | `faults` | faults of nodes and of the link |
 //! | `following` | what a follower is asked, through whichever API it has |
 //! | `scan`, `digests` | what copies hold, and whether it is the same |
@@ -27,6 +28,7 @@ mod journal;
 mod laps;
 mod recoveries;
 mod recovery;
+mod recovery_rows;
 mod sampling;
 mod scan;
 mod settings;

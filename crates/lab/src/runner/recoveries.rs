@@ -1,9 +1,8 @@
 //! What a cluster says of its recoveries (`_recovery`), summed over those that count.
 
-use std::collections::BTreeMap;
+use record::RecoverySample;
 
-use record::{Limit, RecoverySample};
-use serde_json::Value;
+use super::recovery_rows::{RecoveryRow, RecoveryRows};
 
 /// Which recoveries of a cluster count.
 #[derive(Clone, Debug)]
@@ -30,24 +29,15 @@ impl Wanted {
         }
     }
 
-    fn is(&self, row: &Value) -> bool {
+    fn is(&self, row: &RecoveryRow) -> bool {
         match self {
-            Wanted::Primaries { .. } => row["primary"] == true,
+            Wanted::Primaries { .. } => row.is_primary,
             Wanted::Peers { since_epoch_ms, .. } => {
-                row["type"] == "PEER"
-                    && row["start_time_in_millis"].as_u64() >= Some(*since_epoch_ms)
+                row.is_peer && row.start_epoch_ms >= Some(*since_epoch_ms)
             }
         }
     }
 }
-
-/// The stages whose time a recovery tells, and all of it.
-const STAGES: [(&str, &str); 4] = [
-    ("INDEX", "/index/total_time_in_millis"),
-    ("VERIFY_INDEX", "/verify_index/total_time_in_millis"),
-    ("TRANSLOG", "/translog/total_time_in_millis"),
-    ("total", "/total_time_in_millis"),
-];
 
 /// The recoveries of all indices, as `_recovery` tells them.
 #[derive(Clone, Debug, Default)]
@@ -73,15 +63,15 @@ pub(crate) struct Recoveries {
 }
 
 impl Recoveries {
-    /// Reads an answer of `GET {indices}/_recovery`.
-    pub(crate) fn read(answer: &Value, wanted: &Wanted) -> Self {
+    /// Sums an answer of `GET {indices}/_recovery`.
+    pub(crate) fn of(answer: &RecoveryRows, wanted: &Wanted) -> Self {
         let mut all = Recoveries::default();
         let (mut done, mut listed, mut begun) = (0, 0, 0);
-        for row in rows(answer).filter(|row| wanted.is(row)) {
+        for row in answer.rows.iter().filter(|row| wanted.is(row)) {
             all.add(row);
             begun += 1;
-            done += u32::from(row["stage"] == "DONE");
-            listed += u32::from(row["index"]["files"]["total"].as_u64() > Some(0));
+            done += u32::from(row.stage.as_deref() == Some("DONE"));
+            listed += u32::from(row.total_files > 0);
         }
         all.sample.waiting = Some(wanted.count().saturating_sub(begun));
         // More than there should be is possible: a cluster may move copies meanwhile. All of them are waited for.
@@ -91,8 +81,8 @@ impl Recoveries {
     }
 
     /// The start from which on recoveries are later than all in an answer of `_recovery`, by the cluster's clock.
-    pub(crate) fn later_than(answer: &Value) -> u64 {
-        let starts = rows(answer).filter_map(|row| row["start_time_in_millis"].as_u64());
+    pub(crate) fn later_than(answer: &RecoveryRows) -> u64 {
+        let starts = answer.rows.iter().filter_map(|row| row.start_epoch_ms);
         starts.max().map_or(0, |last| last + 1)
     }
 
@@ -143,53 +133,45 @@ impl Recoveries {
         self
     }
 
-    fn add(&mut self, row: &Value) {
-        let number = |pointer: &str| row.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        let reused = number("/index/size/reused_in_bytes");
+    fn add(&mut self, row: &RecoveryRow) {
         let sample = &mut self.sample;
-        sample.recovered_bytes += number("/index/size/recovered_in_bytes");
-        sample.total_bytes += number("/index/size/total_in_bytes").saturating_sub(reused);
-        sample.recovered_files += number("/index/files/recovered");
-        sample.total_files += number("/index/files/total");
-        let stage = row["stage"].as_str().unwrap_or("?").to_owned();
+        sample.recovered_bytes += row.recovered_bytes;
+        sample.total_bytes += row.total_bytes.saturating_sub(row.reused_bytes);
+        sample.recovered_files += row.recovered_files;
+        sample.total_files += row.total_files;
+        let stage = row.stage.as_deref().unwrap_or("?").to_owned();
         *sample.stages.entry(stage).or_default() += 1;
-        for (stage, pointer) in STAGES {
-            if let Some(ms) = row.pointer(pointer).and_then(Value::as_u64) {
-                *sample.stages_s.entry(stage.to_owned()).or_default() += ms as f64 / 1e3;
-            }
+        for (stage, ms) in &row.stages_ms {
+            *sample.stages_s.entry((*stage).to_owned()).or_default() += *ms as f64 / 1e3;
         }
-        let charged: BTreeMap<Limit, u64> =
-            serde_json::from_value(row["narrows"]["charged_ns"].clone()).unwrap_or_default();
-        for (limit, ns) in charged {
-            *sample.charged_s.entry(limit).or_default() += ns as f64 / 1e9;
+        for (limit, ns) in &row.charged_ns {
+            *sample.charged_s.entry(*limit).or_default() += *ns as f64 / 1e9;
         }
-        // Only the embedded engine tells what is in flight.
-        if row["narrows"].is_object() {
-            let chunk_bytes = number("/narrows/chunk_bytes");
-            sample.chunk_bytes = Some(sample.chunk_bytes.unwrap_or(0).max(chunk_bytes));
-            let in_flight = number("/narrows/in_flight_bytes");
-            sample.in_flight_bytes = Some(sample.in_flight_bytes.unwrap_or(0) + in_flight);
+        sample.chunk_bytes = sample.chunk_bytes.max(row.chunk_bytes);
+        if let Some(bytes) = row.in_flight_bytes {
+            *sample.in_flight_bytes.get_or_insert_default() += bytes;
         }
-        self.reused_bytes += reused;
-        self.stopped_epoch_ms = self.stopped_epoch_ms.max(number("/stop_time_in_millis"));
-        self.operations_bytes += number("/narrows/operations_bytes");
-        self.operations += number("/translog/recovered");
-        self.refetched_chunks += number("/narrows/refetched_chunks");
-        let failure = row["narrows"]["failure"].as_str().map(str::to_owned);
-        self.failure = self.failure.take().or(failure);
+        self.reused_bytes += row.reused_bytes;
+        self.stopped_epoch_ms = self.stopped_epoch_ms.max(row.stop_epoch_ms);
+        self.operations_bytes += row.operations_bytes;
+        self.operations += row.operations;
+        self.refetched_chunks += row.refetched_chunks;
+        self.failure = self.failure.take().or_else(|| row.failure.clone());
     }
-}
-
-/// The recoveries of all shards in an answer of `_recovery`.
-fn rows(answer: &Value) -> impl Iterator<Item = &Value> {
-    let indices = answer.as_object().into_iter().flatten();
-    indices.flat_map(|(_, index)| index["shards"].as_array().into_iter().flatten())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use record::Limit;
+    use serde_json::{Value, json};
+
     use super::*;
-    use serde_json::json;
+
+    fn rows(answer: Value) -> RecoveryRows {
+        serde_json::from_value(answer).unwrap()
+    }
 
     fn row(kind: &str, target: &str, start: u64, stage: &str) -> Value {
         json!({
@@ -204,34 +186,35 @@ mod tests {
 
     #[test]
     fn only_what_is_wanted_counts() {
-        let rows = [
+        let all = [
             row("SNAPSHOT", "a", 1, "DONE"),
             row("PEER", "a", 50, "DONE"),
             row("PEER", "b", 60, "DONE"),
             row("PEER", "b", 70, "INDEX"),
         ];
-        let answer = json!({ "x": { "shards": rows[..2] }, "y": { "shards": rows[2..] } });
-        let primaries = Recoveries::read(&answer, &Wanted::Primaries { shards: 1 });
+        let answer = json!({ "x": { "shards": all[..2] }, "y": { "shards": all[2..] } });
+        let answer = rows(answer);
+        let primaries = Recoveries::of(&answer, &Wanted::Primaries { shards: 1 });
         assert_eq!((primaries.done, primaries.sample.recovered_bytes), (true, 5));
         let peers = |since_epoch_ms, copies| {
-            let read = Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms, copies });
-            (read.done, read.listed, read.sample.recovered_bytes)
+            let sums = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms, copies });
+            (sums.done, sums.listed, sums.sample.recovered_bytes)
         };
         assert_eq!(peers(0, 3), (false, true, 15));
         assert_eq!(peers(60, 2), (false, true, 10));
         assert_eq!(peers(61, 1), (false, true, 5));
         assert_eq!(peers(71, 1), (false, false, 0));
         assert_eq!(Recoveries::later_than(&answer), 71);
-        assert_eq!(Recoveries::later_than(&json!({})), 0);
+        assert_eq!(Recoveries::later_than(&rows(json!({}))), 0);
     }
 
     #[test]
     fn more_recoveries_than_there_should_be_are_all_waited_for() {
         let done = |last: &str| {
-            let rows = [row("PEER", "a", 5, "DONE"), row("PEER", "b", 5, "DONE")];
+            let two = [row("PEER", "a", 5, "DONE"), row("PEER", "b", 5, "DONE")];
             let answer =
-                json!({ "x": { "shards": rows }, "y": { "shards": [row("PEER", "c", 6, last)] } });
-            Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 2 }).done
+                json!({ "x": { "shards": two }, "y": { "shards": [row("PEER", "c", 6, last)] } });
+            Recoveries::of(&rows(answer), &Wanted::Peers { since_epoch_ms: 0, copies: 2 }).done
         };
         assert_eq!((done("INDEX"), done("DONE")), (false, true));
     }
@@ -241,8 +224,8 @@ mod tests {
         let after = |recovered: u64| {
             let mut shard = row("PEER", "a", 5, "TRANSLOG");
             shard["translog"] = json!({ "recovered": recovered });
-            let answer = json!({ "x": { "shards": [shard] } });
-            Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 }).moved()
+            let answer = rows(json!({ "x": { "shards": [shard] } }));
+            Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 }).moved()
         };
         assert!(after(3) > after(2));
     }
@@ -259,10 +242,62 @@ mod tests {
 
     #[test]
     fn parts_of_a_variant_are_summed() {
-        let answer = json!({ "x": { "shards": [row("PEER", "a", 50, "DONE")] } });
-        let part = Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 });
+        let answer = rows(json!({ "x": { "shards": [row("PEER", "a", 50, "DONE")] } }));
+        let part = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 });
         let both = part.clone().and(part);
         assert_eq!((both.done, both.sample.recovered_bytes, both.stopped_epoch_ms), (true, 10, 60));
         assert_eq!(both.sample.stages["DONE"], 2);
+    }
+
+    #[test]
+    fn what_the_engine_adds_is_summed() {
+        let shard = |in_flight: u64, failure: Value| {
+            let mut shard = row("PEER", "a", 5, "INDEX");
+            shard["index"]["total_time_in_millis"] = json!(1500);
+            shard["narrows"] = json!({
+                "charged_ns": { "throttle": 2_000_000_000_u64, "disk_read": 0 }, "failure": failure,
+                "chunk_bytes": in_flight, "in_flight_bytes": in_flight, "operations_bytes": 2,
+                "refetched_chunks": 1,
+            });
+            shard
+        };
+        let shards = [shard(4, Value::Null), shard(8, json!("first")), shard(6, json!("second"))];
+        let answer = json!({ "x": { "shards": shards } }).to_string();
+        let answer: RecoveryRows = serde_json::from_str(&answer).unwrap();
+        let all = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 4 });
+        let sample = &all.sample;
+        assert_eq!((sample.chunk_bytes, sample.in_flight_bytes), (Some(8), Some(18)));
+        assert_eq!(sample.charged_s[&Limit::Throttle], 6.0);
+        assert_eq!(sample.charged_s[&Limit::DiskRead], 0.0);
+        assert_eq!((sample.stages_s["INDEX"], sample.waiting), (4.5, Some(1)));
+        assert_eq!((all.operations_bytes, all.refetched_chunks), (6, 3));
+        assert_eq!(all.failure.as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn fields_of_another_kind_count_as_if_they_were_not_there() {
+        let answer = json!({
+            "x": { "shards": [
+                {
+                    "type": "PEER", "start_time_in_millis": 5, "stage": 7, "index": "?",
+                    "translog": [1], "primary": "yes",
+                    "narrows": { "charged_ns": { "throttle": 3, "of another build": 1, "cpu": null } },
+                },
+                3, null, { "type": 1, "start_time_in_millis": "soon", "primary": 1 },
+            ] },
+            "y": 7,
+            "z": { "shards": { "stage": "DONE" } },
+        });
+        let answer = rows(answer);
+        let all = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 });
+        assert_eq!((all.done, all.listed, all.sample.total_bytes), (false, false, 0));
+        assert_eq!(all.sample.stages, BTreeMap::from([("?".to_owned(), 1)]));
+        assert_eq!(all.sample.charged_s, BTreeMap::from([(Limit::Throttle, 3e-9)]));
+        assert_eq!((all.sample.chunk_bytes, all.sample.in_flight_bytes), (None, None));
+        let primaries = Recoveries::of(&answer, &Wanted::Primaries { shards: 1 });
+        assert_eq!(primaries.sample.waiting, Some(1));
+        assert_eq!(Recoveries::later_than(&answer), 6);
+        let none: RecoveryRows = serde_json::from_str("null").unwrap();
+        assert_eq!(Recoveries::later_than(&none), 0);
     }
 }

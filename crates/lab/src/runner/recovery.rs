@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use record::{Limit, LimitShare, Line, RecoverySample, Row};
 use world::Direction;
 
@@ -10,6 +11,7 @@ use super::background::BackgroundWriters;
 use super::base::Runner;
 use super::laps::Turn;
 use super::recoveries::{Recoveries, Wanted};
+use super::recovery_rows::RecoveryRows;
 use super::sampling::Telemetry;
 use crate::error::{Error, Result};
 use crate::plan::LEADER;
@@ -51,7 +53,13 @@ impl Runner<'_> {
             return Ok(self.env.epoch_ms());
         }
         let path = format!("/{}/_recovery", self.plan.index_names());
-        Ok(Recoveries::later_than(&self.ask(LEADER, "GET", &path, None).await?))
+        Ok(Recoveries::later_than(&self.ask_recoveries(LEADER, &path).await?))
+    }
+
+    /// What a cluster says of its recoveries.
+    pub(crate) async fn ask_recoveries(&self, cluster: &str, path: &str) -> Result<RecoveryRows> {
+        let answer = self.clusters.request(cluster, "GET", path, Bytes::new()).await?;
+        Ok(answer.read()?)
     }
 
     /// Ends the phase of a recovery.
@@ -74,9 +82,9 @@ impl Runner<'_> {
             samples += 1;
             next = (next + every).max(self.env.now());
             let asked_ms = self.env.epoch_ms();
-            let answer = self.ask(watched.cluster, "GET", &path, None).await?;
+            let answer = self.ask_recoveries(watched.cluster, &path).await?;
             let answered_ms = self.env.epoch_ms();
-            let now_here = Recoveries::read(&answer, &watched.wanted);
+            let now_here = Recoveries::of(&answer, &watched.wanted);
             if let Some(writers) = watched.writers.filter(|_| now_here.listed) {
                 writers.begin();
             }

@@ -14,7 +14,7 @@ use crate::plan::{FOLLOWER, LEADER, ParameterScope, Variant, models};
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 /// Settings that some releases do not have, with the fixed value that such a release works with.
 const FIXED: [(&str, &str); 1] = [("indices.recovery.chunk_size", "512kb")];
-/// Elasticsearch connects to so many nodes of a remote cluster (`cluster.remote.*.node_connections`).
+/// A follower connects to so many nodes of a remote cluster (`cluster.remote.*.node_connections`).
 const SNIFFED_MAX: u32 = 3;
 
 impl Runner<'_> {
@@ -108,8 +108,7 @@ impl Runner<'_> {
     async fn wait_for_remote(&self) -> Result<()> {
         // A cluster that is already there has as many nodes as it has.
         let there = u32::try_from(self.clusters.nodes(LEADER).len()).unwrap_or(u32::MAX);
-        let most = if self.clusters.has_allocation_filters() { SNIFFED_MAX } else { u32::MAX };
-        let nodes = self.plan.leader.nodes.min(there).min(most);
+        let nodes = self.plan.leader.nodes.min(there).min(SNIFFED_MAX);
         let give_up = self.env.now() + CONNECT_PATIENCE;
         loop {
             let info = self.ask(FOLLOWER, "GET", "/_remote/info", None).await?;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::dynamic::{Dynamic, adds};
-use super::forms::{integer, number, place, range};
+use super::forms::{integer, is_other_form, number, place, range};
 use super::{Analyzer, Field, FieldType, Mapping};
 use crate::Refusal;
 use crate::json::{self, Member, Part, Value};
@@ -146,6 +146,10 @@ impl<S: Sink> Walk<'_, S> {
                             _ => {}
                         }
                     }
+                    // What is not kept must be a value of its field all the same; of a boolean nothing is read then.
+                    if self.is_new && !field.is_kept() && field.kind != FieldType::Boolean {
+                        field.read(&self.path, &node.value, &mut Nowhere)?;
+                    }
                 }
                 None => match self.mapping.objects.get(&self.path) {
                     Some(dynamic) => {
@@ -216,7 +220,7 @@ impl Field {
                 if self.ignores(&text) {
                     return Ok(());
                 }
-                if text.len() > MAX_TERM_BYTES && self.keeps_whole_texts() {
+                if text.len() > MAX_TERM_BYTES && self.keeps_whole_texts() && self.is_kept() {
                     return Err(immense(path, &text));
                 }
                 sink.put(self.number, Indexed::Text(&text));
@@ -227,7 +231,7 @@ impl Field {
         let value = match self.kind {
             FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
                 let (least, greatest) = self.kind.integer_range();
-                let value = integer(json, self.coerce);
+                let value = integer(json, self.coerce, self.kind == FieldType::Long);
                 let value = value.filter(|value| (least..=greatest).contains(value));
                 value.map(Indexed::Integer)
             }
@@ -269,7 +273,7 @@ impl Field {
         };
         match value {
             Some(value) => sink.put(self.number, value),
-            None if self.ignore_malformed => {}
+            None if self.ignore_malformed && !is_other_form(json, is_point) => {}
             None => {
                 let kind = self.kind.name();
                 return Err(Refusal::parsing(format!(
@@ -297,294 +301,4 @@ fn immense(path: &str, text: &str) -> Refusal {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Seen(Vec<(usize, String)>);
-    impl Sink for Seen {
-        fn put(&mut self, field: usize, value: Indexed<'_>) {
-            self.0.push((field, format!("{value:?}")));
-        }
-    }
-
-    fn read(properties: serde_json::Value, source: &str) -> Result<Vec<String>, Refusal> {
-        let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
-        let mut seen = Seen::default();
-        mapping.read(source.as_bytes(), true, &mut seen)?;
-        Ok(seen.0.into_iter().map(|(field, value)| format!("{field} {value}")).collect())
-    }
-
-    #[test]
-    fn points_in_every_form() {
-        let one = ["0 Point { lat: 51.52, lon: -0.14 }"];
-        let two = [one[0], "0 Point { lat: 1.0, lon: 2.0 }"];
-        let point = || json!({"p": {"type": "geo_point"}});
-        for form in [
-            r#"[-0.14,51.52]"#,
-            r#"[-0.14,51.52,12.5]"#,
-            r#"{"lat":51.52,"lon":-0.14}"#,
-            r#""51.52,-0.14""#,
-            r#"[[-0.14,51.52]]"#,
-        ] {
-            assert_eq!(read(point(), &format!("{{\"p\":{form}}}")).unwrap(), one, "{form}");
-        }
-        for form in [r#"[[-0.14,51.52],[2,1]]"#, r#"[{"lat":51.52,"lon":-0.14},"1,2"]"#] {
-            assert_eq!(read(point(), &format!("{{\"p\":{form}}}")).unwrap(), two, "{form}");
-        }
-        for bad in ["[200,0]", "[1]", "[1,2,3,4]", "{\"lat\":1}", "\"x\"", "true", "{\"x\":1}"] {
-            let said = read(point(), &format!("{{\"p\":{bad}}}")).unwrap_err().reason;
-            assert!(said.contains("field [p] of type [geo_point]"), "{bad}: {said}");
-        }
-    }
-
-    #[test]
-    fn every_type_coerces_as_the_field_does() {
-        let properties = json!({
-            "b": {"type": "boolean"}, "d": {"type": "date", "format": "epoch_second"},
-            "f": {"type": "float"}, "i": {"type": "ip"}, "k": {"type": "keyword", "ignore_above": 3},
-            "l": {"type": "long"}, "o": {"properties": {"s": {"type": "short"}}}, "t": {"type": "text"}
-        });
-        let source = r#"{"b":"true","d":894000000,"f":"1.5","i":"::1","k":["abc","abcd",7],"l":2.9,
-            "o":[{"s":1},{"s":null}],"o.s":2,"t":"a b","unmapped":{"x":[1,{}]}}"#;
-        assert_eq!(
-            read(properties.clone(), source).unwrap(),
-            [
-                "0 Boolean(true)",
-                "1 Date(894000000000)",
-                "2 Float(1.5)",
-                "3 Address(::1)",
-                "4 Text(\"abc\")",
-                "4 Text(\"7\")",
-                "5 Integer(2)",
-                "6 Integer(1)",
-                "6 Integer(2)",
-                "7 Text(\"a b\")"
-            ]
-        );
-        for bad in [
-            r#"{"o":{"s":40000}}"#,
-            r#"{"l":"x"}"#,
-            r#"{"l":18446744073709551615}"#,
-            r#"{"i":1}"#,
-            r#"{"b":2}"#,
-            r#"{"o":5}"#,
-            r#"[]"#,
-            r#"{"l":1"#,
-            r#"{} {}"#,
-            "",
-        ] {
-            assert!(read(properties.clone(), bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_term_is_not_immense() {
-        let texts = json!({
-            "k": {"type": "keyword"}, "s": {"type": "keyword", "ignore_above": 256},
-            "t": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
-            "w": {"type": "text", "analyzer": "keyword"}, "x": {"type": "text"},
-        });
-        // Two bytes each.
-        let text = |letters: usize| "é".repeat(letters);
-        let of = |path: &str, letters| {
-            read(texts.clone(), &json!({ path: [text(letters)] }).to_string())
-        };
-        for (path, named) in [("k", "k"), ("t", "t.raw"), ("w", "w")] {
-            assert!(of(path, 16_383).is_ok(), "{path}");
-            let refused = of(path, 16_384).unwrap_err();
-            assert_eq!(
-                (refused.status, refused.kind.as_str()),
-                (400, "illegal_argument_exception")
-            );
-            let said = refused.reason;
-            assert!(said.contains(&format!("immense term in field=\"{named}\"")), "{said}");
-            assert!(said.contains("'[195, 169, ") && said.ends_with("got 32768"), "{said}");
-        }
-        assert_eq!(of("s", 40_000).unwrap(), [""; 0], "it is left out");
-        assert_eq!(of("x", 40_000).unwrap().len(), 1, "it is cut into words");
-        // Two characters of Java each.
-        let smiles = json!({"s": ["😀".repeat(128), "😀".repeat(129)]}).to_string();
-        assert_eq!(read(texts.clone(), &smiles).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn a_field_is_kept_in_all_its_ways() {
-        let properties = json!({
-            "n": {"type": "keyword", "index": false, "doc_values": false, "fields": {
-                "long": {"type": "long", "ignore_malformed": true},
-                "text": {"type": "text"}, "short": {"type": "keyword", "ignore_above": 2}}},
-            "o": {"properties": {"t": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}},
-        });
-        // In the order of their paths: n 0, n.long 1, n.short 2, n.text 3, o.t 4, o.t.raw 5.
-        let source = r#"{"n":["12","x y"],"n.long":5,"o":{"t":"a b","t.raw":"not this"}}"#;
-        let expected = [
-            "1 Integer(12)",
-            "2 Text(\"12\")",
-            "3 Text(\"12\")",
-            "3 Text(\"x y\")",
-            "4 Text(\"a b\")",
-            "5 Text(\"a b\")",
-        ];
-        assert_eq!(read(properties.clone(), source).unwrap(), expected);
-        let strict = json!({"dynamic": "strict", "properties": properties});
-        let strict = Mapping::parse(&strict).unwrap();
-        assert!(strict.read(br#"{"n.long":5}"#, true, &mut Seen::default()).is_err());
-    }
-
-    #[test]
-    fn nulls_copies_steps_and_ranges() {
-        let properties = json!({
-            "a": {"type": "keyword", "null_value": "none", "copy_to": ["all", "c"]},
-            "all": {"type": "text", "fields": {"raw": {"type": "keyword"}}}, "c": {"type": "keyword"},
-            "d": {"type": "scaled_float", "scaling_factor": 100}, "e": {"type": "double_range"},
-        });
-        // In the order of their paths: a 0, all 1, all.raw 2, c 3, d 4, e 5.
-        let of = |source: &str| read(properties.clone(), source);
-        assert_eq!(
-            of(r#"{"a":"x"}"#).unwrap(),
-            ["0 Text(\"x\")", "1 Text(\"x\")", "2 Text(\"x\")", "3 Text(\"x\")"]
-        );
-        assert_eq!(of(r#"{"a":[null],"d":null}"#).unwrap(), ["0 Text(\"none\")"]);
-        assert_eq!(of(r#"{"d":[5.294,"0.1"]}"#).unwrap(), ["4 Float(5.29)", "4 Float(0.1)"]);
-        assert_eq!(
-            of(r#"{"e":[{"gte":-1.5,"lte":2},{"lt":1}]}"#).unwrap(),
-            ["5 Range { low: -1.5, high: 2.0 }", "5 Range { low: -inf, high: 0.9999999999999999 }"]
-        );
-        for bad in
-            [r#"{"e":{"gte":2,"lt":2}}"#, r#"{"e":{"from":2}}"#, r#"{"e":7}"#, r#"{"d":"x"}"#]
-        {
-            assert!(of(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn what_a_field_says_of_its_values_is_heeded() {
-        let exact = || json!({"l": {"type": "long", "coerce": false}, "d": {"type": "double", "coerce": false}});
-        for bad in [r#"{"l":"5"}"#, r#"{"l":5.5}"#, r#"{"d":"5"}"#] {
-            assert!(read(exact(), bad).is_err(), "{bad}");
-        }
-        let good = read(exact(), r#"{"l":5.0,"d":5}"#).unwrap();
-        assert_eq!(good, ["1 Integer(5)", "0 Float(5.0)"]);
-        let float = || json!({"f": {"type": "float"}, "d": {"type": "double"}});
-        for bad in
-            [r#"{"f":1e39}"#, r#"{"f":"-1e39"}"#, r#"{"d":1,"d":2}"#, r#"{"o":{"x":1,"x":1}}"#]
-        {
-            assert!(read(float(), bad).is_err(), "{bad}");
-        }
-        assert_eq!(read(float(), r#"{"f":3.4e38,"d":1e39}"#).unwrap().len(), 2);
-        let lenient = json!({"l": {"type": "long", "ignore_malformed": true}});
-        assert_eq!(read(lenient, r#"{"l":["x",7,{}]}"#).unwrap(), ["0 Integer(7)"]);
-        let dates = |format: &str, text: &str| {
-            let properties = json!({"d": {"type": "date", "format": format}});
-            read(properties, &json!({ "d": text }).to_string())
-        };
-        let day = ["0 Date(1709510400000)"];
-        assert_eq!(dates("yyyy-dd-MM", "2024-04-03").unwrap(), day, "not the third of April");
-        assert_eq!(dates("dd.MM.yyyy||epoch_millis", "04.03.2024").unwrap(), day);
-        assert_eq!(dates("yyyy-MM-dd HH:mm:ss", "2024-03-04 00:00:00").unwrap(), day);
-        assert!(dates("yyyy-MM-dd", "04.03.2024").is_err());
-    }
-
-    #[test]
-    fn numbers_and_texts_are_dates_as_the_format_says() {
-        const NEW_YEAR_2015: i64 = 1_420_070_400_000;
-        let default = "strict_date_optional_time||epoch_millis";
-        for (format, value, ms) in [
-            (default, "2015", Some(NEW_YEAR_2015)),
-            (default, "1420070400001", Some(NEW_YEAR_2015 + 1)),
-            (default, "-2015", Some(-2015)),
-            (default, "2015.5", Some(2015)),
-            (default, "\"0001-01-01\"", Some(-62_135_596_800_000)),
-            (default, "\"9999-12-31T23:59:59.999Z\"", Some(253_402_300_799_999)),
-            (default, "-9223372036854775808", Some(i64::MIN)),
-            (default, "\"2023-02-30\"", None),
-            (default, "\"2023-02-03T25:00\"", None),
-            ("yyyy-MM-dd HH:mm", "\"2023-02-03 10:61\"", None),
-            ("yyyy", "2015", Some(NEW_YEAR_2015)),
-            ("yyyy", "20150", None),
-            ("basic_date", "20150101", Some(NEW_YEAR_2015)),
-            ("epoch_second", "2015", Some(2_015_000)),
-            ("epoch_second", "1420070400.5", Some(NEW_YEAR_2015 + 500)),
-            ("epoch_second", "\"-0.25\"", Some(-250)),
-            ("epoch_millis", "1420070400000.9", Some(NEW_YEAR_2015)),
-            ("epoch_millis||epoch_second", "2015", Some(2015)),
-            ("yyyy-MM-dd", "1420070400000", None),
-            ("yyyy-MM-dd", "\"2015-01-01T00:00:00Z\"", None),
-            ("epoch_second", "\"2015-01-01\"", None),
-        ] {
-            let properties = json!({"d": {"type": "date", "format": format}});
-            let found = read(properties, &format!("{{\"d\":{value}}}")).ok();
-            let expected = ms.map(|ms| vec![format!("0 Date({ms})")]);
-            assert_eq!(found, expected, "{value} as {format}");
-        }
-        let without = read(json!({"d": {"type": "date"}}), r#"{"d":[2015,1420070400001]}"#);
-        assert_eq!(without.unwrap(), ["0 Date(1420070400000)", "0 Date(1420070400001)"]);
-    }
-
-    #[test]
-    fn a_new_document_is_json_throughout() {
-        let mapping = json!({
-            "dynamic": false, "properties": {"k": {"type": "keyword"}, "d": {"type": "double"}},
-        });
-        let reader = Mapping::parse(&mapping).unwrap();
-        let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
-        let bad: [&[u8]; 8] = [
-            b"{\"x\":\"\xff\"}",
-            b"{\"x\":{\"y\":[\"\xed\xa0\x80\"]}}",
-            b"{\"\xff\":1}",
-            b"{\"x\":{\"\xc3\":1}}",
-            br#"{"x":1e400}"#,
-            br#"{"x":["\ud800"]}"#,
-            br#"{"x":{"\udc00":1}}"#,
-            deep.as_bytes(),
-        ];
-        for source in bad {
-            let shown = String::from_utf8_lossy(source);
-            let said = reader.read(source, true, &mut Seen::default()).unwrap_err().reason;
-            assert!(said.starts_with("failed to parse: "), "{shown}: {said}");
-            // What an earlier build accepted must still be replayed; names were always read.
-            let mapped = source.starts_with(b"{\"\xff");
-            let replayed = reader.read(source, false, &mut Seen::default());
-            assert_eq!(replayed.is_err(), mapped, "{shown}");
-        }
-        for mapped in [&br#"{"k":"\ud800"}"#[..], br#"{"d":1e400}"#, b"{\"k\":\"\xff\"}"] {
-            assert!(reader.read(mapped, false, &mut Seen::default()).is_err());
-        }
-        let good =
-            r#"{"x":["\ud83d\ude00", 1e308, -0.0, null, true, {"y": 18446744073709551615}]}"#;
-        assert_eq!(reader.read(good.as_bytes(), true, &mut Seen::default()), Ok(Extent::Whole));
-    }
-
-    #[test]
-    fn strict_refuses_what_is_not_mapped() {
-        let json = json!({"dynamic": "strict", "properties": {
-            "a": {"type": "long"}, "open": {"dynamic": false, "properties": {}},
-        }});
-        let reader = Mapping::parse(&json).unwrap();
-        let read =
-            |source: &str, is_new| reader.read(source.as_bytes(), is_new, &mut Seen::default());
-        assert_eq!(read(r#"{"a":1,"open":{"b":1},"open.c":2}"#, true), Ok(Extent::Whole));
-        let refused = read(r#"{"b":1}"#, true).unwrap_err();
-        assert_eq!(refused.kind, "strict_dynamic_mapping_exception");
-        assert!(refused.reason.contains("dynamic introduction of [b] within [_doc]"), "{refused}");
-        assert_eq!(read(r#"{"b":1}"#, false), Ok(Extent::Whole), "it was accepted before");
-    }
-
-    #[test]
-    fn what_was_accepted_is_read_as_far_as_it_fits() {
-        let json = json!({"properties": {
-            "a": {"type": "long"}, "o": {"properties": {"b": {"type": "date"}}}, "t": {"type": "text"},
-        }});
-        let mapping = Mapping::parse(&json).unwrap();
-        let mut seen = Seen::default();
-        let source = br#"{"a":["x",7],"o":[5,{"b":"never"}],"t":{"u":1}}"#;
-        assert!(mapping.read(source, true, &mut Seen::default()).is_err());
-        mapping.read(source, false, &mut seen).unwrap();
-        assert_eq!(seen.0, []);
-        mapping.read(br#"{"a":"x","t":"words"}"#, false, &mut seen).unwrap();
-        assert_eq!(seen.0.len(), 1);
-    }
-}
+mod tests;

@@ -10,8 +10,9 @@ pub(super) fn number(node: &Node) -> Option<f64> {
     }
 }
 
-/// A whole number. Elasticsearch coerces unless it is told not to: the fraction is cut off, and strings are read.
-pub(super) fn integer(json: &Value, coerce: bool) -> Option<i64> {
+/// A whole number. Elasticsearch coerces unless it is told not to: the fraction is cut off, and strings are read; with
+/// spaces around them unless it is a `long`.
+pub(super) fn integer(json: &Value, coerce: bool, is_long: bool) -> Option<i64> {
     let is_whole = |number: f64| coerce || number.fract() == 0.0;
     let cut = |number: f64| (number.abs() < 9.2e18 && is_whole(number)).then_some(number as i64);
     match json {
@@ -19,7 +20,8 @@ pub(super) fn integer(json: &Value, coerce: bool) -> Option<i64> {
         Value::Number(number) if number.is_f64() => number.as_f64().and_then(cut),
         Value::Number(number) => number.as_i64(),
         Value::Text(text) => {
-            text.trim().parse().ok().or_else(|| text.trim().parse().ok().and_then(cut))
+            let text = if is_long { text } else { text.trim() };
+            text.parse().ok().or_else(|| text.parse().ok().and_then(cut))
         }
         _ => None,
     }
@@ -43,6 +45,21 @@ pub(super) fn range(json: &Value) -> Option<(f64, f64)> {
         }
     }
     (low <= high).then_some((low, high))
+}
+
+/// The letters of a geohash.
+const GEOHASH: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
+
+/// Whether a value that is none here may be one in the field: such a one is refused where values of no form are left
+/// out. An object is, of all types; a geo_point may be a geohash, and is moved onto the Earth.
+pub(super) fn is_other_form(json: &Value, is_point: bool) -> bool {
+    match json {
+        Value::Object(_) => true,
+        Value::Text(text) if is_point && !text.is_empty() => {
+            point(text).is_some() || text.chars().all(|letter| GEOHASH.contains(letter))
+        }
+        _ => is_point && place(json).is_some(),
+    }
 }
 
 /// Latitude and longitude.

@@ -63,10 +63,7 @@ fn forget<T>(of: &mut BTreeMap<String, T>, path: &str) {
 
 /// Whether a text is a date as `strict_date_optional_time` has it. Numbers are not, though a year is one.
 fn is_iso_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let has = |at: usize, wanted: u8| bytes.get(at).is_none_or(|byte| *byte == wanted);
-    let parts = has(4, b'-') && has(7, b'-') && has(10, b'T') && !text.ends_with('z');
-    parts && text.parse::<f64>().is_err() && iso(text).is_some()
+    text.parse::<f64>().is_err() && iso(text).is_some()
 }
 
 fn is_date_with_slashes(text: &str) -> bool {
@@ -98,7 +95,7 @@ impl<'a> NewFields<'a> {
         }
         let document = json::document(source, None).map_err(Refusal::parsing)?;
         let mapping = self.grown.get_or_insert_with(|| self.mapping.clone());
-        let (added, put, wholes) = (Map::new(), Vec::new(), None);
+        let (added, put, wholes) = (Map::new(), BTreeMap::new(), None);
         let mut growing = Growing { mapping, added, put, wholes, source };
         let taken = match &document {
             Value::Object(members) => growing.members("", members),
@@ -107,7 +104,7 @@ impl<'a> NewFields<'a> {
         let Growing { mapping, added, put, .. } = growing;
         let read = taken.and_then(|()| mapping.read(source, true, &mut Nowhere));
         if let Err(refusal) = read {
-            put.iter().rev().for_each(|path| mapping.forget(path));
+            put.keys().for_each(|path| mapping.forget(path));
             return Err(refusal);
         }
         Ok(Some(Json::Object(added)))
@@ -119,8 +116,8 @@ struct Growing<'a> {
     mapping: &'a mut Mapping,
     /// What it took, as mapping JSON.
     added: Map<String, Json>,
-    /// The paths of that, in their order.
-    put: Vec<String>,
+    /// How it mapped each path of that.
+    put: BTreeMap<String, Json>,
     /// The places of whole numbers that are read as fractions, once they are needed.
     wholes: Option<BTreeSet<u32>>,
     /// The document.
@@ -141,11 +138,11 @@ impl Growing<'_> {
             return items.iter().try_for_each(|item| self.value(path, item));
         }
         let is_mapped = self.mapping.field(path).is_some_and(|field| !field.is_multi);
-        if is_mapped || !adds(value) {
+        if !adds(value) || (is_mapped && !self.put.contains_key(path)) {
             return Ok(());
         }
-        if !self.mapping.objects.contains_key(path) {
-            if self.mapping.dynamic_within(path) != Dynamic::True {
+        if is_mapped || !self.mapping.objects.contains_key(path) {
+            if !is_mapped && self.mapping.dynamic_within(path) != Dynamic::True {
                 return Ok(());
             }
             // A dot in a name stands for an object.
@@ -161,7 +158,9 @@ impl Growing<'_> {
             self.put(path, self.mapping.type_of(path, first))?;
         }
         match value {
-            Value::Object(members) => self.members(path, members),
+            Value::Object(members) if self.mapping.objects.contains_key(path) => {
+                self.members(path, members)
+            }
             _ => Ok(()),
         }
     }
@@ -181,10 +180,14 @@ impl Growing<'_> {
         }
     }
 
-    /// Maps what stands at a path, within objects that are mapped.
+    /// Maps what stands at a path, within objects that are mapped. As in the field all values that a document has there
+    /// are mapped alike, so that none is cut to the type of the first.
     fn put(&mut self, path: &str, json: Json) -> std::result::Result<(), Refusal> {
+        if let Some(first) = self.put.get(path) {
+            return if *first == json { Ok(()) } else { Err(other_type(path, first, &json)) };
+        }
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
-        self.put.push(path.to_owned());
+        self.put.insert(path.to_owned(), json.clone());
         self.mapping.add(above, Some(&json!({ name: json })), true).map_err(Refusal::parsing)?;
         let mut at = &mut self.added;
         for part in path.split('.') {
@@ -200,6 +203,16 @@ impl Growing<'_> {
         }
         Ok(())
     }
+}
+
+fn other_type(path: &str, first: &Json, json: &Json) -> Refusal {
+    let name = |json: &Json| json["type"].as_str().unwrap_or("object").to_owned();
+    let reason = format!(
+        "mapper [{path}] cannot be changed from type [{}] to [{}]; map the field first, or send values of one type",
+        name(first),
+        name(json)
+    );
+    Refusal { status: 400, kind: "illegal_argument_exception".to_owned(), reason }
 }
 
 fn join(above: &str, name: &str) -> String {
@@ -229,7 +242,8 @@ mod tests {
             ("1", long.clone()),
             ("-5", long.clone()),
             ("-0", long.clone()),
-            ("[ -0, 2.5]", long.clone()),
+            ("[ -0, 2]", long.clone()),
+            ("[0.5, 1.0, null]", json!({"type": "float"})),
             ("-0.0", json!({"type": "float"})),
             ("-0e0", json!({"type": "float"})),
             ("1.0", json!({"type": "float"})),
@@ -249,7 +263,6 @@ mod tests {
             ("\"2020/05/06\"", json!({"type": "date", "format": FOUND_DATES})),
             ("\"2020/05/06 07:08:09\"", json!({"type": "date", "format": FOUND_DATES})),
             ("[null, [], [3]]", long.clone()),
-            ("[1, 2.5]", long.clone()),
             ("{}", json!({"type": "object"})),
         ] {
             let source = format!("{{\"f\":{value}}}");
@@ -264,6 +277,39 @@ mod tests {
         }
         let undated = json!({"date_detection": false});
         assert_eq!(brings(undated, r#"{"f":"2020-05-06"}"#), json!({"properties": {"f": text}}));
+    }
+
+    #[test]
+    fn values_of_one_document_are_mapped_alike() {
+        for (values, from, to) in [
+            ("[1,2.5]", "long", "float"),
+            ("[2.5,1]", "float", "long"),
+            ("[-0,2.5]", "long", "float"),
+            ("[\"a\",1]", "text", "long"),
+            ("[1,\"2\"]", "long", "text"),
+            ("[null,[true],\"true\"]", "boolean", "text"),
+            ("[\"a\",\"2020-05-06\"]", "text", "date"),
+            ("[1,{}]", "long", "object"),
+        ] {
+            for source in
+                [format!("{{\"f\":{values}}}"), format!("{{\"o\":{{\"f\":{values}}},\"a\":1}}")]
+            {
+                let said = met(json!({}), &[&source]).remove(0).unwrap_err();
+                let expected = format!("f] cannot be changed from type [{from}] to [{to}]");
+                assert!(said.contains(&expected), "{source}: {said}");
+            }
+        }
+        let objects = met(json!({}), &[r#"{"o":[{"f":1},{"f":2.5}]}"#]).remove(0);
+        assert!(objects.unwrap_err().starts_with("mapper [o.f] cannot be changed"));
+        let keywords =
+            json!({"dynamic_templates": [{"k": {"match": "f", "mapping": {"type": "keyword"}}}]});
+        let all = brings(keywords, r#"{"f":["a",1,2.5]}"#);
+        assert_eq!(all, json!({"properties": {"f": {"type": "keyword"}}}));
+        let points = json!({"dynamic_templates": [{"p": {"match": "p*", "mapping": {"type": "geo_point"}}}]});
+        for source in [r#"{"p":[{"lat":1,"lon":2.5},{"lat":0.5,"lon":2}]}"#, r#"{"p":[1,2.5]}"#] {
+            let of = brings(points.clone(), source);
+            assert_eq!(of, json!({"properties": {"p": {"type": "geo_point"}}}), "{source}");
+        }
     }
 
     #[test]
@@ -312,7 +358,7 @@ mod tests {
         assert_eq!(said[11], Ok(None));
         for (at, why) in [
             (0, "[x] is no value for field [l] of type [long]"),
-            (1, "[word] is no value for field [x] of type [long]"),
+            (1, "mapper [x] cannot be changed from type [long] to [text]"),
             (4, "[word] is no value for field [y] of type [long]"),
             (5, "Existing mapping for [x] must be of type object but found [text]"),
             (6, "Existing mapping for [l] must be of type object but found [long]"),

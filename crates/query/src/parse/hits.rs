@@ -6,6 +6,7 @@ use crate::aggregation::AggregationKind;
 use crate::error::{SearchError, illegal, parsing};
 use crate::hits::{ColumnField, SortKey, TopHits};
 use crate::json::{Node, Options, Value};
+use crate::mapping::is_metadata;
 use crate::source::SourceFilter;
 
 type Result<T> = std::result::Result<T, SearchError>;
@@ -55,13 +56,25 @@ pub(super) fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
                 .get("format")
                 .filter(|node| node.value != Value::Text("use_field_mapping".into()));
             Ok(ColumnField {
-                pattern: options.need("field")?.text("field")?,
+                pattern: column_pattern(options.need("field")?, "field")?,
                 format: format.map(|node| query::date_format(node, "format")).transpose()?,
             })
         }
-        _ => Ok(ColumnField { pattern: item.text("docvalue_fields")?, format: None }),
+        _ => Ok(ColumnField { pattern: column_pattern(item, "docvalue_fields")?, format: None }),
     });
     read.collect()
+}
+
+fn column_pattern(node: &Node, name: &str) -> Result<String> {
+    let pattern = node.text(name)?;
+    if is_metadata(&pattern) {
+        let reason = format!(
+            "[docvalue_fields] of the metadata field [{pattern}] is not supported by this engine; hits show [_id] and \
+             [_index] in any case, and the others with [version] and [seq_no_primary_term]"
+        );
+        return Err(parsing(node.at, reason));
+    }
+    Ok(pattern)
 }
 
 pub(super) fn texts(node: &Node, what: &str) -> Result<Vec<String>> {

@@ -110,7 +110,7 @@ impl Reader {
         const KNOWN: &str =
             "must filter should must_not minimum_should_match adjust_pure_negative boost _name";
         let options = node.options("bool", KNOWN, 0)?;
-        options.read("adjust_pure_negative", Node::bool)?;
+        options.one_of("adjust_pure_negative", &["true"])?;
         let mut clauses = |name: &str| -> Result<Vec<Query>> {
             let items = options.get(name).map_or(&[][..], Node::items);
             items.iter().map(|clause| self.query(clause, depth + 1)).collect()

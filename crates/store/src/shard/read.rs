@@ -1,5 +1,6 @@
 //! Reading a copy: documents, counts, operations.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use query::{FetchRequest, FetchedHit, SearchLimits, SearchRequest, ShardHits, So
 use world::Work;
 
 use super::Shard;
-use crate::requests::{GetResult, ShardStats, ShardWork, Timed};
+use crate::requests::{GetResult, SegmentStats, ShardStats, ShardWork, Timed};
+use crate::virtual_files::META;
 
 /// Whoever asks for more operations gets so many bytes of them: no message between nodes has room for more.
 const READ_BYTES_MAX: usize = 128 << 20;
@@ -187,7 +189,34 @@ impl Shard {
             work: self.inner.work.counted(),
             commit_generation: seq_nos.commit.generation,
             leases: seq_nos.retention.leases().clone(),
+            segment_list: Vec::new(),
         }
+    }
+
+    /// Every segment: those that searches see, then those that only the newest commit has.
+    pub fn segments(&self) -> Vec<SegmentStats> {
+        let mut segments = self.inner.storage.segments();
+        let files = self.inner.seq_nos.borrow().commit.files.clone();
+        let mut committed: BTreeMap<&str, u64> = BTreeMap::new();
+        for file in files.iter().filter(|file| *file.name != *META) {
+            let name = file.name.split_once('.').map_or(&*file.name, |(name, _)| name);
+            *committed.entry(name).or_default() += file.len;
+        }
+        for segment in &mut segments {
+            segment.committed = committed.remove(segment.name.as_str()).is_some();
+        }
+        segments.extend(committed.into_iter().map(|(name, bytes)| SegmentStats {
+            name: name.to_owned(),
+            documents: None,
+            bytes,
+            committed: true,
+        }));
+        segments
+    }
+
+    /// Drops answers to searches that are kept, and what else was kept to answer sooner.
+    pub fn clear_caches(&self, requests: bool, others: bool) {
+        self.inner.storage.clear_caches(requests, others);
     }
 }
 

@@ -21,8 +21,8 @@ use crate::digest::document_hash;
 use crate::plan::{Change, Located};
 use crate::virtual_files::{self, Bulk, Damaged, Document, META, SegmentState};
 use crate::{
-    Digest, Error, GetResult, ListedDocument, OpKind, Operation, Result, SearchView, Segments,
-    WriteRequest, planted,
+    Digest, Error, GetResult, ListedDocument, OpKind, Operation, Result, SearchView, SegmentStats,
+    Segments, WriteRequest, planted,
 };
 
 /// What a commit that is being made consists of.
@@ -115,6 +115,19 @@ impl SyntheticStorage {
             log_bytes: disk.log_bytes,
             ..Counts::default()
         }
+    }
+
+    pub(crate) fn segments(&self) -> Vec<SegmentStats> {
+        let one = |state: &SegmentState| {
+            let deleted = state.deleted.len() as u64;
+            SegmentStats {
+                name: state.segment.name.clone(),
+                documents: Some((state.segment.count() - deleted, deleted)),
+                bytes: state.segment.bytes(),
+                committed: false,
+            }
+        };
+        self.index.borrow().segments.iter().map(one).collect()
     }
 
     pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {

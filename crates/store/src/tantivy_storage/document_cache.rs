@@ -76,6 +76,13 @@ impl DocumentCache {
         }
     }
 
+    /// Drops every document.
+    pub(super) fn clear(&self) {
+        let mut cached = self.lock();
+        cached.documents.clear();
+        cached.bytes = 0;
+    }
+
     fn lock(&self) -> MutexGuard<'_, CachedDocuments> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,5 +132,8 @@ mod tests {
         cache.keep(&searcher, &[(0, 200)], &[document(200, MAX_DOCUMENT_BYTES)]);
         assert!(cache.get(&searcher, &[(0, 200)], true)[0].is_none(), "too long");
         assert_eq!(cache.lock().bytes, count * bytes_of(&document(10, large)) - 1);
+        cache.clear();
+        assert!(cache.get(&searcher, &[(0, 99)], true)[0].is_none(), "cleared");
+        assert_eq!(cache.lock().bytes, 0);
     }
 }

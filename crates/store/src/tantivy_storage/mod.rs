@@ -65,7 +65,9 @@ use crate::error::io;
 use crate::files;
 use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{Change, Located};
-use crate::{Digest, Error, GetResult, ListedDocument, Operation, Result, WriteRequest};
+use crate::{
+    Digest, Error, GetResult, ListedDocument, Operation, Result, SegmentStats, WriteRequest,
+};
 
 pub(crate) use incoming::FileIncoming;
 pub(crate) use pin::FilePin;
@@ -204,6 +206,20 @@ impl TantivyStorage {
     pub(crate) fn counts(&self) -> Counts {
         let (request_cache_hits, request_cache_misses) = self.cache.counts();
         Counts { request_cache_hits, request_cache_misses, ..self.shared.counts() }
+    }
+
+    pub(crate) fn segments(&self) -> Vec<SegmentStats> {
+        self.shared.segments()
+    }
+
+    pub(crate) fn clear_caches(&self, requests: bool, others: bool) {
+        if requests {
+            self.cache.clear();
+        }
+        if others {
+            self.documents.clear();
+            self.shared.findings.clear();
+        }
     }
 
     pub(crate) fn merging(&self) -> u64 {

@@ -89,6 +89,11 @@ impl RequestCache {
         }
     }
 
+    /// Drops every answer.
+    pub(super) fn clear(&self) {
+        self.cached.replace(CachedAnswers::default());
+    }
+
     /// How often an answer was there, and how often it was not.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.hits.get(), self.misses.get())

@@ -24,7 +24,7 @@ use crate::contents::{Counts, Found};
 use crate::error::FirstFailure;
 use crate::tantivy_storage::analyzer;
 use crate::tantivy_storage::search::Findings;
-use crate::{Error, Operation, Result};
+use crate::{Error, Operation, Result, SegmentStats};
 
 /// A segment is written out when the documents in memory reach this.
 const WRITER_BYTES: usize = 64 << 20;
@@ -48,6 +48,8 @@ pub(super) struct Shared {
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
     counts: Mutex<Counts>,
+    /// Those that the reader sees.
+    segments: Mutex<Vec<SegmentStats>>,
     /// Held from reading the list of segments until the reader and the counts are of it.
     reloading: Mutex<()>,
     pub(super) findings: Arc<Findings>,
@@ -165,6 +167,7 @@ impl Shared {
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
             counts: Mutex::default(),
+            segments: Mutex::default(),
             reloading: Mutex::default(),
             findings: Arc::default(),
             failure: OnceLock::new(),
@@ -232,6 +235,10 @@ impl Shared {
         *lock(&self.counts)
     }
 
+    pub(super) fn segments(&self) -> Vec<SegmentStats> {
+        lock(&self.segments).clone()
+    }
+
     pub(super) fn append(&self, ops: &[Operation], bytes: u64) -> Result<()> {
         let mut log = lock(&self.log);
         let appended = log.append(ops, bytes);
@@ -278,27 +285,28 @@ impl Shared {
 
     /// Counts what the reader sees.
     fn count(&self) -> Result<()> {
-        let searcher = self.searcher();
-        let segments = searcher.segment_readers();
-        let sum = |of: fn(&tantivy::SegmentReader) -> u32| {
-            segments.iter().map(|segment| u64::from(of(segment))).sum()
-        };
-        let mut store_bytes = 0;
-        for segment in segments {
+        let mut counts = Counts::default();
+        let mut segments = Vec::new();
+        for segment in self.searcher().segment_readers() {
             let usage = segment.space_usage();
             let usage = usage.map_err(|e| self.index_error("measure the index", e.into()))?;
-            store_bytes += usage.total().get_bytes();
+            let bytes = usage.total().get_bytes();
+            let live = u64::from(segment.num_docs());
+            let deleted = u64::from(segment.num_deleted_docs());
+            counts.documents += live;
+            counts.deleted += deleted;
+            counts.segments += 1;
+            counts.store_bytes += bytes;
+            segments.push(SegmentStats {
+                name: segment.segment_id().uuid_string(),
+                documents: Some((live, deleted)),
+                bytes,
+                committed: false,
+            });
         }
-        let log_size = lock(&self.log).size();
-        *lock(&self.counts) = Counts {
-            documents: sum(tantivy::SegmentReader::num_docs),
-            deleted: sum(tantivy::SegmentReader::num_deleted_docs),
-            segments: segments.len() as u64,
-            store_bytes,
-            log_ops: log_size.0,
-            log_bytes: log_size.1,
-            ..Counts::default()
-        };
+        (counts.log_ops, counts.log_bytes) = lock(&self.log).size();
+        *lock(&self.counts) = counts;
+        *lock(&self.segments) = segments;
         Ok(())
     }
 

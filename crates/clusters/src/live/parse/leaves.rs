@@ -9,16 +9,20 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use super::whole;
 
 /// A value that holds no others.
-pub(super) enum Leaf<'a> {
+pub enum Leaf<'a> {
+    /// A whole number that is zero or more.
     Whole(u64),
+    /// Any other number.
     Number(f64),
+    /// A text.
     Text(&'a str),
+    /// `true` or `false`.
     Flag(bool),
 }
 
 impl Leaf<'_> {
     /// A count that is zero or more, also as a text.
-    pub(super) fn count(&self) -> Option<u64> {
+    pub fn count(&self) -> Option<u64> {
         match self {
             Leaf::Whole(count) => Some(*count),
             Leaf::Number(number) => whole(*number),
@@ -28,7 +32,7 @@ impl Leaf<'_> {
     }
 
     /// A finite number, also as a text.
-    pub(super) fn number(&self) -> Option<f64> {
+    pub fn number(&self) -> Option<f64> {
         let number = match self {
             Leaf::Whole(count) => Some(*count as f64),
             Leaf::Number(number) => Some(*number),
@@ -39,14 +43,15 @@ impl Leaf<'_> {
     }
 
     /// A text of some length.
-    pub(super) fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         match self {
             Leaf::Text(text) if !text.is_empty() => Some((*text).to_owned()),
             _ => None,
         }
     }
 
-    pub(super) fn flag(&self) -> Option<bool> {
+    /// A flag; none where it is something else.
+    pub fn flag(&self) -> Option<bool> {
         match self {
             Leaf::Flag(flag) => Some(*flag),
             _ => None,
@@ -55,7 +60,7 @@ impl Leaf<'_> {
 }
 
 /// Who is given leaves. Paths are keys, a `/` before each; an array adds nothing to the paths of what it holds.
-pub(super) trait Take {
+pub trait Take {
     /// Takes a leaf; `null` is none.
     fn leaf(&mut self, path: &str, leaf: Leaf<'_>);
 
@@ -64,7 +69,7 @@ pub(super) trait Take {
 }
 
 /// Gives the leaves of one value to whoever takes them.
-pub(super) struct Leaves<'w, T> {
+pub struct Leaves<'w, T> {
     path: &'w mut String,
     taker: &'w mut T,
     is_element: bool,
@@ -72,7 +77,7 @@ pub(super) struct Leaves<'w, T> {
 
 impl<'w, T: Take> Leaves<'w, T> {
     /// `path` is where the value itself stands.
-    pub(super) fn new(path: &'w mut String, taker: &'w mut T) -> Leaves<'w, T> {
+    pub fn new(path: &'w mut String, taker: &'w mut T) -> Leaves<'w, T> {
         Leaves { path, taker, is_element: false }
     }
 

@@ -24,6 +24,7 @@ pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
     committed, disks, index_settings, inventory_copies, inventory_nodes, lease_lags,
 };
+pub use leaves::{Leaf, Leaves, Take};
 pub(crate) use node_times::{NodeTimes, node_times};
 pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
 pub(crate) use recovery::Recoveries;

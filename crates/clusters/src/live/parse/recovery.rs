@@ -81,6 +81,7 @@ fn words(recovery: &mut Recovery, path: &str, leaf: &Leaf<'_>) {
         "/source/host" => recovery.source = recovery.source.take().or(leaf.text()),
         "/target/host" => recovery.target = recovery.target.take().or(leaf.text()),
         "/source/repository" => recovery.repository = leaf.text(),
+        "/narrows/failure" => recovery.failure = leaf.text(),
         _ => {
             // A limit that this build does not know is left out.
             let limit = path.strip_prefix("/narrows/charged_ns/");
@@ -110,5 +111,8 @@ mod tests {
         assert!(!peer.is_from_remote() && peer.charged_ns.is_empty());
         assert!(remote.is_from_remote() && remote.source.is_none());
         assert_eq!(remote.charged_ns[&Limit::Latency], 700_000_000);
+        let failing = r#"{"f":{"shards":[{"id":0,"stage":"INIT","narrows":{"failure":"why"}}]}}"#;
+        let Recoveries(failing) = serde_json::from_str(failing).unwrap();
+        assert_eq!(failing[0].failure.as_deref(), Some("why"));
     }
 }

@@ -98,6 +98,8 @@ green  a 1 1 10
     assert_eq!(text("/_cat/nodes?h=name,master&s=name").await, "c-0 *\nc-1 -\n");
     let health = text("/_cat/health?h=cluster,status,node.total,pri,unassign").await;
     assert_eq!(health, "c yellow 2 2 1\n");
+    let untimed = text("/_cat/health?ts=false").await;
+    assert!(untimed.starts_with("c yellow 2 2 "), "{untimed}");
     assert!(text("/_cat/recovery?help").await.contains("translog_ops_percent"));
     let json =
         c.must("GET", "/_cat/nodes?format=json&h=name,heap.percent&s=name", Value::Null).await;

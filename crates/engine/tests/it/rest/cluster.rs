@@ -189,11 +189,23 @@ async fn tells_about_nodes(env: Env) {
         assert_eq!(stats["nodes"][node]["name"], node);
         assert!(stats["nodes"][node]["indices"]["recovery"]["throttle_time_in_millis"].is_u64());
     }
+    // A disk of the virtual world has no size until it is given one.
+    let rows = c.must("GET", "/_cat/allocation?format=json", Value::Null).await;
+    let totals = rows.as_array().unwrap().iter().map(|row| row["disk.total"].is_string());
+    assert_eq!(totals.collect::<Vec<_>>(), [!env.is_virtual(); 3], "{rows}");
+    let by_role = c.must("GET", "/_cat/allocation/data:true?format=json", Value::Null).await;
+    assert_eq!(by_role.as_array().unwrap().len(), 3, "{by_role}");
+    let total = &stats["nodes"]["c-0"]["fs"]["total"]["total_in_bytes"];
+    assert_eq!(total.is_u64(), !env.is_virtual(), "{total}");
     let local = c.must("GET", "/_nodes/_local/stats/process,jvm", Value::Null).await;
     assert_eq!(local["nodes"].as_object().unwrap().len(), 1);
     assert_eq!(local["nodes"]["c-0"].get("indices"), None);
     assert!(local["nodes"]["c-0"]["process"].is_object());
     assert_eq!(c.ask("GET", "/_nodes/stats/proces", Value::Null).await.0, 400);
+    assert_eq!(c.ask("GET", "/_nodes/stats/indices/doc", Value::Null).await.0, 400);
+    let disks = c.must("GET", "/_nodes/stats/fs", Value::Null).await["nodes"]["c-0"].clone();
+    assert_eq!(disks["fs"]["total"].is_object(), !env.is_virtual(), "{disks}");
+    assert_eq!(disks.get("indices"), None);
     assert_eq!(c.ask("GET", "/_nodes/stats?level=shards", Value::Null).await.0, 400);
     let flat = c.must("GET", "/_nodes/c-0/settings?flat_settings", Value::Null).await;
     assert_eq!(flat["nodes"]["c-0"]["settings"]["cluster.name"], "c");

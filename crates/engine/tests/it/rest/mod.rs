@@ -10,7 +10,7 @@
 //! | `templates.rs` | templates, and indices that are made by them |
 //! | `aliases.rs` | aliases and rollover |
 //! | `cat.rs` | tables |
-//! | `stats.rs` | `_stats`; deleting by patterns |
+//! | `stats.rs` | `_stats`, `_cluster/stats`, `_segments`; caches; deleting by patterns |
 
 mod aliases;
 mod by_query;

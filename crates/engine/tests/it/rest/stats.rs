@@ -1,11 +1,17 @@
-//! `_stats`, and what deletes by patterns.
+//! `_stats`, `_cluster/stats` and `_segments`; clearing caches; and what deletes by patterns.
 
 use serde_json::{Value, json};
 use world::Env;
 
 use crate::common::Cluster;
 
-testbed::both_worlds!(stats_are_sums_over_copies, patterns_delete_only_where_that_is_allowed,);
+testbed::both_worlds!(
+    stats_are_sums_over_copies,
+    clusters_are_told_in_numbers,
+    segments_are_committed_or_searched_or_both,
+    caches_are_cleared_by_name,
+    patterns_delete_only_where_that_is_allowed,
+);
 
 async fn stats_are_sums_over_copies(env: Env) {
     let c = Cluster::with(&env, "c", 2, ("a", 2, 1)).await;
@@ -70,6 +76,162 @@ async fn stats_are_sums_over_copies(env: Env) {
     let nodes = nodes["nodes"].as_object().unwrap().values();
     let indexed = nodes.map(|node| node["indices"]["indexing"]["index_total"].as_u64().unwrap());
     assert_eq!(indexed.sum::<u64>(), 110);
+    c.stop().await;
+}
+
+async fn clusters_are_told_in_numbers(env: Env) {
+    let c = Cluster::with(&env, "c", 2, ("a", 2, 1)).await;
+    c.create("b", 1, 0).await;
+    c.index("a", 0, 50).await;
+    c.index("b", 0, 10).await;
+    c.must("POST", "/_refresh", Value::Null).await;
+
+    let all = c.must("GET", "/_cluster/stats", Value::Null).await;
+    assert_eq!(all["_nodes"], json!({"total": 2, "successful": 2, "failed": 0}));
+    assert_eq!((&all["cluster_name"], &all["status"]), (&json!("c"), &json!("green")));
+    let indices = &all["indices"];
+    assert_eq!((&indices["count"], &indices["docs"]["count"]), (&json!(2), &json!(60)));
+    let shards = &indices["shards"];
+    assert_eq!((&shards["total"], &shards["primaries"]), (&json!(5), &json!(3)));
+    assert_eq!(shards["index"]["shards"], json!({"min": 1, "max": 4, "avg": 2.5}));
+    assert_eq!(shards["index"]["replication"], json!({"min": 0.0, "max": 1.0, "avg": 0.5}));
+    let stats = c.must("GET", "/_stats/store,segments", Value::Null).await;
+    for metric in ["store", "segments"] {
+        assert_eq!(indices[metric], stats["_all"]["total"][metric], "of every copy");
+    }
+    let nodes = &all["nodes"];
+    assert_eq!((&nodes["count"]["total"], &nodes["count"]["data"]), (&json!(2), &json!(2)));
+    assert_eq!(nodes["versions"].as_array().unwrap().len(), 1);
+    // A disk of the virtual world has no size; that of the machine counts once.
+    let disks = c.must("GET", "/_cat/allocation?format=json&bytes=b", Value::Null).await;
+    let disk = disks[0]["disk.total"].as_str().map(|bytes| bytes.parse::<u64>().unwrap());
+    assert_eq!(nodes["fs"]["total_in_bytes"].as_u64(), disk, "{nodes}");
+
+    let mut copies = 0;
+    for node in ["c-0", "c-1"] {
+        let path = format!("/_cluster/stats/nodes/{node}?timeout=10s&flat_settings");
+        let one = c.must("GET", &path, Value::Null).await;
+        assert_eq!(
+            (&one["_nodes"]["total"], &one["nodes"]["count"]["data"]),
+            (&json!(1), &json!(1))
+        );
+        copies += one["indices"]["shards"]["total"].as_u64().unwrap();
+    }
+    assert_eq!(copies, 5);
+    let nobody = c.must("GET", "/_cluster/stats/nodes/gone", Value::Null).await;
+    assert_eq!((&nobody["_nodes"]["total"], &nobody["indices"]["shards"]), (&json!(0), &json!({})));
+    for path in
+        ["/_cluster/stats/nodes/rack:a", "/_cluster/stats/fs/nodes/c-0", "/_cluster/stats?local"]
+    {
+        assert_eq!(c.ask("GET", path, Value::Null).await.0, 400, "{path}");
+    }
+    c.stop().await;
+}
+
+/// The segments of each copy of `a`: how many are committed and searched, and all of them.
+async fn segments(c: &Cluster) -> Vec<(u64, u64, Vec<Value>)> {
+    let told = c.must("GET", "/a/_segments", Value::Null).await;
+    assert_eq!(told["_shards"], json!({"total": 2, "successful": 2, "failed": 0}));
+    let copies = told["indices"]["a"]["shards"]["0"].as_array().unwrap().iter();
+    copies
+        .map(|copy| {
+            assert_eq!(copy["routing"]["state"], "STARTED");
+            let count = |name: &str| copy[name].as_u64().unwrap();
+            let each = copy["segments"].as_object().unwrap().values().cloned().collect();
+            (count("num_committed_segments"), count("num_search_segments"), each)
+        })
+        .collect()
+}
+
+async fn segments_are_committed_or_searched_or_both(env: Env) {
+    let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
+    for (from, to) in [(0, 20), (20, 50)] {
+        c.index("a", from, to).await;
+        c.must("POST", "/a/_flush", Value::Null).await;
+    }
+    c.must("DELETE", "/a/_doc/1", Value::Null).await;
+    c.must("POST", "/a/_refresh", Value::Null).await;
+    let sum =
+        |all: &[Value], part: &str| all.iter().filter_map(|one| one[part].as_u64()).sum::<u64>();
+    let before = segments(&c).await;
+    for (committed, searched, all) in &before {
+        assert!(*committed >= 2 && committed == searched, "{all:?}");
+        assert_eq!((sum(all, "num_docs"), sum(all, "deleted_docs")), (49, 1), "{all:?}");
+        assert!(all.iter().all(|one| one["committed"] == true && one["search"] == true), "{all:?}");
+    }
+    let bytes: u64 = before.iter().map(|(.., all)| sum(all, "size_in_bytes")).sum();
+    let stats = c.must("GET", "/a/_stats/store", Value::Null).await;
+    assert_eq!(stats["_all"]["total"]["store"]["size_in_bytes"], bytes);
+
+    // What is merged is searched, and what it was made of is still what the commit has.
+    c.must("POST", "/a/_forcemerge?max_num_segments=1&flush=false", Value::Null).await;
+    for ((committed, ..), (still, searched, all)) in before.iter().zip(segments(&c).await) {
+        assert_eq!((still, searched, all.len() as u64), (*committed, 1, committed + 1), "{all:?}");
+        for one in &all {
+            let is_searched = one["search"] == true;
+            assert_eq!(
+                (&one["committed"], one.get("num_docs").is_some()),
+                (&json!(!is_searched), is_searched)
+            );
+            assert!(one["size_in_bytes"].as_u64() > Some(0), "{one}");
+        }
+        assert_eq!((sum(&all, "num_docs"), sum(&all, "deleted_docs")), (49, 0), "{all:?}");
+    }
+    c.must("POST", "/a/_flush", Value::Null).await;
+    let columns = "h=index,shard,prirep,docs.count,docs.deleted,committed,searchable&s=prirep";
+    let rows = c.must("GET", &format!("/_cat/segments/a?format=json&{columns}"), Value::Null).await;
+    let row = |prirep: &str| {
+        json!({
+            "index": "a", "shard": "0", "prirep": prirep, "docs.count": "49", "docs.deleted": "0",
+            "committed": "true", "searchable": "true",
+        })
+    };
+    assert_eq!(rows, json!([row("p"), row("r")]));
+    for (path, status) in [
+        ("/gone/_segments", 404),
+        ("/zzz*/_segments?allow_no_indices=false", 404),
+        ("/_segments?verbose=true&expand_wildcards=all", 200),
+        ("/_segments?verbose=maybe", 400),
+        ("/_cat/segments/gone", 404),
+        ("/_cat/segments?bytes=b&v", 200),
+        ("/_cat/segments?expand_wildcards=all", 400),
+    ] {
+        assert_eq!(c.ask("GET", path, Value::Null).await.0, status, "{path}");
+    }
+    c.stop().await;
+}
+
+async fn caches_are_cleared_by_name(env: Env) {
+    let c = Cluster::with(&env, "c", 1, ("a", 2, 0)).await;
+    c.index("a", 0, 20).await;
+    c.must("POST", "/_refresh", Value::Null).await;
+    let misses = async || {
+        c.must("POST", "/a/_search?request_cache=true", json!({"size": 0})).await;
+        let stats = c.must("GET", "/a/_stats/request_cache", Value::Null).await;
+        stats["_all"]["total"]["request_cache"]["miss_count"].as_u64().unwrap()
+    };
+    // The virtual world keeps no answers.
+    let each = if env.is_virtual() { 0 } else { 2 };
+    assert_eq!((misses().await, misses().await), (each, each));
+    for (path, more) in [
+        ("/_cache/clear?query&fielddata=true", 0),
+        ("/_cache/clear?fields=n", 0),
+        ("/_cache/clear?request=true", 1),
+        ("/a/_cache/clear", 1),
+        ("/_cache/clear?index=a&file=false", 1),
+    ] {
+        let before = misses().await;
+        let cleared = c.must("POST", path, Value::Null).await;
+        assert_eq!(cleared["_shards"], json!({"total": 2, "successful": 2, "failed": 0}), "{path}");
+        assert_eq!(misses().await, before + more * each, "{path}");
+    }
+    for (path, status) in [
+        ("/gone/_cache/clear", 404),
+        ("/_cache/clear?index=gone", 404),
+        ("/_cache/clear?file=x", 400),
+    ] {
+        assert_eq!(c.ask("POST", path, Value::Null).await.0, status, "{path}");
+    }
     c.stop().await;
 }
 

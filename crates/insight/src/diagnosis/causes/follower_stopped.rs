@@ -1,13 +1,14 @@
-//! A follower does not run: it stopped for good, or somebody paused it.
+//! A follower does not run: it stopped for good, somebody paused it, or it cannot begin.
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, RECOVERY};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{Threshold, at};
+use crate::diagnosis::series::Transfer;
+use crate::diagnosis::threshold::{STAGE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 1.0);
 
@@ -15,15 +16,38 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::FollowerStopped,
         label: "follower stopped",
-        signature: "a fatal exception, or a status that says so",
-        reads: "_ccr/stats fatal_exception; _ccr/info status; _plugins/_replication/{index}/_status",
-        thresholds: &[STRENGTH],
+        signature: "a fatal exception, or a status that says so; a recovery from remote that cannot begin",
+        reads: "_ccr/stats fatal_exception; _ccr/info status; _plugins/_replication/{index}/_status; _recovery stage, \
+                narrows.failure",
+        thresholds: &[STRENGTH, STAGE],
         lift: "resume_follow after its cause is gone; follow anew where operations or history are lost",
         default: "",
         probe: "",
     },
     judges: &[Judge::Following(judge)],
 };
+
+/// A recovery from remote that cannot begin, and is tried again and again; none where it can.
+pub(crate) fn cannot_begin(transfer: &Transfer<'_>) -> Option<Finding> {
+    let last = transfer.last();
+    let is_there = last.is_from_remote() && !last.ended && last.stage == "INIT";
+    let why =
+        last.failure.as_ref().filter(|_| is_there && transfer.share_in("INIT") >= STAGE.value)?;
+    let name = transfer.name();
+    let alias = last.repository.as_deref().and_then(|name| name.strip_prefix("_ccr_"));
+    let alias = alias.unwrap_or("<alias>");
+    let action = format!(
+        "remove the reason: it is tried again by itself. GET _remote/info says how many nodes of [{alias}] are \
+         connected, cluster.remote.{alias}.seeds where they are reached"
+    );
+    let sentence = format!("{name} cannot begin to follow [{alias}]: {why}");
+    Some(Finding {
+        subjects: vec![name],
+        evidence: vec![Evidence::new(RECOVERY, "narrows.failure", why)],
+        lift: Some(Lift::action(&action)),
+        ..Finding::of(&CAUSE.rule, alias, STRENGTH.value, sentence)
+    })
+}
 
 fn judge(following: &Following<'_, '_>) -> Answer {
     let now = following.now;

@@ -11,7 +11,7 @@ mod dcp_memory;
 mod dcp_producer;
 mod disk;
 mod follower_reader;
-mod follower_stopped;
+pub(crate) mod follower_stopped;
 mod follower_writer;
 mod gc;
 pub(crate) mod latency;

@@ -294,7 +294,7 @@ fn followers_read_or_write_too_slowly_or_stop() {
     };
     let reader = only(&with(|_, _| {}));
     assert_eq!(reader.class, Class::FollowerReader);
-    assert!(reader.sentence.contains("on the way"), "{}", reader.sentence);
+    assert!(reader.sentence.contains("network time"), "{}", reader.sentence);
     assert_eq!(reader.gain.unwrap().factor, 2.0);
     // Somebody allows it fewer reads than it has by default.
     let single = only(&with(|f, _| f.outstanding_reads = Some(1)));
@@ -317,6 +317,23 @@ fn followers_read_or_write_too_slowly_or_stop() {
     assert!(well.findings.is_empty(), "{well:#?}");
     let unknown = only(&with(|f, _| f.read_ms = None));
     assert_eq!(unknown.class, Class::Unknown);
+}
+
+/// A recovery from remote that says why it cannot begin is not held by something unknown.
+#[test]
+fn a_follower_that_cannot_begin_is_told_with_its_reason() {
+    let finding = only(&looks_at(0, |look, _| {
+        let recovery = &mut look.recoveries[0];
+        recovery.kind = "SNAPSHOT".into();
+        recovery.stage = "INIT".into();
+        recovery.repository = Some("_ccr_eu".into());
+        recovery.total_bytes = Some(0);
+        recovery.recovered_bytes = Some(0);
+        recovery.failure = Some("[a][0] is nowhere".into());
+    }));
+    assert_eq!(finding.class, Class::FollowerStopped);
+    assert!(finding.sentence.ends_with("cannot begin to follow [eu]: [a][0] is nowhere"));
+    assert!(finding.lift.unwrap().action.contains("cluster.remote.eu.seeds"));
 }
 
 /// What OpenSearch's plugin says of an index: no shard, no times, no buffer.

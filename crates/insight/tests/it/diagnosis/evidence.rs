@@ -123,6 +123,20 @@ fn a_starved_node_is_not_far_away() {
     assert_eq!(finding.class, Class::CpuQuota);
 }
 
+/// Nor does one that collects garbage: it answers late as well.
+#[test]
+fn a_node_that_collects_garbage_is_not_far_away() {
+    let first = |ms: u64| {
+        let looks = looks_at(10_400_000, |look, s| {
+            look.nodes[1].gc_ms = Some(s * ms);
+            look.round_trips = rtt(100.0);
+        });
+        judge(&looks).findings[0].class
+    };
+    assert_eq!(first(450), Class::Gc);
+    assert_eq!(first(160), Class::Latency);
+}
+
 #[test]
 fn one_look_is_not_enough() {
     let one = looks(|s| case(s, MB));

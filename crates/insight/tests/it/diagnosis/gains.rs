@@ -109,7 +109,7 @@ fn where_chunks_pause_one_after_another_only_the_rest_of_the_time_tells_what_com
         promises(
             &finding,
             2.5,
-            "what chunks one after another carry, which are on their way 40 % of the time",
+            "what chunks sent one after another carry: they are on their way 40 % of the time",
         );
     }
 }

@@ -99,7 +99,9 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     );
     let of_repository = only(&restored(10 * MB, Some("10mb")));
     assert_eq!(of_repository.class, Class::RateLimit);
-    assert!(of_repository.sentence.starts_with("the repository backup holds: 10.0 MB/s of the"));
+    assert!(
+        of_repository.sentence.starts_with("the repository backup is the bottleneck: 10.0 MB/s of")
+    );
     let lift = of_repository.lift.unwrap();
     assert!(lift.setting.is_none() && lift.action.starts_with("PUT _snapshot/backup"), "{lift:?}");
     assert_eq!(of_repository.gain.unwrap().factor, 2.0);

@@ -214,10 +214,10 @@ impl Outlook {
         telemetry: &Telemetry,
         health: &Health,
     ) -> Result<Recoveries> {
-        let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;
+        let answer = run.ask_recoveries(LEADER, "/_recovery").await?;
         let since_epoch_ms = self.since_epoch_ms;
         let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
-        let mut all = Recoveries::read(&answer, &Wanted::Peers { since_epoch_ms, copies });
+        let mut all = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms, copies });
         let sample = &mut all.sample;
         // What is to be moved to nodes that join was estimated: in the end it is known.
         if !(self.goal == Goal::Balanced && health.is_settled) {

@@ -242,7 +242,8 @@ impl<'a> Writer<'a> {
                     self.to.member("value", &distinct(found, *threshold));
                 }
                 AggregationKind::Percentiles(percents) => {
-                    write_percentiles(&mut self.to, (percents, of.keyed), found);
+                    let shown = self.found.shown.get(&of.field);
+                    write_percentiles(&mut self.to, (percents, of.keyed, shown), found);
                 }
                 AggregationKind::TopHits(asked) => {
                     let path = format!("{}{}", self.path, of.name);
@@ -405,16 +406,20 @@ impl<'a> Writer<'a> {
     ) -> Result<()> {
         let own = self.found.format(of).unwrap_or_default();
         let format = histogram.format.as_ref().unwrap_or(&own);
-        let name = |key: &Literal| match histogram.of_dates {
-            true => format.show_in_zone(key.number() as i64, &histogram.zone),
-            false => show_double(key.number()),
+        let shown = self.found.shown.get(&of.field);
+        let text = |key: &Literal| match histogram.of_dates {
+            true => Some(format.show_in_zone(key.number() as i64, &histogram.zone)),
+            false => shown?.text(key.number()),
         };
-        let own = |to: &mut Text<'_>, key: &Literal| match histogram.of_dates {
-            true => {
-                to.member("key_as_string", &name(key));
-                to.member("key", &(key.number() as i64));
+        let name = |key: &Literal| text(key).unwrap_or_else(|| show_double(key.number()));
+        let own = |to: &mut Text<'_>, key: &Literal| {
+            if let Some(text) = text(key) {
+                to.member("key_as_string", &text);
             }
-            false => to.member("key", &key.number()),
+            match histogram.of_dates {
+                true => to.member("key", &(key.number() as i64)),
+                false => to.member("key", &key.number()),
+            }
         };
         self.buckets(of, rows, (name, own))
     }
@@ -457,12 +462,12 @@ impl<'a> Writer<'a> {
     ) -> Result<()> {
         let rows = placed(found, ranges.len());
         let is_distance = matches!(of.kind, AggregationKind::Distance(_));
-        let own = || self.found.format(of).map(|format| (format, Zone::default()));
-        let written = written.or_else(own);
-        let show = |end: f64| match &written {
-            Some((format, zone)) => format.show_in_zone(end as i64, zone),
-            None => show_double(end),
+        let shown = self.found.shown.get(&of.field);
+        let text = |end: f64| match &written {
+            Some((format, zone)) => Some(format.show_in_zone(end as i64, zone)),
+            None => shown?.text(end),
         };
+        let show = |end: f64| text(end).unwrap_or_else(|| show_double(end));
         let range = |key: &Literal| &ranges[key.number() as usize];
         let name = |key: &Literal| {
             let range = range(key);
@@ -480,8 +485,8 @@ impl<'a> Writer<'a> {
             for (side, as_string, end) in ends {
                 let Some(end) = end else { continue };
                 to.member(side, &end);
-                if written.is_some() {
-                    to.member(as_string, &show(end));
+                if let Some(text) = text(end) {
+                    to.member(as_string, &text);
                 }
             }
         };

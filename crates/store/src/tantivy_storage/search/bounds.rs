@@ -30,6 +30,13 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    /// Forgets them: they are found again when they are needed.
+    pub(crate) fn clear(&self) {
+        self.counts.clear();
+        self.booleans.0.clear();
+        self.bounds.clear();
+    }
+
     /// The bounds of a column; none where documents may have no value or several.
     pub(super) fn bounds(
         &self,

@@ -37,6 +37,10 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
         Ok(found)
     }
 
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(SegmentId, K), V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -23,6 +23,17 @@ pub(super) enum Shown {
     Address,
 }
 
+impl Shown {
+    /// A value as text, where it is shown as one, too.
+    pub(super) fn text(&self, value: f64) -> Option<String> {
+        match self {
+            Shown::Date(format) => Some(format.show(value as i64)),
+            Shown::Boolean => Some((value != 0.0).to_string()),
+            Shown::Double | Shown::Address => None,
+        }
+    }
+}
+
 /// Writes statistics of a field.
 pub(super) fn write_statistics(
     to: &mut Text<'_>,
@@ -30,11 +41,7 @@ pub(super) fn write_statistics(
     found: Option<&One>,
 ) {
     let (stats, extended) = stats(found);
-    let text = |value: f64| match shown? {
-        Shown::Date(format) => Some(format.show(value as i64)),
-        Shown::Boolean => Some((value != 0.0).to_string()),
-        Shown::Double | Shown::Address => None,
-    };
+    let text = |value: f64| shown?.text(value);
     let mut number = |name: &str, value: Option<f64>| {
         to.member(name, &value);
         if let Some(text) = value.and_then(text) {
@@ -65,7 +72,7 @@ pub(super) fn write_statistics(
 /// Writes percentiles: as an object by their names if `keyed`.
 pub(super) fn write_percentiles(
     to: &mut Text<'_>,
-    (percents, keyed): (&[f64], bool),
+    (percents, keyed, shown): (&[f64], bool, Option<&Shown>),
     found: Option<&One>,
 ) {
     let rows = numbered(found);
@@ -73,12 +80,16 @@ pub(super) fn write_percentiles(
     to.open(if keyed { b'{' } else { b'[' });
     for percent in percents {
         let value = quantile(&rows, percent / 100.0);
-        if keyed {
-            to.member(&show_double(*percent), &value);
-        } else {
+        let name = if keyed { show_double(*percent) } else { "value".to_owned() };
+        if !keyed {
             to.open(b'{');
             to.member("key", percent);
-            to.member("value", &value);
+        }
+        to.member(&name, &value);
+        if let Some(text) = value.and_then(|value| shown?.text(value)) {
+            to.member(&format!("{name}_as_string"), &text);
+        }
+        if !keyed {
             to.close(b'}');
         }
     }

@@ -239,7 +239,7 @@ impl Execution<'_> {
                     collectors.collect(docs);
                 })?;
             }
-            all.extend(top.hits(segment));
+            all.extend(top.hits(segment)?);
         }
         let hits = self.merge(all);
         let stopped = self.is_over();

@@ -147,13 +147,16 @@ impl Resolver<'_> {
             }
             QueryKind::FunctionScore(of) => (self.function_score(of)?, true),
             QueryKind::Field(path, query) => {
-                let scores = matches!(
-                    query,
+                let kind = self.mapping.field(path).map(|mapped| mapped.kind);
+                let scores = match query {
                     FieldQuery::Match { .. }
-                        | FieldQuery::MatchPhrase(_)
-                        | FieldQuery::Term(_)
-                        | FieldQuery::Fuzzy(..)
-                );
+                    | FieldQuery::MatchPhrase(_)
+                    | FieldQuery::Term(_)
+                    | FieldQuery::Fuzzy(..) => true,
+                    // They may come to one value, which scores as a term does.
+                    FieldQuery::Terms(_) | FieldQuery::Range(_) => kind == Some(FieldType::Boolean),
+                    _ => false,
+                };
                 (self.field(path, query)?, scores)
             }
         };

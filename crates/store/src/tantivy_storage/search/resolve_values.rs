@@ -11,10 +11,10 @@ use tantivy::{DocId, Term};
 use query::{FieldType, Literal, RangeQuery, Relation, geo, unfit};
 
 use super::between::Between;
-use super::column::Column;
+use super::column::{Column, long_bits};
 use super::failed::Result;
 use super::resolve::{IndexedField, Resolved, Resolver, constant, nothing, predicate, set};
-use super::value::{Value, exact, range};
+use super::value::{Value, check_room, exact, range};
 use crate::tantivy_storage::analyzer::NO_WORDS;
 
 type Bounds = (Bound<Value>, Bound<Value>);
@@ -41,13 +41,20 @@ impl Resolver<'_> {
             let term = |value: &Literal| Term::from_field_text(indexed.field, &value.text());
             return Ok(set(values.iter().map(term)));
         }
-        // Dates by a day are ranges, so that a set of values will not do for all of them.
+        if let [first, rest @ ..] = values
+            && indexed.mapped.kind == FieldType::Boolean
+            && rest.iter().all(|value| value.text() == first.text())
+        {
+            return self.term(indexed, first);
+        }
+        // Dates by a day are ranges, and ranges have no values, so that a set will not do for all of them.
+        let has_values = indexed.mapped.kind != FieldType::DoubleRange;
         let mut points = BTreeSet::new();
         let mut ranges: Vec<(Occur, Resolved)> = Vec::new();
         for value in values {
             match self.ends(indexed, value)? {
                 None => {}
-                Some((low, high)) if low == high => _ = points.insert(low.bits()),
+                Some((low, high)) if low == high && has_values => _ = points.insert(low.bits()),
                 Some((low, high)) => {
                     ranges.push((Occur::Should, self.exactly(indexed, low, high)));
                 }
@@ -57,11 +64,13 @@ impl Resolver<'_> {
             let one_of = any_value(indexed, move |bits| points.contains(&bits));
             ranges.push((Occur::Should, one_of));
         }
-        Ok(if ranges.is_empty() { nothing() } else { Box::new(BooleanQuery::new(ranges)) })
+        let of_all = |ranges| constant(Box::new(BooleanQuery::new(ranges)), 1.0);
+        Ok(if ranges.is_empty() { nothing() } else { of_all(ranges) })
     }
 
     /// The least and the greatest value that equal a literal; none if nothing can.
     fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Value, Value)>> {
+        check_room(indexed.path, indexed.mapped, value)?;
         Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.now_ms))?)
     }
 
@@ -79,12 +88,23 @@ impl Resolver<'_> {
         let RangeQuery { lower, upper, format, zone, relation } = asked;
         let dates = (format.as_ref(), Some(zone), self.now_ms);
         match range(path, indexed.mapped, (lower.as_ref(), upper.as_ref()), dates)? {
-            None => Ok(nothing()),
-            Some(bounds) if indexed.mapped.kind == FieldType::DoubleRange => {
+            bounds if indexed.mapped.kind == FieldType::DoubleRange => {
                 Ok(ranges(path, bounds, *relation))
             }
-            Some((Bound::Unbounded, Bound::Unbounded)) => self.exists(path),
-            Some(bounds) => Ok(self.between(indexed, bounds)),
+            (Bound::Unbounded, Bound::Unbounded) => Ok(constant(self.exists(path)?, 1.0)),
+            bounds if indexed.mapped.kind == FieldType::Boolean => {
+                let ends = ends_of(FieldType::Boolean, &bounds);
+                let has = |yes: bool| {
+                    let bits = long_bits(yes.into());
+                    ends.is_some_and(|(low, high)| (low..=high).contains(&bits))
+                };
+                // A range of one value is that value, and scores as it does.
+                match has(true) == has(false) {
+                    true => Ok(constant(self.between(indexed, bounds), 1.0)),
+                    false => self.term(indexed, &Literal::Boolean(has(true))),
+                }
+            }
+            bounds => Ok(self.between(indexed, bounds)),
         }
     }
 
@@ -164,6 +184,9 @@ fn ranges(path: &str, (low, high): Bounds, relation: Relation) -> Resolved {
     };
     let low = number(low, f64::NEG_INFINITY, f64::next_up);
     let high = number(high, f64::INFINITY, f64::next_down);
+    if low > high {
+        return nothing();
+    }
     pairs((format!("{path}.gte"), format!("{path}.lte")), move |least, greatest| match relation {
         Relation::Intersects => least <= high && greatest >= low,
         Relation::Contains => least <= low && greatest >= high,

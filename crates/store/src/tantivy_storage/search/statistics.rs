@@ -43,7 +43,7 @@ impl CountsCache {
 
 /// Documents with false and with true, by segment and path.
 #[derive(Debug, Default)]
-pub(super) struct Booleans(BySegment<String, [u64; 2]>);
+pub(super) struct Booleans(pub(super) BySegment<String, [u64; 2]>);
 
 impl Booleans {
     /// What a boolean scores where `there` have the field: BM25 of a word that stands once in a field without lengths.

@@ -11,7 +11,7 @@ use tantivy::{DocId, SegmentReader};
 
 use query::{
     FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortTarget,
-    SortValue, mapping, unfit,
+    SortValue, illegal, mapping, unfit,
 };
 
 use super::bounds::{Bounds, Findings};
@@ -64,6 +64,8 @@ pub(super) struct Top<'a> {
     best: BinaryHeap<Candidate>,
     /// By what hits are collapsed, and the best hit of each group.
     groups: Option<(Key<'a>, FxHashMap<Bits, Candidate>)>,
+    /// Whether a document has several values of the field that hits are collapsed by.
+    is_ambiguous: bool,
     shows_values: bool,
     shows_scores: bool,
 }
@@ -101,6 +103,7 @@ impl<'a> Top<'a> {
             after: after.transpose()?,
             best: BinaryHeap::new(),
             groups: group.map(|key| (key, FxHashMap::default())),
+            is_ambiguous: false,
             shows_values: !request.sort.is_empty(),
             shows_scores: shows_scores(request),
         })
@@ -180,6 +183,7 @@ impl<'a> Top<'a> {
         }
         let hit = Candidate { first, rest, doc, score_bits: score.to_bits() };
         if let Some((key, groups)) = &mut self.groups {
+            self.is_ambiguous |= key.has_several(doc);
             match groups.entry(key.bits(doc, 0.0)) {
                 Entry::Vacant(free) => drop(free.insert(hit)),
                 Entry::Occupied(mut best) if hit < *best.get() => drop(best.insert(hit)),
@@ -194,8 +198,13 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// The hits, best first.
-    pub(super) fn hits(self, segment: u32) -> Vec<ShardHit> {
+    /// The hits, best first. Fails where they cannot be collapsed.
+    pub(super) fn hits(self, segment: u32) -> Result<Vec<ShardHit>> {
+        if self.is_ambiguous {
+            let reason = "failed to collapse: the collapse field must be single valued, and a document has several values; \
+                          collapse by a field with one value, or send [terms] with [top_hits]";
+            return Err(illegal(reason).into());
+        }
         let Top { keys, best, groups, limit, shows_values, shows_scores, .. } = self;
         let hit = |found: Candidate| ShardHit {
             segment,
@@ -211,13 +220,13 @@ impl<'a> Top<'a> {
             ..ShardHit::default()
         };
         let Some((key, groups)) = groups else {
-            return best.into_sorted_vec().into_iter().map(hit).collect();
+            return Ok(best.into_sorted_vec().into_iter().map(hit).collect());
         };
         let mut groups: Vec<(Bits, Candidate)> = groups.into_iter().collect();
         groups.sort_unstable_by(|a, b| a.1.cmp(&b.1));
         groups.truncate(limit);
         let hit = |(bits, found)| ShardHit { group: key.value(bits), ..hit(found) };
-        groups.into_iter().map(hit).collect()
+        Ok(groups.into_iter().map(hit).collect())
     }
 }
 
@@ -308,6 +317,14 @@ impl Key<'_> {
             Some(bits) if column.kind() == FieldType::Ip => self.address(bits),
             Some(bits) => self.of_value(bits as u64),
         }
+    }
+
+    /// Whether a document has several values that differ.
+    fn has_several(&self, doc: DocId) -> bool {
+        let Source::Field(column) = &self.source else { return false };
+        let (mut first, mut differ) = (None, false);
+        column.each_bits(doc, |bits| differ |= *first.get_or_insert(bits) != bits);
+        differ
     }
 
     /// The bits of an address, and the address of such bits.

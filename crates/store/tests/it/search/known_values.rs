@@ -1,11 +1,11 @@
 //! Values at the ends of what fields keep, and fields that are named by patterns.
 
 use bytes::Bytes;
-use query::Literal;
+use query::{Literal, parse_search};
 use serde_json::{Value, json};
 use store::{Rejection, WriteRequest};
 
-use super::known::{ids, shard};
+use super::known::{ids, refused, shard};
 use super::known_buckets::aggregated;
 use super::{run, search};
 
@@ -115,4 +115,85 @@ fn what_cannot_be_kept_is_refused() {
         let query = json!({"query": {"term": {"k": "k".repeat(32_766)}}});
         assert_eq!(ids(&shard, query).await, [0]);
     });
+}
+
+/// What the field answers otherwise than one would think is answered as there, or refused.
+#[test]
+fn values_mean_what_they_mean_in_the_field() {
+    run("meant", 1, async |env, dir, _| {
+        let properties = json!({
+            "r": {"type": "double_range"}, "k": {"type": "keyword"}, "b": {"type": "boolean"}, "i": {"type": "ip"},
+            "n": {"type": "integer"}, "d": {"type": "date"},
+        });
+        let document = |n: u64| {
+            let words = if n == 3 { json!(["x", "y"]) } else { json!(["x", "x"]) };
+            json!({"r": {"gte": n, "lt": n + 2}, "k": words, "b": n == 0, "i": "10.0.0.1", "n": n, "d": "2024-01-01"})
+        };
+        let shard = shard(&env, &dir, properties, &[0, 1, 2, 3].map(document)).await;
+        for (query, expected) in [
+            (json!({"terms": {"r": [0.5, 3]}}), vec![0u64, 2, 3]),
+            (json!({"range": {"r": {"gte": 1, "lte": 1}}}), vec![0, 1]),
+            (json!({"range": {"r": {"gt": 1, "lte": 1}}}), vec![]),
+            (json!({"term": {"n": 2.5}}), vec![]),
+            (json!({"range": {"n": {"gt": 1.5}}}), vec![2, 3]),
+            (json!({"term": {"i": "10.0.0.0/30"}}), vec![0, 1, 2, 3]),
+            (json!({"query_string": {"query": "\"\"", "fields": ["*"]}}), vec![]),
+        ] {
+            let body = json!({"query": query, "sort": ["n"]});
+            assert_eq!(ids(&shard, body).await, expected, "{query}");
+        }
+        for (query, why) in [
+            (json!({"range": {"i": {"gte": "10.0.0.0/30"}}}), "is not an IP string literal"),
+            (json!({"term": {"n": 3_000_000_000u64}}), "out of range for type [integer]"),
+            (json!({"terms": {"n": [1, -3e9]}}), "out of range for type [integer]"),
+            (json!({"range": {"n": {"lte": 1e30}}}), "out of range for type [integer]"),
+            (json!({"term": {"b": ""}}), "Can't parse boolean value []"),
+        ] {
+            let said = refused(&shard, json!({"query": query})).await;
+            assert!(said.contains(why), "{query}: {said}");
+        }
+        let collapse = json!({"field": "k"});
+        assert!(refused(&shard, json!({"collapse": collapse})).await.contains("single valued"));
+        let few =
+            json!({"collapse": collapse, "query": {"range": {"n": {"lt": 3}}}, "sort": ["n"]});
+        assert_eq!(ids(&shard, few).await, [0], "twice the same value is one");
+        let score = async |query: Value| search(&shard, &json!({"query": query})).await.1.max_score;
+        let term = score(json!({"term": {"b": true}})).await;
+        assert!(term > Some(1.1), "{term:?}");
+        for query in [
+            json!({"terms": {"b": [true, "true"]}}),
+            json!({"range": {"b": {"gte": true}}}),
+            json!({"range": {"b": {"gt": false, "lte": true}}}),
+        ] {
+            assert_eq!(score(query.clone()).await, term, "{query}");
+        }
+        assert_eq!(score(json!({"terms": {"b": [true, false]}})).await, Some(1.0));
+        let answer = aggregated(
+            &shard,
+            json!({
+                "p": {"percentiles": {"field": "d", "percents": [50]}},
+                "h": {"histogram": {"field": "b", "interval": 1}},
+                "r": {"range": {"field": "b", "ranges": [{"to": 5}]}},
+            }),
+        )
+        .await;
+        assert_eq!(answer["p"]["values"]["50.0_as_string"], "2024-01-01T00:00:00.000Z");
+        let keys = ["false", "true"].map(|key| json!(key));
+        for (bucket, key) in answer["h"]["buckets"].as_array().unwrap().iter().zip(keys) {
+            assert_eq!(bucket["key_as_string"], key, "{answer}");
+        }
+        let range = &answer["r"]["buckets"][0];
+        assert_eq!((&range["key"], &range["to_as_string"]), (&json!("*-true"), &json!("true")));
+    });
+    for (body, why) in [
+        (r#"{"docvalue_fields": ["n", "_seq_no"]}"#, "the metadata field [_seq_no]"),
+        (r#"{"docvalue_fields": [{"field": "_id"}]}"#, "the metadata field [_id]"),
+        (r#"{"query": {"bool": {"adjust_pure_negative": false}}}"#, "adjust_pure_negative [false]"),
+    ] {
+        let said = parse_search(body.as_bytes()).unwrap_err().reason;
+        assert!(said.contains(why), "{body}: {said}");
+    }
+    let pure =
+        br#"{"query": {"bool": {"must_not": {"match_none": {}}, "adjust_pure_negative": true}}}"#;
+    assert!(parse_search(pure).is_ok());
 }
