@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What comes of it, or why nothing did.
+/// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why clusters could not be started, asked or changed.
@@ -187,7 +187,7 @@ pub enum Error {
     },
     /// The cluster is busy, so that nobody knows whether an index that it was asked for will still be made.
     #[error(
-        "the cluster is busy, and may yet make the index {index}, which is to be deleted: try again once it is less so"
+        "the cluster is busy and may yet make the index {index}, which is to be deleted: try again once it is less busy"
     )]
     Busy { index: String },
     /// Somebody did not want to wait until everything was put back.

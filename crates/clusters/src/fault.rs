@@ -12,8 +12,9 @@ pub enum FaultKind {
         /// At least 1.
         factor: f64,
     },
-    /// Other processes keep the node's cores busy. Beside a process that are as many of `stress-ng` as slow one of its
-    /// threads by `factor`; without `stress-ng` the node is slowed by `factor`.
+    /// Other processes keep the node's cores busy. A process is capped at its fair share of cores, which it shares with
+    /// enough processes of `stress-ng` to slow one of its threads by `factor`; without `stress-ng` the node is slowed
+    /// by `factor`.
     Load {
         /// How many processes, each of them always ready to run: for the virtual world, which can count them.
         processes: u32,
@@ -55,9 +56,11 @@ pub struct DiskRates {
 /// What a node's own process does to itself while it runs: its statistics show it as they would show the real thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Strain {
-    /// Its disk reads and writes so many bytes a second at most; none is the machine's own. Of the embedded engine.
+    /// Its disk reads and writes so many bytes a second at most; none is the machine's own rate. Only the embedded
+    /// engine can do that.
     Disk(Option<DiskRates>),
-    /// Collections of garbage stop it for this share of the time, 0 to 1; of 0 it has its own alone. Of a JVM.
+    /// Garbage collections stop it for this share of the time, 0 to 1; at 0 it has its own alone. Only a JVM can do
+    /// that.
     Collections(f64),
 }
 

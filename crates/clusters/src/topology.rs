@@ -13,7 +13,7 @@ pub struct ClusterSpec {
     pub name: String,
     /// How many nodes.
     pub nodes: usize,
-    /// Settings in the nodes' configuration; what is set through the API goes before them.
+    /// Settings in the nodes' configuration; what is set through the API overrides them.
     pub settings: BTreeMap<String, String>,
     /// `node.attr.*` of each node, in their order; nodes behind the last one have none.
     pub attributes: Vec<BTreeMap<String, String>>,

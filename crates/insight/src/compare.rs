@@ -133,8 +133,8 @@ impl<'a> Runs<'a> {
             let worse = figure.worse_percent(&difference);
             let which = if worse > 0.0 { "worse" } else { "better" };
             let by = match worse.abs() {
-                size if !size.is_finite() => "not nothing any more, as it was".to_owned(),
-                // It would be said to be nothing.
+                size if !size.is_finite() => "above zero, and was zero".to_owned(),
+                // Rounded to a tenth, it would be shown as 0.0 %.
                 size if size < 0.05 => format!("less than 0.1 % {which} than"),
                 size => format!("{size:.1} % {which} than"),
             };

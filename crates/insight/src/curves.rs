@@ -187,7 +187,7 @@ fn latency(row: Option<&Row>, trace: &Trace<'_>, begins_ms: f64) -> Vec<(String,
     loads.iter().zip(&trace.loads_end_ms).map(one).collect()
 }
 
-/// Of neighbours that are drawn as one those with the least and the most, so that peaks stay.
+/// Keeps, of neighbours that are drawn as one, those with the least and the most, so that peaks stay.
 fn thin(points: Vec<Point>, most: usize) -> Vec<Point> {
     if points.len() <= most {
         return points;
@@ -216,8 +216,8 @@ fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) ->
     thin(points, POINTS)
 }
 
-/// Starts at nothing, as what was there when the variant began is none of it, and ends with the row, which knows more
-/// exactly than the last sample.
+/// Bytes recovered over time. The curve starts at zero, since what was there when the variant began does not count, and
+/// ends with the row, which is more exact than the last sample.
 fn recovered(
     samples: &[(f64, &RecoverySample)],
     begins_ms: f64,
@@ -266,8 +266,8 @@ fn rates(counted: &[(f64, u64)], until_s: f64) -> Vec<Span> {
         .collect()
 }
 
-/// Of neighbouring spans only those with the least and the most rate, so that peaks stay. A value stands where its span
-/// ends; the first also where it begins, so that a curve covers all that was measured.
+/// Keeps, of neighbouring spans that are drawn as one, only those with the least and the most rate, so that peaks stay.
+/// A value stands where its span ends; the first also where it begins, so that a curve covers all that was measured.
 fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
     let group = if spans.len() < most { 1 } else { spans.len().div_ceil((most - 1) / 2) };
     let point = |span: &Span| Point { t_s: span.ends_s, value: span.amount / span.lasts_s };

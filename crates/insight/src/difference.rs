@@ -26,7 +26,7 @@ pub struct Difference {
     pub percent: Option<f64>,
     /// The same, as a bootstrap interval over laps; none with too few of them.
     pub percent_interval: Option<Interval>,
-    /// Whether laps of the same origin would differ as much: see [`rank_sum_p`].
+    /// The probability that laps of the same origin differ as much: see [`rank_sum_p`].
     pub p: Option<f64>,
 }
 

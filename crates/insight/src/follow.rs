@@ -62,21 +62,21 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
         ));
         if *given_up > 0 {
             let count = words::count(*given_up);
-            said.push(format!("{count} did not either, by a node that the others had given up"));
+            said.push(format!("{count} missed it on a node that the cluster had already removed"));
         }
     }
     said.extend(used_in_parts(used));
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// What the node that used most had, in each part of the time; none where no node says it.
+/// Peak memory and file handles of any node in each part of the run; none where there is one part or no node says it.
 fn used_in_parts(used: &[NodeUse]) -> Option<String> {
     let parts = |show: fn(&NodeUse) -> String| used.iter().map(show).collect::<Vec<_>>().join(", ");
     let memory = parts(|part| units::show_bytes(part.resident_bytes));
     let files = parts(|part| part.open_files.to_string());
     (used.len() > 1).then(|| {
         format!(
-            "the node that used most had {memory} and {files} handles, one part of the time after another"
+            "peak use of any node in each part of the run: memory {memory}; file handles {files}"
         )
     })
 }
@@ -196,8 +196,8 @@ mod tests {
         assert_eq!(
             lived_through(&searched).unwrap(),
             "1200 searches found what was acknowledged and refreshed before, 0 did not, 7 had no answer of every copy; \
-             2 did not either, by a node that the others had given up; the node that used most had 90.0 MB, 91.0 MB \
-             and 61, 60 handles, one part of the time after another"
+             2 missed it on a node that the cluster had already removed; peak use of any node in each part of the run: \
+             memory 90.0 MB, 91.0 MB; file handles 61, 60"
         );
         let shown: Vec<&str> = waits(&lived).iter().map(|wait| wait.after.as_str()).collect();
         assert_eq!(shown.len(), 2 + RESTARTS_SHOWN);

@@ -11,7 +11,7 @@ use crate::words::{three_digits, times};
 
 /// A driver that uses so much of a core has no more to give.
 const SATURATED: f64 = 0.9;
-/// The same, of what it used and what it waited for a core.
+/// A driver that uses a core or waits for one for so much of the time has no more to give either.
 const STARVED: f64 = 0.95;
 /// Late starts above this share are worth a sentence.
 const LATE: f64 = 0.01;
@@ -130,11 +130,11 @@ pub static METRICS: [Metric; 16] = [
 /// One figure over laps.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Which.
+    /// Which figure.
     pub metric: &'static Metric,
-    /// Of each lap.
+    /// Its value in each lap.
     pub laps: Vec<Option<f64>>,
-    /// Of all: the median, of extremes the extreme, of the error rate the mean.
+    /// Its value over all laps: the median, of extremes the extreme, of the error rate the mean.
     pub total: Option<f64>,
 }
 
@@ -169,7 +169,7 @@ pub struct Change {
     pub percent: f64,
     /// The same, as a bootstrap interval over laps; none with too few of them.
     pub percent_interval: Option<Interval>,
-    /// Whether laps of the same origin would differ as much: see [`Difference::p`].
+    /// The probability that laps of the same origin differ as much: see [`Difference::p`].
     pub p: Option<f64>,
 }
 
@@ -329,9 +329,10 @@ pub(crate) fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> 
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// What their names have in common before a colon: `1 replica` of `1 replica: none` and `1 replica: ARS`. Empty
-    /// where they have nothing.
+    /// where they have nothing in common.
     pub name: &'a str,
-    /// What tells each of them from the others, and the load: first that which the others are compared with.
+    /// Each load, with the part of its name that tells it from the others. The one that the others are compared with
+    /// comes first.
     pub loads: Vec<(&'a str, &'a VariantLoad)>,
 }
 

@@ -6,7 +6,7 @@ use record::{NodeSample, RunDir};
 
 use crate::trace::{Trace, traces};
 
-/// Of what.
+/// What was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Used {
     /// Cores.

@@ -88,8 +88,8 @@ fn judged(account: &Elapsed, bounds: &Bounds, bytes: u64, bytes_per_s: f64) -> S
     Seen { limits, verdict }
 }
 
-/// A limiter without a clock explains what nothing else does, where files came at its rate; and one with a clock is not
-/// blamed far below its rate.
+/// A limiter whose pauses no counter tells explains time that nothing else does, where files came at its rate; and one
+/// whose pauses are told is not blamed far below its rate.
 fn name_limiter(account: &mut Elapsed, bounds: &Bounds, bytes: u64) {
     let files_s = account.stage_s(Stage::Files);
     let Some(ceiling) = bounds.ceiling(Limit::Throttle).filter(|_| files_s > 0.0) else { return };
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_limiter_is_blamed_near_its_rate_alone() {
-        // 40 MB/s of 41.9 while files moved, and nothing else was busy: a limiter without a clock.
+        // 40 MB/s of 41.9 while files moved, and nothing else was busy: a limiter whose pauses no counter tells.
         let restored = account(&[(Limit::Coordination, 4.0, 0.0)], 6.0);
         assert!(
             text(restored, 240_000_000)

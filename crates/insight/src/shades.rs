@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use record::Line;
 use record::observation::Setting;
 
-/// A part of a variant's time, and what was so meanwhile.
+/// A part of a variant's time, and what was wrong or set otherwise in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shade {
     /// Seconds since the variant began.
     pub from_s: f64,
     /// Seconds since the variant began.
     pub to_s: f64,
-    /// What was so: `the link is cut off`, `indices.recovery.max_bytes_per_sec = 200mb`.
+    /// What was wrong or set otherwise: `the link is cut off`, `indices.recovery.max_bytes_per_sec = 200mb`.
     pub what: String,
 }
 
-/// The shades of a variant that began then and lasted so long, in the order in which they begin. What did not end lasts
-/// until the variant ends.
+/// The shades of a variant that began at `begins_ms` and lasted for `seconds`, in the order in which they begin. What
+/// did not end lasts until the variant ends.
 pub(crate) fn shades(lines: &[Line], variant: &str, begins_ms: f64, seconds: f64) -> Vec<Shade> {
     let mut found = Found { begins_ms, seconds, open: BTreeMap::new(), shades: Vec::new() };
     let mut first = None::<&Settings>;
@@ -58,7 +58,7 @@ fn changed(first: &Settings, now: &Settings) -> Vec<String> {
 struct Found {
     begins_ms: f64,
     seconds: f64,
-    /// When what is so began, in milliseconds since the run did.
+    /// When each shade that has not ended began, in milliseconds since the run did.
     open: BTreeMap<String, f64>,
     shades: Vec<Shade>,
 }

@@ -33,7 +33,7 @@ pub struct Answer {
     pub changed: BTreeMap<String, String>,
     /// Seconds until green with every value as it is known or assumed.
     pub green_s: f64,
-    /// The least and the most over all draws of what is not known, less and more by [`NOT_MODELLED`].
+    /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`].
     pub between_s: (f64, f64),
     /// How many draws there were, the first included.
     pub draws: usize,
@@ -56,9 +56,9 @@ pub struct Answer {
 /// A time in which one thing held it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// From, in seconds since it began.
+    /// When it begins, in seconds since the variant did.
     pub from_s: f64,
-    /// Until.
+    /// When it ends.
     pub to_s: f64,
     /// What went on.
     pub what: Held,
@@ -107,7 +107,7 @@ pub struct Foreground {
 }
 
 impl Held {
-    /// For tables.
+    /// Its name in tables.
     pub fn label(self) -> &'static str {
         match self {
             Held::NotNoticed => "no copy is known to be missing",
@@ -157,7 +157,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
     run.manifest.variants.iter().filter_map(answer).collect()
 }
 
-/// The samples of a variant's lap, with seconds since it began.
+/// The samples of a variant's lap, with seconds since the lap began.
 fn samples<'a>(run: &'a RunDir, name: &str, of_lap: u32) -> Vec<(f64, &'a RecoverySample)> {
     let began_ms = began_ms(run, name, of_lap);
     let one = |line: &'a Line| match line {

@@ -55,7 +55,7 @@ impl From<Diagnostic> for Mistakes {
 }
 
 impl Mistakes {
-    /// Of some mistakes; none where there are none.
+    /// The mistakes as one value; none where there are none.
     pub(crate) fn of(mistakes: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
         let mut all: Vec<Diagnostic> = mistakes.into_iter().collect();
         all.sort_by(|a, b| (&a.origin, a.at).cmp(&(&b.origin, b.at)));
@@ -64,17 +64,17 @@ impl Mistakes {
         (!all.is_empty()).then_some(Mistakes(all))
     }
 
-    /// Each of them.
+    /// Each mistake.
     pub fn each(&self) -> &[Diagnostic] {
         &self.0
     }
 
-    /// Those of both.
+    /// The mistakes of both.
     pub(crate) fn and(self, other: Mistakes) -> Mistakes {
         Mistakes::of(self.0.into_iter().chain(other.0)).expect("there are some")
     }
 
-    /// Those that begin in none of the places.
+    /// The mistakes that begin in none of the places.
     pub(crate) fn outside(&self, places: &[Range<usize>]) -> Option<Mistakes> {
         let is_within = |at: usize| {
             places.iter().any(|place| place.contains(&at) || (place.start, place.end) == (at, at))

@@ -8,7 +8,7 @@ use crate::diagnostic::Mistakes;
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
 pub(crate) const READ_PLAN: &str = "read plan";
 
-/// What comes of it, or why nothing did.
+/// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a plan or a corpus cannot be used, or a run did not reach its end.
@@ -29,13 +29,13 @@ pub enum Error {
     /// What is wrong in a plan's text; shows each place.
     #[error(transparent)]
     Plan(#[from] Mistakes),
-    /// A plan cannot be run as it was asked for, or not there.
+    /// A plan cannot be run as it was asked for, or not in this place.
     #[error("{why}")]
     Usage { why: String },
     /// The clusters did not start.
     #[error("start {nodes} nodes")]
     Start { nodes: usize, source: clusters::Error },
-    /// The emulated link could not be measured without nodes.
+    /// The emulated link could not be measured by itself, before nodes use it.
     #[error("measure the link's own ceiling")]
     Ceiling { source: clusters::Error },
     /// A node has ended by itself, and nothing says why.
@@ -50,7 +50,7 @@ pub enum Error {
     /// No directory for files of servers.
     #[error("make a temporary directory")]
     TemporaryDirectory { source: std::io::Error },
-    /// Nobody could say that a run is to end.
+    /// Signal handlers could not be installed, so that nothing could interrupt the run.
     #[error(transparent)]
     Signals { source: std::io::Error },
     /// Nothing is left to happen in virtual time.
@@ -64,7 +64,7 @@ pub enum Error {
     /// A measurement of this machine did not work.
     #[error("cannot {what}: {reason}")]
     Calibration { what: &'static str, reason: String },
-    /// The file system said no.
+    /// An operation on a file failed.
     #[error("cannot {what} {path}: {source}")]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
     /// A corpus file of an unknown form.
@@ -98,7 +98,7 @@ pub enum Error {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] record::Error),
-    /// A plan for the virtual world on real disks.
+    /// A corpus that is too large for a place with real disks.
     #[error(
         "plan {plan} indexes {} of documents, too much for {target}; run it with --on virtual, or smaller: \
          --scale {scale}",
@@ -111,7 +111,7 @@ pub enum Error {
         /// A scale at which it is a GB or less.
         scale: f64,
     },
-    /// A thread could not be had, or was lost.
+    /// A thread of the run could not be started, or ended before its time.
     #[error("a thread of the run: {source}; raise the limit of processes, or report a bug")]
     Thread { source: std::io::Error },
     /// A parameter that an operation names and does not have.
@@ -142,7 +142,7 @@ pub enum Error {
     StaysYellow { variant: String, copies: u64, why: String },
     /// A follower that does not catch up.
     #[error(
-        "{variant}: the follower lacks {lag} operations after {seconds} s, and fewer than {under} were waited for: {why}"
+        "{variant}: the follower lacks {lag} operations after {seconds} s, and was to lack fewer than {under}: {why}"
     )]
     Lags { variant: String, seconds: u64, lag: u64, under: u64, why: String },
     /// Documents that are waited for and do not come.
@@ -150,7 +150,7 @@ pub enum Error {
         "{variant}: the leader has acknowledged nothing for {seconds} s, after {written} of {wanted} documents; is it down?"
     )]
     NobodyWrites { variant: String, seconds: u64, written: u64, wanted: u64 },
-    /// A plan with a snapshot on a target without.
+    /// A plan that restores a snapshot, on a target that has none.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
     NoRepository { target: &'static str },
     /// A variant with a setting that the cluster does not have.
@@ -158,13 +158,13 @@ pub enum Error {
         "{variant} cannot be run there: that release has no {setting}; take other variants with --variant"
     )]
     NoSetting { variant: String, setting: String },
-    /// A snapshot that was not taken whole.
+    /// A snapshot that the leader could not complete.
     #[error("the leader could not take a snapshot: {why}")]
     Snapshot { why: String },
     /// A step of a track did not work.
     #[error(
-        "{task}: {method} {path} was not answered well: {why}; what comes after it counts on it. --exclude-tasks leaves \
-         tasks out"
+        "{task}: {method} {path} was not answered well: {why}; later tasks depend on it. --exclude-tasks leaves tasks \
+         out"
     )]
     Task { task: String, method: &'static str, path: String, why: String },
     /// A digest that cannot be read.
@@ -200,7 +200,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Both, where both are mistakes of a plan; otherwise the one that is not.
+    /// Joins two errors. It keeps both if both are mistakes of a plan, else the first that is none.
     pub(crate) fn and(self, other: Error) -> Error {
         match (self, other) {
             (Error::Plan(one), Error::Plan(other)) => Error::Plan(one.and(other)),

@@ -1,9 +1,9 @@
 //! When a copy is moved so that no node holds more than its share.
 //!
 //! Elasticsearch's `BalancedShardsAllocator` (its `WeightFunction` and `balanceByWeights`): a node's weight for an
-//! index is how many copies more than the average it holds, of all indices and of that index, by two factors. The
-//! heaviest node gives to the lightest while their weights differ by more than a threshold; where nothing of it may go
-//! there, the next lightest is tried, then the next heaviest.
+//! index is how many copies more than the average it holds, of all indices and of that index, each times its factor.
+//! The heaviest node gives to the lightest while their weights differ by more than a threshold; where none of its
+//! copies may go there, the next lightest is tried, then the next heaviest.
 
 /// A copy that moves takes one from the heavy node's weight and adds one to the light node's: from a difference of this
 /// or less it would only swap the two, for ever.
@@ -30,7 +30,7 @@ pub struct Load {
 }
 
 impl Balance {
-    /// How much too much a node holds; below zero, too little.
+    /// By how much a node holds more than its share; negative where it holds less.
     pub fn weight(&self, node: Load, average: Load) -> f64 {
         let sum = self.shard + self.index;
         if sum <= 0.0 {

@@ -82,7 +82,7 @@ pub enum Action {
     StopWriting,
 }
 
-/// A line of the table. No kinds: all that no line before has.
+/// A line of the table. One without kinds matches every kind that no line before it has.
 struct Line {
     component: Component,
     kinds: &'static [ErrorKind],
@@ -132,8 +132,8 @@ pub fn action(component: Component, kind: ErrorKind) -> Action {
     line.expect("each component ends with a line for any other kind").action
 }
 
-/// `type` of an answer that a full disk is the reason for, as the field's flood-stage block has it: 429 where nothing
-/// was done, 503 where that is not known.
+/// `type` of an answer whose reason is a full disk, as the field's flood-stage block has it: 429 where nothing was
+/// done, 503 where that is not known.
 pub const DISK_FULL: &str = "cluster_block_exception";
 /// `type` of an answer about operations or a session that are not there any more.
 pub const GONE: &str = "resource_not_found_exception";

@@ -18,14 +18,14 @@ use world::Time;
 
 const WINDOW: Duration = Duration::from_secs(1);
 const SAMPLES_MAX: usize = 256;
-/// Fewer say nothing of a tail.
+/// The least number of samples that shows a tail.
 const SAMPLES_MIN: usize = 8;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Suffering begins at this many times the baseline, and a margin that noise on fast operations stays under.
 const ENTER: (f64, f64) = (2.0, 0.001);
 const ENTER_LOOKS: u32 = 2;
-/// And ends below this, if it stays there.
+/// Suffering ends below this, if latencies stay there.
 const LEAVE: (f64, f64) = (1.4, 0.000_5);
 const LEAVE_AFTER: Duration = Duration::from_secs(1);
 /// The baseline follows what is measured over this time.
@@ -37,9 +37,9 @@ pub struct ForegroundDetector {
     samples: VecDeque<(Time, Duration)>,
     /// When recoveries have been light for long enough to learn from; none while they are not light.
     learn_from: Option<Time>,
-    /// Seconds; the slow tenth while recoveries were light.
+    /// The slow tenth while recoveries were light, in seconds.
     baseline_s: Option<f64>,
-    /// Seconds; the lowest slow tenth ever, for a node that never was light.
+    /// The lowest slow tenth ever, in seconds, for a node whose recoveries never were light.
     lowest_s: Option<f64>,
     looked_at: Option<Time>,
     bad_looks: u32,
@@ -95,7 +95,7 @@ impl ForegroundDetector {
         self.pressure
     }
 
-    /// What is compared with: the slow tenth without recoveries, or the best that was seen.
+    /// What latencies are compared with: the slow tenth without recoveries, or the best that was seen.
     pub fn baseline(&self) -> Option<Duration> {
         self.reference_s().map(Duration::from_secs_f64)
     }

@@ -40,7 +40,7 @@ impl RateLimiter {
         self.bytes_per_s
     }
 
-    /// Changes the rate; answers whether it is another one. Who sleeps then has to sleep for what
+    /// Changes the rate; answers whether it is another one. If so, whoever sleeps has to sleep for what
     /// [`RateLimiter::left`] makes of the rest.
     pub fn set_rate(&mut self, now: Time, bytes_per_s: Option<u64>) -> bool {
         let before = std::mem::replace(&mut self.bytes_per_s, bytes_per_s.filter(|rate| *rate > 0));
@@ -50,15 +50,15 @@ impl RateLimiter {
         self.bytes_per_s != before
     }
 
-    /// What the rest of a sleep becomes that was handed out at a rate of `before` bytes per second.
+    /// What becomes of the rest of a sleep, where the sleep was handed out at a rate of `before` bytes per second.
     pub fn left(&self, rest: Duration, before: u64) -> Duration {
         let Some(rate) = self.bytes_per_s else { return Duration::ZERO };
         let nanos = rest.as_nanos() * u128::from(before) / u128::from(rate);
         Duration::from_nanos(nanos.min(NANOS_MAX) as u64)
     }
 
-    /// Gives back what a sleep has taken of the rate that was broken off before its `bytes` moved: those that come next
-    /// do not queue up behind it.
+    /// Gives back what a sleep has taken of the rate, where the sleep was broken off before its `bytes` moved: others
+    /// do not queue up behind it then.
     pub fn give_back(&mut self, now: Time, bytes: u64) {
         let Some(rate) = self.bytes_per_s else { return };
         let worth = Duration::from_nanos(nanos(bytes, rate));

@@ -118,7 +118,7 @@ impl Leases {
         ids
     }
 
-    /// When the first of them ends that is not renewed until then, in milliseconds since 1970.
+    /// When the next lease expires unless it is renewed before, in milliseconds since 1970.
     pub fn expires_at_ms(&self, period: Duration) -> Option<u64> {
         let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
         let oldest_ms = self.0.values().map(|lease| lease.timestamp_ms).min()?;

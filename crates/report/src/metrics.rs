@@ -18,7 +18,7 @@ pub struct Figures {
     pub cluster: String,
     /// What is shown of it.
     pub view: View,
-    /// What holds.
+    /// The diagnosis of the last look.
     pub diagnosis: Diagnosis,
     /// Its health.
     pub health: Option<Health>,
@@ -155,7 +155,7 @@ families! {
                 samples.add(&[&flow.source, &flow.target], flow.bytes_per_s);
             }
         };
-    gauge "narrows_recovery_left_bytes" "bytes" ["source", "target"], "what is left of them", |figures, samples| {
+    gauge "narrows_recovery_left_bytes" "bytes" ["source", "target"], "bytes still to recover", |figures, samples| {
         for flow in flows(&figures.view.recoveries) {
             samples.count(&[&flow.source, &flow.target], flow.left_bytes);
         }

@@ -19,7 +19,7 @@ pub use machine::Tool;
 pub use ports::free_port;
 pub use small_disk::SmallDisk;
 
-/// The variable that has a test fail which cannot run.
+/// An environment variable. Where it is 1, a test that cannot run fails; otherwise it is ignored.
 pub const REQUIRE_ALL: &str = "NARROWS_REQUIRE_ALL";
 
 /// Why a test cannot run, found out while it ran.
@@ -47,12 +47,12 @@ impl Outcome for Result<(), CannotRun> {
 /// So many tests run beside each other: most wait for processes that they start.
 const SIDE_BY_SIDE: usize = 2;
 
-/// Held by every test while it runs; by one that runs alone, for itself.
+/// Read-locked by every test while it runs; write-locked by one that must run alone.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// Whether a test has the machine to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
+pub enum Exclusivity {
     /// Another test may run meanwhile.
     SideBySide,
     /// It measures what another test would disturb.
@@ -65,7 +65,7 @@ pub enum Company {
 macro_rules! main {
     ($($($part:ident)::+ [$($tool:ident),*]),* $(,)? $(; alone: $($($own:ident)::+ [$($needs:ident),*]),+ $(,)?)?) => {
         fn main() -> std::process::ExitCode {
-            use $crate::Company::{Alone, SideBySide};
+            use $crate::Exclusivity::{Alone, SideBySide};
             $crate::run(vec![
                 $($crate::test(stringify!($($part)::+), SideBySide, vec![$(&$crate::tools::$tool),*], || $($part)::+()),)*
                 $($($crate::test(stringify!($($own)::+), Alone, vec![$(&$crate::tools::$needs),*], || $($own)::+()),)+)?
@@ -102,15 +102,15 @@ macro_rules! virtual_world {
 /// A test that needs these tools.
 pub fn test<O: Outcome + 'static>(
     name: &str,
-    company: Company,
+    exclusivity: Exclusivity,
     needs: Vec<&'static Tool>,
     body: fn() -> O,
 ) -> Trial {
     Trial::ignorable_test(name.replace(' ', ""), move || {
         // A test that failed leaves nothing behind that others would find.
-        let _own = (company == Company::Alone)
+        let _own = (exclusivity == Exclusivity::Alone)
             .then(|| MACHINE.write().unwrap_or_else(PoisonError::into_inner));
-        let _shared = (company == Company::SideBySide)
+        let _shared = (exclusivity == Exclusivity::SideBySide)
             .then(|| MACHINE.read().unwrap_or_else(PoisonError::into_inner));
         let missing = |tool: &&Tool| Some(format!("{}: {}", tool.look().err()?, tool.remedy));
         let ran = match needs.iter().find_map(missing) {

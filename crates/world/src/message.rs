@@ -26,7 +26,7 @@ pub trait Message: Sized + 'static {
     /// The message as bytes, for the real world.
     fn encode(self) -> Frame;
 
-    /// The message from the bytes of a neighbour; an error closes the connection.
+    /// The message from the bytes of a peer; an error closes the connection.
     fn decode(head: &[u8], tail: Bytes) -> io::Result<Self>;
 
     /// About how many bytes the message occupies on the wire.

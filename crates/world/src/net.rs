@@ -6,9 +6,9 @@ use crate::{Message, machine, simulation};
 
 /// Both ends of one side of a connection.
 pub struct Connection<M> {
-    /// To the neighbour.
+    /// To the peer.
     pub sender: Sender<M>,
-    /// From the neighbour.
+    /// From the peer.
     pub receiver: Receiver<M>,
 }
 
@@ -62,7 +62,7 @@ pub enum Receiver<M> {
 }
 
 impl<M: Message> Receiver<M> {
-    /// The next message; none once the neighbour has closed. An error ends the connection.
+    /// The next message; none once the peer has closed. An error ends the connection.
     /// Not to be dropped half-way in the real world: read in one loop.
     pub async fn recv(&mut self) -> io::Result<Option<M>> {
         match self {

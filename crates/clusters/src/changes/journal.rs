@@ -4,8 +4,8 @@
 //! after a kill -9. The file is removed once that is done.
 //!
 //! A line ends with a hash of itself and of the line before: of a journal that was damaged nothing is put back, as a
-//! digit that was turned would be a setting of somebody's cluster. That whole lines are missing at its end nobody can
-//! tell from a run that changed no more.
+//! digit that was turned would be a setting of somebody's cluster. Nobody can tell whole lines that are missing at its
+//! end from a run that changed no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};

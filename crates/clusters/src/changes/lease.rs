@@ -14,11 +14,11 @@ use crate::{Error, Result};
 
 /// The setting.
 const LEASE: &str = "cluster.metadata.narrows_steerer";
-/// It is renewed this often,
+/// How often the lease is renewed.
 pub const RENEWED: Duration = Duration::from_secs(10);
-/// and stands for so long without.
+/// How long the lease stands without a renewal.
 pub const EXPIRES: Duration = Duration::from_secs(35);
-/// Until another one's value would show.
+/// How long until another holder's value would show.
 const SETTLES: Duration = Duration::from_millis(700);
 
 /// What came of asking for the lease.
@@ -36,8 +36,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease for `holder`, which is unlike any other. Waits where somebody has it, to see whether he lives;
-    /// `tell` hears of that.
+    /// Takes the lease for `holder`, a name that no other holder has. Where somebody has the lease, waits to see
+    /// whether that holder lives, and says so to `tell`.
     ///
     /// # Errors
     /// [`Error::Leased`] if somebody else has it and lives.
@@ -90,7 +90,7 @@ impl Lease {
         self.write(settings, &ours).await
     }
 
-    /// Gives it back; a sentence where somebody else has it by now.
+    /// Gives the lease back; a sentence where somebody else has it by now.
     pub async fn release(&self, settings: &BorrowedSettings) -> Result<Option<String>> {
         settings.give_back(LEASE).await
     }

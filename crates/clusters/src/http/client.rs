@@ -37,7 +37,7 @@ pub(crate) struct HttpClient {
     tls: Option<Arc<ClientConfig>>,
     authorization: Option<HeaderValue>,
     answer_bytes_max: usize,
-    /// The room of the last answer, which is used again once nobody reads that any more.
+    /// The buffer of the last answer, which is used again once nobody reads the answer any more.
     room: RefCell<BytesMut>,
 }
 

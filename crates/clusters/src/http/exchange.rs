@@ -17,7 +17,7 @@ pub(crate) enum Exchange {
 }
 
 impl Exchange {
-    /// That of the world of `env`.
+    /// The exchange of the world of `env`.
     pub(crate) fn of(env: &Env) -> Exchange {
         match env.is_virtual() {
             true => Exchange::Messages(env.clone(), ConnectionPool::default()),

@@ -26,7 +26,7 @@ pub(crate) trait RunningNode: Sized {
         None
     }
 
-    /// The error that it is where the node has ended by itself.
+    /// Why it has ended, where it has ended by itself.
     async fn failure(&mut self) -> Option<Error> {
         None
     }
@@ -57,7 +57,7 @@ pub(crate) struct Nodes<P, C> {
 }
 
 impl<P, C> Nodes<P, C> {
-    /// None yet; those that come are asked through `client`.
+    /// A list without nodes; those that are added are asked through `client`.
     pub(crate) fn new(target: &'static str, client: RestClient) -> Self {
         let (list, next, ends) = (Vec::new(), Cell::default(), Rc::default());
         Nodes { target, client, list, next, ends }

@@ -25,7 +25,9 @@ impl Warnings {
         }
         Some(match self.seen.len() <= WARNINGS_MAX {
             true => line.to_owned(),
-            false => format!("{}warns of more than {WARNINGS_MAX} things", self.beginning),
+            false => {
+                format!("{}has over {WARNINGS_MAX} warnings: no more are shown", self.beginning)
+            }
         })
     }
 }
@@ -45,7 +47,9 @@ mod tests {
             let printed = warnings.hear(&line);
             match n {
                 0..WARNINGS_MAX => assert_eq!(printed, Some(line.clone())),
-                WARNINGS_MAX => assert_eq!(printed.unwrap(), "[c-0] warns of more than 20 things"),
+                WARNINGS_MAX => {
+                    assert_eq!(printed.unwrap(), "[c-0] has over 20 warnings: no more are shown")
+                }
                 _ => assert_eq!(printed, None),
             }
             assert_eq!(warnings.hear(&line), None, "said before");

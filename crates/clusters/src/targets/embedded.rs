@@ -87,7 +87,7 @@ impl EmbeddedClusters {
         self
     }
 
-    /// Has the nodes ask for a user and his password.
+    /// Has the nodes ask for a user and a password.
     ///
     /// # Errors
     /// If the credentials are of a kind that nodes do not ask for.

@@ -78,17 +78,16 @@ async fn start_cluster<T: EngineClusters>(
     target.wait_for_nodes(&sites[0].name, nodes).await
 }
 
-/// Where a node listens that is started again: a port that it was given is its own from now on. One that listens on all
-/// addresses is asked by one of them, and keeps them all.
-fn listens_again(listened: &str, asked: &str) -> String {
-    match (listened.parse::<SocketAddr>(), asked.parse::<SocketAddr>()) {
-        (Ok(listened), Ok(asked)) => SocketAddr::new(listened.ip(), asked.port()).to_string(),
-        _ => asked.to_owned(),
+/// The address that a restarted node binds: the bind address of before (0.0.0.0 stays so), with the port that it got at
+/// its first start.
+fn listens_again(bound: &str, reached_at: &str) -> String {
+    match (bound.parse::<SocketAddr>(), reached_at.parse::<SocketAddr>()) {
+        (Ok(bound), Ok(reached_at)) => SocketAddr::new(bound.ip(), reached_at.port()).to_string(),
+        _ => reached_at.to_owned(),
     }
 }
 
-/// What each node is started with, and its site. Who the manager is comes later: it is known when the first has
-/// started.
+/// What each node is started with, and its site. `manager` is filled in later, once the first node has started.
 fn configs<'a, T: EngineClusters>(
     target: &mut T,
     sites: &'a [ClusterSpec],

@@ -54,9 +54,9 @@ impl LiveClusters {
         self.ended.take()
     }
 
-    /// As [`Clusters::stop`], for as long as somebody wants to wait. `told` is asked again and again for whoever says
-    /// stop, who hears by `tell` what goes on; `is_told` says that this has happened already. At the second time what
-    /// is not put back stays in the journals.
+    /// As [`Clusters::stop`], for as long as somebody wants to wait. `told` ends each time that somebody says stop. The
+    /// first time, `tell` says what goes on; `is_told` says that this time has passed already. The second time, what is
+    /// not put back stays in the journals.
     pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
         &mut self,
         mut is_told: bool,

@@ -4,7 +4,7 @@ use super::copying::Copying;
 use super::knobs::Knobs;
 use super::series::{MS_PER_S, Series, Transfer};
 
-/// Looks that are of now.
+/// So many of the latest looks tell what goes on now.
 const LATEST: usize = 5;
 
 /// A node, and what its recoveries of one kind do together.

@@ -16,12 +16,12 @@ use super::waiting::Waiting;
 /// A cause: its rule, and its judges.
 pub(crate) struct Cause {
     pub(crate) rule: Rule,
-    /// Each looks at one kind of thing; none for what is left where no other cause answers.
+    /// Each looks at one kind of thing. The cause that is left where no other answers has none.
     pub(crate) judges: &'static [Judge],
 }
 
-/// A function that looks for a cause, by what it looks at. Where causes are rivals, one that does not hold says what
-/// speaks against it; otherwise none means that it does not.
+/// A function that looks for a cause, by what it looks at. Where causes are rivals, the judge of one that does not hold
+/// says what speaks against it; elsewhere none means that it does not hold.
 pub(crate) enum Judge {
     /// A recovery that copies files. The strongest answer of all causes counts.
     Copying(fn(&Copying<'_, '_>) -> Answer),

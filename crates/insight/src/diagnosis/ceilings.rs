@@ -102,7 +102,7 @@ pub(crate) fn limiter(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
 fn sender(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     let sends = recovery.sends().filter(|sends| (NEAR_PATH.value..1.0).contains(sends))?;
     let text = format!(
-        "what chunks one after another carry, which are on their way {} of the time already",
+        "what chunks sent one after another carry: they are on their way {} of the time already",
         words::percent(sends)
     );
     Some(Ceiling { factor: 1.0 / sends, text })

@@ -28,13 +28,14 @@ use super::waiting::{waiting, waits_for_nodes};
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
-    /// How long was looked, in milliseconds.
+    /// For how long the cluster was looked at, in milliseconds.
     pub looked_ms: f64,
-    /// How often.
+    /// How many looks there were.
     pub looks: usize,
     /// Everything that holds something, strongest first; unknown causes come last.
     pub findings: Vec<Finding>,
-    /// What goes on and nothing holds, a sentence each: recoveries, copies that move, nodes that are waited for.
+    /// What goes on without being held by anything, a sentence each: recoveries, copies that move, nodes that are
+    /// waited for.
     pub healthy: Vec<String>,
     /// What could not be asked, and what is lost without it.
     pub gaps: Vec<String>,
@@ -69,7 +70,7 @@ pub fn recorded(run: &RunDir) -> Series<'_> {
 /// What the judges of nodes found, which counts until nodes are asked for again.
 #[derive(Debug, Default)]
 pub struct OfNodes {
-    /// When the looks were that told of nodes.
+    /// The times of the looks that told of nodes.
     told_ms: Vec<f64>,
     found: Vec<Finding>,
 }

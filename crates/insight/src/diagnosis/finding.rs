@@ -160,7 +160,7 @@ impl Lift {
 /// What lifting brings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gain {
-    /// Times the rate of today, at most.
+    /// How many times the rate of today it brings, at most.
     pub factor: f64,
     /// How that is reckoned.
     pub formula: String,

@@ -28,7 +28,7 @@ pub enum TimeToGreen {
     Within {
         /// Seconds from the last look, earliest.
         soon_s: f64,
-        /// And latest.
+        /// Seconds from the last look, latest.
         late_s: f64,
         /// What was reckoned with.
         rests_on: String,
@@ -204,8 +204,8 @@ impl Left {
 
 fn rests_on(active: usize, queued: &Queued) -> String {
     let recoveries = match active {
-        1 => "1 recovery at its rate of now".to_owned(),
-        n => format!("{n} recoveries at their rates of now"),
+        1 => "1 recovery at its current rate".to_owned(),
+        n => format!("{n} recoveries at their current rates"),
     };
     if queued.copies == 0 {
         return format!("{recoveries}; replaying operations afterwards comes on top");
@@ -248,7 +248,7 @@ fn queued(series: &Series<'_>, last: &Observation) -> Result<Queued, String> {
         any = Some(wider(any.unwrap_or((bytes, bytes)), bytes));
     }
     let Some(any) = any else {
-        return Err(format!("how large the copies are that wait ({count}) is not known yet"));
+        return Err(format!("the sizes of the copies that wait ({count}) are not known yet"));
     };
     let unassigned = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
     let mut queued = Queued { sizes: (u64::MAX, 0), ..Queued::default() };

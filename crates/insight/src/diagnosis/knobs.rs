@@ -17,7 +17,7 @@ pub(crate) struct Knobs {
 }
 
 impl Knobs {
-    /// Of a recovery from remote through cross-cluster replication.
+    /// The settings of a recovery from remote through cross-cluster replication.
     pub const REMOTE: Knobs = Knobs {
         rate: Some(("ccr.indices.recovery.max_bytes_per_sec", "40mb")),
         chunk: (Some("ccr.indices.recovery.chunk_size"), "1mb"),
@@ -35,15 +35,15 @@ impl Knobs {
         )),
     };
 
-    /// Of a snapshot that is restored: files are streamed, and their streams pass the limiter of the node and then that
-    /// of the repository.
+    /// The settings of a restore from a snapshot: files are streamed, and their streams pass the limiter of the node
+    /// and then that of the repository.
     pub const RESTORE: Knobs = Knobs {
         rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
         chunk: (None, ""),
         chunks: None,
     };
 
-    /// Those of a recovery.
+    /// The settings that rule a recovery.
     pub fn of(recovery: &Recovery, flavour: &str) -> Knobs {
         let repository = recovery.repository.as_deref().unwrap_or_default();
         if repository.starts_with("_ccr_") {
@@ -58,7 +58,7 @@ impl Knobs {
         }
     }
 
-    /// Of a recovery from another copy of the same cluster.
+    /// The settings of a recovery from another copy of the same cluster.
     pub fn of_peers(flavour: &str) -> Knobs {
         let is_elasticsearch = flavour == "elasticsearch";
         Knobs {

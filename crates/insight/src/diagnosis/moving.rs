@@ -42,7 +42,7 @@ fn sentence(from: &str, why: &str, moves: &[&Move]) -> String {
 /// Why a copy moves, as far as settings and disks tell, and what bounds how many do.
 fn why(series: &Series<'_>, one: &Move) -> String {
     let value = |(name, default): (&str, &str)| series.setting_or_default(name, default).value;
-    let slots = format!("as many at once as {} = {} lets", AT_ONCE_NODE.0, value(AT_ONCE_NODE));
+    let slots = format!("as many at once as {} = {} allows", AT_ONCE_NODE.0, value(AT_ONCE_NODE));
     if let Some((name, wanted)) = filter(series, one) {
         return format!("{name} = {wanted} wants it away, {slots}");
     }

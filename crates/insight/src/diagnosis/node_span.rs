@@ -22,14 +22,14 @@ impl Rise {
         self.count as f64 / self.wall_ms
     }
 
-    /// A second.
+    /// The rise in a second.
     pub fn per_s(self) -> f64 {
         self.share() * 1e3
     }
 }
 
 impl<'a> NodeSpan<'a> {
-    /// Of all that looks told of one node, in the order of time.
+    /// A node's span, of all that looks told of it in the order of time.
     pub fn of(told: &[(f64, &'a Node)]) -> Self {
         let mut span = NodeSpan { steps: Vec::with_capacity(told.len()) };
         for &(t_ms, node) in told {
@@ -98,7 +98,7 @@ impl<'a> NodeSpan<'a> {
         Some(self.over(counter)?.share())
     }
 
-    /// A counter a second.
+    /// By how much a counter rose in a second.
     pub fn per_s(&self, counter: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
         Some(self.over(counter)?.per_s())
     }

@@ -26,13 +26,13 @@ pub struct Guesses {
 /// A case with its verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scored {
-    /// Where: `virtual`, `embedded`, `opensearch`.
+    /// Where it ran: `virtual`, `embedded`, `opensearch`.
     pub target: String,
     /// What was injected, in words.
     pub name: String,
     /// The classes that are right, the one that holds first; none where nothing is to be found.
     pub classes: Vec<Class>,
-    /// 1 to 3.
+    /// How strong the cause was, 1 to 3.
     pub severity: u32,
     /// What the case was drawn from.
     pub seed: u64,
@@ -93,7 +93,7 @@ pub fn probed(case: &Scored) -> Vec<Class> {
     case.probed.clone().unwrap_or_else(|| case.verdicts.clone())
 }
 
-/// The class that is right most often among `cases`: what who knows nothing else would always say.
+/// The class that is right most often among `cases`: what a tool that knows nothing else would always say.
 pub fn majority(cases: &[&Scored]) -> Label {
     let mut counts: BTreeMap<Label, usize> = BTreeMap::new();
     for case in cases {

@@ -35,7 +35,7 @@ pub struct Onlooker {
 
 impl Onlooker {
     /// The last observation of a series as a look. `settings_are_new` says whether that observation asked for settings,
-    /// or repeats them. `diagnosis` is of those since the last change; `users` is what users feel, as far as
+    /// or repeats them. `diagnosis` is of the observations since the last change; `users` is what users feel, as far as
     /// observations do not tell it.
     pub fn look(
         &mut self,

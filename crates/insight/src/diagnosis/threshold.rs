@@ -90,7 +90,8 @@ pub(crate) const GIVEN_BACK: Threshold = at("share of the time that a gain count
 
 /// Cores or a disk count as the next limit where they are busy for this share of the time already.
 pub(crate) const NEAR_USE: Threshold = at("use of cores or a disk that caps a gain", 0.1);
-/// The path does where it is reckoned to be used for this share of the time, and for no more than all of it.
+/// The path counts as the next limit where it is reckoned to be used for this share of the time, and for no more than
+/// all of it.
 pub(crate) const NEAR_PATH: Threshold = at("use of the path that caps a gain", 0.2);
 /// How long chunks take is told by as many as are in flight at once, this many times over: one more or less at either
 /// end of what was seen counts little then.
@@ -113,5 +114,6 @@ pub(crate) const STARVED: Threshold =
     at("time that a producer that reads from disk has nothing ready, over wall time", 0.2);
 /// A window is full from here on.
 pub(crate) const WINDOW_FULL: Threshold = at("unacked_bytes over max_buffer_bytes", 0.9);
-/// It holds where at least this share of the looks found it so: from ten seconds on, servers tell pauses to a second.
+/// A full window holds a connection where at least this share of the looks found it full: from ten seconds on, servers
+/// tell pauses to a second.
 pub(crate) const WINDOW_LOOKS: Threshold = at("share of the looks with a full window", 0.3);

@@ -4,7 +4,7 @@ use record::observation::Observation;
 
 /// The question for active recoveries, as gaps name it.
 pub(super) const RECOVERY: &str = "/_recovery";
-/// The same for copies.
+/// The question for copies, as gaps name it.
 pub(super) const SHARDS: &str = "/_cat/shards";
 
 /// Whether a look tells which recoveries go on; where it does not, none is not zero.

@@ -165,7 +165,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
         Some("yes" | "awaiting_info") => return Need::Time("the manager is about to place it"),
         Some(DELAYED) => {
             return Need::Time(
-                "its node may come back: index.unassigned.node_left.delayed_timeout lets it",
+                "its node may come back within index.unassigned.node_left.delayed_timeout",
             );
         }
         Some("no_valid_shard_copy") => return Need::Decider("in_sync_store".to_owned()),

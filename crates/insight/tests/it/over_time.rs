@@ -64,7 +64,7 @@ fn one_recovery_is_as_long_as_it_takes_itself() {
     // 50 GB at 40 MB/s, less what came in 10 s.
     let (soon, late, rests_on) = within(&found);
     assert!(soon < 1240.0 && 1240.0 < late && late < 1500.0, "{soon} {late}");
-    assert!(rests_on.starts_with("1 recovery at its rate"), "{rests_on}");
+    assert!(rests_on.starts_with("1 recovery at its current rate"), "{rests_on}");
 }
 
 #[test]

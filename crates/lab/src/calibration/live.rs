@@ -88,15 +88,15 @@ pub struct NotMeasured {
 pub struct LiveCalibration {
     /// What was measured.
     pub measured: Vec<Measurement>,
-    /// And what was not.
+    /// What was not measured, and why.
     pub not_measured: Vec<NotMeasured>,
 }
 
 /// Measures what copies take between two nodes of a cluster, in an index of this name, which is made for it again and
-/// again. Whoever breaks this off deletes the index.
+/// again. A caller that gives this up has to delete the index.
 ///
 /// # Errors
-/// If something has that name already, or the cluster refuses something.
+/// If something has the name of the index already, or the cluster refuses something.
 pub async fn calibrate_live(
     target: &impl Clusters,
     (cluster, index): (&str, &str),

@@ -1,4 +1,4 @@
-//! What copies cost in OpenSearch, as those see it who ask its nodes.
+//! What copies cost in OpenSearch, as its API shows it.
 //!
 //! All primaries of an index are on one node, and then a copy of each is made elsewhere, without a rate limit and one
 //! at a time; or a copy is given up, misses operations, and is taken back. Elapsed times, so that other programs
@@ -117,7 +117,7 @@ async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Meas
 pub struct TimeOfACopy {
     /// Updates of the cluster state, opening, the next round of the allocator.
     pub open: Duration,
-    /// What it takes besides where it begins without files.
+    /// What a copy takes in addition where it begins without files.
     pub new: Duration,
 }
 
@@ -192,7 +192,7 @@ impl<C: Clusters> Asked<'_, C> {
         }
     }
 
-    /// How long it takes until all copies are started that a setting of the index lets come.
+    /// How long it takes until all copies that a setting of the index allows are started.
     pub(super) async fn until_green(&self, setting: Value) -> Result<Duration> {
         let began = Instant::now();
         self.set_index(setting).await?;
@@ -307,7 +307,7 @@ pub(super) fn rate_of(copy: &Value) -> Option<f64> {
     (bytes > 0.0 && seconds > 0.0).then_some(bytes / seconds)
 }
 
-/// Seconds that the operations took which a copy missed; none where it did not get them all, or they took no time.
+/// Seconds that the operations which a copy missed took; none where it did not get them all, or they took no time.
 pub(super) fn replay_of(copy: &Value, operations: u64) -> Option<f64> {
     let translog = &copy["translog"];
     let seconds = translog["total_time_in_millis"].as_f64()? / 1e3;
@@ -325,7 +325,7 @@ fn rate(recoveries: &Value) -> Result<f64> {
     copy.ok_or_else(|| failed("time a copy", format!("none was made: {recoveries}")))
 }
 
-/// Seconds that the operations took which the copy missed.
+/// Seconds that the operations which the copy missed took.
 fn replayed_s(recoveries: &Value, operations: u64) -> Result<f64> {
     let replayed = peer(recoveries, INDEX).and_then(|copy| replay_of(copy, operations));
     let none = || format!("the copy did not get {operations} operations: {recoveries}");

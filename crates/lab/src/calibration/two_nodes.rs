@@ -115,7 +115,7 @@ fn usage(why: String) -> Error {
     Error::Usage { why }
 }
 
-/// Whether a node takes the copies of an index of which nobody says in which tier it is.
+/// Whether a node takes the copies of an index that prefers no tier.
 fn holds_any_index(node: &Value) -> bool {
     let is_data = |role: &Value| matches!(role.as_str(), Some("data" | "data_content"));
     node["roles"].as_array().is_none_or(|roles| roles.iter().any(is_data))

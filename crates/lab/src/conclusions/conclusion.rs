@@ -45,7 +45,7 @@ pub enum Quantity {
     Streamed,
     /// A figure of a load, by its name.
     Load(&'static str),
-    /// The share of the time for which the thread whose name ends so was busy, 0 to 1.
+    /// The share of the time, 0 to 1, for which the thread with this suffix in its name was busy.
     Busy(&'static str),
     /// The share of the time that was charged to a limit, 0 to 1.
     HeldBy(Limit),
@@ -59,9 +59,9 @@ pub enum Quantity {
     Received(When, &'static str),
     /// Shards that were recovered after so many seconds.
     DoneAfter(f64),
-    /// Searches of shards that the node ran, over what each other node ran that ran any, in the mean.
+    /// Shard searches of this node, divided by the mean of the other nodes that ran any.
     SearchesOf(&'static str),
-    /// Searches of shards of the node that ran most, over those of the node that ran least of all that ran any.
+    /// Shard searches of the busiest node, divided by those of the least busy node that ran any.
     SearchesSpread,
 }
 
@@ -109,8 +109,8 @@ pub enum Bound {
     AtLeast(f64),
     /// No more.
     AtMost(f64),
-    /// A ratio that the document says is a gain or a loss: at least half of the document's own effect, as a factor: its
-    /// square root.
+    /// The document claims a gain or a loss by a factor r. Ours has to be at least √r in the same direction: half the
+    /// effect on a log scale.
     HalfTheEffect,
 }
 
@@ -123,7 +123,8 @@ pub enum Expected {
     HoldsBut(&'static str),
     /// It does not hold, and this is the best explanation.
     Fails(&'static str),
-    /// Over seeds it comes out either way, so that neither would be news; and why it is so near to its bound.
+    /// Whether it holds depends on the seed, so that a run fails by neither. The text says why our number is so close
+    /// to the bound.
     AtItsBound(&'static str),
     /// Nothing here speaks of it, and this is why.
     NotMeasured(&'static str),
@@ -138,7 +139,7 @@ pub struct Conclusion {
     pub claim: &'static str,
     /// The number that speaks of it.
     pub measure: Measure,
-    /// What that has to be.
+    /// The bound that the number has to keep.
     pub bound: Bound,
     /// What becomes of it here.
     pub expected: Expected,
@@ -194,7 +195,7 @@ impl Conclusion {
         }
     }
 
-    /// Whether `holds` is what is expected; a row that was not run is neither.
+    /// Whether `holds` is what is expected; it counts as expected where a row was not run.
     pub fn is_expected(&self, holds: Option<bool>) -> bool {
         let is_either = matches!(self.expected, Expected::AtItsBound(_));
         is_either || holds.is_none_or(|holds| holds != matches!(self.expected, Expected::Fails(_)))

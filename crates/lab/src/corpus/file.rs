@@ -145,7 +145,7 @@ impl FileDocuments {
 }
 
 /// Whether documents can be read from a file: that is to be known before anything is started or sent. The error is a
-/// sentence, with where a path begins (`from`) and what to write who has no file (`generated`).
+/// sentence, with where a path begins (`from`) and what to write in place of a file (`generated`).
 ///
 /// # Errors
 /// If there is no such file, if it holds no document, or if it is one of `_bulk`.

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::runner::{Quiet, Watch};
 
-/// Waits until somebody wants the run to end; an error if that cannot be heard of.
+/// Waits until somebody wants the run to end; an error if nobody can say so.
 pub type Interrupt = fn() -> LocalBoxFuture<'static, std::io::Result<()>>;
 
 /// How a plan is executed. Without changes it is as its file says.
@@ -30,7 +30,7 @@ pub struct Options {
     pub runs: PathBuf,
     /// The watcher, which is told what happens.
     pub watch: Rc<dyn Watch>,
-    /// Ends a run before its time. In virtual time there is no event loop: another thread wakes who waits.
+    /// Ends a run before its time. In virtual time there is no event loop: another thread wakes the task that waits.
     pub interrupt: Interrupt,
 }
 

@@ -1,7 +1,7 @@
 //! Experiments: one file each, with what plans know of its step and the four things that are done for each variant:
 //! prepare, measure, verify, clear away.
 //!
-//! To add one, write its file and put it into the table below.
+//! To add one, write its file, declare it with a `mod` line, and put it into the table below.
 
 mod buckets;
 mod drain;

@@ -23,8 +23,7 @@ use crate::track::{Action, CompletedBy, Element, Task, Track};
 const SHOW_EVERY: Duration = Duration::from_millis(500);
 /// Throughput is counted in windows of this length.
 const WINDOW: Duration = Duration::from_secs(1);
-/// How often it is looked whether the threads of loads have ended that were told to, and for how many times: ten
-/// seconds.
+/// The pause between checks whether stopped threads of loads have ended, and the number of checks: ten seconds in all.
 const END_LOOK: Duration = Duration::from_millis(1);
 const END_LOOKS: u32 = 10_000;
 

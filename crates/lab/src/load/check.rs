@@ -28,7 +28,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// That of a request with this path.
+    /// The check of a request with this path.
     pub fn of(path: &str) -> Check {
         match path {
             _ if path.contains("_msearch") => Check::Searches,
@@ -37,7 +37,7 @@ impl Check {
         }
     }
 
-    /// The same where these statuses are as good as those of success; 0 stands for none.
+    /// This check, with these statuses as good as those of success; 0 stands for none.
     pub fn or(self, statuses: [u16; 4]) -> Check {
         match self {
             Check::Status => Check::StatusOr(statuses),
@@ -47,7 +47,7 @@ impl Check {
         }
     }
 
-    /// Whether it is that of searches: to ask twice does no harm.
+    /// Whether it checks searches: to ask these twice does no harm.
     pub(super) fn is_of_searches(self) -> bool {
         matches!(self, Check::Search | Check::SearchOr(_) | Check::Searches | Check::SearchesOr(_))
     }

@@ -21,7 +21,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// For so many clients.
+    /// Deadlines for so many clients.
     pub(super) fn new(clients: usize) -> Self {
         let slots = (0..clients).map(|_| Slot::default()).collect();
         Deadlines { slots, now: Cell::new(Time(0)) }
@@ -56,7 +56,7 @@ impl Deadlines {
         ended
     }
 
-    /// A client that waits may wait until then.
+    /// Lets a client that waits go on waiting until `until`.
     pub(super) fn renew(&self, client: usize, until: Time) {
         self.slots[client].until.set(Some(until));
     }

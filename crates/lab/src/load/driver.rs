@@ -28,7 +28,7 @@ pub struct Live {
     /// Requests that were not.
     pub failed: AtomicU64,
     stop: AtomicBool,
-    /// Told with it.
+    /// Notified when the load is stopped, too.
     stopped: Notify,
 }
 
@@ -70,7 +70,7 @@ struct Shared {
     requests: RefCell<Box<dyn Requests>>,
     recorder: RefCell<Recorder>,
     deadlines: Deadlines,
-    /// Told when the load is stopped.
+    /// Notified when the load is stopped.
     stopped: Notify,
     failure: RefCell<Option<Error>>,
     live: Arc<Live>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use world::Time;
 
-/// How long a host is left out that could not be reached.
+/// How long a host that could not be reached is left out.
 pub const LEFT_OUT: Duration = Duration::from_secs(1);
 
 /// Hosts in turn.

@@ -87,9 +87,9 @@ impl Arrival {
 /// How long something goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// So long.
+    /// For so long.
     Time(Duration),
-    /// So many requests, over all clients.
+    /// For so many requests, over all clients.
     Requests(u64),
 }
 

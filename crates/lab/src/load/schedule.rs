@@ -92,7 +92,7 @@ impl Starts {
         self.stopped
     }
 
-    /// Since when a client has been free that first asks at `now`. In an open loop no client is busy before the first
+    /// Since when a client that first asks at `now` has been free. In an open loop no client is busy before the first
     /// start: what the clients themselves need to begin is no wait for the cluster.
     pub fn first_free(&self, now: Time) -> Time {
         if self.arrival == Arrival::Closed { now } else { self.began }

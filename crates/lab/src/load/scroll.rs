@@ -10,8 +10,8 @@ use super::{Check, Failure, Request};
 
 /// Asks for a search and the pages after its first one, until one is not as it should be; the answer is that of the
 /// last page, its bytes those of all. The scroll is cleared at the end, as far as the cluster does it: it ends by
-/// itself soon after. Calls `goes_on` before each further request, which has a deadline of its own; answers it with
-/// false, no further page is asked for.
+/// itself soon after. Calls `goes_on` before each further request, which has a deadline of its own; if it returns
+/// false, no further page is requested.
 pub(super) async fn ask_pages<C: Client>(
     client: &mut C,
     host: usize,

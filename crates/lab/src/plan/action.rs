@@ -32,7 +32,7 @@ pub enum Action {
     Wait(ByWorld<Duration>),
     /// Waits until the follower lacks fewer operations than `under`.
     WaitForLag {
-        /// Over all indices.
+        /// Operations, over all indices.
         under: u64,
         /// If it takes longer, the run has failed.
         within: ByWorld<Duration>,
@@ -88,7 +88,7 @@ pub struct RandomRestarts {
     pub cluster: String,
     /// Whether all of its nodes restart at once each time. Otherwise one of them does, or all, each case as likely.
     pub all: bool,
-    /// [`FaultKind::Kill`] or [`FaultKind::Stop`]; without it either, as likely.
+    /// [`FaultKind::Kill`] or [`FaultKind::Stop`]; without it one of the two is drawn, each as likely.
     pub kind: Option<FaultKind>,
     /// Mean time from when all are up until the next goes down; drawn between half of it and one and a half.
     pub every: ByWorld<Duration>,

@@ -55,7 +55,7 @@ impl<T: PartialOrd> Bounds<T> {
     }
 }
 
-/// That `value` is within `bounds`; the message shows those with `show`.
+/// Checks that `value` is within `bounds`; the message shows those with `show`.
 pub(crate) fn within<T: PartialOrd>(
     what: &str,
     value: &T,

@@ -1,4 +1,5 @@
-//! What our figure beside a published one is worth: derived from what was fitted, and from what follows from what.
+//! What our figure beside a published one is worth: derived from what was fitted, and from which figures follow from
+//! others.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 4] = [
     ("shard-recovery", include_str!("../../published/shard-recovery.csv")),
 ];
 pub(super) const SECONDS: &str = "recovery_seconds";
-/// Rates of a node in MB/s, by their columns: the file says either.
+/// Columns with a node's rate in MB/s; a file has at most one of the two.
 const NODE_RATES: [&str; 2] = ["node_mb_per_s", "throughput_mb_per_s"];
 const GIGABYTES: &str = "primary_bytes_gb";
 const METRIC: &str = "metric";

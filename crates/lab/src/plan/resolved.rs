@@ -66,7 +66,7 @@ pub struct Resolved {
     pub variants: Vec<Variant>,
     /// What the place where it runs has changed of the plan, a sentence each.
     pub changes: Vec<String>,
-    /// The track that is run, where it is one: it makes its indices itself.
+    /// The track that is run, if one is: it makes its indices itself.
     pub track: Option<Track>,
 }
 

@@ -214,8 +214,8 @@ impl Twin {
         })
     }
 
-    /// Copies and bytes that are made on other nodes while nodes restart that are away for longer than their copies
-    /// wait for them: as long as the index says, or `delay` of all of them. Where nobody says it they do not wait.
+    /// Copies and bytes that are made on other nodes while nodes that restart are away for longer than their copies
+    /// wait for them: as long as the index says, or `delay` for all of them. Where nobody says it they do not wait.
     pub fn made_while_away(&self, delay: Option<&str>) -> (u64, u64) {
         let Question::Restart { nodes, down, .. } = &self.question else { return (0, 0) };
         let restarted: BTreeSet<&usize> = nodes.iter().collect();

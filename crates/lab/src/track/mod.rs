@@ -56,7 +56,7 @@ pub struct TrackOptions {
     pub challenge: Option<String>,
     /// Only the tasks of these names, `type:` or `tag:`.
     pub include: Vec<String>,
-    /// Not the tasks of these.
+    /// Not the tasks of these names, types or tags.
     pub exclude: Vec<String>,
     /// Run everything once, with a thousand documents, to see whether it works.
     pub test_mode: bool,
@@ -178,7 +178,8 @@ pub struct Request {
     /// Whether it counts as an error where it is not answered well, as in a load: it only reads, and so does all of its
     /// composite. Otherwise the run ends, as what comes after it counts on it.
     pub is_counted: bool,
-    /// How often it is asked whether a merge goes on whose answer did not come in time; none where that is an error.
+    /// The pause between questions whether a merge whose answer did not come in time still goes on; none where such an
+    /// answer is an error.
     pub polled: Option<Duration>,
 }
 

@@ -17,9 +17,9 @@ use crate::load::{Check, Content, Operation};
 
 /// How long an answer to a request of a load may take, as in Rally.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a step may take that nobody bounds: a merge may take long.
+/// How long a step that has no bound may take: a merge may take long.
 const STEP_TIMEOUT: Duration = Duration::from_secs(7200);
-/// How often it is asked whether a merge goes on, as in Rally.
+/// The pause between questions whether a merge still goes on, as in Rally.
 const POLL_PERIOD: Duration = Duration::from_secs(10);
 /// The most requests of a composite that may be bounded to go on at a time.
 const CONNECTIONS_MAX: u64 = 10_000;

@@ -14,7 +14,7 @@ use crate::load::{Arrival, Extent};
 
 /// The most clients of a task, as of a load.
 const CLIENTS_MAX: u64 = 10_000;
-/// Longer than any load goes on that ends with its documents.
+/// Longer than any load that ends with its documents goes on.
 const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest a task is measured in test mode, as in Rally.
 const TEST_TIME: Duration = Duration::from_secs(10);

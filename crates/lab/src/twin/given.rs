@@ -41,7 +41,7 @@ pub struct Given {
     pub rtt_micros: Option<u64>,
     /// What a copy takes apart from its bytes.
     pub open_copy: Option<String>,
-    /// What it takes besides where it begins without files.
+    /// What a copy takes in addition where it begins without files.
     pub new_copy: Option<String>,
     /// Documents that are written in a second.
     pub documents_per_s: Option<f64>,
@@ -56,7 +56,7 @@ pub enum Known {
     Said,
     /// Nobody knows.
     Assumed,
-    /// It makes other clusters come out right.
+    /// It was fitted, so that other clusters come out right.
     Fitted,
 }
 

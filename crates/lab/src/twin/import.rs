@@ -68,7 +68,8 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         |node: &&&InventoryNode| node.holds_data.is_none() && !holders.contains(node.name.as_str());
     let untold = nodes.iter().filter(takes_copies).count();
     if untold > 0 {
-        left_out.push(format!("the roles of {untold} nodes, which nobody tells: they take copies"));
+        left_out
+            .push(format!("the roles of {untold} nodes, which are not known: they take copies"));
     }
     let zone = zone_attribute(seen);
     let node = |node: &&InventoryNode| {

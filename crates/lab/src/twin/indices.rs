@@ -16,7 +16,7 @@ const PRIORITY: &str = "index.priority";
 const EXPANDS: &str = "index.auto_expand_replicas";
 /// More copies of a shard than an index of a twin has.
 const COPIES_MAX: usize = 11;
-/// Where the first primaries of an index had to be that was shrunk from another.
+/// Where the first primaries of an index that was shrunk from another had to be.
 const INITIAL_RECOVERY: &str = "index.routing.allocation.initial_recovery._id";
 /// What limits of allocation are where they limit nothing.
 const UNLIMITED: [&str; 2] = ["-1", "all"];
@@ -82,7 +82,7 @@ pub(super) fn indices(
         left_out.push(format!("the segments of {assumed} shards: 10 are assumed"));
     }
     if empty > 0 {
-        left_out.push(format!("the sizes of {empty} shards, which nobody tells: they are empty"));
+        left_out.push(format!("the sizes of {empty} shards, which are not known: they are empty"));
     }
     found
 }

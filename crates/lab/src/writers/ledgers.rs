@@ -73,7 +73,7 @@ impl IndexLedger {
         self.presence.set(presence);
     }
 
-    /// How many documents a search finds that is asked and answered now, as far as writes and answers tell: at least
+    /// How many documents a search that is asked and answered now finds, as far as writes and answers tell: at least
     /// those that were acknowledged and that nobody deletes, at most those that were sent.
     pub(crate) fn documents(&self) -> RangeInclusive<u64> {
         let Presence { under_way, deletes, written } = self.presence.get();
@@ -103,7 +103,7 @@ impl IndexLedger {
         self.is_finished.get()
     }
 
-    /// How many operations a follower lacks that has `follower` of each shard, and when the oldest of them was
+    /// How many operations a follower that has `follower` of each shard lacks, and when the oldest of them was
     /// acknowledged.
     pub(crate) fn lag(&self, follower: &[u64]) -> (u64, Option<Time>) {
         let done = self.done.borrow();

@@ -359,7 +359,7 @@ fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
     assert!(answer.contains("narrows: no node or zone of the twin is called \"nope\""), "{answer}");
 }
 
-/// Nothing can be made below a file, by whoever may write everywhere either.
+/// No directory can be created below a file, not even by root.
 #[test]
 fn an_answer_that_cannot_be_kept_is_told() {
     let (dir, file) = twin();

@@ -25,7 +25,7 @@ pub struct Limits {
     pub max_retry_delay: Duration,
     /// How long a read waits at the leader for what is new.
     pub read_poll_timeout: Duration,
-    /// Whether an idle index is polled less often than that: true where nobody set `read_poll_timeout`.
+    /// Whether an idle index is polled less often than `read_poll_timeout` says: true where nobody set it.
     pub may_rest: bool,
 }
 

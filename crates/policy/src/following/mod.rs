@@ -407,8 +407,8 @@ impl<O: Operation> ShardFollower<O> {
         self.follower_max_seq_no = self.follower_max_seq_no.max(max_seq_no);
     }
 
-    /// The lowest operation that the leader must keep: that which not every copy has, or that a read asks for. A read
-    /// that is tried again may ask for what copies have by now, as where they made it durable in the meantime.
+    /// The lowest operation that the leader must keep: the first that not every copy has, or that a read asks for. A
+    /// read that is tried again may ask for operations that all copies have made durable meanwhile.
     pub fn needed_from(&self) -> u64 {
         let lacking = self.follower_global_checkpoint.map_or(0, |seq_no| seq_no + 1);
         let asked = self.reads.keys().chain(self.partial.keys()).min();
@@ -479,7 +479,7 @@ impl<O: Operation> ShardFollower<O> {
         (self.buffer_ops, self.buffer_bytes)
     }
 
-    /// Whether it holds operations or knows of some that it lacks. A long poll is neither.
+    /// Whether the shard holds operations or knows of some that it lacks. It does neither in a long poll.
     pub fn is_busy(&self) -> bool {
         self.memory_bytes() > 0 || self.wants()
     }

@@ -18,9 +18,9 @@ use crate::transfer::path::Trip;
 /// How much at once.
 #[derive(Debug)]
 pub enum ReadWriteBudget {
-    /// As the field does.
+    /// As much as the field's parameters say.
     Field(Limits),
-    /// As the path carries.
+    /// As much as the path carries.
     Adaptive(Box<AdaptiveBudget>),
 }
 
@@ -56,14 +56,14 @@ pub(super) struct ReadTrip {
 const FIRST_OP_BYTES: f64 = 512.0;
 /// Weight of one read in the estimate.
 const OP_BYTES_STEP: f64 = 0.25;
-/// Operations of a read, however small they are: the leader holds them all before it answers.
+/// The most operations of a read, however small they are: the leader holds them all before it answers.
 const READ_OPS_MAX: u64 = 50_000;
 /// Bytes of a long poll.
 const POLL_BYTES: u64 = 1 << 20;
 /// Batches that are written at once: while one is synced and replicated, the next is applied.
 const WRITES_MAX: usize = 9;
-/// As many as the field, and not more: documents are read before they are indexed, and should still be in the core's
-/// cache.
+/// The most bytes of a batch, as many as in the field and not more: documents are read before they are indexed, and
+/// should still be in the core's cache.
 const WRITE_BYTES_MAX: u64 = 2 << 20;
 const WRITE_OPS_MAX: u64 = 5120;
 /// As in the field.
@@ -119,7 +119,7 @@ impl AdaptiveBudget {
 }
 
 impl ReadWriteBudget {
-    /// The adaptive budget; the shard holds no more than so many bytes.
+    /// The adaptive budget, with which the shard holds no more than `memory_max_bytes`.
     pub fn adaptive(memory_max_bytes: u64) -> ReadWriteBudget {
         ReadWriteBudget::Adaptive(Box::new(AdaptiveBudget::new(memory_max_bytes)))
     }

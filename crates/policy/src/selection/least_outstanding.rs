@@ -1,5 +1,5 @@
-//! The copy whose node has the fewest requests of this coordinator in flight ("least outstanding requests", LOR).
-//! Knows nothing of other coordinators.
+//! The copy whose node has the fewest requests of this coordinator in flight ("least outstanding requests", LOR). The
+//! policy knows nothing of other coordinators.
 
 use super::NodeTable;
 

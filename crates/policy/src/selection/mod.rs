@@ -49,7 +49,7 @@ pub use served::{ProbeAnswer, ServedLatency};
 pub enum Policy {
     /// One after another, for each shard of each coordinator.
     Rotation,
-    /// Any.
+    /// A random one.
     Random,
     /// The node with the fewest requests of this coordinator in flight.
     LeastOutstanding,
@@ -83,7 +83,7 @@ pub struct Question<'a> {
 pub enum Choice {
     /// Ask these places in [`Question::copies`]: the first, the next if that fails.
     Ask(Vec<usize>),
-    /// Choose again then: every node has been sent what it takes for now.
+    /// Choose again at this time: until then every node has been sent all that it takes.
     WaitUntil(Time),
 }
 
@@ -107,7 +107,7 @@ pub struct Row {
 }
 
 impl Selector {
-    /// One that knows nothing; `seed` decides at which of its copies each shard's rotation begins.
+    /// A selector that knows nothing; `seed` decides at which of its copies each shard's rotation begins.
     pub fn new(seed: u64) -> Self {
         Selector { turns: rotation::Turns::new(seed), ..Selector::default() }
     }

@@ -32,7 +32,7 @@ use super::node_stats::Node;
 /// The weights of company and of waiting. Of 0.25 to 2 and 2 to 4, these did best over the cases of the simulator.
 const COMPANY: f64 = 1.0;
 const WAITING: f64 = 3.0;
-/// A guess where nothing is known.
+/// The guess for a node that has not told how many search threads it has.
 const THREADS_UNKNOWN: f64 = 8.0;
 const SERVICE_UNKNOWN_NS: f64 = 1e6;
 

@@ -30,7 +30,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 pub(super) struct ObservedNode {
     pub(super) answers: u32,
     pub(super) service_ns: f64,
-    /// Of the squares, in square nanoseconds.
+    /// The average of the squares of service times, in square nanoseconds.
     square: f64,
     pub(super) threads: f64,
     /// Requests of others, by its last answer and in the long run.
@@ -39,7 +39,7 @@ pub(super) struct ObservedNode {
     /// When it answered last, or was asked while nothing was in flight.
     heard_at: Time,
     answered_at: Time,
-    /// In a row.
+    /// Failures in a row.
     failures: u32,
     failed_at: Time,
     /// When its last silence ended.

@@ -6,10 +6,10 @@
 //! quantile of what probes said lately; the cold probe of least latency is taken, or the one of least RIF if all are
 //! hot.
 //!
-//! Where it was made for hundreds of servers and a shard here has two to five copies, two things differ. A probe counts
-//! only for shards that have a copy on its node, and a newer probe of a node takes an older one's place. How often a
-//! probe may be used, `(1 + delta) / ((1 - m/n) x 3 - 1)`, has no value where the pool m is as large as the servers n;
-//! then it may be used until it is too old.
+//! It was made for hundreds of servers, and a shard here has two to five copies, so that two things differ. A probe
+//! counts only for shards that have a copy on its node, and a newer probe of a node takes an older one's place. How
+//! often a probe may be used, `(1 + delta) / ((1 - m/n) x 3 - 1)`, has no value where the pool m is as large as the
+//! servers n; then it may be used until it is too old.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl Pool {
         });
     }
 
-    /// What is known of a node that did not answer, or failed, is not true any more.
+    /// Forgets the probes of a node that did not answer or failed: what they say is no longer true.
     pub(super) fn forget(&mut self, node: &str) {
         self.probes.retain(|probe| probe.node != node);
     }

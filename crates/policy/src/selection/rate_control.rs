@@ -10,7 +10,7 @@ const HYSTERESIS: Duration = Duration::from_millis(40);
 /// What a shrinking leaves of the rate; and in the cubic function, what lies below the old rate where it begins (the
 /// paper's beta, in both places).
 const BETA: f64 = 0.2;
-/// Of the cubic function, for milliseconds.
+/// The scale of the cubic function, for milliseconds (the paper's gamma).
 const GAMMA: f64 = 4e-6;
 /// Requests a window that one step may add.
 const STEP_MAX: f64 = 10.0;

@@ -1,4 +1,4 @@
-//! One copy after another: `RotationShardShuffler` of Elasticsearch, which adaptive selection being off leaves.
+//! One copy after another: `RotationShardShuffler` of Elasticsearch, which chooses where adaptive selection is off.
 //!
 //! Every shard has a turn of its own, which begins anywhere: with one turn for all shards, an index of as many shards
 //! as copies would be asked at the same copies for ever. Where two of a node's shards begin decides what a search

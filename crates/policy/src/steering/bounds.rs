@@ -21,9 +21,9 @@ pub const STEERED: [(&str, Role); 10] = [
     ("plugins.replication.follower.index.recovery.chunk_size", Role::ChunkSize),
 ];
 
-/// A limiter may rise to so many times what was found where nobody said how far.
+/// Where nobody said how far, a limiter may rise to so many times the value that was found.
 const RATE_TIMES: u64 = 8;
-/// And never above this.
+/// Where nobody said how far, a limiter never rises above this, in bytes a second.
 const RATE_MOST: u64 = 1 << 30;
 /// Chunks may grow to this: each that is in flight takes as much memory at both ends.
 const CHUNK_MOST: u64 = 4 << 20;
@@ -31,7 +31,7 @@ const CHUNK_MOST: u64 = 4 << 20;
 const OPERATIONS_MOST: u64 = 4;
 const SLOTS_TIMES: u64 = 4;
 const SLOTS_MOST: u64 = 16;
-/// Where a release does not say how many chunks it takes.
+/// The most chunks where a release does not say how many it takes.
 const CHUNKS_MOST: u64 = 5;
 
 /// How far each setting may rise.
@@ -40,12 +40,12 @@ pub struct Bounds {
     said: BTreeMap<String, u64>,
 }
 
-/// A bound that cannot be kept to.
+/// A bound that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WrongBound {
-    /// No setting of this name is ever touched; the names that are near, or nothing.
+    /// No setting of this name is ever touched. Holds the names that are near, or nothing.
     Unknown(String),
-    /// No value of that setting; what is accepted.
+    /// The setting does not take such a value. Holds what is accepted.
     Value(&'static str),
 }
 
@@ -64,7 +64,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// How far a setting may rise that was found at `found`.
+    /// How far a setting may rise that had the value `found` at first.
     pub(super) fn most(&self, lever: &Lever, found: u64) -> u64 {
         let usual = match lever.role {
             Role::Rate => found.saturating_mul(RATE_TIMES).min(RATE_MOST),

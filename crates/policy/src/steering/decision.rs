@@ -34,7 +34,7 @@ pub struct Proposal {
     pub label: String,
     /// Bytes a second (operations where they are replayed) before.
     pub before_per_s: f64,
-    /// Times as much that is expected, at most; none where nobody can say.
+    /// How many times as high the rate is expected to be, at most; none where nobody can say.
     pub expected: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Times the rate before.
+    /// The rate after, divided by the rate before.
     pub fn got(&self) -> Option<f64> {
         let before = self.proposal.before_per_s;
         self.after_per_s.filter(|_| before > 0.0).map(|after| after / before)

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::look::Foreground;
 
-/// So many bad looks in a row are suffering: one may be chance.
+/// Users suffer after so many bad looks in a row: one may be chance.
 const LOOKS: u32 = 2;
 /// Looks that the baseline is the median of.
 const BASELINE_LOOKS: usize = 60;
-/// With fewer there is no baseline.
+/// With fewer looks there is no baseline.
 const BASELINE_LOOKS_MIN: usize = 3;
 /// Of many queries of the guard one in a hundred may be slower than the mark.
 const SLOW_ONE_IN: usize = 100;
@@ -22,9 +22,10 @@ pub struct Marks {
     pub cpu: f64,
     /// Share of the time in garbage collections.
     pub gc: f64,
-    /// Times the mean time of searches, and of operations that are indexed, before anything was changed.
+    /// By how many times the mean time of a search, or of an operation that is indexed, may exceed what it was before
+    /// anything was changed.
     pub times: f64,
-    /// Milliseconds above that which noise on fast operations stays under.
+    /// A margin above that, in milliseconds, which noise on fast operations stays under.
     pub margin_ms: f64,
 }
 
@@ -136,7 +137,7 @@ impl Guard {
     }
 }
 
-/// What nobody waits for a second look at.
+/// What is bad enough without a second look, in words.
 fn grave(figures: &Foreground) -> Option<String> {
     let Foreground { rejected, tripped, probes_failed, .. } = figures;
     if *rejected > 0 {

@@ -74,7 +74,7 @@ pub struct Verdict {
     pub label: String,
     /// The setting that would lift it; none where none was named.
     pub setting: Option<String>,
-    /// Times today's rate, at most, that lifting it brings; none where that is not known.
+    /// How many times today's rate lifting it brings, at most; none where that is not known.
     pub gain: Option<f64>,
 }
 

@@ -19,11 +19,11 @@ const SETTLE_MAX: Duration = Duration::from_secs(30);
 /// A measurement takes at least this long and has so many steps.
 const MEASURE: Duration = Duration::from_secs(5);
 const STEPS: usize = 4;
-/// What is not clear by then is taken as it is.
+/// A measurement that is not clear after so long is taken as it is.
 const MEASURE_MAX: Duration = Duration::from_secs(20);
 /// A trial that cannot be measured for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// And this much longer where only later recoveries obey.
+/// A trial has this much longer where only later recoveries obey.
 const PATIENCE_LATER: Duration = Duration::from_secs(240);
 /// A change that brings less than this is not worth having.
 const WORTH: f64 = 1.03;
@@ -32,19 +32,19 @@ const CLEAR: f64 = 2.0;
 const LIKELY: f64 = 1.0;
 /// Rates are comparable while the number of recoveries differs by no more than this factor.
 const AS_MANY: f64 = 1.34;
-/// A step, and one where no user is about and much more is expected.
+/// By how many times a step raises a setting: as a rule, and where no user is about and [`MUCH`] more is expected.
 const STEP: f64 = 2.0;
 const STRIDE: f64 = 4.0;
 /// What a bound leaves of a step is not worth a trial below this.
 const STEP_MIN: f64 = 1.1;
 const MUCH: f64 = 3.0;
-/// A value at which users suffered is not tried again for so long; what lies below it is, by halves, as long as a step
-/// is worth it, and so often.
+/// A value at which users suffered is not tried again for so long. Half of the step is tried below it, so often, and as
+/// long as it is worth a trial.
 const HURT_FOR: Duration = Duration::from_secs(900);
 const HURT_TIMES: u32 = 2;
 const HALF_STEP: f64 = 1.15;
-/// A trial that told nothing is made again no sooner, and the next time after twice as long, for it may be the change
-/// that keeps it from telling; doubled so often at most.
+/// A trial that told nothing is made again after this pause. The pause doubles each time, so often at most, for it may
+/// be the change that keeps a trial from telling.
 const AGAIN: Duration = Duration::from_secs(300);
 const AGAIN_DOUBLED: u32 = 5;
 /// Nothing is raised for so long after users suffered.
@@ -86,7 +86,7 @@ struct Knee {
     amount: u64,
     /// Trials from this value before the last one.
     times: u32,
-    /// Until then; none where a raise brought nothing, which stays so until something else was raised.
+    /// Until when; none where a raise brought nothing, which stays so until something else was raised.
     until: Option<Time>,
 }
 
@@ -112,7 +112,7 @@ pub struct Steering {
     kept: Vec<Made>,
     knees: BTreeMap<String, Knee>,
     hurts: BTreeMap<String, Hurt>,
-    /// Settings that are left alone, by whom somebody else is at work or which the cluster refused.
+    /// Settings that are left alone, because somebody else sets them or the cluster refused them.
     left: BTreeSet<String>,
     /// Looks in a row in which a setting had a value of somebody else.
     foreign: BTreeMap<String, u32>,
@@ -183,7 +183,7 @@ impl Steering {
         }
     }
 
-    /// What was answered last was to be set, and was not: nothing is changed.
+    /// The setting that was proposed last was not set: nothing is changed.
     pub fn withdraw(&mut self) {
         if let Phase::Trying(trial) = &self.phase {
             self.phase = Phase::Watching(trial.since);

@@ -18,12 +18,13 @@
 //! * A base round trip that has not been seen for a while is measured anew by a short drain below the
 //!   product. All transfers of a process drain at the same moments, or each would only see the others' queue.
 //! * If the round trip suddenly looks much longer, half of what is in flight is drained, then half of
-//!   the rest. Either trips stay the same: then the path is longer now, and the rate is kept. Or they
-//!   change: then a queue stands, and what was known of the rate is forgotten.
+//!   the rest. If trips stay as long, the path has become longer, and the rate estimate is kept. If they
+//!   get shorter, there was a standing queue, and earlier rates are forgotten.
 //! * Time in a rate limiter is no part of the base round trip but counts as waiting. So a throttle has
 //!   a knee like a link: more chunks would only wait for it.
 //! * On a path that loses segments, connections and not the window limit the rate; see `connections`. While there are
-//!   more of them than configured, each has a chunk that waits besides what flies, and pings show queues, not chunks.
+//!   more of them than configured, each has one chunk queued behind what it has in transit, so a queue on the path is
+//!   read from pings and not from the times of chunks.
 //! * Users go first: see `give_way`.
 //!
 //! Little's law is behind all of it: rate = bytes in flight / time in flight.
@@ -38,15 +39,15 @@ use super::connections::Spread;
 use super::give_way::GiveWay;
 use super::path::{Rates, Round, Train, Trip};
 
-/// Sent at once: a tenth of what 1 Gbit/s carries in 300 ms, so that even without the pace below less
-/// than one round trip is lost.
+/// Bytes requested in the opening burst: a tenth of what 1 Gbit/s carries in 300 ms, so that even without the pace
+/// below less than one round trip is lost.
 const OPENING_BYTES: u64 = 4 << 20;
-/// Then, until the first chunk arrives: a little more than 1 Gbit/s. Slower links lose nothing.
+/// Rate of further requests until the first chunk arrives: a little more than 1 Gbit/s. Slower links lose nothing.
 const OPENING_BYTES_PER_S: u64 = 128 << 20;
-/// Small enough to tell a rate soon.
+/// Size of the burst's chunks: small enough that a rate is known soon.
 const OPENING_CHUNK_BYTES: u64 = 128 << 10;
-/// The pace ends then: whatever keeps the first chunk away so long is no link's round trip, and more requests
-/// would only queue behind it.
+/// The opening pace lasts at most this long: whatever keeps the first chunk away for longer is no link's round trip,
+/// and more requests would only queue behind it.
 const OPENING_MAX: Duration = Duration::from_millis(600);
 /// Where the round trip is known, the pace ends after this many of it and at least so long: what has not come by then
 /// waits for a connection's window, and what is asked for goes the same way.
@@ -63,18 +64,18 @@ const QUEUE_MIN_CHUNKS: f64 = 0.25;
 const BASE_EVERY: Duration = Duration::from_secs(10);
 /// Such a drain keeps this part of what the path carries in flight: the rest is throughput lost.
 const DRAIN_SHARE: f64 = 0.95;
-/// And this, as long as drains find a shorter base each time, and where others share the path: their
-/// queue may be in the base, and they use what is left to them.
+/// A deep drain keeps this part. It is used as long as each drain finds a shorter base, and where other transfers share
+/// the path: their queue may be in the base, and they use what is left to them.
 const DEEP_DRAIN_SHARE: f64 = 0.5;
 /// A transfer whose rate is below this part of its highest is not alone; that is slowly forgotten.
-const ALONE: f64 = 0.7;
-const ALONE_DECAY: f64 = 0.8;
+const ALONE_RATE_SHARE: f64 = 0.7;
+const PEAK_DECAY: f64 = 0.8;
 /// A drain for a crowded path keeps this part of what is in flight.
 const CROWDED_DRAIN_SHARE: f64 = 0.5;
 /// Trips that differ by less are the same: no queue was drained, and none built up.
-const SAME: f64 = 0.03;
+const SAME_TRIP_TOLERANCE: f64 = 0.03;
 /// A base that is found to be longer by less than this part is left as it is: the slack covers it.
-const SUSPECT: f64 = 0.1;
+const BASE_GROWTH_TOLERATED: f64 = 0.1;
 /// A round trip that is this much longer than base and slack explain is crowded.
 const CROWDED: f64 = 1.35;
 const CROWDED_ROUNDS: u32 = 2;
@@ -356,7 +357,7 @@ impl Adaptive {
         }
     }
 
-    /// Was the path full? Does what is known of it still hold?
+    /// Raises the gain if the path was not full; starts a drain if round trips are longer than base and slack explain.
     fn judge(&mut self, now: Time, round: &Round) {
         let (Some(product), Some(shortest)) = (self.product(), round.shortest) else { return };
         let waited_s = round.shortest_throttled_s - product.base_s;
@@ -374,7 +375,7 @@ impl Adaptive {
         }
     }
 
-    /// Trips of `trip_s` are too long: find out whether the path is longer or a queue stands.
+    /// Trips of `trip_s` are too long: starts a drain that finds out whether the path is longer or a queue stands.
     fn suspect(&mut self, now: Time, trip_s: f64) {
         if let Some(rate_bytes_per_s) = self.rates.recent() {
             let crowd = Crowd { rate_bytes_per_s, trip_s, share: CROWDED_DRAIN_SHARE };
@@ -387,15 +388,16 @@ impl Adaptive {
         self.start_drain(now, crowd.share * in_flight, Some(crowd));
     }
 
-    /// Not at the end of a round as the rest: so all transfers begin together.
+    /// Starts a drain that measures the base round trip again, if it is due. It goes by the clock and not by rounds, so
+    /// that all transfers drain together.
     fn refresh_base(&mut self, now: Time) {
         let is_steady =
             matches!(self.phase, Phase::Steady) && self.give_way.is_free() && self.spread.is_none();
         let is_due = self.base_is_old(now) || (self.base_was_lower && self.settle_rounds == 0);
         if let (true, true, Some(product)) = (is_steady, is_due, self.product()) {
             let recent = self.rates.recent().unwrap_or(product.rate_bytes_per_s);
-            let is_alone = recent > ALONE * self.peak;
-            self.peak = recent.max(ALONE_DECAY * self.peak);
+            let is_alone = recent > ALONE_RATE_SHARE * self.peak;
+            self.peak = recent.max(PEAK_DECAY * self.peak);
             let is_deep = self.base_was_lower || !is_alone;
             let share = if is_deep { DEEP_DRAIN_SHARE } else { DRAIN_SHARE };
             self.start_drain(now, share * recent * product.base_s, None);
@@ -433,9 +435,9 @@ impl Adaptive {
         self.phase = Phase::Steady;
         self.settle_rounds = ROUNDS_TO_SETTLE;
         let shortest_s = shortest.base_s(self.link_rate());
-        self.base_was_lower = shortest_s < (1.0 - SAME) * before_s;
+        self.base_was_lower = shortest_s < (1.0 - SAME_TRIP_TOLERANCE) * before_s;
         match crowd {
-            Some(crowd) if (shortest_s / crowd.trip_s - 1.0).abs() < SAME => {
+            Some(crowd) if (shortest_s / crowd.trip_s - 1.0).abs() < SAME_TRIP_TOLERANCE => {
                 if crowd.share < CROWDED_DRAIN_SHARE {
                     self.base = Some(shortest);
                 } else {
@@ -444,7 +446,7 @@ impl Adaptive {
                 }
             }
             Some(crowd) => self.rates.forget_all_but(crowd.rate_bytes_per_s),
-            None if before_s < (1.0 - SUSPECT) * shortest_s => {
+            None if before_s < (1.0 - BASE_GROWTH_TOLERATED) * shortest_s => {
                 self.suspect(now, shortest_s);
             }
             None => {}

@@ -22,14 +22,15 @@ use std::time::Duration;
 
 use world::Time;
 
-/// On a nearer path a connection has recovered from a loss before others have carried much.
+/// The shortest round trip at which connections are added: on a nearer path a connection has recovered from a loss
+/// before others have carried much.
 const NEAREST: Duration = Duration::from_millis(10);
 /// Overtaken chunks within [`EVIDENCE_ROUND_TRIPS`] that say that a path loses segments.
 const EVIDENCE_CHUNKS: usize = 3;
 const EVIDENCE_ROUND_TRIPS: u32 = 20;
 /// A chunk that takes so many round trips was held up, too: behind others that all wait for the same connections.
 const HELD_UP_ROUND_TRIPS: u32 = 20;
-/// Round trips that are looked at at once.
+/// The length of a look, in round trips.
 const LOOK_ROUND_TRIPS: u32 = 3;
 /// Round trips that new connections need to connect and to open their windows.
 const SETTLE_ROUND_TRIPS: u32 = 3;
@@ -37,8 +38,8 @@ const SETTLE_ROUND_TRIPS: u32 = 3;
 /// between, connections stay as they are.
 const QUEUE: f64 = 0.15;
 const NO_QUEUE: f64 = 0.04;
-/// More connections must have proved worth while by the time that they are so many times as many: the rate has grown by
-/// at least this part of what they have.
+/// By the time that there are so many times as many connections, the rate must have grown by at least this part of
+/// their growth.
 const PROVE_AT: f64 = 8.0;
 const WORTH: f64 = 0.2;
 /// By how much connections grow while no queue has stood for so many looks, and before.
@@ -50,7 +51,7 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(16);
 /// Without a chunk that was overtaken for this long, half of the additional connections are closed.
 const LOSSLESS: Duration = Duration::from_secs(20);
-/// What a connection may have before it in round trips of its share of the rate; the rest is stuck in it.
+/// What a connection may have in flight, in round trips of its share of the rate; the rest is stuck in it.
 const STUCK_ROUND_TRIPS: f64 = 3.0;
 const STUCK_MIN_BYTES: f64 = 262_144.0;
 

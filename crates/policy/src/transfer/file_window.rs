@@ -1,11 +1,10 @@
 //! A window of unacknowledged chunks that crosses files: elastic/elasticsearch pull request 38841
 //! (`MultiFileTransfer`, `MultiChunkTransfer`).
 //!
-//! Requests are numbered. One may start while its number is less than `max_concurrent` above the last
-//! number up to which everything is acknowledged. So one late chunk shuts the window although the
-//! others have arrived, which bounds what the target holds out of order. There, the source also
-//! reads the chunk after the window ahead; the wire never carries it early. Here that chunk is
-//! what `ChunkScheduler::read_ahead` names.
+//! Requests are numbered. One may start while its number is less than `max_concurrent` above the last number up to
+//! which everything is acknowledged. So one late chunk shuts the window although the others have arrived, which bounds
+//! what the target holds out of order. In Elasticsearch the source also reads ahead the chunk after the window; the
+//! wire never carries it early. Here that chunk is what `ChunkScheduler::read_ahead` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 

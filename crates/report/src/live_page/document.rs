@@ -1,4 +1,4 @@
-//! The page itself: one document with its rules and its scripts, which needs nothing else.
+//! The page itself: one document with its style sheet and its script, which needs nothing else.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,8 @@ pub struct Document {
     pub policy: String,
 }
 
-/// The page, and what a browser may do for it: run this script, apply these rules, and ask whoever sent it.
+/// The page, and what a browser may do for it: run this script, apply this style sheet, and ask the server that sent
+/// it.
 pub fn document() -> Document {
     let mut script = "(() => {\n\"use strict\";\n".to_owned();
     for part in SCRIPTS {

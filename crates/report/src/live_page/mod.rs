@@ -10,7 +10,7 @@
 //! | `document` | the page: `page.html`, `live.css` and the scripts `*.js`, in one |
 //!
 //! The page takes its words from where the screen and `explain` take theirs: what a table says here it says there.
-//! Scripts put text in as text, never as HTML; a policy of the browser holds them to it.
+//! Scripts put text in as text, never as HTML; the page's content security policy holds them to it.
 
 mod compact;
 mod document;

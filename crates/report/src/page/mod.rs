@@ -17,7 +17,7 @@ use record::{Manifest, RunDir};
 
 use limits::chip;
 
-/// The rules of every page.
+/// The style sheet of every page.
 pub(crate) const CSS: &str = include_str!("page.css");
 
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
@@ -74,7 +74,7 @@ pub fn html(run: &RunDir) -> String {
 pub(crate) const STANDS_ALONE: &str =
     "This page stands alone: it loads nothing and can be kept or sent as it is.";
 
-/// A whole page around `body`, with rules of its own beside those of all pages.
+/// A whole page around `body`, with a style sheet of its own beside that of all pages.
 pub(crate) fn whole(title: &str, own_css: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)

@@ -351,7 +351,7 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
                 th.n scope="col" { "Asked" } th.n scope="col" { "Ours" }
             } }
             tbody { @for conclusion in conclusions { tr {
-                th scope="row" {
+                th scope="row" { div.claim {
                     (sign(conclusion.holds))
                     div {
                         (conclusion.claim)
@@ -360,7 +360,7 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
                             @if !conclusion.why.is_empty() { ". " (conclusion.why) }
                         }
                     }
-                }
+                } }
                 td.n.theirs { (conclusion.published.map_or_else(super::dash, |p| conclusion.unit.show(p))) }
                 td.n.theirs { (conclusion.asked()) }
                 td.n {

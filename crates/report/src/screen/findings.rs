@@ -53,7 +53,7 @@ pub(crate) fn looks(diagnosis: &Diagnosis) -> String {
     format!("{} {looks} in {looked}", diagnosis.looks)
 }
 
-/// What a finding holds: the first of it by name, the others counted.
+/// What a finding holds: the first subjects by name, the others counted.
 pub(crate) fn subjects(finding: &Finding) -> String {
     let more = finding.subjects.len().saturating_sub(SUBJECTS_MAX);
     let named = finding.subjects[..finding.subjects.len() - more].join(", ");
@@ -150,7 +150,9 @@ pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
     if *changes == (Changes { bytes_per_s: changes.bytes_per_s.clone(), ..Changes::default() }) {
         rows(
             "same",
-            vec!["nothing was found then either, and no setting or node is another".into()],
+            vec![
+                "nothing was found then either, and neither settings nor nodes have changed".into(),
+            ],
         );
     }
     text

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::nodes::Nodes;
 
-/// Copies that wait which have a line: nobody is shown more of them.
+/// The most waiting copies that have a line; the others are counted.
 pub(crate) const WAITING_MAX: usize = 20;
 
 /// Where and how one looks.
@@ -51,7 +51,7 @@ pub struct View {
     pub nodes: Arc<Nodes>,
     /// A line for each follower.
     pub followers: Vec<String>,
-    /// A line for each waiting copy, of the first of them.
+    /// A line for each of the first copies that wait.
     pub waiting: Vec<String>,
     /// How many wait besides.
     pub waiting_more: usize,

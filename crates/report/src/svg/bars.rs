@@ -30,7 +30,7 @@ pub(crate) struct Bar {
 pub(crate) struct BarChart {
     /// Unique in the page.
     pub id: String,
-    /// Name for those who hear the page.
+    /// Its title, for screen readers.
     pub title: String,
     /// What the chart shows, in a sentence, for screen readers.
     pub desc: String,

@@ -8,7 +8,7 @@ use super::{c, frame, text_width};
 pub(crate) struct Matrix {
     /// Unique in the page.
     pub id: &'static str,
-    /// Name for those who hear the page.
+    /// Its title, for screen readers.
     pub title: String,
     /// Rows and columns.
     pub labels: Vec<String>,

@@ -43,7 +43,7 @@ fn c(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// A chart of a width and a height around what is `inside`: its name, and for those who hear the page what it shows.
+/// The SVG element around `inside`, with its title and, for screen readers, a description.
 fn frame(
     id: &str,
     (title, desc): (&str, &str),

@@ -38,7 +38,7 @@ pub(crate) struct Dot {
 pub(crate) struct Scatter {
     /// Unique in the page.
     pub id: &'static str,
-    /// Name for those who hear the page.
+    /// Its title, for screen readers.
     pub title: &'static str,
     /// What the chart shows, in a sentence, for screen readers.
     pub desc: String,

@@ -24,7 +24,7 @@ pub(crate) struct Spark<'a> {
 pub(crate) struct SparkChart<'a> {
     /// Unique in the page.
     pub id: String,
-    /// Name for those who hear the page.
+    /// Its title, for screen readers.
     pub title: String,
     /// What the chart shows, in a sentence, for screen readers.
     pub desc: String,

@@ -1,4 +1,4 @@
-//! What the page that stays open is sent, and what is kept for it.
+//! What the live page of `watch --web` is sent, and what is kept for it.
 
 use insight::diagnosis::{Event, Series, Topic, diagnose};
 use record::observation::{Health, Identity, Node, Observation, Recovery, Scope, Setting};
@@ -179,13 +179,13 @@ fn a_rate_that_nobody_tells_yet_is_not_drawn_as_nothing() {
 }
 
 #[test]
-fn the_page_has_one_script_and_one_set_of_rules_and_the_policy_knows_both() {
+fn the_page_has_one_script_and_one_style_sheet_and_the_policy_knows_both() {
     let page = document();
     assert_eq!(
         (page.html.matches("<script>").count(), page.html.matches("<style>").count()),
         (1, 1)
     );
-    // Attributes with rules or scripts would need leave of their own.
+    // Inline style and event attributes would need sources of their own in the content security policy.
     for forbidden in
         [" style=", " onclick=", " onload=", "javascript:", "unsafe-", "/*css*/", "/*script*/"]
     {

@@ -34,7 +34,7 @@ const QUEUED_MESSAGES: usize = 4;
 const GATHER_BYTES: usize = 64 << 10;
 /// A buffer grows by no more than this ahead of the bytes that really came.
 const TRUST_BYTES: usize = 8 << 20;
-/// A neighbour that takes not one byte for so long is given up: what waits for it holds memory that others need. A
+/// A peer that takes not one byte for so long is given up: what waits for it holds memory that others need. A
 /// recovery waits as long for a source that sends nothing.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -73,7 +73,7 @@ fn closed() -> io::Error {
 struct Output {
     stream: OwnedWriteHalf,
     host: Rc<Host>,
-    /// How long the neighbour may take nothing.
+    /// How long the peer may take nothing.
     patience: Duration,
 }
 
@@ -87,7 +87,7 @@ impl Output {
                     written => bytes = &bytes[written..],
                 },
                 () = self.host.sleep(self.patience) => {
-                    let text = format!("the neighbour took nothing for {:?}", self.patience);
+                    let text = format!("the peer took nothing for {:?}", self.patience);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                 }
             }
@@ -150,7 +150,7 @@ impl Receiver {
         };
         let (head_len, tail_len) = (word(4), word(8));
         if prefix[..4] != MAGIC || head_len > MAX_HEAD_BYTES || tail_len > MAX_TAIL_BYTES {
-            return Err(bad("the neighbour does not speak this protocol"));
+            return Err(bad("the peer does not speak this protocol"));
         }
         let head = self.read_bytes(head_len).await?;
         let crc = crc32c::crc32c_append(crc32c::crc32c(&prefix[..12]), &head);
@@ -238,7 +238,7 @@ mod tests {
     use crate::env::Arm;
 
     #[test]
-    fn a_neighbour_that_takes_nothing_is_given_up() {
+    fn a_peer_that_takes_nothing_is_given_up() {
         crate::real_world::run(7, async |env| {
             let Arm::Real(host) = &env.arm else { unreachable!("it is the real world") };
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

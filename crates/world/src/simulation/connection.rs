@@ -1,4 +1,5 @@
-//! Connections of the virtual world: messages are moved, and their sizes travel.
+//! Connections of the virtual world. Messages are handed over as values; only their sizes pass through the simulated
+//! network.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -49,7 +50,7 @@ impl<M> Clone for Sender<M> {
 }
 
 fn reset() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionReset, "the neighbour is gone")
+    io::Error::new(io::ErrorKind::ConnectionReset, "the peer is gone")
 }
 
 impl<M: Message> Sender<M> {

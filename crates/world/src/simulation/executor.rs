@@ -15,7 +15,7 @@ pub(super) struct TaskId {
     generation: u32,
 }
 
-/// Tasks that were woken. Shared with wakers, of which another thread may have one: whoever interrupts a run.
+/// Tasks that were woken. Shared with wakers. Another thread can hold one: the thread that interrupts a run.
 #[derive(Default)]
 struct Ready {
     tasks: Mutex<Vec<TaskId>>,

@@ -57,7 +57,7 @@ fn judge(streaming: &Streaming<'_>) -> Answer {
     }
     let after_s = streaming.acknowledged_after_ms().map(|ms| show_seconds(ms / MS_PER_S));
     let sentence = format!(
-        "the consumer of {} holds: the producer waits for its acknowledgements for {} of the time",
+        "the consumer of {} is the bottleneck: the producer waits for its acknowledgements for {} of the time",
         streaming.name(),
         words::percent(full)
     );
@@ -67,7 +67,7 @@ fn judge(streaming: &Streaming<'_>) -> Answer {
         formula: format!("all the time over that without waiting, 1 / (1 - {kept:.2})"),
     };
     let doubt = after_s.map(|after| {
-        format!("a window too small for its way looks the same: is the round trip to the consumer near {after}?")
+        format!("a window too small for the round trip looks the same: is it near {after} to the consumer?")
     });
     let name = streaming.name();
     Ok(Finding {

@@ -57,7 +57,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         "{} reads slowly: {} of the read time is {}",
         now.shard_name(),
         words::percent(share),
-        if is_the_leaders { "the leader's work" } else { "on the way and not the leader's work" }
+        if is_the_leaders { "the leader's work" } else { "network time, not the leader's work" }
     );
     let times = format!("rose by {read_ms:.0} and {leader_ms:.0} ms");
     let fields = "total_read_time_millis, total_read_remote_exec_time_millis";
@@ -127,7 +127,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
         Evidence::new(following.api(), "throttled_read_requests", format!("rose by {refused}")),
         Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}")),
     ];
-    let doubt = "whether the leader or the way takes the time is not told: see \
+    let doubt = "whether the leader or the network takes the time is not told: see \
                  _plugins/_replication/leader_stats on the leader";
     let found = Finding {
         evidence,

@@ -1,4 +1,4 @@
-//! Chunks travel, and nothing else could hold them: the round trip holds what is in flight.
+//! Latency is the bottleneck: chunks travel, and nothing else could hold them.
 
 use record::units::show_size_setting;
 
@@ -69,7 +69,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let (lift, factor, formula) = more_in_flight(recovery).ok_or_else(chosen)?;
     let between = between(recovery);
     let sentence = format!(
-        "the round trip between {between} holds: {} in flight, of which each takes {}, give {} (Little's law); {}",
+        "the round trip between {between} is the bottleneck: {} in flight, of which each takes {}, give {} (Little's \
+         law); {}",
         recovery.in_flight().unwrap_or_default(),
         words::rtt(implied_ms.round()),
         words::rate(recovery.rate_bytes_per_s),
@@ -85,7 +86,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     })
 }
 
-/// What does not hold.
+/// What is ruled out besides, in words.
 fn beside(recovery: &Copying<'_, '_>) -> &'static str {
     if !recovery.is_idle() {
         "no limiter binds, and that explains the rate although cores or disks are busy"

@@ -52,7 +52,7 @@ fn judge(series: &Series<'_>, remote: &Remote) -> Option<Finding> {
     })
 }
 
-/// What is known of the round trip to a remote cluster, which holds transfers from there as few sockets do.
+/// What is known of the round trip to a remote cluster: a long one would hold transfers from there, as few sockets do.
 fn not_far(series: &Series<'_>, alias: &str) -> Against {
     let Some(rtt_ms) = series.remote_rtt_ms(alias) else {
         return Against::untold(format!("the round trip to {alias} was not measured"));

@@ -118,7 +118,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     evidence.push(Evidence::setting(name, &setting));
     let sentence = if used >= LIMIT_USED.value {
         format!(
-            "the limiter of {} holds: {} of the {} that {name} = {} lets through",
+            "the limiter of {} is the bottleneck: {} of the {} that {name} = {} lets through",
             recovery.node,
             words::rate(moved),
             words::rate(limit),
@@ -126,7 +126,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         )
     } else {
         format!(
-            "the limiter of {} holds ({name} = {}): chunks pause {} of their time",
+            "the limiter of {} is the bottleneck ({name} = {}): chunks pause {} of their time",
             recovery.node,
             setting.value,
             words::percent(each_paused.min(1.0))
@@ -143,7 +143,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let action = match raise_max > RAISE_MIN.value {
         true => "raise the limit while searches and indexing have room",
         false => {
-            "raise the limit step by step while searches and indexing have room: what holds next is not told before"
+            "raise the limit step by step while searches and indexing have room: the next limit is not known before"
         }
     };
     Ok(Finding {
@@ -229,8 +229,8 @@ fn in_line(
         return None;
     }
     let sentence = format!(
-        "the limiter of {node} holds ({name} = {}): a chunk takes {} to pass it, and the next one is due {} after the \
-         beginning, which was {} ago",
+        "the limiter of {node} is the bottleneck ({name} = {}): a chunk takes {} to pass it, and the next one is due \
+         {} after the beginning, which was {} ago",
         setting.value,
         show_seconds(chunk_s),
         show_seconds(due_s),
@@ -268,7 +268,8 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
     }
     let node = &recovery.node;
     let sentence = format!(
-        "the repository {repository} holds: {} of the {} that its max_restore_bytes_per_sec = {value} lets {node} read",
+        "the repository {repository} is the bottleneck: {} of the {} that its max_restore_bytes_per_sec = {value} lets \
+         {node} read",
         words::rate(recovery.node_bytes_per_s),
         words::rate(limit)
     );
@@ -288,7 +289,7 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
         next: Some(match recovery.limit_bytes_per_s {
             Some(of_node) => format!("the limiter of {node} at {}", words::rate(of_node)),
-            None => "the way to the repository, disks or cores".to_owned(),
+            None => "the path to the repository, disks or cores".to_owned(),
         }),
         // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
         ..Finding::of(&CAUSE.rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
@@ -309,7 +310,8 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
     let (one, used) = held.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (repository, (text, limit)) = (&one.snapshot.repository, one.limit);
     let sentence = format!(
-        "the repository {repository} holds: its max_snapshot_bytes_per_sec = {text} lets each of {} nodes write {}; {}",
+        "the repository {repository} is the bottleneck: its max_snapshot_bytes_per_sec = {text} lets each of {} nodes \
+         write {}; {}",
         one.nodes_max,
         words::rate(limit),
         one.sentence()
@@ -332,7 +334,7 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
         ],
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
-        next: Some("the way to the repository, disks or cores".to_owned()),
+        next: Some("the path to the repository, disks or cores".to_owned()),
         doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
         ..Finding::of(&CAUSE.rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
     })

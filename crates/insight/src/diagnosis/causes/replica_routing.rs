@@ -18,7 +18,7 @@ const RANK: Threshold = at("adaptive_selection rank over the median", 4.0);
 const LATE: Threshold = at("avg_response_time over the median", 3.0);
 /// Fewer nodes than this have no median worth comparing with.
 const RANKED: Threshold = at("nodes that are ranked, at least", 3.0);
-/// The strength rises with the time: at so many times the one above it is full, and it is never more than the second.
+/// The strength rises with how late answers are, by 1 for so many times [`LATE`] beyond it, and never above the second.
 const LATE_FULL: Threshold = at("times that time beyond it, for a strength of 1 more", 10.0);
 const STRENGTH_MAX: Threshold = at("strength, at most", 0.9);
 

@@ -57,7 +57,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     }
     let shown = words::three_digits(cores);
     let sentence = format!(
-        "{name} ({}) uses {shown} cores, and what it does stands in line on few threads",
+        "{name} ({}) uses {shown} cores, and its work waits in line for few threads",
         end.side()
     );
     let value = format!("{name}: {shown} cores");

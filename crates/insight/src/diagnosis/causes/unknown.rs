@@ -80,7 +80,7 @@ pub(crate) fn stream(streaming: &Streaming<'_>) -> Finding {
     let why = match waits(WINDOW).zip(waits(DATA)) {
         Some((window, data)) => format!(
             "its producer waits for acknowledgements for {window} of the time and has nothing ready for {data}; the \
-             way and the nodes' cores have the rest"
+             network and the nodes' cores take the rest"
         ),
         None => "what its producer waits for is not told".to_owned(),
     };

@@ -79,7 +79,7 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
     if !holds {
         for finding in of_class(diagnosis, &[Class::RateLimit]) {
             let sentence = format!(
-                "{} pauses for its limiter, but a lower limit changes nothing, so what holds is unknown",
+                "{} pauses for its limiter, but a lower limit changes nothing, so the bottleneck is unknown",
                 finding.subjects.join(", ")
             );
             reclassify(finding, Class::Unknown, sentence, result);
@@ -99,7 +99,7 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
     if any {
         return;
     }
-    // The rate follows the limit, so the limiter holds, whatever else is busy.
+    // The rate follows the limit, so the limiter is the bottleneck, whatever else is busy.
     const OTHERS: &[Class] = &[
         Class::Unknown,
         Class::Latency,
@@ -109,7 +109,8 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
         Class::NoisyNeighbour,
     ];
     for finding in of_class(diagnosis, OTHERS) {
-        let sentence = format!("the limiter of {} holds: {setting}", result.probe.place);
+        let sentence =
+            format!("the limiter of {} is the bottleneck: {setting}", result.probe.place);
         reclassify(finding, Class::RateLimit, sentence, result);
         lift_by(finding, result);
     }
@@ -151,7 +152,7 @@ fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
             confirm(finding, result);
         } else {
             let sentence = format!(
-                "{}: nothing is near a limit and more in flight brings nothing, so what holds is unknown",
+                "{}: nothing is near a limit and more in flight brings nothing, so the bottleneck is unknown",
                 finding.subjects.join(", ")
             );
             reclassify(finding, Class::Unknown, sentence, result);
@@ -165,7 +166,7 @@ fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
         // why it does.
         if gains && !finding.is_of_a_standstill() {
             let sentence = format!(
-                "chunks that travel hold {}: with more in flight it is faster",
+                "latency is the bottleneck of {}: with more in flight it is faster",
                 finding.subjects.join(", ")
             );
             reclassify(finding, Class::Latency, sentence, result);

@@ -31,7 +31,7 @@ pub(super) struct Span {
 }
 
 impl Meter {
-    /// What was measured within a span. `born` leaves out recoveries that began before it.
+    /// What was measured within a span. `born` leaves out recoveries that began before the span.
     pub(super) fn samples(&self, series: &Series<'_>, span: Span, born: bool) -> Vec<f64> {
         let within = |t_ms: f64| t_ms >= span.from_ms && t_ms <= span.to_ms;
         let looks: Vec<_> =

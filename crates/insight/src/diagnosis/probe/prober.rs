@@ -76,7 +76,7 @@ enum Phase {
 }
 
 impl Prober {
-    /// Will work through these; looks from `since_ms` on serve as the first probe's before.
+    /// A prober that works through `probes`. Looks from `since_ms` on serve as the measurement before the first.
     pub fn new(probes: Vec<Probe>, since_ms: f64) -> Prober {
         let waiting = probes.into();
         let mut prober = Prober { waiting, active: None, results: Vec::new(), began_ms: since_ms };
@@ -165,7 +165,7 @@ impl Prober {
             .iter()
             .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
         if holds {
-            // A rate that the limiter holds follows nothing else, so the other probes would tell nothing.
+            // Where the limiter is the bottleneck, the rate follows nothing else: other probes would tell nothing.
             self.waiting.clear();
         }
         self.active = self.waiting.pop_front().map(|probe| Active {

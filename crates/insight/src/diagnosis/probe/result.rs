@@ -10,11 +10,11 @@ use crate::words;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The limit is lowered by a fifth: a rate that the limiter holds falls by a fifth.
+    /// The limit is lowered by a fifth: where the limiter is the bottleneck, the rate falls by a fifth.
     Brake,
     /// The recovery is limited to half its rate: a disk or cores that it keeps busy itself are half as busy then.
     Lull,
-    /// Twice the chunks are in flight: a rate that latency holds doubles.
+    /// Twice the chunks are in flight: where latency is the bottleneck, the rate doubles.
     Chunks,
     /// One more recovery slot: the sum of all rates rises, or more recoveries share the same sum.
     Slots,
@@ -59,7 +59,7 @@ pub struct Elasticity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// The measure follows the change: the limit that was changed holds.
+    /// The measure follows the change: the limit that was changed is the bottleneck.
     Follows,
     /// The measure does not follow it.
     Stays,
@@ -120,13 +120,13 @@ impl ProbeResult {
             format!(" (elasticity {mid:.2}, {low:.2} to {high:.2})")
         });
         let reading = match (&self.reading, kind) {
-            (Reading::Follows, Kind::Brake) => "; the limiter holds".to_owned(),
-            (Reading::Stays, Kind::Brake) => "; the limiter does not hold".to_owned(),
+            (Reading::Follows, Kind::Brake) => "; the limiter is the bottleneck".to_owned(),
+            (Reading::Stays, Kind::Brake) => "; the limiter is not the bottleneck".to_owned(),
             (Reading::Follows, Kind::Lull) => "; the recovery itself keeps it busy".to_owned(),
             (Reading::Stays, Kind::Lull) => "; something else keeps it busy".to_owned(),
-            (Reading::Follows, Kind::Chunks) => "; chunks that travel hold".to_owned(),
+            (Reading::Follows, Kind::Chunks) => "; latency is the bottleneck".to_owned(),
             (Reading::Stays, Kind::Chunks) => "; more in flight brings nothing".to_owned(),
-            (Reading::Follows, Kind::Slots) => "; slots hold".to_owned(),
+            (Reading::Follows, Kind::Slots) => "; recovery slots are the bottleneck".to_owned(),
             (Reading::Stays, Kind::Slots) => "; one more shares what there is".to_owned(),
             (Reading::Open(why), _) => format!("; that tells nothing: {why}"),
             (Reading::GivenUp(why), _) => format!("; given up: {why}"),

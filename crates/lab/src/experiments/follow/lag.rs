@@ -87,7 +87,7 @@ impl Following {
         figures.violations_shown.extend(wrong);
     }
 
-    /// Enters what the node used that used most, in each part of the time.
+    /// Enters the most that a node used in each part of the time.
     pub(super) fn note_use(&mut self) {
         let part = self.used.len().div_ceil(PARTS).max(1);
         let median = |part: &[NodeUse], of: fn(&NodeUse) -> u64| {

@@ -49,7 +49,7 @@ enum Found {
     Held,
     /// A copy or an answer was missing.
     Incomplete,
-    /// It was wrong, by a node that the others had given up.
+    /// It was wrong, and from a node that the cluster had already removed.
     GivenUp,
     Wrong(String),
 }

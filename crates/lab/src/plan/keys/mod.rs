@@ -38,7 +38,7 @@ pub(super) struct Section {
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) holds: Holds,
-    /// What is so where it is not given; none where it has to be.
+    /// What counts where the key is not given; none where it has to be given.
     pub(super) default: Option<&'static str>,
     /// A value as a file writes it.
     pub(super) example: &'static str,

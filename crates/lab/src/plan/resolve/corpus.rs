@@ -83,5 +83,5 @@ impl Plan {
     }
 }
 
-/// What to write who has no documents.
+/// What to write where there are no documents.
 const GENERATED: &str = "name = \"geopoint\" for documents that are generated";

@@ -103,7 +103,7 @@ impl Plan {
             (Some(node), _) => return self.node_called(node, nodes),
             (None, FaultKind::Cut) if self.document.link.is_some() => return Ok(LINK.to_owned()),
             (None, FaultKind::Cut) => "say which node is cut off; the plan has no [link] to cut",
-            (None, _) => "say whom the fault befalls: a node, or a cluster for all of its nodes",
+            (None, _) => "say which node has the fault, or name a cluster for all of its nodes",
         };
         Err(self.error(table.kind.span(), lacks))
     }

@@ -94,9 +94,9 @@ impl Plan {
 }
 
 impl StepText<'_> {
-    /// That an option is missing, with an example that has all of them.
+    /// The error that an option is missing, with an example that has all of them.
     fn lacks(&self, example: &str) -> Error {
-        self.wrong(format!("say it whole, as {example}"))
+        self.wrong(format!("write it out, as {example}"))
     }
 
     fn wait_for_lag(&self) -> Result<Action> {
@@ -138,7 +138,7 @@ impl StepText<'_> {
     }
 
     fn restarts(&self) -> Result<RandomRestarts> {
-        let example = "say it whole, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
+        let example = "write it out, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
         let cluster = self.text("cluster")?.ok_or_else(|| self.wrong(example))?;
         let clusters = [LEADER, FOLLOWER];
         if !clusters.contains(&cluster.get_ref().as_str()) {

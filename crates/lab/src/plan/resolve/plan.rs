@@ -13,7 +13,7 @@ use crate::plan::resolved::Resolved;
 use crate::plan::topology::Cluster;
 
 const SAMPLES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
-/// What is so where a plan does not say it.
+/// What counts where a plan does not say it.
 const LAPS_WITHOUT: u32 = 1;
 const SAMPLE_WITHOUT: Duration = Duration::from_millis(100);
 const SEED_WITHOUT: u64 = 42;

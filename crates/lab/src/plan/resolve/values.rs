@@ -39,7 +39,7 @@ impl Plan {
         Ok(scaled(self.number(what, value, bounds)?, scale))
     }
 
-    /// That `value`, written at `place`, is within `bounds`; the message shows those with `show`.
+    /// Checks that `value`, written at `place`, is within `bounds`; the message shows those with `show`.
     pub(super) fn within<T: PartialOrd, P>(
         &self,
         what: &str,

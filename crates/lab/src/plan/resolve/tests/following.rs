@@ -66,16 +66,16 @@ fn what_cannot_happen_is_said() {
     };
     for (step, expected) in [
         ("{ wait = { full = \"1m\" } }", "full is the time for --on virtual"),
-        ("\"wait\"", "say it whole, as { wait = \"30s\" }"),
+        ("\"wait\"", "write it out, as { wait = \"30s\" }"),
         ("{ wait = \"30\" }", "\"30\" is not a time"),
         ("{ wait_for_lag = { under = 0 } }", "under is out of range"),
         ("{ wait_for_lag = { udner = 5 } }", "no option \"udner\"; did you mean \"under\""),
-        ("{ fault = { node = \"leader-0\" } }", "say it whole"),
+        ("{ fault = { node = \"leader-0\" } }", "write it out"),
         (
             "{ fault = { kind = \"kil\", node = \"leader-0\" } }",
             "no fault is called \"kil\"; did you mean \"kill\"",
         ),
-        ("{ fault = { kind = \"kill\", lasts = \"1s\" } }", "say whom the fault befalls"),
+        ("{ fault = { kind = \"kill\", lasts = \"1s\" } }", "say which node has the fault"),
         (
             "{ fault = { kind = \"kill\", node = \"leder\", lasts = \"1s\" } }",
             "no node is called \"leder\"; did you mean \"leader\"",
@@ -207,7 +207,7 @@ fn what_cannot_be_with_a_pattern_is_said() {
             "has no option \"documents\"",
         ),
         (restarts("{ cluster = \"folower\", every = \"1s\", pause = \"1s\" }"), "did you mean \"follower\""),
-        (restarts("{ cluster = \"follower\", every = \"1s\" }"), "say it whole"),
+        (restarts("{ cluster = \"follower\", every = \"1s\" }"), "write it out"),
         (
             restarts("{ cluster = \"follower\", nodes = \"al\", every = \"1s\", pause = \"1s\" }"),
             "did you mean \"all\"",
