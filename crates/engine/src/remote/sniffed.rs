@@ -68,13 +68,13 @@ impl Sniffed {
     }
 
     /// A node that is reached in two ways would be asked twice, and the second way may go round a link that the seeds
-    /// lead through: none, before every seed was asked who is there, nor while one is silent and another one leads
-    /// through something.
+    /// lead through: none, before every seed was asked who is there; and where one of them is silent, only if another
+    /// one answered, and those that did are the nodes themselves.
     fn beyond_seeds(&self) -> impl Iterator<Item = &String> {
-        let is_direct =
-            |(seed, met): (&String, &Option<String>)| met.as_ref().is_none_or(|node| node == seed);
+        let met = || self.behind.iter().filter_map(|(seed, node)| Some((seed, node.as_ref()?)));
+        let is_direct = met().count() > 0 && met().all(|(seed, node)| seed == node);
         let all_asked = self.seeds.iter().all(|seed| self.behind.contains_key(seed))
-            && (self.silent().is_empty() || self.behind.iter().all(is_direct));
+            && (self.silent().is_empty() || is_direct);
         let is_behind =
             move |node: &String| self.behind.values().any(|met| met.as_ref() == Some(node));
         let beyond = move |node: &&String| !self.seeds.contains(node) && !is_behind(node);
@@ -124,6 +124,10 @@ mod tests {
         known.met("a:1", Some("a:1".to_owned()));
         known.met("b:1", None);
         assert_eq!(known.addresses(), ["a:1", "b:1", "c:1"]);
+        let mut silent = Sniffed::of(&texts(&["a:1"]));
+        silent.told("a:1", "uuid", &texts(&["x:1"]));
+        silent.met("a:1", None);
+        assert_eq!(silent.addresses(), ["a:1"], "it may be anything that stands in between");
     }
 
     #[test]

@@ -10,6 +10,8 @@ testbed::both_worlds!(auto_compresses_what_the_link_holds_back,);
 
 const DOCUMENTS: u64 = 4000;
 const BULK: u64 = 250;
+/// How often documents come until the link is what holds them back, on a machine that does much else.
+const TRIES: usize = 5;
 /// Bounds what is asked for before anything has come: all else is asked for when the link is known.
 const MEMORY_MAX: &str = "8mb";
 
@@ -33,11 +35,18 @@ impl Pair {
         (transport["rx_size_in_bytes"].as_u64().unwrap(), transport["compressed_paths"].clone())
     }
 
-    /// Has documents come as operations, all at once; answers the bytes of those, what the link carried for them, and
-    /// whether anything was compressed meanwhile.
-    async fn catch_up(&self, env: &Env) -> (u64, u64, bool) {
+    async fn begin_with_auto(&self, env: &Env) {
+        self.set(json!({
+            "transport.compress": "auto", "narrows.following.memory_max": MEMORY_MAX,
+        }))
+        .await;
         self.follow("b").await;
         self.complete(env, "b").await;
+    }
+
+    /// Has documents come as operations, all at once; answers the bytes of those, what the link carried for them, and
+    /// whether the path was seen to be compressed meanwhile.
+    async fn catch_up(&self, env: &Env) -> (u64, u64, bool) {
         self.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
         for from in (0..DOCUMENTS).step_by(BULK as usize) {
             let body = bulk(from, from + BULK);
@@ -63,11 +72,16 @@ impl Pair {
 
 async fn auto_compresses_what_the_link_holds_back(env: Env) {
     let pair = pair_of(&env, (1, 1), (20, 4_000_000), (0, 100)).await;
-    pair.set(json!({ "transport.compress": "auto", "narrows.following.memory_max": MEMORY_MAX }))
-        .await;
-    let (read, carried, was_compressed) = pair.catch_up(&env).await;
-    assert!(was_compressed);
-    assert!(carried * 10 < read * 9, "{carried} bytes came for {read}");
+    pair.begin_with_auto(&env).await;
+    let (mut read, mut carried, was_seen) = pair.catch_up(&env).await;
+    // Elsewhere the one who looks may be late, and cores may hold documents back more than the link.
+    assert!(was_seen || !env.is_virtual());
+    let mut tries = 1;
+    while carried * 10 >= read * 9 {
+        assert!(tries < TRIES && !env.is_virtual(), "{carried} bytes came for {read}");
+        (read, carried, _) = pair.catch_up(&env).await;
+        tries += 1;
+    }
     // The files of a copy go the same way: what was found out is known at once.
     pair.follower.must("DELETE", "/b", Value::Null).await;
     let (before, _) = pair.carried().await;
@@ -89,10 +103,7 @@ async fn auto_compresses_what_the_link_holds_back(env: Env) {
 fn auto_leaves_bytes_alone_that_come_anyway() {
     world::virtual_world::run(3, |env| async move {
         let pair = pair_of(&env, (1, 1), (0, 2_000_000_000), (0, 100)).await;
-        pair.set(
-            json!({ "transport.compress": "auto", "narrows.following.memory_max": MEMORY_MAX }),
-        )
-        .await;
+        pair.begin_with_auto(&env).await;
         let (read, carried, _) = pair.catch_up(&env).await;
         assert!(carried > read * 9 / 10, "{carried} bytes came for {read}");
         pair.stop().await;
