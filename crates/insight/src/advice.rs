@@ -307,7 +307,8 @@ impl Held<'_> {
         }
         evidence.extend(self.link_evidence());
         if let Some(ms) = trace.and_then(Trace::throttled_ms) {
-            let value = format!("the most throttled node: {}", words::summed_pauses(ms as u64));
+            let summed = words::summed_pauses(ms as u64, figures.seconds * 1e3, None);
+            let value = format!("the most throttled node: {summed}");
             evidence.push(Evidence::new("samples", "throttle_ms", value));
         }
         if let Some((node, cores)) = &self.bounds.busiest {

@@ -286,11 +286,14 @@ fn model(variant: &record::VariantInfo, name: &str) -> Option<f64> {
 }
 
 fn foreground(run: &RunDir, variant: &record::VariantInfo, of_lap: u32) -> Foreground {
+    // The first node manages the twin's cluster and holds nothing: it stands for none of the nodes that were seen.
+    let manager = run.manifest.nodes.first().map(|node| &node.name);
     let mut by_node: BTreeMap<&str, Vec<(f64, &NodeSample)>> = BTreeMap::new();
     for line in &run.lines {
         if let Line::Node { t_ms, variant: Some(name), lap, sample } = line
             && *name == variant.name
             && *lap == of_lap
+            && Some(&sample.node) != manager
         {
             by_node.entry(&sample.node).or_default().push((t_ms / 1e3, sample));
         }
@@ -430,6 +433,23 @@ mod tests {
         assert!((39e6..42e6).contains(&rx), "{rx}");
         assert!((0.19..0.22).contains(&cores), "{cores}");
         assert_eq!(tx, 0.0);
+    }
+
+    #[test]
+    fn the_manager_of_a_twin_is_no_node_of_it() {
+        let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
+        let name = |number: u64| format!("leader-{number}");
+        let node = |number| record::NodeInfo { cluster: "leader".to_owned(), name: name(number) };
+        manifest.nodes = (0..3).map(node).collect();
+        let line = |s: u64, number: u64| {
+            let (node, transport_rx_bytes) = (name(number), s * 1000);
+            let sample = NodeSample { node, transport_rx_bytes, ..NodeSample::default() };
+            Line::Node { t_ms: s as f64 * 1e3, variant: Some(String::new()), lap: 1, sample }
+        };
+        let lines = (0..5).flat_map(|s| (0..3).map(move |number| (s, number)));
+        let lines = lines.map(|(s, number)| line(s, number)).collect();
+        let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
+        assert_eq!(foreground(&run, &record::VariantInfo::default(), 1).nodes, 2);
     }
 
     #[test]

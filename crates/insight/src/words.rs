@@ -53,9 +53,12 @@ pub fn mb_per_s(bytes_per_s: f64) -> String {
     three_digits(bytes_per_s / 1e6)
 }
 
-/// A rate in MB/s with its unit, `0.66 MB/s`.
+/// A rate in MB/s with its unit, `0.66 MB/s`; it reads 0 only where nothing moves.
 pub fn rate(bytes_per_s: f64) -> String {
-    format!("{} MB/s", mb_per_s(bytes_per_s))
+    match bytes_per_s {
+        slow if slow > 0.0 && slow < 50.0 => "< 0.0001 MB/s".to_owned(),
+        other => format!("{} MB/s", mb_per_s(other)),
+    }
 }
 
 /// A chunk size: `64 KiB`, `1 MiB`; `524 kB` where it is no round number.
@@ -102,9 +105,16 @@ pub fn holder(limit: Limit) -> &'static str {
     }
 }
 
-/// Pauses of chunks that wait side by side: their sum may exceed the time in which they waited.
-pub fn summed_pauses(ms: u64) -> String {
-    format!("{} of pauses over all chunks", units::show_seconds(ms as f64 / 1e3))
+/// Pauses of chunks that wait side by side: their sum may exceed the time in which they waited. `chunks` is how many
+/// are in flight; none where that is not told, or differs between recoveries.
+pub fn summed_pauses(ms: u64, wall_ms: f64, chunks: Option<f64>) -> String {
+    let seconds = |ms: f64| units::show_seconds(ms / 1e3);
+    let over = match chunks {
+        Some(count) if count < 1.5 => "one chunk".to_owned(),
+        Some(count) => format!("{count:.0} chunks"),
+        None => "all chunks".to_owned(),
+    };
+    format!("{} of pauses in {}, over {over} in flight", seconds(ms as f64), seconds(wall_ms))
 }
 
 /// A factor in a sentence: `48 times`, `2.4 times`, `1.08 times`.
@@ -131,10 +141,32 @@ mod tests {
         assert_eq!(rate(655_360.0), "0.66 MB/s");
         assert_eq!(rate(125e6), "125 MB/s");
         assert_eq!(rate(4200.0), "0.0042 MB/s");
+        assert_eq!([0.0, 3.0, 50.0].map(rate), ["0.00 MB/s", "< 0.0001 MB/s", "0.0001 MB/s"]);
         assert_eq!(gain(48.23), "48.2×");
         assert_eq!([0.0, 0.0012, 0.234].map(cores), ["0", "< 0.01", "0.23"]);
         assert_eq!(times(48.23), "48 times");
         assert_eq!(times(1.078), "1.08 times");
+    }
+
+    #[test]
+    fn no_rate_reads_zero_while_bytes_move() {
+        for exponent in -2..12 {
+            for digit in [1.0, 4.9, 9.96] {
+                let shown = rate(digit * 10f64.powi(exponent));
+                assert!(
+                    shown.contains(|c: char| matches!(c, '1'..='9')),
+                    "{digit}e{exponent}: {shown}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn pauses_say_over_what_they_are_summed() {
+        let said = |chunks: Option<f64>| summed_pauses(45_000, 10_000.0, chunks);
+        assert_eq!(said(Some(5.0)), "45.0 s of pauses in 10.0 s, over 5 chunks in flight");
+        assert_eq!(said(Some(1.0)), "45.0 s of pauses in 10.0 s, over one chunk in flight");
+        assert_eq!(said(None), "45.0 s of pauses in 10.0 s, over all chunks in flight");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use record::observation::Recovery;
-use record::units::{parse_size, parse_throttle, show_seconds};
+use record::units::{parse_size, parse_throttle};
 
 use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
 use super::knobs::Knobs;
@@ -376,19 +376,26 @@ impl<'s, 'a> Copying<'s, 'a> {
     }
 
     pub(crate) fn rate_evidence(&self) -> Evidence {
-        let (own, of_node) =
-            (words::rate(self.rate_bytes_per_s), words::rate(self.node_bytes_per_s));
-        let value = format!("{own}, {of_node} on {}", self.node);
+        // A large chunk behind a low limit may take longer than one looks: a rate of 0 would say that nothing moves.
+        let whole = Transfer::since_its_beginning(0.0, self.transfer.last()).bytes_per_s();
+        let mut value = match whole.filter(|whole| self.rate_bytes_per_s == 0.0 && *whole > 0.0) {
+            Some(whole) => {
+                format!("no chunk came between the looks, {} since it began", words::rate(whole))
+            }
+            None => words::rate(self.rate_bytes_per_s),
+        };
+        if self.node_bytes_per_s > 0.0 {
+            value += &format!(", {} on {}", words::rate(self.node_bytes_per_s), self.node);
+        }
         Evidence::new(RECOVERY, "index.size.recovered_in_bytes", value)
     }
 
     pub(crate) fn paused_evidence(&self) -> Option<Evidence> {
-        let wall = show_seconds(self.transfer.wall_ms() / MS_PER_S);
-        let paused = words::summed_pauses(self.transfer.paused_ms()?);
+        let (paused_ms, wall_ms) = (self.transfer.paused_ms()?, self.transfer.wall_ms());
         Some(Evidence::new(
             RECOVERY,
             "index.source_throttle_time_in_millis + target_throttle_time_in_millis",
-            format!("{paused} in {wall}"),
+            words::summed_pauses(paused_ms, wall_ms, self.chunk_count),
         ))
     }
 

@@ -73,7 +73,7 @@ pub(crate) const LATE_ANSWERS: Threshold = at("late answers, at least", 3.0);
 /// Cores that something else keeps busy hold a recovery where the node answers so late: a chunk waits for cores at one
 /// end about as long as a question does.
 pub(crate) const CORES_ANSWER: Threshold = at(
-    "time of an answer over time of a chunk, from which on cores that something else keeps busy hold",
+    "time of an answer over time of a chunk, from which on cores that something else keeps busy are the bottleneck",
     0.25,
 );
 

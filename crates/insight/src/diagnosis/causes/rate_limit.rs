@@ -423,8 +423,9 @@ fn raised(limit: f64, ceiling: Option<f64>, each_paused: f64, raise_max: f64) ->
 
 fn node_pauses(recovery: &Copying<'_, '_>) -> Option<Evidence> {
     let end = recovery.ends.iter().find(|end| end.node() == recovery.node)?;
-    let ms = end.span.rise(|node| node.throttle_ms)?;
-    let value = format!("{}: {}", recovery.node, words::summed_pauses(ms));
+    let paused = end.span.over(|node| node.throttle_ms)?;
+    let summed = words::summed_pauses(paused.count, paused.wall_ms, None);
+    let value = format!("{}: {summed}", recovery.node);
     Some(Evidence::new(NODES_STATS, "indices.recovery.throttle_time_in_millis", value))
 }
 

@@ -60,6 +60,26 @@ fn unknown_is_an_answer() {
     assert!(finding.sentence.contains("unknown"));
 }
 
+/// Pauses of chunks side by side add up to more than the time: the evidence says over how many, and in what time.
+#[test]
+fn summed_pauses_say_over_how_many_chunks_and_in_what_time() {
+    let looks = looks_at(MB, |look, s| {
+        look.settings = settings(&[
+            ("indices.recovery.max_bytes_per_sec", "1mb"),
+            ("indices.recovery.max_concurrent_file_chunks", "5"),
+        ]);
+        look.recoveries[0].source_throttle_ms = Some(s * 4500);
+        look.nodes[0].throttle_ms = Some(s * 4500);
+        look.round_trips = rtt(20.0);
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::RateLimit);
+    let paused = finding.evidence.iter().filter(|line| line.field.contains("throttle_time"));
+    let paused: Vec<&str> = paused.map(|line| line.value.as_str()).collect();
+    let one = "45.0 s of pauses in 10.0 s, over 5 chunks in flight";
+    assert_eq!(paused, [one, "a: 45.0 s of pauses in 10.0 s, over all chunks in flight"]);
+}
+
 /// A starved node answers so late that its recovery is in one look alone: what it counted since it began tells as much.
 #[test]
 fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {

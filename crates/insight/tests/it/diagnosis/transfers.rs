@@ -501,6 +501,11 @@ fn at_200_kb_the_first_verdict_is_the_limit() {
     for seen in 2..=looks.len() {
         let finding = only(&looks[..seen]);
         assert_eq!(finding.class, Class::RateLimit, "after {seen} looks: {finding:?}");
+        // No chunk may come between two looks; the recovery moves all the same.
+        let lines = finding.evidence.iter().map(|line| &line.value);
+        for said in lines.chain([&finding.sentence]) {
+            assert!(!said.contains("0.00 MB/s"), "after {seen} looks: {said}");
+        }
     }
 }
 

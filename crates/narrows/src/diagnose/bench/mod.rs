@@ -59,7 +59,7 @@ use buckets::World;
 use case::Case;
 use draw::{Subject, Turn};
 use kept::{Job, Kept};
-use one_cause::OneCause;
+use one_cause::{Drawn, OneCause};
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
 pub(crate) use steered::{Steered, as_json, table};
@@ -87,6 +87,17 @@ impl Beside {
             Beside::All => &[Subject::Bucket, Subject::Follower, Subject::Searches],
         };
         subjects.iter().copied().find(|subject| Turn::among(*subject, seed).is_some())
+    }
+}
+
+/// What a job is about; none of a recovery.
+fn drawn_beside(job: Job, is_virtual: bool) -> Option<Drawn> {
+    let seed = job.seed;
+    match job.subject {
+        Subject::Recovery => None,
+        Subject::Bucket => buckets::Case::of(seed, is_virtual).map(|case| case.drawn()),
+        Subject::Follower => followers::Case::of(seed).map(|case| case.drawn()),
+        Subject::Searches => searches::Case::of(seed).map(|case| case.drawn()),
     }
 }
 
@@ -324,17 +335,10 @@ impl<'a> Sitting<'a> {
 
     /// What a case is about, and its severity.
     fn about(&self, job: Job) -> (String, usize) {
-        let (seed, is_virtual) = (job.seed, self.target == "virtual");
-        let beside = match job.subject {
-            Subject::Recovery => None,
-            Subject::Bucket => buckets::Case::of(seed, is_virtual).map(|case| case.drawn()),
-            Subject::Follower => followers::Case::of(seed).map(|case| case.drawn()),
-            Subject::Searches => searches::Case::of(seed).map(|case| case.drawn()),
-        };
-        match beside {
+        match drawn_beside(job, self.target == "virtual") {
             Some(drawn) => (drawn.name.to_owned(), drawn.severity),
             None => {
-                let case = (self.case)(seed);
+                let case = (self.case)(job.seed);
                 (case.name(), case.severity)
             }
         }
@@ -362,7 +366,38 @@ impl<'a> Sitting<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::conditions::Engine;
     use super::*;
+
+    /// Of the draws with two causes and of all others, these shares are admitted. Healthy ones nearly always are.
+    #[track_caller]
+    fn has_its_shares(beside: Beside, admitted: (f64, f64), case: impl Fn(u64) -> Case) {
+        let seeds: Vec<u64> = (0..3600).collect();
+        let (mut healthy, mut two, mut others) = (0.0, 0.0, 0.0);
+        for job in jobs(&seeds, beside) {
+            let drawn = drawn_beside(job, beside == Beside::All);
+            let classes = drawn.map_or_else(|| case(job.seed).classes(), |drawn| drawn.classes);
+            match classes.len() {
+                2 => two += admitted.0,
+                causes => {
+                    others += admitted.1;
+                    healthy += if causes == 0 { 1.0 } else { 0.0 };
+                }
+            }
+        }
+        let cases = two + others;
+        assert!(healthy >= 0.3 * cases, "{beside:?}: {healthy} of {cases} are healthy");
+        assert!(two >= 0.2 * cases, "{beside:?}: {two} of {cases} have two causes");
+    }
+
+    /// Admitted as each kind was on the pages of `docs/diagnosis`.
+    #[test]
+    fn three_in_ten_cases_are_healthy_and_one_in_five_has_two_causes() {
+        has_its_shares(Beside::All, (0.9, 0.95), Case::of);
+        let on = |engine: Engine| move |seed: u64| Case::on_processes(seed, engine);
+        has_its_shares(Beside::Buckets, (0.8, 0.97), on(Engine::OURS));
+        has_its_shares(Beside::Nothing, (0.75, 0.88), on(Engine::OPENSEARCH));
+    }
 
     #[test]
     fn a_bucket_a_follower_or_searches_are_drawn_beside_a_recovery_where_they_are_asked_for() {
