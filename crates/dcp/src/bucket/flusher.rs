@@ -105,9 +105,9 @@ impl Bucket {
                 let end = taken.items.last().map_or(taken.end, |item| item.by_seqno);
                 vbucket.written_snapshot =
                     taken.bounds.map_or((end, end), |bounds| (bounds.start, bounds.end));
-                let is_whole = taken.bounds.is_none_or(|bounds| bounds.end == end);
+                let completes_snapshot = taken.bounds.is_none_or(|bounds| bounds.end == end);
                 let state = vbucket.state_dirty || taken.bounds.is_some();
-                (Some(Portion { vb, items: taken.items, end, is_whole }), state)
+                (Some(Portion { vb, items: taken.items, end, completes_snapshot }), state)
             });
             let Some((portion, state)) = taken else { continue };
             if state {
@@ -148,8 +148,8 @@ impl Bucket {
                         before.and_then(|seqno| vbucket.index.supersede(seqno, item.by_seqno));
                     free.into_iter().for_each(|location| files.release(location));
                 }
-                if portion.is_whole {
-                    vbucket.index.mark_whole(portion.end);
+                if portion.completes_snapshot {
+                    vbucket.index.mark_complete(portion.end);
                 }
                 vbucket.persisted_seqno = vbucket.persisted_seqno.max(portion.end);
                 vbucket.wake();

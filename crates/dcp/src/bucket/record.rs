@@ -18,8 +18,8 @@ const STATE: u8 = 4;
 const ROLLBACK: u8 = 5;
 const CLOSED: u8 = 6;
 const ROLLBACK_FLOOR: u8 = 7;
-/// Added to the kind of an item whose `is_whole` is true. Earlier builds did not know it.
-const WHOLE: u8 = 0x10;
+/// Flag in the kind of an item that completes a snapshot. Earlier builds did not know it.
+const COMPLETES_SNAPSHOT: u8 = 0x10;
 /// kind, vbucket, by_seqno, rev_seqno, cas, flags, time, datatype, length of the key.
 const ITEM_BYTES: usize = 1 + 2 + 8 + 8 + 8 + 4 + 4 + 1 + 2;
 /// kind, vbucket, state, snapshot's start and end, entries of the failover table.
@@ -41,14 +41,15 @@ pub(super) enum DiskRecord {
     Item {
         vb: u16,
         item: Arc<ItemData>,
-        /// Whether the log holds all of the vbucket as it was at this version.
-        is_whole: bool,
+        /// Whether this item completes a consistent snapshot of the vbucket.
+        completes_snapshot: bool,
     },
     /// The vbucket is in this state.
     State(u16, Box<StateRecord>),
     /// The vbucket was rolled back to this sequence number.
     Rollback(u16, u64),
-    /// No rollback leads before this sequence number: versions were removed that it or an earlier one replaced.
+    /// The lowest sequence number that a rollback can reach: compaction removed versions that were replaced at or
+    /// before it.
     RollbackFloor(u16, u64),
     /// The bucket was closed: nothing was in memory that is not in the log.
     Closed,
@@ -66,13 +67,13 @@ impl Record for DiskRecord {
 
     fn encode(&self, buffer: &mut Vec<u8>) {
         match self {
-            DiskRecord::Item { vb, item, is_whole } => {
+            DiskRecord::Item { vb, item, completes_snapshot } => {
                 let kind = match item.kind {
                     ItemKind::Mutation => MUTATION,
                     ItemKind::Deletion => DELETION,
                     ItemKind::Expiration => EXPIRATION,
                 };
-                buffer.push(if *is_whole { kind | WHOLE } else { kind });
+                buffer.push(if *completes_snapshot { kind | COMPLETES_SNAPSHOT } else { kind });
                 buffer.extend_from_slice(&vb.to_le_bytes());
                 for number in [item.by_seqno, item.rev_seqno, item.cas] {
                     buffer.extend_from_slice(&number.to_le_bytes());
@@ -125,13 +126,13 @@ impl Record for DiskRecord {
 
     fn plausible(payload: &[u8]) -> bool {
         let known = MUTATION..=ROLLBACK_FLOOR;
-        payload.first().is_some_and(|kind| known.contains(&(*kind & !WHOLE)))
+        payload.first().is_some_and(|kind| known.contains(&(*kind & !COMPLETES_SNAPSHOT)))
     }
 }
 
 fn decode_item(kind: u8, mut rest: &[u8]) -> Option<DiskRecord> {
-    let is_whole = kind & WHOLE != 0;
-    let kind = match kind & !WHOLE {
+    let completes_snapshot = kind & COMPLETES_SNAPSHOT != 0;
+    let kind = match kind & !COMPLETES_SNAPSHOT {
         MUTATION => ItemKind::Mutation,
         DELETION => ItemKind::Deletion,
         EXPIRATION => ItemKind::Expiration,
@@ -150,7 +151,7 @@ fn decode_item(kind: u8, mut rest: &[u8]) -> Option<DiskRecord> {
     let mut value = Bytes::copy_from_slice(rest);
     let key = value.split_to(key_bytes);
     let item = ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype };
-    Some(DiskRecord::Item { vb, item: item.into(), is_whole })
+    Some(DiskRecord::Item { vb, item: item.into(), completes_snapshot })
 }
 
 fn decode_state(mut rest: &[u8]) -> Option<DiskRecord> {
@@ -198,8 +199,8 @@ mod tests {
             ],
         };
         let records = [
-            DiskRecord::Item { vb: 1023, item: item.clone(), is_whole: false },
-            DiskRecord::Item { vb: 1023, item, is_whole: true },
+            DiskRecord::Item { vb: 1023, item: item.clone(), completes_snapshot: false },
+            DiskRecord::Item { vb: 1023, item, completes_snapshot: true },
             DiskRecord::State(5, state.into()),
             DiskRecord::Rollback(7, 99),
             DiskRecord::RollbackFloor(7, 99),
@@ -223,16 +224,17 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_an_earlier_build_ends_nothing_whole() {
+    fn an_item_without_the_flag_completes_no_snapshot() {
         let mut payload = vec![DELETION, 7, 0];
         [5u64, 1, 9].iter().for_each(|number| payload.extend(number.to_le_bytes()));
         payload.extend([0; 9]);
         payload.extend([1, 0, b'k']);
-        let Some(DiskRecord::Item { vb, item, is_whole }) = DiskRecord::decode(&payload) else {
+        let Some(DiskRecord::Item { vb, item, completes_snapshot }) = DiskRecord::decode(&payload)
+        else {
             panic!("a deletion")
         };
         assert_eq!((vb, item.by_seqno, item.kind), (7, 5, ItemKind::Deletion));
-        assert_eq!((&item.key[..], is_whole), (&b"k"[..], false));
-        assert_eq!(DiskRecord::decode(&[STATE | WHOLE, 0, 0]), None);
+        assert_eq!((&item.key[..], completes_snapshot), (&b"k"[..], false));
+        assert_eq!(DiskRecord::decode(&[STATE | COMPLETES_SNAPSHOT, 0, 0]), None);
     }
 }

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// A version without its value.
 struct Version {
     item: ItemData,
-    is_whole: bool,
+    completes_snapshot: bool,
     location: Location,
 }
 
@@ -47,12 +47,12 @@ impl Replay {
         self.anything = true;
         self.closed = matches!(record, DiskRecord::Closed);
         match record {
-            DiskRecord::Item { vb, item, is_whole } => {
+            DiskRecord::Item { vb, item, completes_snapshot } => {
                 let history = self.histories.entry(vb).or_default();
                 history.ends_with_state = false;
                 self.files.add_needed(location);
                 let seqno = item.by_seqno;
-                let version = Version { item: item.without_value(), is_whole, location };
+                let version = Version { item: item.without_value(), completes_snapshot, location };
                 let before = history.versions.insert(seqno, version);
                 // A version that is there twice was moved by a compaction.
                 before.into_iter().for_each(|version| self.files.release(version.location));
@@ -124,10 +124,10 @@ fn restore(
 ) -> Vbucket {
     let state = history.state.as_ref().map_or(VbucketState::Dead, |state| state.state);
     let mut vbucket = Vbucket::new(state, fresh.unwrap_or(1), settings.checkpoints);
-    for (seqno, Version { item, is_whole, location }) in history.versions {
+    for (seqno, Version { item, completes_snapshot, location }) in history.versions {
         vbucket.index.put(seqno, location);
-        if is_whole {
-            vbucket.index.mark_whole(seqno);
+        if completes_snapshot {
+            vbucket.index.mark_complete(seqno);
         }
         vbucket.max_cas = vbucket.max_cas.max(item.cas);
         vbucket.high_seqno = seqno;
@@ -139,7 +139,7 @@ fn restore(
     }
     let high = vbucket.high_seqno;
     // What follows is a part of a snapshot, or of a round that was torn.
-    vbucket.whole_seqno = vbucket.index.last_whole(high);
+    vbucket.complete_seqno = vbucket.index.last_complete(high);
     vbucket.persisted_seqno = high;
     vbucket.index.raise_rollback_floor(history.rollback_floor_seqno);
     vbucket.checkpoints.reset(high);
@@ -149,11 +149,11 @@ fn restore(
         if let Some(table) = FailoverTable::adopt(stored.failover) {
             vbucket.failover = table;
         }
-        let (whole, snap_end) = (vbucket.whole_seqno, stored.snap_end);
-        if state != VbucketState::Active && whole < high && high < snap_end {
+        let (complete, snap_end) = (vbucket.complete_seqno, stored.snap_end);
+        if state != VbucketState::Active && complete < high && high < snap_end {
             // The bounds are on disk before the items: those of a torn round may be the bounds of a later snapshot.
             let begun = stored.snap_start < high;
-            let snap_start = if begun { stored.snap_start } else { whole };
+            let snap_start = if begun { stored.snap_start } else { complete };
             vbucket.snapshot = SnapshotCursor::new(high, snap_start, snap_end);
             vbucket.written_snapshot = (snap_start, snap_end);
         }
@@ -164,8 +164,8 @@ fn restore(
     if let Some(uuid) = fresh
         && state == VbucketState::Active
     {
-        let unmarked = vbucket.whole_seqno == 0 && history.ends_with_state;
-        vbucket.failover.begin(uuid, if unmarked { high } else { vbucket.whole_seqno });
+        let unmarked = vbucket.complete_seqno == 0 && history.ends_with_state;
+        vbucket.failover.begin(uuid, if unmarked { high } else { vbucket.complete_seqno });
     }
     vbucket.state_dirty = true;
     vbucket

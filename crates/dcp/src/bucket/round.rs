@@ -12,8 +12,8 @@ pub(super) struct Portion {
     pub items: Vec<Rc<Item>>,
     /// Its persisted sequence number afterwards.
     pub end: u64,
-    /// Whether the disk has all of the vbucket then as it was at `end`.
-    pub is_whole: bool,
+    /// Whether this round completes a consistent snapshot of the vbucket at `end`.
+    pub completes_snapshot: bool,
 }
 
 /// What one round writes.
@@ -33,11 +33,11 @@ impl Round {
     /// The records, states first.
     pub fn records(&self) -> Vec<DiskRecord> {
         let mut records = self.states.clone();
-        for Portion { vb, items, end, is_whole } in &self.portions {
+        for Portion { vb, items, end, completes_snapshot } in &self.portions {
             records.extend(items.iter().map(|item| DiskRecord::Item {
                 vb: *vb,
                 item: item.data(),
-                is_whole: *is_whole && item.by_seqno == *end,
+                completes_snapshot: *completes_snapshot && item.by_seqno == *end,
             }));
         }
         records

@@ -15,8 +15,8 @@ pub(super) struct Entry {
     pub seqno: u64,
     /// The version that superseded it; 0 for none.
     pub superseded_by: u64,
-    /// Whether the view up to this version is the vbucket as it was then.
-    pub is_whole: bool,
+    /// Whether this version completes a consistent snapshot: the view up to it is the vbucket as it was then.
+    pub completes_snapshot: bool,
     pub location: Location,
 }
 
@@ -41,7 +41,7 @@ impl SeqnoIndex {
 
     /// A version is on disk, or has moved; returns where it was before.
     pub fn put(&mut self, seqno: u64, location: Location) -> Option<Location> {
-        let entry = Entry { seqno, superseded_by: 0, is_whole: false, location };
+        let entry = Entry { seqno, superseded_by: 0, completes_snapshot: false, location };
         match self.position(seqno) {
             Ok(at) => Some(std::mem::replace(&mut self.entries[at].location, location)),
             Err(at) => {
@@ -55,25 +55,25 @@ impl SeqnoIndex {
         self.position(seqno).ok().map(|at| self.entries[at])
     }
 
-    /// The view up to this version is whole.
-    pub fn mark_whole(&mut self, seqno: u64) {
+    /// This version completes a consistent snapshot.
+    pub fn mark_complete(&mut self, seqno: u64) {
         if let Ok(at) = self.position(seqno) {
-            self.entries[at].is_whole = true;
+            self.entries[at].completes_snapshot = true;
         }
     }
 
-    /// The last version up to `seqno` whose view is whole; 0 for none.
-    pub fn last_whole(&self, seqno: u64) -> u64 {
+    /// The last version up to `seqno` that completes a snapshot; 0 for none.
+    pub fn last_complete(&self, seqno: u64) -> u64 {
         let end = self.entries.partition_point(|entry| entry.seqno <= seqno);
-        let last = self.entries[..end].iter().rev().find(|entry| entry.is_whole);
+        let last = self.entries[..end].iter().rev().find(|entry| entry.completes_snapshot);
         last.map_or(0, |entry| entry.seqno)
     }
 
-    /// The first version from `seqno` on whose view is whole, and still there; none if there is none yet.
-    pub fn first_whole(&self, seqno: u64) -> Option<u64> {
+    /// The first version from `seqno` on that completes a snapshot whose view is still there; none if none has come.
+    pub fn first_complete(&self, seqno: u64) -> Option<u64> {
         let from = seqno.max(self.rollback_floor_seqno);
         let begin = self.entries.partition_point(|entry| entry.seqno < from);
-        let first = self.entries[begin..].iter().find(|entry| entry.is_whole);
+        let first = self.entries[begin..].iter().find(|entry| entry.completes_snapshot);
         first.map(|entry| entry.seqno)
     }
 
@@ -97,7 +97,7 @@ impl SeqnoIndex {
 
     /// Where a rollback to `seqno` leads: to the last whole view up to there, or to 0.
     pub fn rollback_point(&self, seqno: u64) -> u64 {
-        let point = self.last_whole(seqno);
+        let point = self.last_complete(seqno);
         if point >= self.rollback_floor_seqno { point } else { 0 }
     }
 

@@ -108,7 +108,7 @@ impl Bucket {
     pub fn backfill_end(&self, vb: u16, end: u64) -> Option<(u64, u64)> {
         self.with(vb, |vbucket| {
             let persisted = vbucket.persisted_seqno;
-            match vbucket.index.first_whole(end.min(persisted)) {
+            match vbucket.index.first_complete(end.min(persisted)) {
                 Some(whole) => (whole, whole),
                 None if vbucket.state == VbucketState::Active => (persisted, persisted),
                 // The rest of its producer's snapshot has not come yet.

@@ -23,8 +23,8 @@ pub(super) struct Vbucket {
     pub index: SeqnoIndex,
     /// The position in its producer's stream; always whole in an active vbucket.
     pub snapshot: SnapshotCursor,
-    /// Where the view was consistent last, while the snapshot is not whole.
-    pub whole_seqno: u64,
+    /// The version that completed the last consistent snapshot, while the one that comes is not complete.
+    pub complete_seqno: u64,
     pub high_seqno: u64,
     pub persisted_seqno: u64,
     pub purge_seqno: u64,
@@ -52,7 +52,7 @@ impl Vbucket {
             checkpoints: Checkpoints::new(0, limits),
             index: SeqnoIndex::default(),
             snapshot: SnapshotCursor::new(0, 0, 0),
-            whole_seqno: 0,
+            complete_seqno: 0,
             high_seqno: 0,
             persisted_seqno: 0,
             purge_seqno: 0,
@@ -100,7 +100,7 @@ impl Vbucket {
         let before = self.snapshot;
         self.snapshot.marker(marker)?;
         if before.is_whole() {
-            self.whole_seqno = before.last();
+            self.complete_seqno = before.last();
         }
         let bounds = Bounds {
             start: marker.start,
@@ -141,7 +141,7 @@ impl Vbucket {
             // A part of a snapshot lacks versions that others have and that the rest of it would have replaced. Whoever
             // has them must not go on from the middle of it.
             let is_whole = self.snapshot.is_whole();
-            let begins_after = if is_whole { self.high_seqno } else { self.whole_seqno };
+            let begins_after = if is_whole { self.high_seqno } else { self.complete_seqno };
             self.failover.begin(fresh_uuid, begins_after);
             self.checkpoints.begin(None);
         }

@@ -78,7 +78,7 @@ impl PacketListener {
                 let address = listener.address().to_owned();
                 let accepted = listener.accept().await;
                 let connection = accepted.map_err(|e| Error::io("accept on", &address, e))?;
-                Ok(Wire::messages(connection, "a neighbour"))
+                Ok(Wire::messages(connection, "a peer"))
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, settings};
+use crate::common::{Bench, PATIENCE, settings};
 use crate::wrong_servers::{Says, answer, encoded, server, well};
 use dcp::Error;
 use dcp::client::ClientOptions;
@@ -112,9 +112,11 @@ async fn what_our_server_says_is_read(env: Env) {
     let drain = Drain::start(&env, &bench.options(), &drain).await.unwrap();
     env.sleep(Duration::from_secs(1)).await;
     let mut looker = Looker::connect(&env, &[bench.options()]).await.unwrap();
+    let began = env.now();
     let (_, then) = looker.look().await.unwrap();
     env.sleep(Duration::from_secs(2)).await;
     let (t_ms, now) = looker.look().await.unwrap();
+    let most_ms = (env.now() - began).as_millis() as u64 + 500;
     assert!(t_ms >= 2000.0 && now.gaps.is_empty(), "{now:?}");
     assert_eq!(now.cluster.name, "example");
     let [then, now] = [&then.buckets[..], &now.buckets[..]].map(|all| match all {
@@ -133,11 +135,15 @@ async fn what_our_server_says_is_read(env: Env) {
     assert_eq!(one.unacked_bytes, Some(unacked));
     let paused = |one: &DcpConnection| one.paused_ms["BufferLogFull"];
     let risen = paused(one) - paused(before);
-    assert!((1000..=2500).contains(&risen), "it waits nearly always: {risen} ms of 2 s");
+    assert!((1000..=most_ms).contains(&risen), "it waits nearly always: {risen} of {most_ms} ms");
     assert_eq!((one.streams, one.backfilling), (4, 0), "all of it is in memory");
     drop(drain);
-    let (_, after) = looker.look().await.unwrap();
-    assert!(after.buckets[0].connections.is_empty(), "a connection that ended is gone");
+    let ended = async {
+        while !looker.look().await.unwrap().1.buckets[0].connections.is_empty() {
+            env.sleep(Duration::from_millis(50)).await;
+        }
+    };
+    env.timeout(PATIENCE, ended).await.expect("a connection that ended is gone");
     let refused = bench.client().await.stats("uuid").await.unwrap_err().to_string();
     assert!(refused.contains("\"uuid\"") && refused.contains("KEY_ENOENT"), "{refused}");
 }
@@ -192,7 +198,7 @@ fn statistics_that_never_end_come_to_an_end() {
         Body::Stat { .. } => Some(statistic(request.opaque, "x").repeat(1_100_000)),
         _ => well(request),
     };
-    let endless = looked(many, 60);
+    let endless = looked(many, 300);
     assert!(endless.to_string().contains("without end: 1000001"), "{endless}");
 }
 

@@ -3,11 +3,10 @@
 use std::future::pending;
 use std::time::Duration;
 
-use crate::common::{Bench, set, settings};
+use crate::common::{Bench, PATIENCE, set, settings};
 use bytes::Bytes;
 use dcp::Error;
 use dcp::bucket::BucketSettings;
-use dcp::client::ClientOptions;
 use dcp::codec::{Body, Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
@@ -113,9 +112,13 @@ async fn a_destination_that_keeps_its_history_does_not_roll_back(env: Env) {
     let replication = rebalance.build_replica(&env, 2).await.unwrap();
     let written = source.client().await.set(2, "late", "x".into()).await.unwrap();
     assert_eq!(written, Ok(Status::Success));
-    env.sleep(Duration::from_millis(200)).await;
+    let follows = async {
+        while source.bucket.high_seqno(2) != to.bucket.high_seqno(2) {
+            env.sleep(Duration::from_millis(200)).await;
+        }
+    };
+    env.timeout(PATIENCE, follows).await.expect("it follows");
     assert!(to.bucket.get(2, b"late").await.is_err(), "a replica answers no reads");
-    assert_eq!(source.bucket.high_seqno(2), to.bucket.high_seqno(2));
     assert_eq!(to.bucket.state(2), Some(VbucketState::Replica));
     drop(replication);
 }
@@ -159,13 +162,7 @@ async fn a_connection_that_breaks_ends_the_move(env: Env) {
     // The keys alone are too many for it: the move waits for ever.
     let to = Bench::start(&env, settings(4, 64 << 10)).await;
     to.bucket.set_state(0, VbucketState::Dead).unwrap();
-    let patient =
-        |bench: &Bench| ClientOptions { timeout: Duration::from_secs(60), ..bench.options() };
-    let rebalance = Rebalance {
-        source: patient(&source),
-        destination: patient(&to),
-        ..rebalance(&source, &to, Path::Plain)
-    };
+    let rebalance = rebalance(&source, &to, Path::Plain);
     let breaking = async {
         while to.bucket.high_seqno(0) == Some(0) {
             env.sleep(Duration::from_millis(1)).await;
@@ -175,7 +172,7 @@ async fn a_connection_that_breaks_ends_the_move(env: Env) {
         to.client().await.require(0, open).await.unwrap();
         pending::<()>().await;
     };
-    let building = env.timeout(Duration::from_secs(20), rebalance.build_replica(&env, 0));
+    let building = env.timeout(PATIENCE, rebalance.build_replica(&env, 0));
     let built = tokio::select! {
         biased;
         built = building => built.expect("it goes on waiting"),

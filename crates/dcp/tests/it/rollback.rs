@@ -11,7 +11,7 @@ use dcp::codec::{
 use dcp::policy::{StartDecision, StreamStart};
 use world::Env;
 
-use crate::bucket::{Place, persisted, place, set, settings, stream};
+use crate::bucket::{Place, open_again, persisted, place, set, settings, stream};
 
 testbed::both_worlds!(
     a_replica_rolls_back,
@@ -149,21 +149,20 @@ async fn a_history_begins_where_the_view_was_whole(env: Env) {
     persisted(&bucket, 0).await;
     drop(bucket);
     // Nobody closed it.
-    env.sleep(Duration::from_millis(200)).await;
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+    let bucket = open_again(&env, 1, &place).await;
     let log = bucket.failover_log(0).unwrap();
     assert_eq!((bucket.high_seqno(0), log.len(), log[0].seqno), (Some(7), 3, 4));
     // What it writes itself is whole.
     set(&bucket, 0, "e", b"one").unwrap();
     persisted(&bucket, 0).await;
     drop(bucket);
-    env.sleep(Duration::from_millis(200)).await;
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+    let bucket = open_again(&env, 1, &place).await;
     assert_eq!(bucket.failover_log(0).unwrap()[0].seqno, 8);
 }
 
 /// The end of the log's first file is cut, as where the process is killed in the middle of an append.
-fn tear(place: &Place, bytes: u64) {
+async fn tear(env: &Env, place: &Place, bytes: u64) {
+    env.sleep(Duration::from_millis(200)).await;
     let file = OpenOptions::new().write(true).open(place.dir.join("records-1.log")).unwrap();
     file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
 }
@@ -180,9 +179,8 @@ fn a_torn_round_of_an_active_vbucket_ends_no_whole_view() {
         }
         persisted(&bucket, 0).await;
         drop(bucket);
-        env.sleep(Duration::from_millis(200)).await;
-        tear(&place, 5);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+        tear(&env, &place, 5).await;
+        let bucket = open_again(&env, 1, &place).await;
         let log = bucket.failover_log(0).unwrap();
         assert_eq!((bucket.high_seqno(0), log[0].seqno), (Some(3), 1));
     });
@@ -201,10 +199,9 @@ fn a_torn_round_of_a_replica_is_a_part_of_a_snapshot() {
         stream_in(&bucket, 0, (4, 9, SNAPSHOT_DISK), &[(5, "a"), (9, "d")]);
         persisted(&bucket, 0).await;
         drop(bucket);
-        env.sleep(Duration::from_millis(200)).await;
         // Into the version at 4.
-        tear(&place, 500);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+        tear(&env, &place, 500).await;
+        let bucket = open_again(&env, 1, &place).await;
         let resume = StreamStart { start: 2, uuid, snap_start: 0, snap_end: 9 };
         assert_eq!(bucket.resume(0), Some(resume));
     });
@@ -232,8 +229,7 @@ async fn a_replica_rolls_back(env: Env) {
     persisted(&bucket, 0).await;
     // A kill in the middle of a snapshot.
     drop(bucket);
-    env.sleep(Duration::from_millis(200)).await;
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+    let bucket = open_again(&env, 1, &place).await;
     assert_eq!((bucket.state(0), bucket.resume(0)), (Some(VbucketState::Replica), Some(resume)));
     assert_eq!(bucket.roll_back(0, 4).await.unwrap(), 4);
     let check = async |bucket: &Bucket| {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{Bench, follow, set, settings};
-use crate::server::{all_of_it, ask, open_raw, read_all, replica};
+use crate::common::{Bench, PATIENCE, follow, set, settings};
+use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
 use bytes::Bytes;
 use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, ItemKind, Take};
 use dcp::codec::{
@@ -58,7 +58,7 @@ async fn a_takeover_in_the_middle_of_a_snapshot_ends(env: Env) {
             }
         }
     };
-    assert_eq!(env.timeout(Duration::from_secs(20), ends).await, Ok(EndReason::Ok));
+    assert_eq!(env.timeout(PATIENCE, ends).await, Ok(EndReason::Ok));
     assert_eq!(bucket.state(0), Some(VbucketState::Active));
     assert_eq!((bucket.high_seqno(0), bucket.documents_of(0)), (Some(100), Some(100)));
 }
@@ -86,7 +86,7 @@ async fn a_stream_with_an_end_is_whole_at_its_last_marker(env: Env) {
         let mut wire = open_raw(&bench, "reader", 0).await;
         let request = StreamRequest { flags, end, ..StreamRequest::default() };
         ask(&mut wire, Request::new(7, 0, Body::StreamRequest(request))).await;
-        let (_, bodies) = read_all(&env, &mut wire).await;
+        let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
         assert_eq!(bodies.last(), Some(&Body::StreamEnd { reason: EndReason::Ok }));
         let (mut view, mut whole_at, mut last) = (BTreeMap::new(), 0, 0);
         for body in bodies {
@@ -117,7 +117,7 @@ async fn a_stream_with_an_end_reads_to_the_first_whole_view_alone(env: Env) {
     let mut wire = open_raw(&bench, "reader", 0).await;
     let request = StreamRequest { flags: STREAM_DISK_ONLY, end: 1, ..StreamRequest::default() };
     ask(&mut wire, Request::new(7, 0, Body::StreamRequest(request))).await;
-    let (_, bodies) = read_all(&env, &mut wire).await;
+    let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
     let [Body::SnapshotMarker(marker), Body::Mutation(a), Body::Mutation(b), last] = &bodies[..]
     else {
         panic!("{bodies:?}");
@@ -147,13 +147,13 @@ async fn a_stream_from_a_replica_is_not_whole_before_the_replica_is(env: Env) {
         bucket.wait_persisted(0, 50, Duration::from_secs(60)).await.unwrap();
         let mut wire = open_raw(&bench, "reader", 0).await;
         ask(&mut wire, Request::new(7, 0, all_of_it(flags))).await;
-        let (_, bodies) = read_all(&env, &mut wire).await;
+        let (_, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
         let [Body::SnapshotMarker(marker), Body::Mutation(first)] = &bodies[..] else {
             panic!("{bodies:?}");
         };
         assert_eq!((marker.end, first.by_seqno), (100, 50));
         bucket.apply(0, item(100)).unwrap();
-        let (_, bodies) = read_all(&env, &mut wire).await;
+        let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
         let [Body::Mutation(last), Body::StreamEnd { reason: EndReason::Ok }] = &bodies[..] else {
             panic!("{bodies:?}");
         };
@@ -212,11 +212,11 @@ async fn a_stream_from_a_replica_ends_when_that_becomes_active(env: Env) {
     bench.bucket.set_state(0, VbucketState::Replica).unwrap();
     let mut wire = open_raw(&bench, "reader", 0).await;
     ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
-    let (_, bodies) = read_all(&env, &mut wire).await;
+    let (_, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 11).await;
     assert_eq!(bodies.len(), 11, "a marker and ten items");
     bench.bucket.set_state(0, VbucketState::Active).unwrap();
     set(&bench.bucket, 0, "key0", "of another history").unwrap();
-    let (_, bodies) = read_all(&env, &mut wire).await;
+    let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
     assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::State }]);
 }
 
@@ -268,7 +268,7 @@ fn a_backfill_that_nobody_acknowledges_ends() {
         bench.fill(0..6000, 1000).await;
         let mut wire = open_raw(&bench, "stalls", 10_000).await;
         ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
-        let (bytes, bodies) = read_all(&env, &mut wire).await;
+        let (bytes, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
         let (Some(Body::SnapshotMarker(marker)), Some(Body::Mutation(last))) =
             (bodies.first(), bodies.last())
         else {
@@ -281,7 +281,7 @@ fn a_backfill_that_nobody_acknowledges_ends() {
             assert_eq!(stats["eq_dcpq:stalls:backfill_num_active"], reading);
         }
         ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
-        let (_, bodies) = read_all(&env, &mut wire).await;
+        let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
         assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
         // It goes on where it was.
         let rest = StreamRequest {

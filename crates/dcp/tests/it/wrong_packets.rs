@@ -1,9 +1,7 @@
-//! Neighbours that do not speak the protocol: they are told what the protocol has a word for, their connection ends,
+//! Peers that do not speak the protocol: they are told what the protocol has a word for, their connection ends,
 //! and the server lives.
 
-use std::time::Duration;
-
-use crate::common::{Bench, settings};
+use crate::common::{Bench, PATIENCE, settings};
 use dcp::codec::{Body, HEADER_BYTES, Packet, Request, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -15,7 +13,7 @@ async fn say(env: &Env, bench: &Bench, bytes: &[u8]) -> Vec<Packet> {
     stream.write_all(bytes).await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answered = Vec::new();
-    let read = env.timeout(Duration::from_secs(20), stream.read_to_end(&mut answered)).await;
+    let read = env.timeout(PATIENCE, stream.read_to_end(&mut answered)).await;
     // A reset is an end, too: the server closed while something was unread.
     let _ = read.expect("the server did not close");
     let mut buffer = bytes::BytesMut::from(&answered[..]);

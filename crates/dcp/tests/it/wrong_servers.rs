@@ -1,9 +1,7 @@
 //! Servers that grant less than is asked for, or do not keep to the protocol: our side goes on with less, or ends with
 //! an error that names what was wrong.
 
-use std::time::Duration;
-
-use crate::common::credentials;
+use crate::common::{PATIENCE, credentials};
 use bytes::{Bytes, BytesMut};
 use dcp::Error;
 use dcp::client::{Client, ClientOptions};
@@ -77,7 +75,7 @@ pub async fn server(env: &Env, says: Says) -> ClientOptions {
         bucket: "example".to_owned(),
         credentials: credentials(),
         tls: None,
-        timeout: Duration::from_secs(20),
+        timeout: PATIENCE,
         agent: "test".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::capture::{self, Capture};
-use crate::common::{Bench, PASSWORD, USER, credentials, settings};
+use crate::common::{Bench, PASSWORD, PATIENCE, USER, credentials, settings};
 use bytes::Bytes;
 use dcp::bucket::{Bucket, Condition};
 use dcp::client::{Client, ClientOptions};
@@ -149,7 +149,7 @@ async fn run_peer(env: &Env, program: &Path, args: &[&str]) -> String {
     let mut command = tokio::process::Command::new(program);
     command.args(args).env("PEER_USER", USER).env("PEER_PASSWORD", PASSWORD).kill_on_drop(true);
     let running = command.stdin(Stdio::null()).output();
-    let done = env.timeout(Duration::from_secs(120), running).await;
+    let done = env.timeout(Duration::from_secs(600), running).await;
     let done = done.expect("the peer does not end").unwrap();
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{args:?}: {errors}");
@@ -203,7 +203,7 @@ pub fn our_consumer_reads_a_producer_on_another_codec() -> Result<(), CannotRun>
                 bucket: "any".to_owned(),
                 credentials: credentials(),
                 tls: None,
-                timeout: Duration::from_secs(10),
+                timeout: PATIENCE,
                 agent: "test".to_owned(),
             };
             let mut client = Client::connect(&env, &options).await.unwrap();

@@ -18,6 +18,8 @@ use world::Env;
 
 pub const USER: &str = "someone";
 pub const PASSWORD: &str = "pass, word=1";
+/// For an answer that comes at all: a machine may be busy, and its disk slow.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn credentials() -> Credentials {
     Credentials { user: USER.to_owned(), password: PASSWORD.to_owned() }
@@ -81,7 +83,7 @@ impl Bench {
             bucket: "example".to_owned(),
             credentials: credentials(),
             tls: None,
-            timeout: Duration::from_secs(5),
+            timeout: PATIENCE,
             agent: "test".to_owned(),
         }
     }
@@ -93,7 +95,7 @@ impl Bench {
     /// A connection that has said nothing.
     pub async fn stranger(&self) -> Client {
         let wire = Wire::connect(&self.env, self.server.address(), None).await.unwrap();
-        Client::over(&self.env, wire, Duration::from_secs(5))
+        Client::over(&self.env, wire, PATIENCE)
     }
 
     /// Documents `key<n>` in turn over the vbuckets, with waits where memory is short.
