@@ -68,7 +68,7 @@ pub struct Conclusion {
     pub holds: Option<bool>,
     /// What our number is worth: one that was fitted, or that a setting decides, says nothing of the model.
     pub kind: Kind,
-    /// Whether that is what is known of it; otherwise something changed.
+    /// Whether `holds` agrees with what `lab::conclusions` expects; if not, something changed since.
     pub expected: bool,
     /// Why it does not hold, or what is to be known of it; may be empty.
     pub why: String,
@@ -76,7 +76,7 @@ pub struct Conclusion {
 
 impl Conclusion {
     /// The bound in words: `at least 1.8×`.
-    pub(super) fn asked(&self) -> String {
+    pub(super) fn bound_text(&self) -> String {
         let show = |value| self.unit.show(value);
         match self.within {
             (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
@@ -91,7 +91,7 @@ impl Conclusion {
     }
 
     /// The range over seeds; none where they agree.
-    pub(super) fn drawn(&self) -> Option<String> {
+    pub(super) fn range_text(&self) -> Option<String> {
         let show = |value| self.unit.show(value);
         let Interval { low, high } = self.range?;
         let (low, high) = (show(low), show(high));

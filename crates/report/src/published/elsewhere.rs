@@ -47,7 +47,7 @@ impl Published {
         for conclusion in &conclusions {
             let mut row = vec![
                 conclusion.claim.clone(),
-                conclusion.asked(),
+                conclusion.bound_text(),
                 cell(conclusion, Some((conclusion.holds, conclusion.ours))),
             ];
             let of = |on: &Place| {
@@ -106,7 +106,7 @@ impl Published {
                                 }
                             }
                         } }
-                        td.n.theirs { (conclusion.asked()) }
+                        td.n.theirs { (conclusion.bound_text()) }
                         td.n { (marked(conclusion, Some((conclusion.holds, conclusion.ours)))) }
                         @for on in &self.elsewhere {
                             td.n { (marked(conclusion, on.of(conclusion).map(|found| (found.holds, found.ours)))) }

@@ -128,9 +128,9 @@ fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
             c.claim.clone(),
             c.place.clone(),
             c.published.map_or_else(super::dash, |value| c.unit.show(value)),
-            c.asked(),
+            c.bound_text(),
             c.ours(),
-            c.drawn().unwrap_or_else(super::dash),
+            c.range_text().unwrap_or_else(super::dash),
             c.holds.map_or_else(super::dash, |_| c.kind.label().to_owned()),
             c.rows.clone(),
         ]);

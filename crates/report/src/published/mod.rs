@@ -119,8 +119,8 @@ fn what(row: &Comparison) -> Option<&'static str> {
 }
 
 impl Published {
-    /// Whether a conclusion that comes out otherwise than is known has changed: smaller indices and fewer seeds find
-    /// other things.
+    /// Whether an outcome other than the expected one means that something changed: smaller indices and fewer seeds
+    /// find other things.
     pub fn can_tell_changes(&self) -> bool {
         self.scale == 1.0 && self.seeds >= SEEDS
     }
@@ -140,7 +140,7 @@ impl Published {
             let is_new = !c.expected && self.can_tell_changes();
             let changed = if is_new { ", which is NEW" } else { "" };
             let ours = if c.ours.is_some() {
-                format!(": {}, {}, asked {}", c.ours(), c.kind.label(), c.asked())
+                format!(": {}, {}, asked {}", c.ours(), c.kind.label(), c.bound_text())
             } else {
                 String::new()
             };
@@ -317,7 +317,7 @@ fn grid(rows: &[&Comparison], markdown: bool) -> String {
             row.name(),
             published(row),
             ours(row),
-            drawn(row),
+            range_text(row),
             error(row),
             kind(row).to_owned(),
             row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
@@ -339,7 +339,7 @@ fn error(row: &Comparison) -> String {
 }
 
 /// The range over seeds, and whether the published figure lies in it.
-fn drawn(row: &Comparison) -> String {
+fn range_text(row: &Comparison) -> String {
     let Some(Interval { low, high }) = row.range else { return dash() };
     let inside = if row.is_within_range() { ", it is in" } else { "" };
     format!("{} to {}{inside}", figure(row, low), figure(row, high))

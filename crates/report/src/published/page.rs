@@ -6,7 +6,9 @@ use maud::{Markup, html};
 use record::{Kind, units};
 
 use super::place::verdict;
-use super::{Conclusion, Document, LOADS, Published, RATES, TIMES, drawn, error, ours, published};
+use super::{
+    Conclusion, Document, LOADS, Published, RATES, TIMES, error, ours, published, range_text,
+};
 use super::{beside, charts};
 use crate::page::{STANDS_ALONE, whole};
 use crate::svg::scatter::{Dot, Mark, Scatter};
@@ -301,7 +303,7 @@ fn figures_table(rows: &[&Comparison]) -> Markup {
                     td.n.theirs { (published(row)) }
                     td.n {
                         (ours(row))
-                        @if row.range.is_some() { small { (drawn(row)) } }
+                        @if row.range.is_some() { small { (range_text(row)) } }
                     }
                     td.n { (error(row)) }
                     td { (strip(row)) }
@@ -362,10 +364,10 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
                     }
                 } }
                 td.n.theirs { (conclusion.published.map_or_else(super::dash, |p| conclusion.unit.show(p))) }
-                td.n.theirs { (conclusion.asked()) }
+                td.n.theirs { (conclusion.bound_text()) }
                 td.n {
                     (conclusion.ours())
-                    @if let Some(drawn) = conclusion.drawn() { small { (drawn) } }
+                    @if let Some(range) = conclusion.range_text() { small { (range) } }
                     @if conclusion.holds.is_some() { small { (conclusion.kind.label()) } }
                 }
             } } }

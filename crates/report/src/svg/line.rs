@@ -77,12 +77,16 @@ impl LineChart<'_> {
                 text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (self.tick(*value)) }
             }
             (self.time_axis(&x, left, right, bottom))
-            @for (value, words) in &self.levels {
+            @for (value, _) in &self.levels {
                 @let at = y.at(*value);
                 line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
-                text.tick x=(c(right)) y=(c(at - 4.0)) text-anchor="end" { (words) }
             }
             @for line in &self.lines { (self.line(line, &x, &y, bottom)) }
+            // Over the lines: a curve that crosses a level's words leaves them readable.
+            @for (value, words) in &self.levels {
+                @let at = y.at(*value) - 4.0;
+                text.tick.level x=(c(right)) y=(c(at)) text-anchor="end" { (words) }
+            }
             @for (label, line) in labels.iter().zip(&self.lines) {
                 (end_label(label, line, &y, top))
             }
