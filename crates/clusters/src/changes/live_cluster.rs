@@ -295,8 +295,7 @@ async fn until_followers_began(client: &LiveClient, index: &str) -> Result<()> {
                 return Err(Error::Busy { index: index.to_owned() });
             }
             Ok(_) => client.sleep_until(client.now() + FOLLOWS_BEGIN_EVERY).await,
-            // The embedded engine has no such list, and begins no follower for whom is gone. Where the list is refused,
-            // nobody can tell, and the manager's queue has to do.
+            // Where the list is refused nobody can tell, and the manager's queue has to do.
             Err(error) if error.is_absent() => return Ok(()),
             Err(error) => return Err(error),
         }

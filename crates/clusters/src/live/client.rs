@@ -124,7 +124,7 @@ impl LiveClient {
         }
     }
 
-    /// Whether a transcript answers that ended earlier than what it is asked.
+    /// Whether a transcript answers, and was asked for something after its end.
     pub fn has_broken_off(&self) -> bool {
         matches!(&self.tape, Tape::Played(replay) if replay.has_broken_off())
     }

@@ -48,7 +48,7 @@ impl Question {
     }
 }
 
-/// How long nobody asks for copies again after an answer of so many rows.
+/// How long after an answer of `rows` rows copies are not asked for again.
 pub(super) fn rest_after(rows: u64) -> Duration {
     Duration::from_millis(rows.saturating_mul(1000 / ROWS_PER_S))
 }

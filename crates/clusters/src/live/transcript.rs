@@ -26,7 +26,7 @@ const FORMAT: u32 = 1;
 /// A larger file is not read into memory, and not written.
 const BYTES_MAX: u64 = 2 << 30;
 
-/// Of whom, by whom, and how it was looked.
+/// Which cluster was asked, by which version, and how often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The format of the lines.
@@ -42,7 +42,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// What this build writes.
+    /// A header as this build writes it.
     pub fn new(hosts: Vec<String>, span: Duration, interval: Duration) -> Header {
         let narrows = env!("CARGO_PKG_VERSION").to_owned();
         let ms = |time: Duration| time.as_millis() as u64;
@@ -266,7 +266,7 @@ impl Replay {
         self.last.get()
     }
 
-    /// Whether more was wanted than there is.
+    /// Whether something was asked that lies behind the transcript's end.
     pub(super) fn has_broken_off(&self) -> bool {
         self.has_broken_off.get()
     }

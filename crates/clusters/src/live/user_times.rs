@@ -13,7 +13,7 @@ const PATH: &str = "/_nodes/stats/thread_pool,indices/search,indexing?filter_pat
     nodes.*.indices.search.query_total,nodes.*.indices.search.query_time_in_millis,\
     nodes.*.indices.indexing.index_total,nodes.*.indices.indexing.index_time_in_millis,\
     nodes.*.thread_pool.search.rejected,nodes.*.thread_pool.write.rejected";
-/// Of fewer a mean says nothing.
+/// The least number of operations whose mean says something.
 const COUNTED_MIN: u64 = 5;
 
 /// What users felt since the question before. What is not told is none.

@@ -13,16 +13,16 @@ use world::{Env, Task};
 
 /// How long one answer may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
-const ROOT: &str =
+pub const ROOT: &str =
     r#"{"cluster_name":"c","version":{"distribution":"opensearch","number":"2.19.1"}}"#;
 const CALM: &str =
     r#"{"status":"green","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
-const WAITS: &str =
+pub const WAITS: &str =
     r#"{"status":"yellow","initializing_shards":1,"relocating_shards":0,"unassigned_shards":1}"#;
-const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"0","prirep":"r"}]"#;
+pub const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"0","prirep":"r"}]"#;
 
 /// A host that answers by path, without what follows a question mark, after so long: status and body, or never.
-async fn host(
+pub async fn host(
     env: &Env,
     name: &str,
     latency: Duration,

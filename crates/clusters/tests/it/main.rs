@@ -8,4 +8,5 @@ mod manager;
 mod patience;
 mod placed;
 mod put_back;
+mod transcripts;
 mod virtual_clusters;

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use world::{Env, Task};
 
-/// How long a client waits for an answer.
-pub const QUICK: Duration = Duration::from_millis(300);
+/// How long a client waits for an answer. A machine may stand still for two seconds while one is on its way.
+pub const QUICK: Duration = Duration::from_secs(3);
 /// A setting that this cluster does not know.
 pub const UNKNOWN: &str = "indices.recovery.unknown";
 const UUID: &str = "uuid";

@@ -329,7 +329,7 @@ mod on_sockets {
             99 => Act::Silence,
             _ => Act::Answer(200, "{}"),
         };
-        let figures = against(behaviour, |load| load.timeout = Duration::from_millis(200), 1);
+        let figures = against(behaviour, |load| load.timeout = Duration::from_secs(1), 1);
         assert_eq!(figures.requests, 2000);
         assert!(figures.errors["timeout"] >= 15, "{:?}", figures.errors);
         let closed = figures.errors.get("connection closed").copied().unwrap_or(0);

@@ -16,7 +16,7 @@ def main(module, url):
     library = importlib.import_module(module)
     helpers = importlib.import_module(f"{module}.helpers")
     connect = library.OpenSearch if module == "opensearchpy" else library.Elasticsearch
-    client = connect([url], timeout=30)
+    client = connect([url], timeout=180)
     did = []
     assert client.ping()
 

@@ -14,7 +14,7 @@ PROPERTIES = {"n": {"type": "long"}, "word": {"type": "keyword"}, "note": {"type
 
 
 def main(url):
-    client = Elasticsearch(url, request_timeout=30)
+    client = Elasticsearch(url, request_timeout=180)
     did = []
     assert client.ping() and client.info()["version"]["number"].startswith("7."), client.info()
 

@@ -142,7 +142,7 @@ fn what_answers_nothing_is_not_healthy() {
 #[test]
 fn a_cluster_that_falls_silent_is_in_trouble() {
     let url = falls_silent(|| ());
-    let (time, timeout) = (["--for", "30s", "--interval", "200ms"], ["--timeout", "2s"]);
+    let (time, timeout) = (["--for", "5m", "--interval", "200ms"], ["--timeout", "5s"]);
     let watch = [&["watch", &url, "--json"][..], &time, &timeout].concat();
     let mut watch = command(&watch).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let lines = BufReader::new(watch.stdout.take().unwrap()).lines();

@@ -156,7 +156,7 @@ fn a_calibration_is_a_table_that_plans_can_hold() {
 fn a_small_run_is_measured_verified_and_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().to_str().unwrap();
-    let plan = ["run", "remote-recovery", "--scale", "0.01", "--rtt", "20ms", "--rate", "400mbit"];
+    let plan = ["run", "remote-recovery", "--scale", "0.01", "--rtt", "40ms", "--rate", "400mbit"];
     let found = json(&narrows(&[&plan[..], &["--json", "--runs", runs]].concat()));
     assert_eq!((&found["plan"], &found["target"]), (&"remote-recovery".into(), &"embedded".into()));
     let rows = found["rows"].as_array().unwrap();

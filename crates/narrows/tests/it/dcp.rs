@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{BINARY, json, signal};
+use crate::common::{BINARY, json, look_until, signal, until};
 
 fn narrows(args: &[&str], password: &str) -> Command {
     let mut command = Command::new(BINARY);
@@ -68,12 +68,18 @@ fn a_bucket_is_served_and_drained() {
 
 #[test]
 fn ctrl_c_ends_a_drain_with_what_came() {
-    let server = serve(&["--items", "100", "--vbuckets", "4"]);
+    let server = serve(&["--items", "1000", "--vbuckets", "4"]);
+    // At that rate it takes a minute and a half.
     let args = ["dcp", "drain", &server.url, "--json", "--rate", "10kB/s"];
     let mut command = narrows(&args, "right");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // At that rate it takes ten seconds; what has come by then does not matter here.
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    // What has come by then does not matter here, but that it listens does: from then on it drains.
+    until("it listens to Ctrl-C", || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        // SIGINT is the second signal.
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    });
     signal(child.id(), "INT");
     let ended = child.wait_with_output().unwrap();
     assert_eq!(json(&ended)["interrupted"], true);
@@ -134,19 +140,27 @@ fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
 /// A consumer that takes little is named, and what a bucket has not is refused by name.
 #[test]
 fn explain_names_what_holds_a_drain() {
-    let server = serve(&["--items", "20000", "--vbuckets", "8"]);
+    let server = serve(&["--items", "40000", "--vbuckets", "8"]);
     let url = server.url.as_str();
     let args = ["dcp", "drain", url, "--json", "--rate", "500kB/s", "--window", "100kb"];
     let mut drain = narrows(&args, "right").stdout(Stdio::null()).spawn().unwrap();
-    let said = narrows(&["explain", url, "--for", "3s", "--json"], "right").output().unwrap();
+    let explain =
+        |more: &[&str]| narrows(&[&["explain", url][..], more].concat(), "right").output().unwrap();
+    let said = look_until(
+        || json(&explain(&["--for", "3s", "--json"])),
+        |said| said["findings"][0]["class"] == "dcp_consumer",
+    );
     signal(drain.id(), "INT");
     drain.wait().unwrap();
-    let said = json(&said);
     assert_eq!(said["findings"][0]["class"], "dcp_consumer", "{said}");
     assert!(said["cluster"].as_str().unwrap().starts_with("example, couchbase "), "{said}");
-    let idle = narrows(&["explain", url, "--for", "1s"], "right").output().unwrap();
-    let idle = String::from_utf8(idle.stdout).unwrap();
-    assert!(idle.contains("healthy: the bucket sends on no DCP connection"), "{idle}");
+    let healthy = "healthy: the bucket sends on no DCP connection";
+    // The server may hear of the end of a connection a little later.
+    let idle = look_until(
+        || String::from_utf8(explain(&["--for", "1s"]).stdout).unwrap(),
+        |idle| idle.contains(healthy),
+    );
+    assert!(idle.contains(healthy), "{idle}");
     let (other, probe) = (url.replace("/example", "/other"), ["explain", url, "--probe"]);
     for (args, password, says) in [
         (&["explain", url][..], "wrong", "AUTH_ERROR"),

@@ -7,14 +7,15 @@
 //! | `<!-- test: with --scale 0.1 -->` | gives every `narrows` of the block these arguments, too |
 //! | `<!-- test: says "words" -->` | what is printed has these words |
 //! | `<!-- test: fails 2 -->` | the last command ends with this exit code |
+//! | `<!-- test: until -->` | it is a look at what goes on, and is repeated until it says the words |
 //! | `<!-- test: background -->` | it goes on beside the rest of the page, once it has printed a line |
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
-use crate::common::{BINARY, said};
+use crate::common::{BINARY, look_until, said};
 
 /// Commands of a page that stand together.
 #[derive(Debug, Default, PartialEq)]
@@ -25,6 +26,7 @@ struct Block {
     with: Option<String>,
     says: Vec<String>,
     fails: i32,
+    until: bool,
     background: bool,
 }
 
@@ -57,6 +59,7 @@ fn blocks(text: &str) -> Vec<Block> {
             let note = note.strip_suffix(" -->").expect("a note ends on its line");
             match note.split_once(' ') {
                 None if note == "background" => next.background = true,
+                None if note == "until" => next.until = true,
                 Some(("with", more)) => next.with = Some(more.to_owned()),
                 Some(("says", words)) => next.says.push(serde_json::from_str(words).unwrap()),
                 Some(("fails", code)) => next.fails = code.parse().unwrap(),
@@ -83,16 +86,18 @@ impl Drop for Group {
 struct Page<'a> {
     name: &'a str,
     dir: tempfile::TempDir,
-    /// In place of 9200; and 9300 to 9600 are as far from it.
-    port: u16,
+    /// In place of 9200, 9400 and 9600; 9300 and 9500 are as far from the one before. Whoever else asks for a free
+    /// port gets none of these, nor what lies 100 above.
+    ports: [u16; 3],
     background: Vec<Group>,
 }
 
 impl Page<'_> {
     fn shell(&self, block: &Block) -> Command {
         let mut commands = block.commands.clone();
-        for hundreds in 0..=4 {
-            let (written, here) = (9200 + 100 * hundreds, self.port + 100 * hundreds);
+        for hundreds in 0..=4_u16 {
+            let here = self.ports[usize::from(hundreds / 2)] + 100 * (hundreds % 2);
+            let written = 9200 + 100 * hundreds;
             commands = commands.replace(&format!(":{written}"), &format!(":{here}"));
             commands = commands.replace(&format!("--port {written}"), &format!("--port {here}"));
         }
@@ -133,7 +138,12 @@ impl Page<'_> {
             self.background.push(Group(child));
             return;
         }
-        let output = shell.output().unwrap();
+        let says_all = |output: &Output| {
+            let answer = said(output);
+            block.says.iter().all(|words| answer.contains(words))
+        };
+        let output =
+            look_until(|| shell.output().unwrap(), |output| !block.until || says_all(output));
         let answer = said(&output);
         assert_eq!(output.status.code(), Some(block.fails), "{place}: {answer}");
         assert!(!answer.contains("panicked"), "{place}: {answer}");
@@ -146,7 +156,8 @@ impl Page<'_> {
 fn run_page(name: &str) {
     let text = std::fs::read_to_string(docs().join(name)).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let mut page = Page { name, dir, port: testbed::free_port(), background: Vec::new() };
+    let ports = [(); 3].map(|()| testbed::free_port());
+    let mut page = Page { name, dir, ports, background: Vec::new() };
     let blocks = blocks(&text);
     assert!(!blocks.is_empty(), "docs/{name} has no commands");
     blocks.iter().for_each(|block| page.run(block));

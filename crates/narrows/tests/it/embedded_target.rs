@@ -14,7 +14,7 @@ use world::{Direction, Env};
 use crate::clusters_common::{
     ask, connect_follower, count, follower_is_connected, index_some, topology,
 };
-use crate::common::{BINARY, narrows, said, signal};
+use crate::common::{BINARY, PATIENCE, narrows, said, signal};
 
 /// The nodes that this test's thread has started and not yet reaped.
 fn children() -> BTreeSet<u32> {
@@ -80,7 +80,8 @@ async fn waits_for_a_taken_port(env: &Env, target: &mut EmbeddedClusters) {
 }
 
 async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) {
-    assert!(connect_follower(target).await);
+    connect_follower(target).await;
+    until_connected(env, target).await;
     let link = target.link().unwrap();
     while link.stats(Direction::Back).bytes == 0 || link.stats(Direction::Out).bytes == 0 {
         env.sleep(Duration::from_millis(1)).await;
@@ -88,7 +89,17 @@ async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) 
     link.cut();
     assert!(!follower_is_connected(target).await);
     link.heal();
-    assert!(follower_is_connected(target).await);
+    until_connected(env, target).await;
+}
+
+/// A node gives up on another that does not answer within a second or so, and tries it again when it is asked.
+async fn until_connected(env: &Env, target: &EmbeddedClusters) {
+    let connected = async {
+        while !follower_is_connected(target).await {
+            env.sleep(Duration::from_millis(50)).await;
+        }
+    };
+    env.timeout(PATIENCE, connected).await.unwrap();
 }
 
 async fn shows_the_slow_disk_that_it_is_told_to_have(env: &Env, target: &EmbeddedClusters) {
@@ -127,7 +138,7 @@ async fn a_node_that_ends_by_itself_is_told(env: &Env, target: &mut EmbeddedClus
     let ended = target.node_ended();
     let victim = children().last().copied().unwrap();
     signal(victim, "KILL");
-    env.timeout(Duration::from_secs(30), ended).await.unwrap();
+    env.timeout(PATIENCE, ended).await.unwrap();
     let told = target.failed_node().await.unwrap().to_string();
     assert!(told.contains("ended by itself (signal: 9"), "{told}");
 }

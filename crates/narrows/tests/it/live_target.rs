@@ -3,13 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::common::answering::answering;
 use crate::common::cluster::Cluster;
-use crate::common::{self, BINARY, failed, said, signal};
+use crate::common::{self, BINARY, failed, look_until, said, signal, until};
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
@@ -87,15 +86,10 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let give_up = Instant::now() + Duration::from_secs(120);
-    while cluster.settings().get(CHUNKS).is_none() {
-        assert!(Instant::now() < give_up, "no variant began");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("a variant begins", || cluster.settings().get(CHUNKS).is_some());
     killed.kill().unwrap();
     killed.wait().unwrap();
-    // What it asked for last may still be carried out.
-    std::thread::sleep(Duration::from_secs(1));
+    cluster.until_quiet();
     let run = common::only_run(runs.path());
     let (index, run) = (cluster.indices().concat(), run.file_name().unwrap().to_str().unwrap());
     let letters = index.strip_prefix(&format!("narrows-{run}-"));
@@ -212,11 +206,11 @@ steps = [
     "index",
     { index_in_background = { documents_per_s = 500, updates = 0.2, deletes = 0.1 } },
     "follow",
-    { wait = { lasts = "2s" } },
+    { wait = { lasts = "4s" } },
     { fault = { kind = "kill", node = "follower-0", lasts = "1s" } },
-    { wait_for_lag = { under = 1_000, within = "1m" } },
+    { wait_for_lag = { under = 1_000, within = "5m" } },
     "stop_indexing",
-    { wait_for_lag = { under = 1, within = "1m" } },
+    { wait_for_lag = { under = 1, within = "5m" } },
     "verify",
 ]
 sample = "200ms"
@@ -311,15 +305,18 @@ fn a_paused_follower_is_explained_through_either_api() {
         follower.ask("PUT", follow, &body.to_string());
         // One node has no room for a replica.
         follower.ask("PUT", "/f/_settings", r#"{"index.number_of_replicas":0}"#);
-        follower.ask("GET", "/_cluster/health/f?wait_for_status=green&timeout=30s", "");
+        let green = "/_cluster/health/f?wait_for_status=green&timeout=2m";
+        let health = follower.ask("GET", green, "");
+        assert_eq!(health["status"], "green", "{release}: {health}");
         let explain = || {
             let args = ["explain", follower.url(), "--for", "1s", "--interval", "250ms", "--json"];
             common::json(&common::narrows(&args))
         };
-        let running = explain();
+        let running = look_until(explain, |running| running["findings"] == json!([]));
         assert_eq!(running["findings"], json!([]), "{release}: {running:#}");
         follower.ask("POST", pause, "{}");
-        let paused = explain();
+        let is_stopped = |found: &Value| found["findings"][0]["class"] == "follower_stopped";
+        let paused = look_until(explain, is_stopped);
         let finding = &paused["findings"][0];
         assert_eq!(finding["class"], "follower_stopped", "{release}: {paused:#}");
         assert!(finding["sentence"].as_str().unwrap().starts_with("f is paused"), "{finding:#}");

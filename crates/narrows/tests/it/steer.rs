@@ -16,11 +16,11 @@ const LEASE: &str = "cluster.metadata.narrows_steerer";
 /// What somebody set before we came.
 const FOUND: &str = "1mb";
 
-/// A cluster that recovers 60 MB at 1 MB/s.
+/// A cluster that recovers 100 MB at 1 MB/s.
 pub fn recovering() -> Cluster {
     let cluster = Cluster::start(2);
     cluster.set(&persistent());
-    noise::recover(&cluster, 6000);
+    noise::recover(&cluster, 10_000);
     cluster
 }
 
@@ -37,7 +37,7 @@ fn everything_is_as_it_was(cluster: &Cluster) {
 #[test]
 fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--for", "60s"]));
+    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--for", "3m"]));
     let would = steering.until("would_set");
     assert_eq!((&would["setting"], &would["from"]), (&json!(LIMIT), &json!(FOUND)), "{would}");
     assert_eq!(would["holds"], "rate limit", "{would}");
@@ -154,7 +154,7 @@ fn what_helped_stays_where_that_is_wanted() {
 fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let mut way = Way::to(cluster.url());
-    let more = ["--apply", "--for", "3m"];
+    let more = ["--apply", "--for", "5m"];
     let mut steering = Steering::start(steer(&way.url(), dir.path(), &more));
     steering.until("set");
     way.close();
@@ -252,7 +252,7 @@ fn a_raise_that_is_not_answered_is_taken_back_and_it_goes_on() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let way = BusyWay::to(cluster.url());
     way.hold(LIMIT);
-    let more = ["--apply", "--for", "3m", "--timeout", "2s"];
+    let more = ["--apply", "--for", "5m", "--timeout", "5s"];
     let mut steering = Steering::start(steer(&way.url, dir.path(), &more));
     let given = steering.until("give_way");
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
@@ -270,7 +270,7 @@ fn a_cluster_too_busy_to_give_way_is_asked_again() {
     let way = BusyWay::to(cluster.url());
     way.hold_and_refuse_after(LIMIT, "logs/_search");
     let (guard, p99) = ("--guard=logs/_search?size=0", "--guard-p99=20s");
-    let more = ["--apply", "--for", "3m", "--timeout", "2s", guard, p99];
+    let more = ["--apply", "--for", "5m", "--timeout", "5s", guard, p99];
     let mut steering = Steering::start(steer(&way.url, dir.path(), &more));
     steering.until("set");
     let given = steering.until("give_way");

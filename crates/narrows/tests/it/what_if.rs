@@ -388,7 +388,7 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     noise::fill(&cluster, 4, 2000);
     let replicas = json!({ "index.number_of_replicas": 1 }).to_string();
     cluster.ask("PUT", "/logs/_settings", &replicas);
-    cluster.ask("GET", "/_cluster/health?wait_for_status=green&timeout=60s", "");
+    cluster.until_healthy("wait_for_status=green");
     let before = cluster.settings();
     let file = dir.path().join("twin.toml");
     let file = file.to_str().unwrap();

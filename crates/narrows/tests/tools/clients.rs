@@ -39,7 +39,7 @@ const NEWER: [&str; 6] = [
 ];
 
 /// Longer than any of them takes beside other tests.
-const SECONDS_MAX: u32 = 180;
+const SECONDS_MAX: u32 = 900;
 
 /// A line of the list.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +123,7 @@ impl Client {
     fn clusters(self) -> impl Iterator<Item = Cluster> {
         self.releases.split(',').map(|release| {
             let cluster = Cluster::start_with(2, |command| command.args(["--as", release]));
-            cluster.ask("GET", "/_cluster/health?wait_for_nodes=2", "");
+            cluster.until_healthy("wait_for_nodes=2");
             cluster
         })
     }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use testbed::CannotRun;
 
 use crate::common::{
-    all_end, children_of, entries, failed, json, narrows_in, nothing_is_left, only_run, path_with,
-    said, signal,
+    all_end, children_of, entries, failed, json, look_until, narrows_in, nothing_is_left, only_run,
+    path_with, said, signal,
 };
 
 /// Documents that are indexed while something else is measured.
@@ -168,7 +168,10 @@ pub fn injected_causes_are_found_by_looking_and_by_probing() -> Result<(), Canno
     let arguments = ["diagnose", "--on", "opensearch", "--json"];
     let cases = ["--case", "throttle", "--case", "block"];
     let mut command = narrows_in(dir.path(), &[&arguments[..], &cases[..]].concat());
-    let found = json(&fetched(command.output().unwrap())?);
+    // A wrong one is exit code 1; jars that cannot be fetched are no verdict.
+    let is_told =
+        |output: &Output| output.status.success() || said(output).contains("mvn could not");
+    let found = json(&fetched(look_until(|| command.output().unwrap(), is_told))?);
     assert_eq!(found["wrong"], 0, "{found:#}");
     let rows = found["rows"].as_array().unwrap();
     assert!(rows[0]["cluster"].as_str().unwrap().contains("opensearch 2.19.1"), "{found:#}");

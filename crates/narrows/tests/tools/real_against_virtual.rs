@@ -7,7 +7,7 @@ use crate::common::{json, plans};
 /// How far the two worlds may be apart where a link or a throttle holds the recovery.
 const TOLERANCE: f64 = 0.10;
 /// Laps in real time, at most: the first in which every such variant is as fast as in virtual time is the last.
-const LAPS: u32 = 3;
+const LAPS: u32 = 6;
 
 /// Slow enough that a busy machine, or a debug build, is not what holds it. One node on either side, so that the link
 /// and the throttle are those of the whole. The link's TCP is not modelled, for the emulated link has none either: it

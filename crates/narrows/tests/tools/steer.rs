@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use testbed::CannotRun;
 
 use crate::common::steered::{Steering, journals, steer};
-use crate::common::{BINARY, noise, said, signal};
+use crate::common::{BINARY, PATIENCE, noise, said, signal};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -45,7 +45,7 @@ impl Throttled {
             self.ask("PUT", "/orders/_settings", body).await;
             std::thread::sleep(Duration::from_secs(1));
         }
-        let give_up = Instant::now() + Duration::from_secs(60);
+        let give_up = Instant::now() + PATIENCE;
         loop {
             let answer = self.ask("GET", "/orders/_recovery?active_only=true", Value::Null).await;
             let bytes = answer.pointer("/orders/shards/0/index/size/recovered_in_bytes").cloned();

@@ -117,6 +117,7 @@ mod tests {
 
     use super::*;
 
+    /// `ccr_stats.json` was made by hand after Elasticsearch's documentation of `_ccr/stats`: no Elasticsearch was run.
     #[test]
     fn reads_both_flavours() {
         let answer = serde_json::from_str(include_str!("samples/ccr_stats.json")).unwrap();

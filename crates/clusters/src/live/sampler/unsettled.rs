@@ -63,7 +63,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// What a copy lacks that waits for its node to come back.
+    /// What a copy that waits for its node to come back lacks.
     async fn lack(&self, copy: &WaitingCopy) -> Result<Option<Lack>> {
         let Some(node) = &copy.left else { return Ok(None) };
         if copy.delay_left_ms.is_none() {

@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use super::cluster::http;
+use super::until;
 
 /// Passes requests on as long as the test runs.
 pub struct BusyWay {
@@ -66,11 +66,7 @@ impl BusyWay {
     /// Waits until a change is held.
     #[track_caller]
     pub fn until_held(&self) {
-        let give_up = Instant::now() + Duration::from_secs(120);
-        while self.state.lock().unwrap().held.is_empty() {
-            assert!(Instant::now() < give_up, "nothing was changed");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("a change is held", || !self.state.lock().unwrap().held.is_empty());
     }
 
     /// Whether the change that was to be held came.

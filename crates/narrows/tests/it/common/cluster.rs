@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::BINARY;
+use super::{BINARY, PATIENCE};
 
 /// Processes that end with the test.
 pub struct Cluster {
@@ -28,7 +28,7 @@ impl Cluster {
     /// Starts so many nodes; returns when they found each other.
     pub fn start(nodes: usize) -> Cluster {
         let cluster = Cluster::start_with(nodes, |command| command);
-        cluster.ask("GET", &format!("/_cluster/health?wait_for_nodes={nodes}"), "");
+        cluster.until_healthy(&format!("wait_for_nodes={nodes}"));
         cluster
     }
 
@@ -71,6 +71,20 @@ impl Cluster {
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}"))
     }
 
+    /// Waits until its health is this: `wait_for_status=green`.
+    #[track_caller]
+    pub fn until_healthy(&self, wanted: &str) {
+        let health = self.ask("GET", &format!("/_cluster/health?{wanted}&timeout=2m"), "");
+        assert_eq!(health["timed_out"], false, "{wanted}: {health}");
+    }
+
+    /// Waits until it has made all that anybody who is gone by now had asked for.
+    pub fn until_quiet(&self) {
+        // What came over a connection may not be read yet.
+        std::thread::sleep(Duration::from_secs(1));
+        self.until_healthy("wait_for_events=languid");
+    }
+
     /// What is set at a rank: `persistent` or `transient`.
     pub fn set_at(&self, rank: &str) -> Value {
         self.ask("GET", "/_cluster/settings?flat_settings=true", "")[rank].clone()
@@ -110,7 +124,7 @@ pub fn http(url: &str, method: &str, path: &str, body: &str) -> (u16, String) {
 pub fn http_with(url: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();
     write!(
         stream,

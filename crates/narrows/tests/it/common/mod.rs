@@ -20,6 +20,10 @@ use serde_json::Value;
 pub const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 /// A password that nothing may ever say.
 pub const SECRET: &str = "open-sesame-4711";
+/// How long a test waits for what is to come. It costs nothing where that comes; a machine may stand still at times.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+/// Looks at what goes on, until one is right.
+const LOOKS: usize = 5;
 
 /// The binary, which knows a password.
 pub fn command(args: &[&str]) -> Command {
@@ -45,6 +49,30 @@ pub fn said(output: &Output) -> String {
 pub fn json(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", said(output));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(output)))
+}
+
+/// Looks again until a look is right, a few times at most; the last, right or not. A machine that stands still for
+/// seconds spoils one look at what goes on, but not the next.
+pub fn look_until<T>(mut look: impl FnMut() -> T, is_right: impl Fn(&T) -> bool) -> T {
+    let mut found = look();
+    for _ in 1..LOOKS {
+        if is_right(&found) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        found = look();
+    }
+    found
+}
+
+/// Waits until this is so.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[track_caller]
@@ -146,11 +174,7 @@ pub fn processes_of_home(home: &Path) -> Vec<u32> {
 /// Waits until these processes have ended.
 #[track_caller]
 pub fn all_end(pids: &[u32]) {
-    let give_up = Instant::now() + Duration::from_secs(30);
-    while pids.iter().any(|pid| is_alive(*pid)) {
-        assert!(Instant::now() < give_up, "a process outlived its runner");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("a process outlived its runner", || !pids.iter().any(|pid| is_alive(*pid)));
 }
 
 #[track_caller]

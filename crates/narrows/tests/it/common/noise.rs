@@ -1,10 +1,9 @@
 //! Documents that are as large on disk as they are.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
+use super::until;
 
 /// Bulk requests of documents of 10 000 bytes that do not compress; the same in every run.
 pub fn bulks(documents: u32) -> Vec<String> {
@@ -51,10 +50,8 @@ pub fn fill(cluster: &Cluster, shards: u32, documents: u32) {
 pub fn recover(cluster: &Cluster, documents: u32) {
     fill(cluster, 1, documents);
     cluster.ask("PUT", "/logs/_settings", &json!({ "number_of_replicas": 1 }).to_string());
-    let give_up = Instant::now() + Duration::from_secs(30);
     let active = || cluster.ask("GET", "/logs/_recovery?active_only=true", "");
-    while active().pointer("/logs/shards/0/index/size/total_in_bytes").is_none_or(|b| *b == 0) {
-        assert!(Instant::now() < give_up, "no recovery began");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("a recovery begins", || {
+        active().pointer("/logs/shards/0/index/size/total_in_bytes").is_some_and(|b| *b != 0)
+    });
 }

@@ -16,7 +16,7 @@ pub fn run(plan: &str, on: &str, more: &[&str]) -> (tempfile::TempDir, Output) {
 
 /// A plan that follows on two clusters of two nodes, with faults in between.
 pub fn following() -> String {
-    let wait = "{ wait_for_lag = { under = 200, within = \"1m\" } },";
+    let wait = "{ wait_for_lag = { under = 200, within = \"5m\" } },";
     let steps = format!(
         r#"{{ fault = {{ kind = "cut", lasts = "2s" }} }},
     {wait}

@@ -85,7 +85,8 @@ impl Way {
         let mut link = command.stdout(Stdio::piped()).spawn().unwrap();
         // It says where it listens.
         let mut output = BufReader::new(link.stdout.take().unwrap());
-        output.read_line(&mut String::new()).unwrap();
+        let read = output.read_line(&mut String::new()).unwrap();
+        assert!(read > 0, "nothing listens at {}", self.at);
         self.open = Some((link, output));
     }
 
