@@ -74,6 +74,20 @@ pub const WRITTEN_BEFORE_THE_END: &str = "engine: a primary is written before fo
 /// A follower's primary that was opened anew gives other clusters what a copy in sync may lack.
 pub const CHECKPOINT_NOT_CONFIRMED: &str =
     "engine: a reopened follower gives what a copy in sync may lack";
+/// A primary that is lost before it counts as started leaves its term to the next one.
+pub const TERM_LEFT_TO_ANOTHER: &str = "engine: a primary that was never started leaves its term";
+/// What a leader gave a follower is bounded by its global checkpoint, which is lower once it was opened anew.
+pub const LEADER_BOUND_BY_CHECKPOINT: &str = "engine: what a leader gave ends at its checkpoint";
+/// A write whose shard is in the state no more is sent to no copy, and acknowledged.
+pub const ACKNOWLEDGED_WITHOUT_SHARD: &str = "engine: acknowledged although the shard is gone";
+/// A try to recover that comes late ends the tracking of its copy, which a later try began.
+pub const LATE_TRY_UNTRACKS: &str = "engine: a late try untracks its copy";
+/// A replica syncs by the durability that it has heard of, whatever its primary goes by.
+pub const DURABILITY_UNHEARD: &str = "engine: a replica goes by the durability that it knows";
+/// A copy that has taken over from its primary takes that one's leases, too.
+pub const LATE_LEASES_TAKEN: &str = "engine: late leases reach who has taken over";
+/// A primary that has handed over says of copies that a refresh of them counts.
+pub const HANDED_OVER_AND_COUNTING: &str = "engine: a primary that has handed over counts copies";
 /// Leases are gone after a restart.
 pub const LEASES_FORGOTTEN: &str = "engine: a restart forgets the leases";
 /// A lease is kept by the primary in memory, and nothing is kept for it.
@@ -128,6 +142,13 @@ pub const ALL: &[&str] = &[
     UNFOLLOW_LEAVES_GAPS,
     WRITTEN_BEFORE_THE_END,
     CHECKPOINT_NOT_CONFIRMED,
+    TERM_LEFT_TO_ANOTHER,
+    LEADER_BOUND_BY_CHECKPOINT,
+    ACKNOWLEDGED_WITHOUT_SHARD,
+    LATE_TRY_UNTRACKS,
+    DURABILITY_UNHEARD,
+    LATE_LEASES_TAKEN,
+    HANDED_OVER_AND_COUNTING,
     LEASES_FORGOTTEN,
     LEASE_KEEPS_NOTHING,
     FAILED_SHARD_UNSAID,

@@ -5,6 +5,8 @@
 //! NARROWS_SECONDS sets how long each is measured.
 
 mod common;
+#[path = "common/liar.rs"]
+mod liar;
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -19,11 +21,13 @@ use std::time::{Duration, Instant};
 use clusters::{Clusters, EmbeddedClusters};
 use futures_util::future::join_all;
 use lab::corpus::Corpus;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::bench::Table;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use world::Env;
+
+use liar::Liar;
 
 const HONEST: usize = 4;
 const SEARCH: &str = "GET /a/_search?size=10 HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -60,9 +64,11 @@ enum Kind {
     NeverReads,
     BreaksOff,
     Nonsense,
+    /// Answers nonsense to those who follow it.
+    Lies,
 }
 
-const PEERS: [(&str, Kind, usize); 7] = [
+const PEERS: [(&str, Kind, usize); 8] = [
     ("idle", Kind::Idle, 10_000),
     ("idle, more than the node grants", Kind::Idle, 20_000),
     ("a byte a second of a head", Kind::SlowHead, 1_000),
@@ -70,6 +76,7 @@ const PEERS: [(&str, Kind, usize); 7] = [
     ("ask for 5000 hits again and again and read nothing", Kind::NeverReads, 50),
     ("break off in the middle of a body, 100 times a second each", Kind::BreaksOff, 20),
     ("send what is no HTTP, 100 times a second each", Kind::Nonsense, 20),
+    ("a leader lies to so many indices, resumed each second", Kind::Lies, 20),
 ];
 
 fn main() {
@@ -89,16 +96,21 @@ fn main() {
     );
     let seconds = common::sized("NARROWS_SECONDS", 10);
     world::real_world::run(1, async |env| {
-        let target = common::start(&env, &[("one", 1)], None).await;
+        let target = common::start(&env, &[("one", 1), ("leader", 1)], None).await;
         common::create(&target, "one", Corpus::Geopoint, 1).await;
         common::index(&target, "one", Corpus::Geopoint, 100_000, 2, 5000).await;
         common::settle(&target, "one").await;
+        common::create(&target, "leader", Corpus::Geopoint, 1).await;
+        common::index(&target, "leader", Corpus::Geopoint, 1_000, 1, 1_000).await;
         let address = target.nodes("one")[0].http.trim_start_matches("http://").to_owned();
         let mut bench = Bench { env, target, address, during: Duration::from_secs(seconds) };
         TABLE.begin();
         bench.measure().await;
         for (name, kind, count) in PEERS {
-            bench.beside(name, kind, count).await;
+            match kind {
+                Kind::Lies => bench.beside_a_liar(name, count).await,
+                _ => bench.beside(name, kind, count).await,
+            }
         }
         bench.target.stop().await;
     });
@@ -138,17 +150,40 @@ impl Bench {
         self.env.sleep(Duration::from_secs(2)).await;
         let after = self.cost().await;
         let again = self.measure().await;
-        TABLE.row(&[
-            name.to_owned(),
-            count.to_string(),
-            format!("{:.0}", felt.per_s),
-            format!("{:.2}", felt.per_s / ((alone.per_s + again.per_s) / 2.0)),
-            format!("{:.2} ({:.2}, {:.2})", felt.p99_ms, alone.p99_ms, again.p99_ms),
-            felt.failed.to_string(),
-            format!("{:.0}, {:.0}, {:.0}", before.0, felt.memory_max_mb, after.0),
-            format!("{}, {}, {}", before.1, felt.handles_max, after.1),
-            closed.to_string(),
-        ]);
+        row((name, count), [before, after], [alone, felt, again], closed);
+    }
+
+    /// The indices follow before they are lied to, so that they themselves are no part of what it costs.
+    async fn beside_a_liar(&self, name: &str, count: usize) {
+        let liar = Liar::before(&self.target.nodes("leader")[0].transport);
+        let ask = async |method: &str, path: String, body: Value| {
+            common::ask(&self.target, "one", method, &path, body).await
+        };
+        let seeds = json!({ "persistent": { "cluster.remote.leader.seeds": [liar.address] } });
+        ask("PUT", "/_cluster/settings".to_owned(), seeds).await;
+        for number in 0..count {
+            let body = json!({
+                "remote_cluster": "leader", "leader_index": "a", "read_poll_timeout": "500ms",
+                "settings": { "index.number_of_replicas": 0 },
+            });
+            let path = format!("/follows-{number}/_ccr/follow?wait_for_active_shards=1");
+            ask("PUT", path, body).await;
+        }
+        let before = self.cost().await;
+        let alone = self.measure().await;
+        liar.lie(true);
+        let resuming = liar::resume(self.env.clone(), self.address.clone(), count);
+        let resuming = self.env.spawn("has them follow again", resuming);
+        let felt = self.measure().await;
+        drop(resuming);
+        liar.lie(false);
+        eprintln!("{} lies were told", liar.told());
+        let closed = liar.closed();
+        self.env.sleep(Duration::from_secs(2)).await;
+        let after = self.cost().await;
+        let again = self.measure().await;
+        row((name, count), [before, after], [alone, felt, again], closed);
+        liar.stop();
     }
 
     /// Memory of the node in MB, and its handles.
@@ -190,6 +225,25 @@ impl Bench {
         let per_s = latencies.len() as f64 / self.during.as_secs_f64();
         Felt { per_s, p99_ms, failed: failed.get(), memory_max_mb, handles_max }
     }
+}
+
+fn row(
+    (name, count): (&str, usize),
+    [before, after]: [(f64, u64); 2],
+    [alone, felt, again]: [Felt; 3],
+    closed: u64,
+) {
+    TABLE.row(&[
+        name.to_owned(),
+        count.to_string(),
+        format!("{:.0}", felt.per_s),
+        format!("{:.2}", felt.per_s / ((alone.per_s + again.per_s) / 2.0)),
+        format!("{:.2} ({:.2}, {:.2})", felt.p99_ms, alone.p99_ms, again.p99_ms),
+        felt.failed.to_string(),
+        format!("{:.0}, {:.0}, {:.0}", before.0, felt.memory_max_mb, after.0),
+        format!("{}, {}, {}", before.1, felt.handles_max, after.1),
+        closed.to_string(),
+    ]);
 }
 
 /// Searches over one connection until it breaks.
@@ -299,6 +353,7 @@ async fn annoy(env: &Env, address: &str, kind: Kind, shared: &Shared) -> io::Res
             let mut said = Vec::new();
             stream.read_to_end(&mut said).await.map(drop)
         }
+        Kind::Lies => return Ok(()),
     };
     shared.closed.fetch_add(1, Ordering::Relaxed);
     annoyed

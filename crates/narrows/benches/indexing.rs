@@ -54,6 +54,7 @@ async fn store_alone(env: &Env, documents: u64) -> f64 {
             source: bytes.slice_ref(&bytes[offset(&text, line)..offset(&text, line) + line.len()]),
             auto_id: true,
             create: false,
+            routing: None,
         });
         shard.index(requests.collect()).await.expect("it is indexed");
         shard.sync().await.expect("it is synced");

@@ -39,7 +39,7 @@ pub enum ErrorKind {
     Damaged,
     /// What was received is damaged, and its source is whole.
     ReceivedDamaged,
-    /// The node does not answer, or says that it cannot now (429, 503).
+    /// The node does not answer, or says that it cannot now (429, 503); or the index is closed, until it is opened.
     Unavailable,
     /// The operations, or the session, are not there any more.
     Gone,
@@ -137,6 +137,8 @@ pub fn action(component: Component, kind: ErrorKind) -> Action {
 pub const DISK_FULL: &str = "cluster_block_exception";
 /// `type` of an answer about operations or a session that are not there any more.
 pub const GONE: &str = "resource_not_found_exception";
+/// `type` of an answer about documents of an index that is closed.
+pub const CLOSED: &str = "index_closed_exception";
 /// `type` of an answer about an alias that no remote cluster has.
 pub const REMOTE_UNKNOWN: &str = "no_such_remote_cluster_exception";
 /// `type` of an answer about a mapping, or a document that does not fit its mapping.
@@ -151,7 +153,7 @@ impl ErrorKind {
             (_, DAMAGED) => ErrorKind::Damaged,
             (_, GONE) => ErrorKind::Gone,
             (_, REMOTE_UNKNOWN) => ErrorKind::RemoteUnknown,
-            (429 | 503, _) => ErrorKind::Unavailable,
+            (429 | 503, _) | (_, CLOSED) => ErrorKind::Unavailable,
             (400, _) => ErrorKind::BadRequest,
             (401..500, _) => ErrorKind::OtherState,
             _ => ErrorKind::Other,

@@ -169,6 +169,14 @@ impl DateFormat {
         Ok(DateFormat(forms.collect::<Result<_, String>>()?))
     }
 
+    /// Reads a format that an earlier build took: those of its forms that are read by now, or the default where none
+    /// is.
+    pub(crate) fn stored(text: &str) -> Self {
+        let read = text.split("||").filter_map(|part| DateFormat::parse(part).ok());
+        let forms: Vec<Form> = read.flat_map(|format| format.0).collect();
+        if forms.is_empty() { DateFormat::default() } else { DateFormat(forms) }
+    }
+
     /// `epoch_millis`
     pub fn millis() -> Self {
         DateFormat(vec![Form::Millis])
@@ -209,6 +217,16 @@ impl DateFormat {
     /// Milliseconds since 1970 of a text in one of the forms.
     pub(crate) fn read_ms(&self, text: &str) -> Option<i64> {
         self.read(text).map(|moment| moment.ms)
+    }
+
+    /// As [`DateFormat::read_ms`], of a text that was accepted before: an earlier build took `2024/05/06 07:08:09z` for
+    /// ISO 8601, too.
+    pub(crate) fn read_stored_ms(&self, text: &str) -> Option<i64> {
+        let iso_ms = || {
+            let text = text.replace('/', "-").replace([' ', 't'], "T").replace('z', "Z");
+            iso(&text).filter(|_| self.0.contains(&Form::Iso)).map(|moment| moment.ms)
+        };
+        self.read_ms(text).or_else(iso_ms)
     }
 
     /// Milliseconds since 1970 of a whole number, which is read as its text is.
@@ -534,6 +552,13 @@ mod tests {
                 "{worded}"
             );
         }
+        let kept = DateFormat::stored("MM/dd/yyyy||dd MMM yyyy||epoch_second");
+        assert_eq!(kept, DateFormat::parse("MM/dd/yyyy||epoch_second").unwrap());
+        assert_eq!(DateFormat::stored("dd MMM yyyy"), DateFormat::default());
+        let (default, taken) = (DateFormat::default(), "2015/03/09t10:11z");
+        let ms = iso("2015-03-09T10:11Z").map(|moment| moment.ms);
+        assert_eq!((default.read_ms(taken), default.read_stored_ms(taken)), (None, ms));
+        assert_eq!(clock.read_stored_ms(taken), None, "it has no ISO 8601");
         assert!(DateFormat::parse("yyyy'T").is_err());
         assert!(DateFormat::parse(&"yyyy||".repeat(170)).is_ok());
         assert!(DateFormat::parse(&"yyyy||".repeat(171)).unwrap_err().contains("1024"));

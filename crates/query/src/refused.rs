@@ -99,7 +99,7 @@ pub const PARAMETERS: Words = &[
         "name the fields in \"properties\"; others are mapped by their first value",
         "dynamic_date_formats numeric_detection runtime",
     ),
-    ("put the value into a field of its own", "_routing _size"),
+    ("put the value into a field of its own", "_size"),
     ("map it as long or double", "time_series_dimension time_series_metric"),
 ];
 

@@ -55,6 +55,8 @@ pub struct FetchedHit {
     pub seq_no: u64,
     /// `_source`, filtered; none where it is not asked for.
     pub source: Option<Bytes>,
+    /// `_routing`; none where the document goes by its id.
+    pub routing: Option<String>,
     /// Fragments of its texts, by field, of the fields that have any.
     pub highlight: BTreeMap<String, Vec<String>>,
 }
@@ -92,6 +94,9 @@ impl ShownHit<'_> {
             );
         }
         text.extend_from_slice(format!(",\"_score\":{}", json!(found.score)).as_bytes());
+        if let Some(routing) = &document.routing {
+            text.extend_from_slice(format!(",\"_routing\":{}", json!(routing)).as_bytes());
+        }
         if let Some(source) = &document.source {
             text.extend_from_slice(b",\"_source\":");
             text.extend_from_slice(source);

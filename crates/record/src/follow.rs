@@ -35,7 +35,7 @@ pub struct SearchFigures {
     pub incomplete: u64,
     /// Answers that lacked what was acknowledged, or had what nobody wrote.
     pub wrong: u64,
-    /// The same by a node that the others had given up: it shows what it had until it knows.
+    /// Such answers from a node that the cluster had already removed: it shows its last state until it learns of that.
     #[serde(default)]
     pub given_up: u64,
 }
@@ -45,6 +45,10 @@ pub struct SearchFigures {
 pub struct NodeUse {
     /// Resident memory, in bytes.
     pub resident_bytes: u64,
+    /// What of it is no file's, in bytes: segments that are mapped count in what is resident, and grow with the index.
+    /// 0 in records that do not say.
+    #[serde(default)]
+    pub anonymous_bytes: u64,
     /// Open file handles.
     pub open_files: u64,
 }

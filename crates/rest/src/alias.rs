@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::call::{Call, object};
 use super::error::{bad_body, bad_request, not_supported};
-use super::names::{indices, matches_any, meant};
+use super::names::{Closed, indices_with, matches_any, meant};
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
 use engine::transport::{Failure, Result};
@@ -106,7 +106,7 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
     };
     let properties = read_alias(object, &KNOWN)?;
     let expression = names(object, "index", "indices")?.join(",");
-    let found = indices(state, Some(&expression), &call.query)?;
+    let found = indices_with(state, Some(&expression), &call.query, Closed::Named)?;
     match kind.as_str() {
         "add" => {
             let aliases = names(object, "alias", "aliases")?;
@@ -180,7 +180,7 @@ fn fitting<'a>(
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let properties = read_alias(&object(call.json()?, ": {\"is_write_index\"}")?, &[])?;
     let state = call.state();
-    let found = indices(&state, call.indices(), &call.query)?;
+    let found = indices_with(&state, call.indices(), &call.query, Closed::Named)?;
     let alias = call.part("name").unwrap_or_default().to_owned();
     let actions = adding(&state, &found, &[alias], &properties);
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await
@@ -189,7 +189,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
 /// `DELETE /{index}/_alias/{name}`.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
-    let found = indices(&state, call.indices(), &call.query)?;
+    let found = indices_with(&state, call.indices(), &call.query, Closed::Named)?;
     let actions = removing(&state, &found, call.part("name").unwrap_or_default(), true)?;
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await
 }
@@ -198,7 +198,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
 /// is no pattern and that no alias has makes it 404, with what there is of the others.
 pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
-    let found = indices(&state, call.indices(), &call.query)?;
+    let found = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     let name = call.part("name");
     let mut answer = Map::new();
     if name.is_none() {
@@ -227,15 +227,15 @@ static ALIASES: [Column; 6] = [
     words("alias", "a", "alias"),
     words("index", "i,idx", "index"),
     words("filter", "f,fi", "none: there are no filters"),
-    words("routing.index", "ri,routingIndex", "none: there is no routing"),
-    words("routing.search", "rs,routingSearch", "none: there is no routing"),
+    words("routing.index", "ri,routingIndex", "none: aliases have no routing"),
+    words("routing.search", "rs,routingSearch", "none: aliases have no routing"),
     words("is_write_index", "w,isWriteIndex", "whether this index takes the writes"),
 ];
 
 /// `GET /_cat/aliases`.
 pub(super) async fn cat(call: Call) -> Result<Reply> {
     let state = call.state();
-    let all = indices(&state, None, &call.query)?;
+    let all = indices_with(&state, None, &call.query, Closed::Expanded)?;
     let mut rows: Vec<_> = fitting(&state, &all, call.part("name")).collect();
     rows.sort_by_key(|(index, alias, _)| (*alias, *index));
     let mut table = Table::new(&ALIASES);

@@ -11,7 +11,7 @@ use super::bulk_answer::{Item, render};
 use super::bulk_lines::{Action, Op, parse};
 use super::call::Call;
 use super::document::{
-    Refresh, check_id, ensure_index, refuse_follower, refuse_unsupported, wait_for_active,
+    Refresh, check_id, ensure_index, refuse_follower, refuse_unsupported, routing, wait_for_active,
     write_limit,
 };
 use super::error::not_supported;
@@ -55,7 +55,7 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
     if actions.iter().any(|action| action.op == Op::Update) {
         refuse_parts(&call.query)?;
     }
-    let (mut items, groups) = group_by_index(&call.node, actions);
+    let (mut items, groups) = group_by_index(&call.node, actions, routing(&call.query).as_ref());
     let names: Vec<String> = groups.keys().map(|name| name.to_string()).collect();
     let mut writes = Vec::with_capacity(groups.len());
     for (index, group) in groups {
@@ -113,8 +113,12 @@ fn fill_in_results(items: &mut [Item], places: Vec<usize>, results: Result<Vec<R
 type Named = (Arc<str>, Result<Arc<str>>);
 
 /// An item for each action, and the writes by index. An action that is refused has its failure already. An alias stands
-/// for the index that takes its writes.
-fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc<str>, Group>) {
+/// for the index that takes its writes. What an action says of its routing stands above that of the request.
+fn group_by_index(
+    node: &Node,
+    actions: Vec<Action>,
+    routing_of_all: Option<&Arc<str>>,
+) -> (Vec<Item>, BTreeMap<Arc<str>, Group>) {
     let state = node.core().state();
     let total = actions.len();
     let mut items = Vec::with_capacity(total);
@@ -122,7 +126,8 @@ fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc
     // The group under way: most requests name one index.
     let mut current: Option<(Arc<str>, Group)> = None;
     let mut named: Option<Named> = None;
-    for Action { op, index: name, id, source, unchanged, retries } in actions {
+    for Action { op, index: name, id, routing, source, unchanged, retries } in actions {
+        let routing = routing.or_else(|| routing_of_all.cloned());
         if named.as_ref().is_none_or(|(before, _)| *before != name) {
             let index = match write_index(&state, &name) {
                 Ok(index) if *index == *name => Ok(name.clone()),
@@ -138,7 +143,8 @@ fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc
         let auto_id = id.is_none();
         let id = id.unwrap_or_else(|| Arc::from(node.core().next_id()));
         let place = items.len();
-        let mut item = Item { op, index: index.clone(), id: id.clone(), result: None };
+        let (shown, by) = (id.clone(), routing.clone());
+        let mut item = Item { op, index: index.clone(), id: shown, routing: by, result: None };
         if let Some(failure) = unwritable.or_else(|| check_id(&id).err()) {
             item.result = Some(Err(failure));
             items.push(item);
@@ -157,13 +163,15 @@ fn group_by_index(node: &Node, actions: Vec<Action>) -> (Vec<Item>, BTreeMap<Arc
         group.places.push(place);
         group.makes |= op != Op::Delete;
         group.writes.push(match (op, unchanged) {
-            (Op::Update, _) => BulkWrite::Update(Update { id, body: source, unchanged, retries }),
-            (Op::Delete, None) => BulkWrite::Plain(WriteRequest::Delete { id }),
-            (Op::Delete, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, None)),
-            (_, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, Some(source))),
+            (Op::Update, _) => {
+                BulkWrite::Update(Update { id, routing, body: source, unchanged, retries })
+            }
+            (Op::Delete, None) => BulkWrite::Plain(WriteRequest::Delete { id, routing }),
+            (Op::Delete, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, None, routing)),
+            (_, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, Some(source), routing)),
             (_, None) => {
                 let create = op == Op::Create;
-                BulkWrite::Plain(WriteRequest::Index { id, source, auto_id, create })
+                BulkWrite::Plain(WriteRequest::Index { id, source, auto_id, create, routing })
             }
         });
     }

@@ -19,6 +19,7 @@ pub(super) struct Item {
     pub(super) op: Op,
     pub(super) index: Arc<str>,
     pub(super) id: Arc<str>,
+    pub(super) routing: Option<Arc<str>>,
     /// None while it is under way.
     pub(super) result: Option<Result<Written>>,
 }
@@ -67,7 +68,7 @@ fn write_item(out: &mut Vec<u8>, item: &Item, shards: &mut Copies<'_>, forced_re
             let (result, status) = result_of(written.outcome);
             let (total, successful) = match written.outcome {
                 WriteOutcome::Noop => (0, 0),
-                _ => shards.of(&item.index, &item.id),
+                _ => shards.of(&item.index, item.routing.as_ref().unwrap_or(&item.id)),
             };
             let Written { version, seq_no, primary_term, .. } = written;
             put(
@@ -113,7 +114,8 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    fn of(&mut self, index: &Arc<str>, id: &str) -> (usize, usize) {
+    /// Those of the shard that an id or a routing leads to.
+    fn of(&mut self, index: &Arc<str>, by: &str) -> (usize, usize) {
         if !self.by_index.contains_key(index) {
             let shards = self.state.indices.get(&**index).map_or(1, |meta| meta.shards);
             let copies = (0..shards).map(|n| copies_written(self.state, index, n)).collect();
@@ -122,7 +124,7 @@ impl Copies<'_> {
         let copies = &self.by_index[index];
         match copies.as_slice() {
             [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
-            copies => copies[shard_of(id, copies.len() as u32) as usize],
+            copies => copies[shard_of(by, copies.len() as u32) as usize],
         }
     }
 }
@@ -134,7 +136,8 @@ mod tests {
     use super::*;
 
     fn item(id: &str, result: Result<Written>) -> Item {
-        Item { op: Op::Index, index: "a".into(), id: id.into(), result: Some(result) }
+        let result = Some(result);
+        Item { op: Op::Index, index: "a".into(), id: id.into(), routing: None, result }
     }
 
     fn written(outcome: WriteOutcome) -> Result<Written> {

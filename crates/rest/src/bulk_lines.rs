@@ -42,6 +42,8 @@ pub(super) struct Action {
     pub(super) index: Arc<str>,
     /// None where it is to be generated.
     pub(super) id: Option<Arc<str>>,
+    /// None where it goes as the request says.
+    pub(super) routing: Option<Arc<str>>,
     /// Empty with deletes.
     pub(super) source: Bytes,
     /// How the document must be (`if_seq_no`, `if_primary_term`).
@@ -110,6 +112,8 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             }
         };
         let id = meta.id.map(|id| Arc::from(id.0));
+        let routing = meta.routing.filter(|routing| !routing.0.is_empty());
+        let routing = routing.map(|routing| Arc::from(routing.0));
         if id.is_none() && matches!(op, Op::Update | Op::Delete) {
             return Err(validation(actions.len() + 1, "an id must be provided"));
         }
@@ -118,7 +122,7 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             let what = "what is created has no if_seq_no";
             return Err(validation(actions.len() + 1, what));
         }
-        actions.push(Action { op, index, id, source, unchanged, retries: meta.retries });
+        actions.push(Action { op, index, id, routing, source, unchanged, retries: meta.retries });
     }
     if actions.is_empty() {
         return Err(validation(1, "no requests added"));
@@ -161,12 +165,13 @@ impl Lines<'_> {
 struct Meta {
     index: Option<String>,
     id: Option<Id>,
+    routing: Option<Id>,
     if_seq_no: Option<u64>,
     if_primary_term: Option<u64>,
     retries: u32,
 }
 
-/// An id is a text, or a number that is taken for one.
+/// An id or a routing is a text, or a number that is taken for one.
 #[derive(Debug, PartialEq)]
 struct Id(String);
 
@@ -229,20 +234,14 @@ impl<'de> Deserialize<'de> for Meta {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
                 use serde::de::Error;
-                const KNOWN_ELSEWHERE: [&str; 7] = [
-                    "_routing",
-                    "dynamic_templates",
-                    "pipeline",
-                    "require_alias",
-                    "routing",
-                    "version",
-                    "version_type",
-                ];
+                const KNOWN_ELSEWHERE: [&str; 5] =
+                    ["dynamic_templates", "pipeline", "require_alias", "version", "version_type"];
                 let mut meta = Meta::default();
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
                         "_index" => meta.index = map.next_value()?,
                         "_id" => meta.id = map.next_value()?,
+                        "routing" | "_routing" => meta.routing = map.next_value()?,
                         "if_seq_no" => meta.if_seq_no = map.next_value()?,
                         "if_primary_term" => meta.if_primary_term = map.next_value()?,
                         "retry_on_conflict" => meta.retries = map.next_value()?,
@@ -305,6 +304,7 @@ mod tests {
             op,
             index: index.into(),
             id: id.map(Arc::from),
+            routing: None,
             source: Bytes::from_static(source.as_bytes()),
             unchanged: None,
             retries: 0,
@@ -316,6 +316,19 @@ mod tests {
         let lines = |count: usize| Bytes::from("{\"delete\":{\"_id\":\"a\"}}\n".repeat(count));
         assert_eq!(parse(&lines(ACTIONS_MAX), Some("a")).unwrap().len(), ACTIONS_MAX);
         assert_eq!(parse(&lines(ACTIONS_MAX + 1), Some("a")).unwrap_err().status, 413);
+    }
+
+    #[test]
+    fn reads_the_routing_of_an_action() {
+        let routed = |line: &'static str| read(line, Some("a")).unwrap().remove(0).routing;
+        for (line, expected) in [
+            ("{\"delete\":{\"_id\":1,\"routing\":\"r\"}}\n", Some("r")),
+            ("{\"delete\":{\"_id\":1,\"_routing\":7}}\n", Some("7")),
+            ("{\"index\":{\"routing\":\"\"}}\n{}\n", None),
+            ("{\"index\":{\"routing\":null}}\n{}\n", None),
+        ] {
+            assert_eq!(routed(line).as_deref(), expected, "{line}");
+        }
     }
 
     #[test]
@@ -391,7 +404,7 @@ mod tests {
             ),
             ("{}\n", "expected an action"),
             ("{\"index\":{\"_idx\":1}}\n", "unknown parameter [_idx]"),
-            ("{\"index\":{\"routing\":\"a\"}}\n", "[routing] is not supported"),
+            ("{\"index\":{\"pipeline\":\"a\"}}\n", "[pipeline] is not supported"),
             ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
             ("{\"index\":{}\n", "line [1]"),

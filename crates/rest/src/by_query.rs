@@ -8,26 +8,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use query::{SearchRequest, SortKey, TrackTotalHits, parse_search};
-use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 use store::{WriteOutcome, WriteRequest};
 use tokio::sync::oneshot;
 use world::Time;
 
 use super::active::Active;
-use super::answer::Reply;
+use super::answer::{Body, Reply};
+use super::by_query_body::{Manner, Routing, known, read_dest};
 use super::call::{Call, object};
 use super::document::{Refresh, ensure_index_on, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
 use super::keep_alive::scroll_keep_alive;
 use super::names::{indices, write_index};
 use super::parameters::Query;
-use super::search::failed;
+use super::search::{failed, preference};
 use super::unchanged::Unchanged;
 use super::uri_query::uri_query;
 use engine::Node;
+use engine::core::RunningTask;
 use engine::replication::write_documents;
-use engine::search::{Hit, Preference, SearchJob, SearchOutcome, clear_scroll, next_page, scroll};
+use engine::search::{Hit, SearchJob, SearchOutcome, clear_scroll, next_page, scroll};
 use engine::transport::{Failure, Result, unexpected};
 
 /// Parameters of all three. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
@@ -46,10 +47,9 @@ pub(super) const KNOWN: &[&str] = &[
 pub(super) const SEARCHED: &[&str] =
     &["conflicts", "from", "preference", "routing", "scroll_size", "sort", "terminate_after"];
 
-const UNSUPPORTED: [(&str, &str); 5] = [
+const UNSUPPORTED: [(&str, &str); 4] = [
     ("from", "leave it out"),
     ("pipeline", "transform documents before you send them"),
-    ("routing", "send a query in the body"),
     ("sort", "documents are read as they lie; leave it out"),
     ("terminate_after", "send max_docs"),
 ];
@@ -65,20 +65,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 enum Work {
     Delete,
     Update,
-    Reindex { index: String, create: bool },
+    Reindex { index: String, create: bool, routing: Routing },
 }
 
 impl Work {
     fn write(&self, hit: Hit) -> Option<(String, WriteRequest)> {
         let id: Arc<str> = Arc::from(hit.document.id);
         let as_read = Unchanged { seq_no: hit.document.seq_no, primary_term: hit.primary_term };
-        let source = hit.document.source;
+        let (source, routing) = (hit.document.source, hit.document.routing.map(Arc::from));
         Some(match self {
-            Work::Delete => (hit.index, as_read.write(id, None)),
-            Work::Update => (hit.index, as_read.write(id, Some(source?))),
-            Work::Reindex { index, create } => {
-                let (source, create) = (source?, *create);
-                (index.clone(), WriteRequest::Index { id, source, auto_id: false, create })
+            Work::Delete => (hit.index, as_read.write(id, None, routing)),
+            Work::Update => (hit.index, as_read.write(id, Some(source?), routing)),
+            Work::Reindex { index, create, routing: to } => {
+                let (source, create, routing) = (source?, *create, to.of(routing));
+                let write = WriteRequest::Index { id, source, auto_id: false, create, routing };
+                (index.clone(), write)
             }
         })
     }
@@ -97,6 +98,8 @@ struct Asked {
     refresh: Refresh,
     /// Copies that there must be before anything is written, and how long they are waited for.
     active: (Active, Duration),
+    /// `wait_for_completion`
+    waits: bool,
 }
 
 impl Asked {
@@ -105,6 +108,16 @@ impl Asked {
         match &self.work {
             Work::Reindex { index, .. } => std::slice::from_ref(index),
             _ => &self.job.indices,
+        }
+    }
+
+    /// As a list of tasks shows it.
+    fn description(&self) -> String {
+        let from = self.job.indices.join(", ");
+        match &self.work {
+            Work::Delete => format!("delete-by-query [{from}]"),
+            Work::Update => format!("update-by-query [{from}]"),
+            Work::Reindex { index, .. } => format!("reindex from [{from}] to [{index}]"),
         }
     }
 
@@ -132,45 +145,6 @@ struct Done {
     throttled: Duration,
     failures: Vec<Value>,
     status: u16,
-}
-
-/// Parts of the body that say how to go on, and not what to look for.
-struct Manner {
-    max_docs: u64,
-    proceeds: bool,
-}
-
-impl Manner {
-    /// Takes them out of the body; parameters stand above it.
-    fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner> {
-        if body.remove("script").is_some() {
-            let instead = "compute values before you send documents";
-            return Err(not_supported("[script]", instead));
-        }
-        let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let mut given = |name: &str| {
-            let of_body = body.remove(name).map(text);
-            call.query.get(name).map(str::to_owned).or(of_body)
-        };
-        // Before it was `max_docs`, `_reindex` called it `size`.
-        let size = given("size");
-        let max_docs = match given("max_docs").or(size).as_deref() {
-            None | Some("-1") => u64::MAX,
-            Some(text) => text.parse().ok().filter(|most| *most > 0).ok_or_else(|| {
-                bad_request(format!("[max_docs] must be greater than 0, or -1, not [{text}]"))
-            })?,
-        };
-        let proceeds = match given("conflicts").as_deref() {
-            None | Some("abort") => false,
-            Some("proceed") => true,
-            Some(other) => {
-                let reason =
-                    format!("conflicts may only be \"proceed\" or \"abort\" but was [{other}]");
-                return Err(bad_request(reason));
-            }
-        };
-        Ok(Manner { max_docs, proceeds })
-    }
 }
 
 /// `POST /{index}/_delete_by_query`.
@@ -206,7 +180,7 @@ async fn by_query(
     }
     let size = call.query.number("scroll_size")?.unwrap_or(PAGE);
     let asked = Asked::read(&call, work, manner, names, (body, size))?;
-    run(call.node, asked).await
+    run(call, asked).await
 }
 
 /// `POST /_reindex`.
@@ -244,7 +218,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
             .ok_or_else(|| bad_body(format!("[size] of a source is a number, not {size}")))?,
     };
     known(&source, &["_source", "query"], "index, query, size and _source")?;
-    let (index, create) = read_dest(&mut dest)?;
+    let (index, create, routing) = read_dest(&mut dest)?;
     let state = call.state();
     let names = indices(&state, Some(&expression), &Query::default())?;
     let index = write_index(&state, &index)?.to_owned();
@@ -255,58 +229,9 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
     if state.indices.contains_key(&index) {
         refuse_follower(&call.node, &index)?;
     }
-    let work = Work::Reindex { index, create };
+    let work = Work::Reindex { index, create, routing };
     let asked = Asked::read(&call, work, manner, names, (source, size))?;
-    run(call.node, asked).await
-}
-
-/// Where documents go, and whether those that are there already are conflicts.
-fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool)> {
-    let mut text = |name: &str| match dest.remove(name) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(bad_body(format!("[{name}] of a dest is a text, not {other}"))),
-    };
-    let index = text("index")?.ok_or_else(|| invalid("index must be specified"))?;
-    let create = match text("op_type")?.as_deref() {
-        None | Some("index") => false,
-        Some("create") => true,
-        Some(other) => {
-            return Err(bad_request(format!(
-                "op_type [{other}] is not allowed; use index or create"
-            )));
-        }
-    };
-    match text("version_type")?.as_deref() {
-        None | Some("internal") => {}
-        Some(other) => {
-            let what = format!("version_type [{other}]");
-            return Err(not_supported(&what, "send internal, or op_type create"));
-        }
-    }
-    // No document has a routing of its own, so that there is none to keep or discard.
-    match text("routing")?.as_deref() {
-        None | Some("keep" | "discard") => {}
-        Some(other) => return Err(not_supported(&format!("routing [{other}]"), "leave it out")),
-    }
-    if dest.contains_key("pipeline") {
-        return Err(not_supported(
-            "[pipeline] of a dest",
-            "transform documents before you send them",
-        ));
-    }
-    known(dest, &[], "index, op_type, version_type and routing")?;
-    Ok((index, create))
-}
-
-fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<()> {
-    match object.keys().find(|key| !names.contains(&key.as_str())) {
-        None => Ok(()),
-        Some(key) => {
-            let near = did_you_mean(key, all.split([' ', ',']).filter(|word| *word != "and"));
-            Err(bad_body(format!("unknown key [{key}]{near}; there are {all}")))
-        }
-    }
+    run(call, asked).await
 }
 
 impl Asked {
@@ -322,10 +247,6 @@ impl Asked {
             if query.get(name).is_some() {
                 return Err(not_supported(&format!("parameter [{name}]"), instead));
             }
-        }
-        if !query.flag("wait_for_completion", true)? {
-            let instead = "there are no tasks; leave it out, and wait for the answer";
-            return Err(not_supported("wait_for_completion=false", instead));
         }
         if query
             .get("slices")
@@ -366,7 +287,7 @@ impl Asked {
             track_total_hits: TrackTotalHits::All,
             ..parsed
         };
-        let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
+        let preference = preference(query)?;
         let request = Arc::new(request);
         let mut keep_alive = scroll_keep_alive(call, query.get("scroll").or(Some(KEEP_ALIVE)))?;
         // The views are held while pages are held back.
@@ -387,52 +308,93 @@ impl Asked {
             per_second,
             refresh,
             active: (Active::read(query, 0)?, query.duration("timeout", PATIENCE)?),
+            waits: query.flag("wait_for_completion", true)?,
         })
     }
 }
 
-/// Carries it out in a task of its own: where the client goes away the page under way is written whole, and its views
-/// are let go.
-async fn run(node: Node, asked: Asked) -> Result<Reply> {
+/// For whom pages are gone through.
+struct Wanted {
+    task: Rc<RunningTask>,
+    /// Whether the client has gone away that waited for the answer.
+    gone: Cell<bool>,
+}
+
+impl Wanted {
+    fn is_over(&self) -> bool {
+        self.gone.get() || self.task.is_cancelled()
+    }
+}
+
+/// Carries it out in a task of its own: where the client goes away, or the task is cancelled, the page under way is
+/// written whole, and its views are let go.
+async fn run(call: Call, asked: Asked) -> Result<Reply> {
+    let (node, waits, id) = (call.node.clone(), asked.waits, call.task.id());
+    let wanted = Wanted { task: call.task.clone(), gone: Cell::new(false) };
+    wanted.task.describe(asked.description());
     let (answer, answered) = oneshot::channel();
-    let node2 = node.clone();
-    node.core().keep("works through a query", async move {
+    call.node.core().keep("works through a query", async move {
         let mut answer = answer;
-        let gone = Rc::new(Cell::new(false));
         let reply = {
-            let work = carry_out(&node2, asked, gone.clone());
+            let work = carry_out(&node, asked, &wanted);
             tokio::pin!(work);
             tokio::select! {
                 biased;
                 reply = &mut work => reply,
-                () = answer.closed() => {
-                    gone.set(true);
+                () = answer.closed(), if waits => {
+                    wanted.gone.set(true);
                     work.await
                 }
             }
         };
+        if !waits {
+            let (kind, result) = result_of(&reply);
+            wanted.task.finish(kind, result);
+        }
+        drop(wanted);
+        // This fails where nobody waits.
         let _ = answer.send(reply);
     });
+    if !waits {
+        return Ok(json!({ "task": id }).into());
+    }
     answered.await.unwrap_or_else(|_| Err(unexpected()))
 }
 
-async fn carry_out(node: &Node, asked: Asked, gone: Rc<Cell<bool>>) -> Result<Reply> {
+/// What is kept of an answer that nobody waited for.
+fn result_of(reply: &Result<Reply>) -> (&'static str, Value) {
+    match reply {
+        Ok(Reply { body: Body::Json(value), .. }) => match value.get("error") {
+            Some(error) => ("error", error.clone()),
+            None => ("response", value.clone()),
+        },
+        Ok(_) => ("error", cause_json(&unexpected())),
+        Err(failure) => ("error", cause_json(failure)),
+    }
+}
+
+async fn carry_out(node: &Node, asked: Asked, wanted: &Wanted) -> Result<Reply> {
     let (service, env, keep_alive) = (node.search(), &node.core().env, asked.keep_alive);
     let began = env.now();
+    wanted.task.set_status(Done::default().status(&asked, wanted));
     let (first, id) = match scroll(service, asked.job.clone(), keep_alive).await {
         Ok(first) => first,
         Err(failures) => return Ok(failed(&failures)),
     };
     let total = first.total.min(asked.max_docs);
     let mut done = Done { total, status: 200, ..Done::default() };
-    let ended = done.go_through(node, &asked, (first, &id), &gone).await;
+    let ended = done.go_through(node, &asked, (first, &id), wanted).await;
     // A view that is not let go here ends with its keep-alive.
     let _ = clear_scroll(service, Some(&id)).await;
     if let Some(reply) = ended? {
         return Ok(reply);
     }
-    asked.refresh.carry_out(node, asked.written()).await;
-    Ok(done.reply(&asked.work, env.now() - began, asked.per_second))
+    if !wanted.task.is_cancelled() {
+        asked.refresh.carry_out(node, asked.written()).await;
+    }
+    let status = done.status(&asked, wanted);
+    wanted.task.set_status(status.clone());
+    Ok(done.reply(&asked.work, env.now() - began, status))
 }
 
 /// So many seconds; a month where they are more.
@@ -440,12 +402,12 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.min(30.0 * 86_400.0))
 }
 
-/// Waits until that moment; how long it was. Ends at once where nobody waits for the answer any more.
-async fn pause(node: &Node, until: Time, gone: &Cell<bool>) -> Duration {
+/// Waits until that moment; how long it was. Ends soon where nothing more is wanted.
+async fn pause(node: &Node, until: Time, wanted: &Wanted) -> Duration {
     const LOOK: Duration = Duration::from_millis(200);
     let env = &node.core().env;
     let from = env.now();
-    while env.now() < until && !gone.get() {
+    while env.now() < until && !wanted.is_over() {
         env.sleep_until(until.min(env.now() + LOOK)).await;
     }
     env.now() - from
@@ -458,22 +420,27 @@ impl Done {
         node: &Node,
         asked: &Asked,
         (first, id): (SearchOutcome, &str),
-        gone: &Cell<bool>,
+        wanted: &Wanted,
     ) -> Result<Option<Reply>> {
         let (env, mut hits, mut left) = (&node.core().env, first.hits, self.total);
         if !hits.is_empty() {
             asked.prepare(node).await?;
         }
-        while !hits.is_empty() && left > 0 && !gone.get() {
+        wanted.task.set_status(self.status(asked, wanted));
+        while !hits.is_empty() && left > 0 && !wanted.is_over() {
             hits.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             let (began, count) = (env.now(), hits.len());
             left -= count as u64;
             self.write(node, asked, hits).await;
+            wanted.task.set_status(self.status(asked, wanted));
             if self.status != 200 || left == 0 {
                 break;
             }
             if let Some(rate) = asked.per_second {
-                self.throttled += pause(node, began + seconds(count as f64 / rate), gone).await;
+                self.throttled += pause(node, began + seconds(count as f64 / rate), wanted).await;
+                if wanted.is_over() {
+                    break;
+                }
             }
             hits = match next_page(node.search(), id, asked.keep_alive).await?.found {
                 Ok(page) => page.hits,
@@ -526,26 +493,40 @@ impl Done {
         self.failures.push(json!({ "index": index, "id": id, "cause": cause, "status": status }));
     }
 
-    fn reply(self, work: &Work, took: Duration, per_second: Option<f64>) -> Reply {
-        let mut answer = json!({
-            "took": took.as_millis() as u64,
-            "timed_out": false,
+    /// As a task shows it while it runs.
+    fn status(&self, asked: &Asked, wanted: &Wanted) -> Value {
+        let mut status = json!({
             "total": self.total,
+            "created": self.created,
+            "updated": self.updated,
             "deleted": self.deleted,
             "batches": self.batches,
             "version_conflicts": self.conflicts,
             "noops": 0,
             "retries": { "bulk": 0, "search": 0 },
             "throttled_millis": self.throttled.as_millis() as u64,
-            "requests_per_second": per_second.unwrap_or(-1.0),
+            "requests_per_second": asked.per_second.unwrap_or(-1.0),
             "throttled_until_millis": 0,
-            "failures": self.failures,
         });
-        if !matches!(work, Work::Delete) {
-            answer["updated"] = json!(self.updated);
+        if wanted.task.is_cancelled() {
+            status["canceled"] = json!("by user request");
         }
-        if let Work::Reindex { .. } = work {
-            answer["created"] = json!(self.created);
+        status
+    }
+
+    /// The answer: the status of the end, without what this kind of work never counts.
+    fn reply(self, work: &Work, took: Duration, status: Value) -> Reply {
+        let mut answer = status;
+        answer["took"] = json!(took.as_millis() as u64);
+        answer["timed_out"] = json!(false);
+        answer["failures"] = json!(self.failures);
+        let never: &[&str] = match work {
+            Work::Delete => &["created", "updated"],
+            Work::Update => &["created"],
+            Work::Reindex { .. } => &[],
+        };
+        if let Some(answer) = answer.as_object_mut() {
+            answer.retain(|name, _| !never.contains(&name.as_str()));
         }
         Reply::with(self.status, answer)
     }

@@ -1,17 +1,19 @@
 //! A request on its way: what a handler is given.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::Node;
+use engine::core::RunningTask;
 use engine::state::{ClusterState, Event};
 use engine::transport::{Failure, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::error::bad_body;
+use super::error::{bad_body, bad_request};
 use super::parameters::Query;
 
 /// Bytes of a body that is read as a tree, which takes up to a hundred times as much. Documents and bulks are not.
@@ -26,6 +28,8 @@ pub(super) struct Call {
     pub(super) body: Bytes,
     /// How long it may wait for the cluster's manager; none where it does not say.
     pub(super) manager_limit: Option<Duration>,
+    /// As which it is listed while it is held.
+    pub(super) task: Rc<RunningTask>,
 }
 
 /// Reads how long a request may wait for the cluster's manager.
@@ -54,6 +58,17 @@ impl Call {
     /// The one index that a route with `{index}` is about.
     pub(super) fn index(&self) -> &str {
         self.indices().unwrap_or_default()
+    }
+
+    /// Refuses patterns where `action.destructive_requires_name` does.
+    pub(super) fn refuse_patterns(&self) -> Result<()> {
+        let is_pattern = |name: &str| name == "_all" || name.contains('*');
+        if self.node.core().settings().action_destructive_requires_name()
+            && self.index().split(',').any(is_pattern)
+        {
+            return Err(bad_request("Wildcard expressions or all indices are not allowed"));
+        }
+        Ok(())
     }
 
     pub(super) fn state(&self) -> Arc<ClusterState> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::{self, host, release};
-use super::names::indices;
+use super::names::{Closed, indices_with};
 use super::recovery::rows;
 use super::spread::on_nodes;
 use super::table::{Cell, Column, Table, numbers, words};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// `GET /_cat`.
 pub(super) async fn list(_: Call) -> Result<Reply> {
     const NAMES: &str = "aliases allocation cluster_manager count health indices master nodes plugins recovery \
-                         segments shards templates thread_pool";
+                         segments shards tasks templates thread_pool";
     Ok(Reply::text(NAMES.split(' ').map(|name| format!("/_cat/{name}\n")).collect()))
 }
 
@@ -193,7 +193,7 @@ pub(super) async fn recovery(call: Call) -> Result<Reply> {
     let active_only = call.query.flag("active_only", false)?;
     // Files are never listed in a table.
     call.query.flag("detailed", false)?;
-    let names = indices(&call.state(), call.indices(), &call.query)?;
+    let names = indices_with(&call.state(), call.indices(), &call.query, Closed::Expanded)?;
     let mut table = Table::new(&RECOVERY);
     for (index, shard) in rows(&call, &names, active_only, false).await {
         table.push(recovery_row(index, &shard));

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::identity::host;
-use super::names::indices as named;
+use super::names::{Closed, indices_with};
 use super::nodes::select;
 use super::spread::{ask_nodes, on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
@@ -35,7 +35,7 @@ async fn stats(call: &Call, state: &ClusterState, names: &[String]) -> Stats {
 
 static INDICES: [Column; 13] = [
     words("health", "h", "green, yellow or red"),
-    words("status", "s", "always open"),
+    words("status", "s", "open, or close"),
     words("index", "i,idx", "index name"),
     words("uuid", "id,uuid", "index UUID"),
     numbers("pri", "p,shards.primary,shardsPrimary", "primary shards"),
@@ -56,7 +56,7 @@ static INDICES: [Column; 13] = [
 /// `GET /_cat/indices`.
 pub(super) async fn indices(call: Call) -> Result<Reply> {
     let state = call.state();
-    let names = named(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     let health = call.query.get("health");
     if let Some(other) = health.filter(|name| !["green", "yellow", "red"].contains(name)) {
         return Err(bad_request(format!("unknown health [{other}]; write green, yellow or red")));
@@ -81,9 +81,10 @@ pub(super) async fn indices(call: Call) -> Result<Reply> {
             let wanted = copies().filter(|((_, n, node), _)| !primaries || is_primary(*n, node));
             wanted.map(|(_, stats)| of(stats)).sum()
         };
+        let status = if meta.closed { "close" } else { "open" };
         table.push(vec![
             found.status.name().into(),
-            "open".into(),
+            status.into(),
             name.as_str().into(),
             meta.uuid.as_str().into(),
             Cell::Number(u64::from(meta.shards)),
@@ -194,7 +195,7 @@ static SHARDS: [Column; 18] = [
 /// `GET /_cat/shards`.
 pub(super) async fn shards(call: Call) -> Result<Reply> {
     let state = call.state();
-    let names = named(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     let stats = stats(&call, &state, &names).await;
     let mut table = Table::new(&SHARDS);
     for (index, shard, routing) in state.shards().filter(|row| names.iter().any(|n| n == row.0)) {

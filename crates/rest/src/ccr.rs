@@ -260,25 +260,29 @@ fn cannot_begin(state: &ClusterState, index: &str) -> Vec<(u32, FollowStats)> {
 async fn not_begun(
     call: &Call,
     state: &ClusterState,
-    followers: &[Followed],
+    followers: &[(String, FollowOrigin)],
     limit: Duration,
 ) -> Vec<(String, u32, FollowStats)> {
-    let shards = followers.iter().filter_map(|one| state.routing.get(&one.index));
+    let shards = followers.iter().filter_map(|(index, _)| state.routing.get(index));
     let primaries = shards.flat_map(|shards| shards.iter()).map(|shard| shard.primary());
     let recovering = primaries.filter(|primary| !primary.is_started());
     let nodes: BTreeSet<String> = recovering.filter_map(|primary| primary.node.clone()).collect();
     if nodes.is_empty() {
         return Vec::new();
     }
-    let is_asked = |one: &RecoveryState| {
-        one.primary && followers.iter().any(|follower| follower.index == one.index)
-    };
+    let is_asked =
+        |one: &RecoveryState| one.primary && followers.iter().any(|(index, _)| *index == one.index);
     let stats = |one: RecoveryState| {
         let retries = u32::try_from(one.retries).unwrap_or(u32::MAX);
         let read_exceptions = vec![(0, retries, one.failure.unwrap_or_default())];
         (one.index, one.shard, FollowStats { read_exceptions, ..FollowStats::default() })
     };
     recovery::not_begun(call, nodes, limit).await.into_iter().filter(is_asked).map(stats).collect()
+}
+
+/// How long all that a request asks may take together.
+pub(super) fn patience(call: &Call) -> Result<Duration> {
+    call.query.duration("timeout", PATIENCE)
 }
 
 /// A follower, and what its shards say that answer. A shard answers once its primary is started; one whose primary was
@@ -289,14 +293,13 @@ pub(super) struct Followed {
     pub(super) shards: Vec<(u32, FollowStats)>,
 }
 
-/// The followers that an expression names, with their statistics.
-pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>> {
+/// The followers that an expression names, with their statistics, of the shards that answer within `limit`.
+pub(super) async fn followed(call: &Call, limit: Duration) -> Result<Vec<Followed>> {
     let state = call.state();
     let followers = followers(call)?;
     let indices: Vec<String> = followers.iter().map(|(index, _)| index.clone()).collect();
     let mut places = primaries(&state, &indices);
     places.retain(|place| place.node.is_some());
-    let limit = call.query.duration("timeout", PATIENCE)?;
     let answers = on_shards(&call.node, places, &ShardAction::Following, limit).await;
     let mut answers = answers.into_iter().peekable();
     let with_stats = |(index, leader): (String, FollowOrigin)| {
@@ -316,10 +319,23 @@ pub(super) async fn followed(call: &Call) -> Result<Vec<Followed>> {
 /// `GET /_ccr/stats`, `GET /{index}/_ccr/stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {
     let state = call.state();
+    let env = &call.node.core().env;
+    let give_up = env.now() + patience(&call)?;
+    // First: without the manager there is no answer, without another node there is one.
+    let auto_follow = match call.indices() {
+        Some(_) => None,
+        None => {
+            let limit = give_up - env.now();
+            let limit = call.manager_limit.map_or(limit, |given| given.min(limit));
+            Some(call.node.auto_follow_stats(limit).await?)
+        }
+    };
     let mut shown = Vec::new();
-    let all = followed(&call).await?;
-    let mut late = not_begun(&call, &state, &all, call.query.duration("timeout", PATIENCE)?).await;
-    for Followed { index, leader, mut shards } in all {
+    let (limit, asked) = (give_up - env.now(), followers(&call)?);
+    // At once: a node that is silent uses up the limit.
+    let (all, mut late) =
+        tokio::join!(followed(&call, limit), not_begun(&call, &state, &asked, limit));
+    for Followed { index, leader, mut shards } in all? {
         let is_of = |(of, shard, _): &mut (String, u32, FollowStats)| {
             *of == index && shards.iter().all(|(begun, _)| *begun != *shard)
         };
@@ -334,13 +350,13 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
             .collect();
         shown.push(json!({ "index": index, "total_global_checkpoint_lag": lag, "shards": shards }));
     }
-    if call.indices().is_some() {
-        return Ok(json!({ "indices": shown }).into());
+    Ok(match auto_follow {
+        None => json!({ "indices": shown }),
+        Some(auto_follow) => {
+            json!({ "auto_follow_stats": auto_follow, "follow_stats": { "indices": shown } })
+        }
     }
-    let limit = call.query.duration("timeout", PATIENCE)?;
-    let limit = call.manager_limit.map_or(limit, |given| given.min(limit));
-    let auto_follow = call.node.auto_follow_stats(limit).await?;
-    Ok(json!({ "auto_follow_stats": auto_follow, "follow_stats": { "indices": shown } }).into())
+    .into())
 }
 
 fn shard_json(

@@ -39,7 +39,7 @@ impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Limits {
-            // The other half of the handles is for the node's files and for its neighbours.
+            // The other half of the handles is for the node's files and for its peers.
             connections_max: CONNECTIONS_MAX.min(handles_max() / 2),
             idle: seconds(600),
             head: seconds(30),

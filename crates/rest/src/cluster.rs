@@ -6,7 +6,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::error::bad_request;
 use super::identity::{host, manager, release};
-use super::names::{indices, matches_any};
+use super::names::{Closed, indices_with, matches_any};
 use engine::settings::{flat, nested};
 use engine::state::{ClusterState, CopyState, IndexShardRoutingTable, ShardCopy};
 use engine::transport::Result;
@@ -44,7 +44,9 @@ pub(super) async fn state(call: Call) -> Result<Reply> {
         let known = METRICS.join(", ");
         return Err(bad_request(format!("unknown metric [{name}]; there are _all, {known}")));
     }
-    let names = indices(&state, call.indices(), &call.query)?;
+    // The whole state has them in any case.
+    let closed = if call.indices().is_some() { Closed::Named } else { Closed::Expanded };
+    let names = indices_with(&state, call.indices(), &call.query, closed)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
     let mut answer = Map::new();
     answer.insert("cluster_name".to_owned(), json!(state.cluster_name));
@@ -89,7 +91,7 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
                 .collect()
         };
         let object = json!({
-            "state": "open",
+            "state": if meta.closed { "close" } else { "open" },
             "settings": render(&meta.settings),
             "mappings": meta.mappings,
             "aliases": meta.aliases.keys().collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use super::names::indices;
+use super::names::{Closed, indices_with};
 use super::spread::{are_started, on_shards, primaries, started};
 use engine::state::ClusterState;
 use engine::transport::unexpected;
@@ -24,7 +24,7 @@ const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 ///
 /// Fails if any of them cannot answer: half a comparison would be none.
 pub(super) async fn digest(call: Call) -> Result<Reply> {
-    let names = indices(&call.state(), call.indices(), &call.query)?;
+    let names = indices_with(&call.state(), call.indices(), &call.query, Closed::Expanded)?;
     let replicas = call.query.flag("replicas", false)?;
     // Where that does not come true, what is missing is said below.
     let all_started = |state: &ClusterState| are_started(state, &names, replicas);
@@ -51,7 +51,7 @@ pub(super) async fn digest(call: Call) -> Result<Reply> {
 pub(super) async fn copies(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut copies = Vec::new();
-    for index in indices(&state, call.indices(), &call.query)? {
+    for index in indices_with(&state, call.indices(), &call.query, Closed::Expanded)? {
         copies.extend(call.node.copies(&index).await?);
     }
     Ok(Reply::written(200, serde_json::to_vec(&copies).expect("copies are plain data")))

@@ -55,8 +55,8 @@ pub(super) const READ: &[&str] = &[
     "version_type",
 ];
 
-const UNSUPPORTED: [&str; 6] =
-    ["pipeline", "require_alias", "routing", "stored_fields", "version", "version_type"];
+const UNSUPPORTED: [&str; 5] =
+    ["pipeline", "require_alias", "stored_fields", "version", "version_type"];
 
 /// How long a write waits for copies, and a read for its shard.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -118,6 +118,11 @@ pub(super) fn check_read(query: &Query) -> Result<bool> {
         return Err(not_supported(&what, instead));
     }
     query.flag("refresh", false)
+}
+
+/// `routing` of a request for documents; as in the field the empty one is none.
+pub(super) fn routing(query: &Query) -> Option<Arc<str>> {
+    query.get("routing").filter(|text| !text.is_empty()).map(Arc::from)
 }
 
 /// Refuses what is no `_id`.
@@ -234,13 +239,13 @@ async fn put(call: Call, create: bool) -> Result<Reply> {
         None => (Arc::from(call.node.core().next_id()), true),
     };
     let unchanged = Unchanged::read(&call.query)?;
-    let source = call.body.clone();
+    let (source, routing) = (call.body.clone(), routing(&call.query));
     let request = match unchanged {
-        None => WriteRequest::Index { id, source, auto_id, create },
+        None => WriteRequest::Index { id, source, auto_id, create, routing },
         Some(_) if create || auto_id => {
             return Err(bad_request("what is created has no if_seq_no; leave it out"));
         }
-        Some(unchanged) => unchanged.write(id, Some(source)),
+        Some(unchanged) => unchanged.write(id, Some(source), routing),
     };
     let index = write_index(&call.state(), call.index())?.to_owned();
     ensure_index(&call, &index).await?;
@@ -253,10 +258,10 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     check_id(id)?;
     let index = write_index(&call.state(), call.index())?.to_owned();
     refuse_follower(&call.node, &index)?;
-    let id = Arc::from(id);
+    let (id, routing) = (Arc::from(id), routing(&call.query));
     let request = match Unchanged::read(&call.query)? {
-        None => WriteRequest::Delete { id },
-        Some(unchanged) => unchanged.write(id, None),
+        None => WriteRequest::Delete { id, routing },
+        Some(unchanged) => unchanged.write(id, None, routing),
     };
     write(&call, index, request).await
 }
@@ -264,13 +269,13 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
 async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     let refresh = Refresh::read(&call.query)?;
-    let id = request.id().clone();
+    let (id, routing) = (request.id().clone(), request.routing().cloned());
     wait_for_active(call, &index).await?;
     let limit = write_limit(&call.query)?;
     let written = write_documents(call.node.core(), &index, vec![request], limit).await?;
     let written = written.into_iter().next().ok_or_else(unexpected)??;
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
-    Ok(written_reply(&call.state(), &index, &id, written, refresh))
+    Ok(written_reply(&call.state(), &index, (&id, routing.as_deref()), written, refresh))
 }
 
 /// How long a write waits for its primary, and for other copies that it wants.
@@ -304,7 +309,7 @@ pub(super) async fn wait_until_active(
 pub(super) fn written_reply(
     state: &ClusterState,
     index: &str,
-    id: &str,
+    (id, routing): (&str, Option<&str>),
     written: Written,
     refresh: Refresh,
 ) -> Reply {
@@ -312,7 +317,7 @@ pub(super) fn written_reply(
     let shards = state.indices.get(index).map_or(1, |meta| meta.shards);
     let (total, successful) = match written.outcome {
         WriteOutcome::Noop => (0, 0),
-        _ => copies_written(state, index, shard_of(id, shards)),
+        _ => copies_written(state, index, shard_of(routing.unwrap_or(id), shards)),
     };
     let mut answer = json!({
         "_index": index,
@@ -337,6 +342,8 @@ pub(super) struct Found {
     pub(super) primary_term: u64,
     /// Empty in the virtual world, once only its size is kept.
     pub(super) source: Bytes,
+    /// `_routing`; none where it goes by its id.
+    pub(super) routing: Option<Arc<str>>,
 }
 
 impl From<&Found> for Unchanged {
@@ -345,11 +352,21 @@ impl From<&Found> for Unchanged {
     }
 }
 
-/// The document of an id as its primary has it, searchable or not yet.
-pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<Found>> {
+/// The document of an id and a routing as its primary has it, searchable or not yet.
+pub(super) async fn find(
+    node: &Node,
+    index: &str,
+    (id, routing): (String, Option<&str>),
+) -> Result<Option<Found>> {
     let state = node.core().state();
     let meta = state.indices.get(index).ok_or_else(|| no_such_index(&state, index))?;
-    let shard = shard_of(&id, meta.shards);
+    if meta.closed {
+        return Err(Failure::index_closed(index, &meta.uuid));
+    }
+    if routing.is_none() && meta.requires_routing() {
+        return Err(Failure::routing_missing(index, &id));
+    }
+    let shard = shard_of(routing.unwrap_or(&id), meta.shards);
     let of_shard = |place: &AskedCopy| place.shard == shard;
     let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
     let place = place.ok_or_else(|| no_such_index(&state, index))?;
@@ -362,11 +379,12 @@ pub(super) async fn find(node: &Node, index: &str, id: String) -> Result<Option<
         answer => answer?,
     };
     match answer {
-        ShardAnswer::Get(found) => Ok(found.map(|(version, seq_no, source)| Found {
+        ShardAnswer::Get(found) => Ok(found.map(|(version, seq_no, source, routing)| Found {
             version,
             seq_no,
             primary_term: state.shard(index, shard).map_or(1, |shard| shard.primary_term),
             source,
+            routing,
         })),
         _ => Err(unexpected()),
     }
@@ -380,7 +398,7 @@ async fn read(call: &Call) -> Result<(String, Option<Found>)> {
         Refresh::Now.carry_out(&call.node, std::slice::from_ref(&index)).await;
     }
     let id = call.part("id").unwrap_or_default().to_owned();
-    let found = find(&call.node, &index, id).await?;
+    let found = find(&call.node, &index, (id, routing(&call.query).as_deref())).await?;
     Ok((index, found))
 }
 
@@ -429,7 +447,7 @@ pub(super) async fn found_json(
     let Some(found) = found else {
         return json!({ "_index": index, "_id": id, "found": false }).to_string().into_bytes();
     };
-    let head = json!({
+    let mut head = json!({
         "_index": index,
         "_id": id,
         "_version": found.version,
@@ -437,6 +455,9 @@ pub(super) async fn found_json(
         "_primary_term": found.primary_term,
         "found": true,
     });
+    if let Some(routing) = &found.routing {
+        head["_routing"] = json!(**routing);
+    }
     let mut text = head.to_string().into_bytes();
     let Some(source) = wanted.sent(node, found.source).await else { return text };
     text.pop();
@@ -491,9 +512,11 @@ mod tests {
             assert_eq!(Refresh::read(&query(text)), Ok(refresh));
         }
         assert!(Refresh::read(&query("refresh=maybe")).is_err());
-        let said = refuse_unsupported(&query("routing=a")).unwrap_err().reason;
-        assert!(said.contains("[routing]"), "{said}");
-        assert!(refuse_unsupported(&query("refresh=true&timeout=1s")).is_ok());
+        let said = refuse_unsupported(&query("pipeline=a")).unwrap_err().reason;
+        assert!(said.contains("[pipeline]"), "{said}");
+        assert!(refuse_unsupported(&query("refresh=true&timeout=1s&routing=a")).is_ok());
+        assert_eq!(routing(&query("routing=a,b")).as_deref(), Some("a,b"));
+        assert_eq!(routing(&query("routing=")), None);
         assert_eq!(check_read(&query("refresh&realtime=true")), Ok(true));
         for fine in ["_local", "_primary", "_primary_first"] {
             assert_eq!(check_read(&query(&format!("preference={fine}"))), Ok(false));

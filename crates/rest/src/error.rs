@@ -34,6 +34,9 @@ pub(super) fn cause_json(failure: &Failure) -> Value {
             cause[key] = json!(value);
         }
     }
+    if let Some(index) = &failure.index {
+        (cause["index"], cause["index_uuid"]) = (json!(index.name), json!(index.uuid));
+    }
     if let Some((line, column)) = failure.at {
         cause["line"] = json!(line);
         cause["col"] = json!(column);
@@ -84,5 +87,9 @@ mod tests {
         let mut error = cause.clone();
         error["root_cause"] = json!([cause]);
         assert_eq!(error_json(&failure), json!({"error": error, "status": 404}));
+        let closed = json!({
+            "type": "index_closed_exception", "reason": "closed", "index": "a", "index_uuid": "u",
+        });
+        assert_eq!(cause_json(&Failure::index_closed("a", "u")), closed);
     }
 }

@@ -8,7 +8,7 @@ use super::active::Active;
 use super::answer::Reply;
 use super::call::Call;
 use super::error::bad_request;
-use super::names::indices;
+use super::names::{Closed, indices_with};
 use super::parameters::Query;
 use engine::state::{self, ClusterState, Health, IndexShardRoutingTable, Status};
 use engine::transport::Result;
@@ -221,9 +221,11 @@ impl<'a> Scope<'a> {
     /// As in the field, the health is red where an index that is named is missing, whatever the parameters say of that,
     /// and where the parameters do not allow what is found. Fails only where a parameter cannot be read.
     fn look(&self, state: &ClusterState) -> Result<Seen> {
-        let is_there = |text: &str| indices(state, Some(text), &Query::default()).is_ok();
+        let closed = Closed::Expanded;
+        let is_there =
+            |text: &str| indices_with(state, Some(text), &Query::default(), closed).is_ok();
         let all_there = self.expression.is_none_or(is_there);
-        let (names, allowed) = match indices(state, self.expression, &self.query) {
+        let (names, allowed) = match indices_with(state, self.expression, &self.query, closed) {
             Ok(names) => (names, true),
             Err(failure) if failure.status == 404 => (Vec::new(), false),
             Err(failure) => return Err(failure),

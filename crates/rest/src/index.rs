@@ -14,7 +14,7 @@ use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
 use super::identity::release;
 use super::index_settings::settings_json;
-use super::names::{expanded, indices, meant};
+use super::names::{Closed, expanded, indices_with, meant};
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
@@ -115,7 +115,7 @@ pub(super) async fn exists(call: Call) -> Result<Reply> {
 
 fn shown(call: &Call) -> Result<Reply> {
     let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Named)?;
     let include_defaults = call.query.flag("include_defaults", false)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
     let mut answer = Map::new();
@@ -138,11 +138,7 @@ fn shown(call: &Call) -> Result<Reply> {
 /// `DELETE /{index}`.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
-    if call.node.core().settings().action_destructive_requires_name()
-        && call.index().split(',').any(|name| name == "_all" || name.contains('*'))
-    {
-        return Err(bad_request("Wildcard expressions or all indices are not allowed"));
-    }
+    call.refuse_patterns()?;
     let named = call.indices().unwrap_or_default().split(',');
     if let Some(alias) = named.into_iter().find(|name| state.aliased(name).next().is_some()) {
         return Err(bad_request(format!(
@@ -150,7 +146,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
              DELETE /_all/_alias/{alias}"
         )));
     }
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     let events = meant(&state, &names).map(|index| Event::DeleteIndex { index });
     call.acknowledged(events.collect()).await
 }
@@ -159,7 +155,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
 pub(super) async fn get_mapping(call: Call) -> Result<Reply> {
     refuse_types(&call)?;
     let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Named)?;
     let one = |name: String| {
         let mappings = &state.indices.get(&name)?.mappings;
         Some((name, json!({ "mappings": mappings })))
@@ -170,7 +166,7 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply> {
 /// `GET /_data_stream/{name}`: there are none, which clients ask before they copy an index.
 pub(super) async fn get_data_streams(call: Call) -> Result<Reply> {
     // Of none there is nothing more to show, whatever a pattern stands for.
-    expanded(&call.query)?;
+    expanded(&call.query, Closed::Named)?;
     call.query.flag("include_defaults", false)?;
     match call.part("name").filter(|name| !name.contains('*') && *name != "_all") {
         Some(name) => Err(Failure::no_such_index(name)),
@@ -186,7 +182,7 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
     }
     let mappings = call.needed_json()?;
     let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     for name in &names {
         refuse_follower(&call.node, name)?;
     }

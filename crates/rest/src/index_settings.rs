@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::{Release, release};
-use super::names::{indices, matches_any, meant};
+use super::names::{Closed, indices_with, matches_any, meant};
 use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Result;
@@ -36,7 +36,7 @@ pub(super) fn settings_json(
 /// `GET /{index}/_settings`.
 pub(super) async fn get(call: Call) -> Result<Reply> {
     let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     let include_defaults = call.query.flag("include_defaults", false)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
     let one = |name: String| {
@@ -57,7 +57,8 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();
     let mut events = Vec::new();
-    for index in meant(&state, &indices(&state, call.indices(), &call.query)?) {
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
+    for index in meant(&state, &names) {
         let meta = &state.indices[&index.name];
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
         let settings: Update = update

@@ -50,7 +50,7 @@ pub(super) fn point_in_time(
     request: &SearchRequest,
 ) -> Result<Option<PointInTime>> {
     let Some(point) = &request.point_in_time else { return Ok(None) };
-    let mut refused = EXPRESSION.iter().copied().chain(["preference"]);
+    let mut refused = EXPRESSION.iter().copied().chain(["preference", "routing"]);
     let given = match expression.filter(|text| !text.is_empty()) {
         Some(_) => Some("indices"),
         None => refused.find(|name| query.get(name).is_some()),

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod actions;
 mod active;
 mod alias;
 mod answer;
@@ -9,6 +10,7 @@ mod bulk;
 mod bulk_answer;
 mod bulk_lines;
 mod by_query;
+mod by_query_body;
 mod call;
 mod cat;
 mod cat_shards;
@@ -35,6 +37,7 @@ mod message;
 mod mget;
 mod names;
 mod nodes;
+mod open_close;
 mod parameters;
 mod partial_update;
 mod point_in_time;
@@ -58,6 +61,7 @@ mod surface;
 mod surface_test;
 mod synthetic_batch;
 mod table;
+mod tasks;
 mod templates;
 mod time_text;
 mod typed_keys;

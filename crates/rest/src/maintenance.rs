@@ -22,7 +22,10 @@ const SHORT: Duration = Duration::from_secs(120);
 const LONG: Duration = Duration::from_secs(4 * 3600);
 
 /// Parameters of `_count`. Some are known so that they are refused in words.
-pub(super) const COUNT: &[&str] = &["min_score", "preference", "terminate_after"];
+pub(super) const COUNT: &[&str] = &["min_score", "preference", "routing", "terminate_after"];
+
+/// Those that say which copies are to count.
+const WHERE: [&str; 2] = ["preference", "routing"];
 
 /// Parameters of `_cache/clear`. There is a cache of requests, and none of the others.
 pub(super) const CLEARED: &[&str] = &["fielddata", "fields", "file", "index", "query", "request"];
@@ -56,12 +59,17 @@ pub(super) async fn force_merge(call: Call) -> Result<Reply> {
         let instead = "send max_num_segments=1 to drop deleted documents";
         return Err(not_supported("only_expunge_deletes", instead));
     }
-    let merge = (ShardAction::ForceMerge { max_num_segments }, LONG);
+    let mut actions = vec![(ShardAction::ForceMerge { max_num_segments }, LONG)];
     if call.query.flag("flush", true)? {
-        everywhere(&call, &[merge, (ShardAction::Flush, SHORT)]).await
-    } else {
-        everywhere(&call, &[merge]).await
+        actions.push((ShardAction::Flush, SHORT));
     }
+    let (which, most) = (call.indices().unwrap_or_default(), call.query.get("max_num_segments"));
+    let most = most.unwrap_or("-1");
+    call.task.describe(format!("Force-merge indices [{which}], maxSegments[{most}]"));
+    // Copies go on to merge where the client goes away, and until they have it is a task.
+    let node = call.node.clone();
+    let work = async move { everywhere(&call, &actions).await };
+    node.core().run_to_end("merges", work).await
 }
 
 /// `POST /_cache/clear`, `POST /{index}/_cache/clear`: the caches that are named, or all.
@@ -156,7 +164,8 @@ async fn counted(call: &Call) -> Result<Reply> {
     if let Some(asked) = uri_query(&call.query)?.filter(|_| call.body.is_empty()) {
         query = asked;
     }
-    if !query.is_match_all() || call.query.get("preference").is_some() {
+    let names_shards = |name: &&str| call.query.get(name).is_some();
+    if !query.is_match_all() || WHERE.iter().any(names_shards) {
         return count_by(call, query).await;
     }
     let state = call.state();
@@ -185,7 +194,7 @@ async fn counted(call: &Call) -> Result<Reply> {
 }
 
 fn refuse_parameters(call: &Call) -> Result<()> {
-    let is_set = |name: &&&str| **name != "preference" && call.query.get(name).is_some();
+    let is_set = |name: &&&str| !WHERE.contains(*name) && call.query.get(name).is_some();
     match COUNT.iter().find(is_set) {
         Some(name) => {
             let instead = "send a query in the body";

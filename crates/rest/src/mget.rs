@@ -1,12 +1,13 @@
 //! `_mget`: documents by their ids.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::{Call, texts};
-use super::document::{Found, Refresh, Wanted, check_read, find, found_json};
+use super::document::{Found, Refresh, Wanted, check_read, find, found_json, routing};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
@@ -23,6 +24,7 @@ struct Asked {
     /// As it was written; maybe an alias.
     name: String,
     id: String,
+    routing: Option<Arc<str>>,
     wanted: Wanted,
 }
 
@@ -50,7 +52,9 @@ pub(super) async fn mget(call: Call) -> Result<Reply> {
                     let state = node.core().state();
                     let index = one_index(&state, &one.name).map(str::to_owned);
                     let found = match &index {
-                        Ok(index) => find(&node, index, one.id.clone()).await,
+                        Ok(index) => {
+                            find(&node, index, (one.id.clone(), one.routing.as_deref())).await
+                        }
                         Err(failure) => Err(failure.clone()),
                     };
                     written(&node, (&index.unwrap_or(one.name), &one.id), found, one.wanted).await
@@ -88,7 +92,7 @@ async fn written(
     }
 }
 
-/// Reads `{"docs": [{"_index", "_id", "_source"}]}` or `{"ids": []}`.
+/// Reads `{"docs": [{"_index", "_id", "routing", "_source"}]}` or `{"ids": []}`.
 fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>> {
     let list = |name: &str| body.get(name).map(|list| list.as_array().ok_or_else(malformed));
     let known = |name: &&String| ["docs", "ids"].contains(&name.as_str());
@@ -116,9 +120,16 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
     let (mut name, mut id) = (index.map(str::to_owned), None);
     for (key, value) in document.as_object().ok_or_else(malformed)? {
         let text = || value.as_str().map(str::to_owned);
+        let name_or_number = || text().or_else(|| value.as_i64().map(|number| number.to_string()));
         match key.as_str() {
             "_index" => name = Some(text().ok_or_else(malformed)?),
-            "_id" => id = text().or_else(|| value.as_i64().map(|number| number.to_string())),
+            "_id" => id = name_or_number(),
+            // Null and nothing are none.
+            "routing" | "_routing" if value.is_null() || value == "" => {}
+            // That of one document stands above that of the request.
+            "routing" | "_routing" => {
+                query.set("routing", &name_or_number().ok_or_else(malformed)?)
+            }
             // Every document has this type.
             "_type" => {}
             "_source" => source(value, &mut query)?,
@@ -132,7 +143,7 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
     }
     let name = name.ok_or_else(|| bad_request("index is missing for a document of _mget"))?;
     let id = id.ok_or_else(|| bad_request("id is missing for a document of _mget"))?;
-    Ok(Asked { name, id, wanted: Wanted::read(&query) })
+    Ok(Asked { name, id, routing: routing(&query), wanted: Wanted::read(&query) })
 }
 
 /// `_source` of one document stands above that of the request.

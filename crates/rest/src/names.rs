@@ -57,10 +57,30 @@ pub(super) fn one_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'
     }
 }
 
+/// What a request makes of closed indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// None is taken: one that is named is refused, or left out with `ignore_unavailable`.
+    Refused,
+    /// Those are taken that are named; patterns stand for open ones.
+    Named,
+    /// Patterns stand for them, too.
+    Expanded,
+    /// Patterns stand for them alone.
+    Alone,
+}
+
+impl Closed {
+    /// Whether patterns stand for open indices, and for closed ones, where a request does not say.
+    fn patterns(self) -> (bool, bool) {
+        (self != Closed::Alone, matches!(self, Closed::Expanded | Closed::Alone))
+    }
+}
+
 /// `expand_wildcards`: whether patterns stand for indices that are open, and for those that are closed.
-pub(super) fn expanded(query: &Query) -> Result<(bool, bool)> {
+pub(super) fn expanded(query: &Query, by_default: Closed) -> Result<(bool, bool)> {
     let Some(words) = query.get("expand_wildcards").filter(|words| !words.is_empty()) else {
-        return Ok((true, false));
+        return Ok(by_default.patterns());
     };
     let (mut open, mut closed) = (false, false);
     for word in words.split(',') {
@@ -98,15 +118,26 @@ fn check_part(part: &str) -> Result<()> {
 /// `-` excludes behind a pattern; before any it is a letter, as in the field.
 ///
 /// Fails with 404 if one that is named without `*` does not exist, unless `ignore_unavailable`; and if none
-/// is left though `allow_no_indices` is false.
+/// is left though `allow_no_indices` is false. Fails with 400 if one is closed, unless `ignore_unavailable`.
 pub(super) fn indices(
     state: &ClusterState,
     expression: Option<&str>,
     query: &Query,
 ) -> Result<Vec<String>> {
+    indices_with(state, expression, query, Closed::Refused)
+}
+
+/// As [`indices`], for requests that may be about closed indices.
+pub(super) fn indices_with(
+    state: &ClusterState,
+    expression: Option<&str>,
+    query: &Query,
+    by_default: Closed,
+) -> Result<Vec<String>> {
     let ignore = query.flag("ignore_unavailable", false)?;
     let allow_none = query.flag("allow_no_indices", true)?;
-    let (open, closed) = expanded(query)?;
+    let (open, closed) = expanded(query, by_default)?;
+    let is_closed = |name: &str| state.indices.get(name).is_some_and(|meta| meta.closed);
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
     let (mut found, mut pattern_seen) = (BTreeSet::<&str>::new(), false);
     for part in expression.split(',') {
@@ -115,11 +146,12 @@ pub(super) fn indices(
             found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
         } else if part == "_all" || part.contains('*') {
             pattern_seen = true;
-            // Every index is open. A pattern that stands for none of both is a name that no index has; as in the
-            // field, one that stands alone may be missing all the same.
-            if open {
-                found.extend(called(state, part).map(String::as_str));
-            } else if !closed && !ignore && part != expression {
+            // A pattern that stands for none of both is a name that no index has; as in the field, one that stands
+            // alone may be missing all the same.
+            if open || closed {
+                let fits = |name: &&str| if is_closed(name) { closed } else { open };
+                found.extend(called(state, part).map(String::as_str).filter(fits));
+            } else if !ignore && part != expression {
                 return Err(no_such_index(state, part));
             }
         } else if state.indices.contains_key(part) {
@@ -130,6 +162,14 @@ pub(super) fn indices(
                 return Err(no_such_index(state, part));
             }
             found.extend(aliased);
+        }
+    }
+    if by_default == Closed::Refused {
+        if ignore {
+            found.retain(|name| !is_closed(name));
+        }
+        if let Some(name) = found.iter().find(|name| is_closed(name)) {
+            return Err(Failure::index_closed(name, &state.indices[*name].uuid));
         }
     }
     if found.is_empty() && !allow_none {
@@ -213,6 +253,43 @@ mod tests {
         assert_eq!(named("*,-places", "").unwrap(), ["logs-1", "logs-2"]);
         let said = named("log-1", "").unwrap_err();
         assert!(said.starts_with("no such index [log-1]; did you mean \"logs-1\""), "{said}");
+    }
+
+    #[test]
+    fn a_closed_index_is_meant_by_who_may_mean_it() {
+        let mut state = state();
+        let index = state.index("logs-1").unwrap();
+        let uuid = index.uuid.clone();
+        apply(&mut state, 0, Event::SetClosed { index, closed: true }).unwrap();
+        let named = |expression: &str, query: &str, by_default: Closed| {
+            indices_with(&state, Some(expression), &Query::parse(query).unwrap(), by_default)
+        };
+        let some = |names: &[&str]| -> Result<Vec<String>> {
+            Ok(names.iter().map(|name| (*name).to_owned()).collect())
+        };
+        let all = some(&["geo", "logs-1", "logs-2"]);
+        for pattern in ["*", "_all", ""] {
+            for open in [Closed::Refused, Closed::Named] {
+                assert_eq!(named(pattern, "", open), some(&["geo", "logs-2"]), "{pattern}");
+            }
+            assert_eq!(named(pattern, "", Closed::Expanded), all, "{pattern}");
+            assert_eq!(named(pattern, "", Closed::Alone), some(&["logs-1"]), "{pattern}");
+            let closed = named(pattern, "expand_wildcards=closed", Closed::Named);
+            assert_eq!(closed, some(&["logs-1"]), "{pattern}");
+        }
+        // By an alias, too, and where patterns stand for it by request.
+        let refused: Result<Vec<String>> = Err(Failure::index_closed("logs-1", &uuid));
+        for (expression, query) in
+            [("logs-1", ""), ("geo,logs-1", ""), ("logs", ""), ("*", "expand_wildcards=all")]
+        {
+            assert_eq!(named(expression, query, Closed::Refused), refused, "{expression}");
+            assert!(
+                named(expression, query, Closed::Named).unwrap().contains(&"logs-1".to_owned())
+            );
+        }
+        assert_eq!(named("logs", "ignore_unavailable", Closed::Refused), some(&["logs-2"]));
+        let strict = "ignore_unavailable&allow_no_indices=false";
+        assert_eq!(named("logs-1", strict, Closed::Refused).unwrap_err().status, 404);
     }
 
     #[test]

@@ -7,25 +7,25 @@ use super::call::{Call, texts};
 use super::error::{bad_body, invalid};
 use super::keep_alive::point_in_time_keep_alive;
 use super::names::indices;
-use super::search::{failed, shards_json};
+use super::search::{failed, preference, shards_json};
 use engine::search::{
-    Opened, PointInTime, Preference, close_point_in_time, open_point_in_time, points_in_time,
+    Opened, PointInTime, close_point_in_time, open_point_in_time, points_in_time,
 };
 use engine::transport::Result;
 
 /// Parameters of `POST /{index}/_search/point_in_time`.
-pub(super) const CREATE: &[&str] = &["allow_partial_pit_creation", "keep_alive", "preference"];
+pub(super) const CREATE: &[&str] =
+    &["allow_partial_pit_creation", "keep_alive", "preference", "routing"];
 /// Parameters of `POST /{index}/_pit`.
-pub(super) const OPEN: &[&str] = &["keep_alive", "preference"];
+pub(super) const OPEN: &[&str] = &["keep_alive", "preference", "routing"];
 
 async fn opened(call: &Call, allow_partial: bool) -> Result<Result<Opened, Reply>> {
     let text = call.query.get("keep_alive");
     let text = text.ok_or_else(|| invalid("keep alive not specified"))?;
     let keep_alive = point_in_time_keep_alive(call, text)?;
     let names = indices(&call.state(), call.indices(), &call.query)?;
-    let preference = Preference::parse(call.query.get("preference").unwrap_or_default())?;
-    let opening =
-        open_point_in_time(call.node.search(), (names, preference), keep_alive, allow_partial);
+    let searched = (names, preference(&call.query)?);
+    let opening = open_point_in_time(call.node.search(), searched, keep_alive, allow_partial);
     Ok(opening.await.map_err(|failures| failed(&failures)))
 }
 

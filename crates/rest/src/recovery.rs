@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::host;
-use super::names::indices;
+use super::names::{Closed, indices_with};
 use super::spread::ask_nodes;
 use engine::state::ClusterState;
 use engine::transport::{RecoveryState, Request, Response, Result};
@@ -24,7 +24,7 @@ pub(super) async fn recovery(call: Call) -> Result<Reply> {
     let active_only = call.query.flag("active_only", false)?;
     let detailed = call.query.flag("detailed", false)?;
     let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
     let all = recoveries(&call, &state, &names, active_only, detailed).await;
     Ok(Reply::written(200, written(&state, &all, detailed)))
 }

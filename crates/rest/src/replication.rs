@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use super::ccr::{self, Followed, change, followed, refuse_unknown, text};
+use super::ccr::{self, Followed, change, followed, patience, refuse_unknown, text};
 use super::error::bad_body;
 use engine::following::{self, FollowRequest};
 use engine::settings::{FollowParameters, SettingScope, parse_update};
@@ -73,7 +73,8 @@ pub(super) async fn status(call: Call) -> Result<Reply> {
     if state.indices.get(&index).is_none_or(|meta| meta.leader.is_none()) {
         return Ok(json!({ "status": "REPLICATION NOT IN PROGRESS" }).into());
     }
-    let Some(Followed { leader, shards, .. }) = followed(&call).await?.pop() else {
+    let Some(Followed { leader, shards, .. }) = followed(&call, patience(&call)?).await?.pop()
+    else {
         return Ok(json!({ "status": "REPLICATION NOT IN PROGRESS" }).into());
     };
     let is_whole = state.routing.get(&index).is_some_and(|all| all.len() == shards.len());
@@ -116,7 +117,7 @@ pub(super) async fn follower_stats(call: Call) -> Result<Reply> {
         "failed_write_requests",
         "total_write_time_millis",
     ];
-    let all = followed(&call).await?;
+    let all = followed(&call, patience(&call)?).await?;
     let state = call.state();
     let (mut paused, mut failed, mut bootstrapping, mut syncing) = (0, 0, 0, 0);
     let (mut by_index, mut shard_tasks) = (Map::new(), 0);

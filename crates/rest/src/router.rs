@@ -1,11 +1,13 @@
 //! From a request to its handler.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::OnceLock;
 
 use record::names::nearest;
 
-use super::answer::Look;
+use super::actions;
+use super::answer::{Look, Reply};
 use super::call::{Call, manager_limit};
 use super::error::bad_request;
 use super::parameters::{Query, percent_decode};
@@ -90,14 +92,23 @@ pub(super) fn allowed(path: &str) -> Vec<&'static str> {
 
 /// Answers one request. Never fails: what goes wrong is an answer, too.
 pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
+    handle_as(node, request, None).await
+}
+
+/// The same of a client that sent an `X-Opaque-Id`.
+pub(super) async fn handle_as(
+    node: &Node,
+    request: RestRequest,
+    opaque_id: Option<String>,
+) -> RestResponse {
     node.passes().await;
-    let response = answer(node, request).await;
+    let response = answer(node, request, opaque_id).await;
     node.passes().await;
     response
 }
 
 /// Answers a request.
-pub(super) async fn answer(node: &Node, request: RestRequest) -> RestResponse {
+async fn answer(node: &Node, request: RestRequest, opaque_id: Option<String>) -> RestResponse {
     let (path, query) = split(&request.path);
     let is_head = request.method == "HEAD";
     if request.path.len() > MAX_LINE_BYTES {
@@ -109,12 +120,31 @@ pub(super) async fn answer(node: &Node, request: RestRequest) -> RestResponse {
         Ok(read) => read,
         Err(failure) => return Look::default().render(Err(failure), is_head),
     };
-    let prepared = prepare(node, &request, path, query);
+    let prepared = prepare(node, &request, (path, query), opaque_id);
     let reply = match prepared {
-        Ok((run, call)) => run(call).await,
+        Ok((run, call)) => until_cancelled(run, call).await,
         Err(failure) => Err(failure),
     };
     look.render(reply, is_head)
+}
+
+/// Runs a handler; one that breaks off where its client goes away does so where its task is cancelled, too.
+async fn until_cancelled(run: Handler, call: Call) -> Result<Reply> {
+    let task = call.task.clone();
+    let cancelled = async {
+        match actions::breaks_off(task.action()) {
+            true => task.cancelled().await,
+            false => pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        reply = run(call) => reply,
+        () = cancelled => {
+            let reason = "cancelled task with reason: by user request";
+            Err(Failure::new(400, "task_cancelled_exception", reason))
+        }
+    }
 }
 
 /// Whether a node answers this before it has joined its cluster: it says how it is, and nothing of what there is.
@@ -130,8 +160,8 @@ fn not_recovered() -> Failure {
 fn prepare(
     node: &Node,
     request: &RestRequest,
-    path: &str,
-    query: Query,
+    (path, query): (&str, Query),
+    opaque_id: Option<String>,
 ) -> Result<(Handler, Call)> {
     let method = request.method.as_str();
     let found = find(path).ok_or_else(|| unknown(path, method))?;
@@ -154,9 +184,11 @@ fn prepare(
         return Err(not_recovered());
     }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
-    let parts = found.params.iter().map(decoded).collect::<Result<_>>()?;
+    let parts = found.params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
     let (body, manager_limit) = (request.body.clone(), manager_limit(&query)?);
-    Ok((route.run, Call { node: node.clone(), parts, query, body, manager_limit }))
+    let index = parts.get("index").map(String::as_str);
+    let task = actions::begin(node, route.names, index, &body, opaque_id);
+    Ok((route.run, Call { node: node.clone(), parts, query, body, manager_limit, task }))
 }
 
 /// No route: says so, and which one was probably meant.
@@ -184,6 +216,14 @@ mod tests {
                     assert!(found.value.served[method].paths.contains(path), "{method} {concrete}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_changes_something_is_a_task_by_its_own_name() {
+        let changes = ROUTES.iter().filter(|route| !route.methods.contains(&"GET"));
+        for route in changes.filter(|route| route.methods != ["HEAD"]) {
+            assert_ne!(actions::action(route.names), actions::STATE, "{}", route.names);
         }
     }
 

@@ -14,8 +14,8 @@ use super::uri_query::URI_QUERY;
 use super::{
     alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster,
     cluster_stats, dangling, digest, document, explain, field_caps, health, index, index_settings,
-    maintenance, mget, nodes, point_in_time, recovery, remote, replication, reroute, rollover,
-    scroll, search, segments, settings, stats, synthetic_batch, templates, update,
+    maintenance, mget, nodes, open_close, point_in_time, recovery, remote, replication, reroute,
+    rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks, templates, update,
 };
 use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
@@ -26,7 +26,6 @@ pub(super) type Handler = fn(Call) -> Answer;
 /// A line of the table.
 pub(super) struct Route {
     /// The APIs of the field that it is, by the names that clients give them.
-    #[cfg_attr(not(test), expect(dead_code, reason = "docs/rest.md is made of them"))]
     pub(super) names: &'static str,
     pub(super) methods: &'static [&'static str],
     pub(super) paths: &'static [&'static str],
@@ -94,11 +93,18 @@ routes! {
         ["/_nodes/stats", "/_nodes/stats/{metric}", "/_nodes/stats/{metric}/{index_metric}",
          "/_nodes/{node}/stats", "/_nodes/{node}/stats/{metric}", "/_nodes/{node}/stats/{metric}/{index_metric}"],
         [nodes::OF_STATS], nodes::stats;
+    "tasks.list", GET, ["/_tasks"],
+        [tasks::WHICH, tasks::ONE, &["detailed", "group_by"]], tasks::list;
+    "tasks.get", GET, ["/_tasks/{task_id}"], [tasks::ONE], tasks::get;
+    "tasks.cancel", POST, ["/_tasks/_cancel", "/_tasks/{task_id}/_cancel"],
+        [tasks::WHICH, &["group_by", "wait_for_completion"]], tasks::cancel;
     // Indices.
     "indices.create", PUT, ["/{index}"], [ACTIVE, MANAGED, &["include_type_name"]], index::create;
     "indices.get", GET, ["/{index}"], [SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], index::get;
     "indices.exists", HEAD, ["/{index}"], [SETTINGS, LOCAL, EXPRESSION, &["include_type_name"]], index::exists;
     "indices.delete", DELETE, ["/{index}"], [MANAGED, EXPRESSION], index::delete;
+    "indices.close", POST, ["/{index}/_close"], [ACTIVE, MANAGED, EXPRESSION], open_close::close;
+    "indices.open", POST, ["/{index}/_open"], [ACTIVE, MANAGED, EXPRESSION], open_close::open;
     "indices.get_mapping", GET, ["/_mapping", "/{index}/_mapping", "/_mappings", "/{index}/_mappings"],
         [LOCAL, EXPRESSION, &["include_type_name"]], index::get_mapping;
     "indices.put_mapping", PUT_POST, ["/{index}/_mapping", "/{index}/_mappings"],
@@ -231,6 +237,7 @@ routes! {
     "cat.master", GET, ["/_cat/master"], [TABLE, LOCAL], cat::manager;
     "cat.cluster_manager", GET, ["/_cat/cluster_manager"], [TABLE, LOCAL], cat::manager;
     "cat.plugins", GET, ["/_cat/plugins"], [TABLE, LOCAL], cat::plugins;
+    "cat.tasks", GET, ["/_cat/tasks"], [TABLE, tasks::WHICH, &["detailed"]], tasks::cat;
     "cat.templates", GET, ["/_cat/templates", "/_cat/templates/{name}"], [TABLE, LOCAL], templates::cat;
     "cat.segments", GET, ["/_cat/segments", "/_cat/segments/{index}"], [TABLE, MANAGER], segments::cat;
     "cat.shards", GET, ["/_cat/shards", "/_cat/shards/{index}"], [TABLE, LOCAL], cat_shards::shards;

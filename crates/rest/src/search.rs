@@ -37,6 +37,7 @@ pub(super) const SEARCH: &[&str] = &[
     "preference",
     "request_cache",
     "rest_total_hits_as_int",
+    "routing",
     "scroll",
     "search_type",
     "seq_no_primary_term",
@@ -164,7 +165,7 @@ fn resolved(
     let limit = settings.search_default_search_timeout().map(|time| time.as_millis() as u64);
     request.timeout_ms = request.timeout_ms.or(limit).filter(|ms| *ms != NO_TIMEOUT_MS);
     request.cached = query.flag("request_cache", cached)?;
-    let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
+    let preference = preference(query)?;
     let default = settings.search_default_allow_partial_results();
     let allow_partial = query.flag("allow_partial_search_results", default)?;
     let request = Arc::new(request);
@@ -178,6 +179,12 @@ fn resolved(
     };
     let shape = Shape::of(query, &job, &state)?;
     Ok((job, shape))
+}
+
+/// Which shards and copies are asked.
+pub(super) fn preference(query: &Query) -> Result<Preference> {
+    let preference = Preference::parse(query.get("preference").unwrap_or_default())?;
+    Ok(preference.routed(query.get("routing")))
 }
 
 /// Refuses what the engine does not have.
@@ -486,18 +493,20 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
     let head: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
         bad_request(format!("the line about a search is no JSON object: {error}"))
     })?;
-    for (name, value) in head {
+    let text_of = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    // Clients write null for what is not set.
+    for (name, value) in head.into_iter().filter(|(_, value)| !value.is_null()) {
         let text = match &value {
-            Value::String(text) => text.clone(),
-            Value::Array(items) => {
-                let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-                texts.join(",")
-            }
-            other => other.to_string(),
+            Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(","),
+            one => text_of(one),
         };
         match name.as_str() {
             "index" | "indices" => expression = Some(text),
             "preference"
+            | "routing"
             | "search_type"
             | "allow_partial_search_results"
             | "ignore_unavailable"
@@ -525,7 +534,7 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> 
     let job = SearchJob {
         indices: indices(&call.state(), call.indices(), &call.query)?,
         request: Arc::new(request),
-        preference: Preference::parse(call.query.get("preference").unwrap_or_default())?,
+        preference: preference(&call.query)?,
         fresh: true,
         allow_partial: true,
         point_in_time: None,

@@ -11,7 +11,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
-use super::names::{indices, matches};
+use super::names::{Closed, indices_with, matches};
 use super::nodes::{INDEX_METRICS, in_path};
 use super::spread::{AskedCopy, copies, on_shards, shards_json, started};
 use engine::shard::stats_json;
@@ -94,14 +94,16 @@ struct Answered {
 /// `GET /_stats`, `GET /{index}/_stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {
     let level = level(call.query.get("level"))?;
-    // Every index is open, and loaded.
-    for name in ["forbid_closed_indices", "include_unloaded_segments"] {
-        call.query.flag(name, false)?;
-    }
+    // Every copy is loaded.
+    call.query.flag("include_unloaded_segments", false)?;
+    let closed = match call.query.flag("forbid_closed_indices", true)? {
+        true => Closed::Refused,
+        false => Closed::Named,
+    };
     let wanted = metrics(call.part("metric"))?;
     let wanted = wanted.as_deref();
     let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
+    let names = indices_with(&state, call.indices(), &call.query, closed)?;
     let asked = started(&state, &names);
     let action = ShardAction::Stats { segments: false };
     let answers = on_shards(&call.node, asked, &action, PATIENCE).await;

@@ -47,7 +47,7 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("the answer has it in any case", "full_id"),
     ("it changes how much is done at once, not what is done", "slices"),
     ("it is kept nowhere: nobody reads why a template was put", "cause"),
-    ("no index is closed, and each is loaded", "forbid_closed_indices include_unloaded_segments"),
+    ("each copy is loaded", "include_unloaded_segments"),
     ("a flush waits for one that runs, and writes where something is new", "force wait_if_ongoing"),
     ("documents have one type, whatever it is called", "type"),
 ];
@@ -146,8 +146,23 @@ pub(super) const DIFFERENCES: &[(&str, &str)] = &[
         "`_cat/nodes`",
         "the column of the manager is `master`, also where a node presents itself as OpenSearch 2",
     ),
+    (
+        "`_tasks`",
+        "a task is a request at the node that was asked for it; what that asks of other nodes is none, so that no task \
+         has a parent. A search that is cancelled is answered with 400, in the field with other statuses",
+    ),
+    (
+        "results of `wait_for_completion=false`",
+        "the node that did the work keeps the last 100 of them, or 4 MB, in memory until it ends: there is no index \
+         `.tasks`. What is wrong with a request is said at once, and not in the result",
+    ),
     ("`stored_fields` of `_none_`", "hits show their `_id` all the same"),
     ("`random_score`", "documents of two shards may have the same score for one seed"),
+    (
+        "`_close`",
+        "copies stay started, in the field they are opened anew; an index that is closed already is in the answer, \
+         because its primaries are asked again whether their writes have ended; settings that are fixed stay so",
+    ),
     ("conflicts of versions", "the error has no `index`, `index_uuid` and `shard`"),
 ];
 

@@ -32,8 +32,13 @@ impl Unchanged {
     }
 
     /// The write of a document that is as it was, or its deletion.
-    pub(super) fn write(self, id: Arc<str>, source: Option<Bytes>) -> WriteRequest {
+    pub(super) fn write(
+        self,
+        id: Arc<str>,
+        source: Option<Bytes>,
+        routing: Option<Arc<str>>,
+    ) -> WriteRequest {
         let Unchanged { seq_no, primary_term } = self;
-        WriteRequest::IfUnchanged { id, seq_no, primary_term, source }
+        WriteRequest::IfUnchanged { id, seq_no, primary_term, source, routing }
     }
 }

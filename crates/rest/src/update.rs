@@ -10,7 +10,7 @@ use store::{WriteOutcome, WriteRequest};
 use super::answer::Reply;
 use super::call::Call;
 use super::document::{
-    Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported,
+    Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported, routing,
     wait_for_active, write_limit, written_reply,
 };
 use super::error::{bad_request, invalid, not_supported};
@@ -33,6 +33,7 @@ const AT_ONCE: usize = 256;
 /// A document that is to be changed.
 pub(super) struct Update {
     pub(super) id: Arc<str>,
+    pub(super) routing: Option<Arc<str>>,
     pub(super) body: Bytes,
     pub(super) unchanged: Option<Unchanged>,
     /// How often it is tried again where another write comes in between.
@@ -65,8 +66,14 @@ impl Update {
         update: &PartialUpdate<'_>,
     ) -> Result<Written> {
         let id = self.id.clone();
-        let found = read_once_started(node, (index, limit), &id).await?;
+        let by = self.routing.as_deref();
+        let found = read_once_started(node, (index, limit), (&id, by)).await?;
         let change = update.apply(&id, found.as_ref().map(|found| found.source.as_ref()))?;
+        // What is there keeps its own, also where another one leads to the same shard.
+        let routing = match &found {
+            Some(found) => found.routing.clone(),
+            None => self.routing.clone(),
+        };
         let read = found.map(|found| (Unchanged::from(&found), found.version));
         let request = match (change, read) {
             (Change::Nothing, Some((now, version))) if self.unchanged.is_none_or(|u| u == now) => {
@@ -76,10 +83,10 @@ impl Update {
             }
             // A write of what is there finds out who is right.
             (Change::Replace(source), Some((now, _))) => {
-                self.unchanged.unwrap_or(now).write(id, Some(source))
+                self.unchanged.unwrap_or(now).write(id, Some(source), routing)
             }
             (Change::Create(source), _) => {
-                WriteRequest::Index { id, source, auto_id: false, create: true }
+                WriteRequest::Index { id, source, auto_id: false, create: true, routing }
             }
             (Change::Nothing | Change::Replace(_), _) => {
                 let reason = format!("[{id}]: version conflict, the document has changed");
@@ -94,12 +101,12 @@ impl Update {
 async fn read_once_started(
     node: &Node,
     (index, limit): (&str, Duration),
-    id: &str,
+    (id, routing): (&str, Option<&str>),
 ) -> Result<Option<Found>> {
     let env = &node.core().env;
     let give_up = env.now() + limit;
     loop {
-        match find(node, index, id.to_owned()).await {
+        match find(node, index, (id.to_owned(), routing)).await {
             Err(failure) if failure.status == 503 && env.now() < give_up => {
                 env.sleep(RETRY_AFTER).await;
             }
@@ -201,6 +208,7 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
     check_id(id)?;
     let update = Update {
         id: Arc::from(id),
+        routing: routing(&call.query),
         body: call.body.clone(),
         unchanged: Unchanged::read(&call.query)?,
         retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
@@ -215,5 +223,6 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
     let limit = write_limit(&call.query)?;
     let written = update.carry_out(&call.node, &index, limit).await?;
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
-    Ok(written_reply(&call.state(), &index, &update.id, written, refresh))
+    let document = (&*update.id, update.routing.as_deref());
+    Ok(written_reply(&call.state(), &index, document, written, refresh))
 }

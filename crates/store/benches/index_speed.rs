@@ -50,6 +50,7 @@ fn main() {
                 source: point(n),
                 auto_id: true,
                 create: false,
+                routing: None,
             });
             let results = shard.index(requests.collect()).await.expect("indexed");
             assert!(results.iter().all(Result::is_ok));

@@ -57,6 +57,7 @@ fn main() {
                 source: article(n),
                 auto_id: true,
                 create: false,
+                routing: None,
             });
             shard.index(requests.collect()).await.expect("indexed");
         }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct Digest {
     /// Live documents.
     pub documents: u64,
-    /// Wrapping sum of the xxh3 of `_id`, a zero byte and `_source` of each.
+    /// Wrapping sum of the xxh3 of `_id`, a zero byte and `_source` of each; `_routing` counts where there is one.
     pub hash: u64,
 }
 
@@ -30,14 +30,23 @@ pub struct ListedDocument {
     pub seq_no: u64,
     /// `_version`.
     pub version: u64,
-    /// [`document_hash`] of it.
+    /// [`document_hash`] of it, where it has no `_routing`.
     pub hash: u64,
 }
 
 /// The hash of one document: xxh3 of `_id`, a zero byte and `_source`.
 pub fn document_hash(id: &str, source: &[u8]) -> u64 {
+    routed_hash(id, None, source)
+}
+
+/// The same of a document that may have a `_routing`, which then stands behind `_id` and another zero byte.
+pub(crate) fn routed_hash(id: &str, routing: Option<&str>, source: &[u8]) -> u64 {
     let mut hasher = Xxh3::new();
     hasher.update(id.as_bytes());
+    if let Some(routing) = routing {
+        hasher.update(&[0]);
+        hasher.update(routing.as_bytes());
+    }
     hasher.update(&[0]);
     hasher.update(source);
     hasher.digest()

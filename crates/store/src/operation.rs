@@ -33,6 +33,8 @@ pub enum OpKind {
         source: Bytes,
         /// Whether the id was generated, so that no earlier document can have it.
         auto_id: bool,
+        /// `_routing`; none where the document goes by its id.
+        routing: Option<Arc<str>>,
     },
     /// Deletes a document.
     Delete,
@@ -119,6 +121,9 @@ const INDEX_AUTO_ID: u8 = 2;
 const DELETE: u8 = 3;
 const NO_OP: u8 = 4;
 const RUN: u8 = 5;
+/// As the first two, of a document with a `_routing`: its length and itself stand before the source.
+const ROUTED: u8 = 6;
+const ROUTED_AUTO_ID: u8 = 7;
 /// Of a batch: its documents, their bytes, the part's first and the one after its last.
 const RUN_NUMBERS: usize = 4;
 /// kind, seq_no, version, length of the id.
@@ -169,6 +174,14 @@ impl Operation {
         Some(op)
     }
 
+    /// `_routing` of the document; none where it goes by its id.
+    pub fn routing(&self) -> Option<&Arc<str>> {
+        match &self.kind {
+            OpKind::Index { routing, .. } => routing.as_ref(),
+            OpKind::Delete | OpKind::NoOp | OpKind::SyntheticBatch(_) => None,
+        }
+    }
+
     /// Bytes of the document's source; 0 where there is none.
     pub fn source_bytes(&self) -> u64 {
         match &self.kind {
@@ -182,12 +195,13 @@ impl Operation {
     pub fn encoded_bytes(&self) -> u64 {
         let (id_bytes, count) = match &self.kind {
             OpKind::SyntheticBatch(batch) => (GENERATED_ID_BYTES as usize, batch.documents()),
-            _ => (self.id.len(), 1),
+            _ => (self.id.len() + self.routing().map_or(0, |routing| 4 + routing.len()), 1),
         };
         crate::frame::framed_bytes(FIXED_BYTES + id_bytes) as u64 * count + self.source_bytes()
     }
 
-    /// Appends the log's encoding: kind, seq_no, version, id length, id, source; little endian.
+    /// Appends the log's encoding: kind, seq_no, version, id length, id, routing length and routing where there is one,
+    /// source; little endian.
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>) {
         let numbers;
         let (kind, source): (u8, &[u8]) = match &self.kind {
@@ -196,8 +210,15 @@ impl Operation {
                 numbers = all.map(u64::to_le_bytes).concat();
                 (RUN, &numbers)
             }
-            OpKind::Index { source, auto_id: false } => (INDEX, source),
-            OpKind::Index { source, auto_id: true } => (INDEX_AUTO_ID, source),
+            OpKind::Index { source, auto_id, routing } => {
+                let kind = match (routing, auto_id) {
+                    (None, false) => INDEX,
+                    (None, true) => INDEX_AUTO_ID,
+                    (Some(_), false) => ROUTED,
+                    (Some(_), true) => ROUTED_AUTO_ID,
+                };
+                (kind, source)
+            }
             OpKind::Delete => (DELETE, &[]),
             OpKind::NoOp => (NO_OP, &[]),
         };
@@ -206,6 +227,10 @@ impl Operation {
         buffer.extend_from_slice(&self.version.to_le_bytes());
         buffer.extend_from_slice(&(self.id.len() as u32).to_le_bytes());
         buffer.extend_from_slice(self.id.as_bytes());
+        if let Some(routing) = self.routing() {
+            buffer.extend_from_slice(&(routing.len() as u32).to_le_bytes());
+            buffer.extend_from_slice(routing.as_bytes());
+        }
         buffer.extend_from_slice(source);
     }
 
@@ -216,15 +241,26 @@ impl Operation {
         let id_len = u32::from_le_bytes(head[17..21].try_into().expect("4 bytes")) as usize;
         let id = payload.get(FIXED_BYTES..FIXED_BYTES + id_len)?;
         let id = Arc::from(std::str::from_utf8(id).ok()?);
-        let source = || Bytes::copy_from_slice(&payload[FIXED_BYTES + id_len..]);
+        let rest = &payload[FIXED_BYTES + id_len..];
+        let index = |source, auto_id, routing| OpKind::Index {
+            source: Bytes::copy_from_slice(source),
+            auto_id,
+            routing,
+        };
         let kind = match head[0] {
-            INDEX => OpKind::Index { source: source(), auto_id: false },
-            INDEX_AUTO_ID => OpKind::Index { source: source(), auto_id: true },
+            INDEX => index(rest, false, None),
+            INDEX_AUTO_ID => index(rest, true, None),
+            ROUTED | ROUTED_AUTO_ID => {
+                let (routing_len, rest) = rest.split_first_chunk::<4>()?;
+                let (routing, source) =
+                    rest.split_at_checked(u32::from_le_bytes(*routing_len) as usize)?;
+                let routing: Arc<str> = Arc::from(std::str::from_utf8(routing).ok()?);
+                index(source, head[0] == ROUTED_AUTO_ID, Some(routing))
+            }
             DELETE => OpKind::Delete,
             NO_OP => OpKind::NoOp,
             RUN => {
-                let numbers = payload.get(FIXED_BYTES + id_len..)?;
-                let (numbers, rest) = numbers.as_chunks::<8>();
+                let (numbers, rest) = rest.as_chunks::<8>();
                 let [documents, source_bytes, start, end] =
                     <[[u8; 8]; RUN_NUMBERS]>::try_from(numbers).ok()?.map(u64::from_le_bytes);
                 if !rest.is_empty() || start >= end || end > documents {
@@ -240,7 +276,7 @@ impl Operation {
     /// Whether `payload` could be an operation, judged by its first bytes.
     pub(crate) fn plausible(payload: &[u8]) -> bool {
         payload.len() >= FIXED_BYTES
-            && (INDEX..=RUN).contains(&payload[0])
+            && (INDEX..=ROUTED_AUTO_ID).contains(&payload[0])
             && payload[7] == 0
             && payload[8] == 0
     }
@@ -254,8 +290,10 @@ mod tests {
     fn both_encodings_give_back_what_was_put_in() {
         let source = Bytes::from_static(b"{\"location\":[-0.14,51.52]}");
         let kinds = [
-            OpKind::Index { source: source.clone(), auto_id: false },
-            OpKind::Index { source, auto_id: true },
+            OpKind::Index { source: source.clone(), auto_id: false, routing: None },
+            OpKind::Index { source: source.clone(), auto_id: true, routing: None },
+            OpKind::Index { source: source.clone(), auto_id: false, routing: Some("über".into()) },
+            OpKind::Index { source, auto_id: true, routing: Some("r".into()) },
             OpKind::Delete,
             OpKind::NoOp,
         ];
@@ -304,6 +342,30 @@ mod tests {
         parts[2].encode(&mut buffer);
         assert_eq!(Operation::decode(&buffer).as_ref(), Some(&parts[2]));
         assert_eq!(Operation::decode(&buffer[..buffer.len() - 1]), None);
+    }
+
+    #[test]
+    fn a_routing_costs_nothing_where_there_is_none_and_is_never_longer_than_its_record() {
+        let op = |routing: Option<&str>| {
+            let (source, routing) = (Bytes::from_static(b"{}"), routing.map(Arc::from));
+            let kind = OpKind::Index { source, auto_id: false, routing };
+            Operation { seq_no: 1, version: 1, id: Arc::from("a"), kind }
+        };
+        let encoded = |op: &Operation| {
+            let mut buffer = Vec::new();
+            op.encode(&mut buffer);
+            buffer
+        };
+        let (plain, routed) = (op(None), op(Some("xyz")));
+        let older =
+            [&[INDEX][..], &1u64.to_le_bytes(), &1u64.to_le_bytes(), &1u32.to_le_bytes(), b"a{}"];
+        assert_eq!(encoded(&plain), older.concat(), "as builds before there was any");
+        assert_eq!(routed.encoded_bytes(), plain.encoded_bytes() + 4 + 3);
+        let mut bytes = encoded(&routed);
+        let length = FIXED_BYTES + 1;
+        bytes[length] = 200;
+        assert_eq!(Operation::decode(&bytes), None);
+        assert_eq!(Operation::decode(&bytes[..length + 3]), None);
     }
 
     #[test]

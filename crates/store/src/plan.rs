@@ -178,7 +178,8 @@ impl<'a> Planner<'a> {
     }
 
     fn remember(&mut self, op: &Operation, source: Option<bytes::Bytes>) {
-        let entry = Entry { seq_no: op.seq_no, version: op.version, source };
+        let routing = op.routing().cloned();
+        let entry = Entry { seq_no: op.seq_no, version: op.version, source, routing };
         self.fresh.insert(op.id.clone(), entry);
     }
 
@@ -198,8 +199,8 @@ mod tests {
     fn op(seq_no: u64, id: &str, kind: char) -> Operation {
         let source = Bytes::from_static(b"{}");
         let kind = match kind {
-            'a' => OpKind::Index { source, auto_id: true },
-            'i' => OpKind::Index { source, auto_id: false },
+            'a' => OpKind::Index { source, auto_id: true, routing: None },
+            'i' => OpKind::Index { source, auto_id: false, routing: None },
             'd' => OpKind::Delete,
             _ => OpKind::NoOp,
         };

@@ -63,11 +63,15 @@ pub enum WriteRequest {
         auto_id: bool,
         /// Whether an existing document is a conflict (`op_type=create`).
         create: bool,
+        /// `_routing`; none where the document goes by its id.
+        routing: Option<Arc<str>>,
     },
     /// Deletes a document.
     Delete {
         /// `_id`.
         id: Arc<str>,
+        /// `_routing`, by which its shard is found.
+        routing: Option<Arc<str>>,
     },
     /// Replaces or deletes a document that no other write has touched since it was read.
     IfUnchanged {
@@ -79,6 +83,8 @@ pub enum WriteRequest {
         primary_term: u64,
         /// `_source`; none deletes the document.
         source: Option<Bytes>,
+        /// `_routing`; none where the document goes by its id.
+        routing: Option<Arc<str>>,
     },
     /// Creates documents that exist only as a number. Refused but in the virtual world.
     SyntheticBatch {
@@ -94,9 +100,19 @@ impl WriteRequest {
     pub fn id(&self) -> &Arc<str> {
         match self {
             WriteRequest::Index { id, .. }
-            | WriteRequest::Delete { id }
+            | WriteRequest::Delete { id, .. }
             | WriteRequest::IfUnchanged { id, .. }
             | WriteRequest::SyntheticBatch { id, .. } => id,
+        }
+    }
+
+    /// `_routing`; none where the document goes by its id.
+    pub fn routing(&self) -> Option<&Arc<str>> {
+        match self {
+            WriteRequest::Index { routing, .. }
+            | WriteRequest::Delete { routing, .. }
+            | WriteRequest::IfUnchanged { routing, .. } => routing.as_ref(),
+            WriteRequest::SyntheticBatch { .. } => None,
         }
     }
 
@@ -181,6 +197,8 @@ pub struct GetResult {
     pub seq_no: u64,
     /// `_source`. None in the virtual world once the operation left the log: only sizes stay there.
     pub source: Option<Bytes>,
+    /// `_routing`; none where the document goes by its id.
+    pub routing: Option<Arc<str>>,
 }
 
 /// How often something was done, and how long that took together.

@@ -18,13 +18,14 @@ struct Head<'a> {
     seq_no: u64,
     version: u64,
     id: &'a str,
-    kind: HeadKind,
+    #[serde(borrow)]
+    kind: HeadKind<'a>,
 }
 
 #[derive(Serialize, Deserialize)]
-enum HeadKind {
-    /// Length of the source, and whether the id was generated.
-    Index(usize, bool),
+enum HeadKind<'a> {
+    /// Length of the source, whether the id was generated, and `_routing`.
+    Index(usize, bool, #[serde(borrow)] Option<&'a str>),
     Delete,
     NoOp,
     SyntheticBatch(SyntheticBatch),
@@ -50,11 +51,12 @@ pub fn deserialize<'de, D: Deserializer<'de>, T: From<Vec<Operation>>>(
     let mut ops = Vec::with_capacity(heads.len());
     for Head { seq_no, version, id, kind } in heads {
         let kind = match kind {
-            HeadKind::Index(len, _) if len > sources.len() => {
+            HeadKind::Index(len, ..) if len > sources.len() => {
                 return Err(D::Error::custom("operations have longer sources than came"));
             }
-            HeadKind::Index(len, auto_id) => {
-                OpKind::Index { source: sources.split_to(len), auto_id }
+            HeadKind::Index(len, auto_id, routing) => {
+                let routing = routing.map(Arc::from);
+                OpKind::Index { source: sources.split_to(len), auto_id, routing }
             }
             HeadKind::Delete => OpKind::Delete,
             HeadKind::NoOp => OpKind::NoOp,
@@ -77,7 +79,9 @@ fn source_of(op: &Operation) -> &[u8] {
 
 fn head_of(op: &Operation) -> Head<'_> {
     let kind = match &op.kind {
-        OpKind::Index { source, auto_id } => HeadKind::Index(source.len(), *auto_id),
+        OpKind::Index { source, auto_id, routing } => {
+            HeadKind::Index(source.len(), *auto_id, routing.as_deref())
+        }
         OpKind::Delete => HeadKind::Delete,
         OpKind::NoOp => HeadKind::NoOp,
         OpKind::SyntheticBatch(batch) => HeadKind::SyntheticBatch(batch.clone()),
@@ -93,12 +97,15 @@ mod tests {
     struct Sent(#[serde(with = "super")] Vec<Operation>);
 
     fn some() -> Sent {
-        let index = |source: &'static [u8], auto_id| OpKind::Index {
+        let routed = |source: &'static [u8], auto_id, routing: Option<&str>| OpKind::Index {
             source: Bytes::from_static(source),
             auto_id,
+            routing: routing.map(Arc::from),
         };
+        let index = |source: &'static [u8], auto_id| routed(source, auto_id, None);
         let kinds = [
             index(b"{\"n\":1}", true),
+            routed(b"{\"n\":2}", false, Some("r")),
             OpKind::Delete,
             OpKind::SyntheticBatch(SyntheticBatch::new(7, 700)),
             index(b"{}", false),
@@ -119,7 +126,7 @@ mod tests {
     fn sources_of_another_length_are_refused() {
         let Sent(ops) = some();
         let heads: Vec<Head<'_>> = ops.iter().map(head_of).collect();
-        for sources in ["{\"n\":1}{", "{\"n\":1}{}{"] {
+        for sources in ["{\"n\":1}{\"n\":2}{", "{\"n\":1}{\"n\":2}{}{"] {
             let bytes = postcard::to_stdvec(&(&heads, sources.as_bytes())).unwrap();
             let said = postcard::from_bytes::<Sent>(&bytes);
             assert!(said.is_err(), "{said:?}");

@@ -115,6 +115,15 @@ impl ShardStorage {
         either!(self, storage => storage.dir())
     }
 
+    /// About the memory that the index takes for operations of so many bytes that it does not show yet.
+    pub(crate) fn buffered_bytes(&self, unrefreshed_bytes: u64) -> u64 {
+        match self {
+            // What is more was written out.
+            ShardStorage::Tantivy(_) => unrefreshed_bytes.min(tantivy_storage::WRITER_BYTES as u64),
+            ShardStorage::Synthetic(_) => 0,
+        }
+    }
+
     /// Reads the documents of new writes.
     pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
         either!(self, storage => storage.parse(requests, refused).await)

@@ -12,6 +12,8 @@ pub(crate) struct Entry {
     pub(crate) version: u64,
     /// `_source`; none if the document was deleted.
     pub(crate) source: Option<Bytes>,
+    /// `_routing`; none where the document goes by its id.
+    pub(crate) routing: Option<Arc<str>>,
 }
 
 /// A rough guess of what an entry costs beside its id and source.
@@ -25,7 +27,8 @@ pub(crate) struct VersionMap {
 }
 
 fn cost(id: &str, entry: &Entry) -> u64 {
-    ENTRY_BYTES + id.len() as u64 + entry.source.as_ref().map_or(0, |s| s.len() as u64)
+    let routing = entry.routing.as_ref().map_or(0, |routing| routing.len());
+    ENTRY_BYTES + (id.len() + routing) as u64 + entry.source.as_ref().map_or(0, |s| s.len() as u64)
 }
 
 impl VersionMap {
@@ -63,8 +66,9 @@ mod tests {
     #[test]
     fn keeps_only_tombstones_that_older_operations_may_meet() {
         let mut map = VersionMap::default();
-        let live = |seq_no| Entry { seq_no, version: 1, source: Some(Bytes::from_static(b"{}")) };
-        let dead = |seq_no| Entry { seq_no, version: 2, source: None };
+        let entry = |seq_no, version, source| Entry { seq_no, version, source, routing: None };
+        let live = |seq_no| entry(seq_no, 1, Some(Bytes::from_static(b"{}")));
+        let dead = |seq_no| entry(seq_no, 2, None);
         map.insert(Arc::from("a"), live(1));
         map.insert(Arc::from("a"), live(6));
         map.insert(Arc::from("b"), dead(3));

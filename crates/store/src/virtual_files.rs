@@ -58,12 +58,20 @@ impl Damaged {
 }
 
 /// A document without its bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Document {
     pub(crate) seq_no: u64,
     pub(crate) version: u64,
     pub(crate) source_bytes: u32,
     pub(crate) hash: u64,
+    pub(crate) routing: Option<Arc<str>>,
+}
+
+impl Document {
+    /// Bytes that its names are stored in, whose `_id` is this.
+    fn name_bytes(&self, id: &str) -> u64 {
+        (id.len() + self.routing.as_ref().map_or(0, |routing| routing.len())) as u64
+    }
 }
 
 /// Documents that exist only as a sum.
@@ -142,7 +150,7 @@ impl Segment {
         documents.sort_by(|a, b| a.0.cmp(&b.0));
         let count = documents.len() as u64 + bulk.documents;
         let sources = documents.iter().map(|(_, d)| u64::from(d.source_bytes)).sum::<u64>();
-        let ids = documents.iter().map(|(id, _)| id.len() as u64).sum::<u64>();
+        let ids = documents.iter().map(|(id, d)| d.name_bytes(id)).sum::<u64>();
         let source_bytes = sources + bulk.source_bytes;
         let id_bytes = ids + bulk.documents * GENERATED_ID_BYTES;
         let bytes = files(&name, count, source_bytes, id_bytes).iter().map(|(_, len)| len).sum();

@@ -9,6 +9,7 @@
 //! | `published` | the cluster state and the settings as this node knows them |
 //! | `shared` | [`Core`], which holds these, and what is called of the parts above |
 //! | `state` | how a new state is taken over, and waited for |
+//! | `task_manager` | the requests of clients that the node works on, and the last results that nobody waited for |
 //! | `calls` | requests to other nodes, to the manager, and to itself |
 //! | `copies` | the shard copies that are open on this node, their use and their failure |
 //! | `recovery_speed` | how fast recoveries may go, and whether users of this node suffer |
@@ -28,6 +29,7 @@ mod recovery_speed;
 mod release;
 mod shared;
 mod state;
+mod task_manager;
 mod throttles;
 mod warning;
 
@@ -39,6 +41,7 @@ pub use config::NodeConfig;
 pub use release::PresentedAs;
 pub use shared::Core;
 pub(crate) use shared::{Submit, Upward};
+pub use task_manager::{NewTask, RunningTask, TaskManager};
 pub(crate) use throttles::Throttle;
 pub(crate) use warning::warn;
 pub use warning::{beginning_of_warnings, print_warning, print_warnings_with};

@@ -14,6 +14,7 @@ use super::activity::Activity;
 use super::compression::Paths;
 use super::config::NodeConfig;
 use super::published::Published;
+use super::task_manager::TaskManager;
 use super::throttles::Throttles;
 use super::warning::warns_once;
 use crate::ids::IdSource;
@@ -46,6 +47,8 @@ pub struct Core {
     ids: RefCell<IdSource>,
     pub(crate) started: Time,
     pub(crate) upward: OnceCell<Upward>,
+    /// What it works on for clients.
+    pub task_manager: Rc<TaskManager>,
     tasks: RefCell<Vec<Task<()>>>,
 }
 
@@ -73,6 +76,7 @@ impl Core {
         state: ClusterState,
     ) -> Rc<Core> {
         let settings = Settings::resolve(&[&config.settings]);
+        let ids = IdSource::new(|| env.random_u64());
         Rc::new(Core {
             env: env.clone(),
             row,
@@ -86,7 +90,8 @@ impl Core {
             foreground: RefCell::new(ForegroundDetector::new()),
             compression: RefCell::default(),
             round_trips: RefCell::default(),
-            ids: RefCell::new(IdSource::new(|| env.random_u64())),
+            task_manager: TaskManager::new(env, &config.name, ids.first_number()),
+            ids: RefCell::new(ids),
             started: env.now(),
             upward: OnceCell::new(),
             tasks: RefCell::default(),

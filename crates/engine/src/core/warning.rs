@@ -9,7 +9,7 @@ use world::Env;
 
 use crate::transport::Warn;
 
-/// Warnings about neighbours that are remembered, so that none is said twice. Later ones are not said.
+/// Warnings about peers that are remembered, so that none is said twice. Later ones are not said.
 const WARNINGS_MAX: usize = 16;
 
 /// Prints a line for the operator.
@@ -41,7 +41,7 @@ pub(crate) fn warn(env: &Env, node: &str, words: &str) {
     }
 }
 
-/// As [`warn`], but says nothing twice: a neighbour may do the same every second.
+/// As [`warn`], but says nothing twice: a peer may do the same every second.
 pub(crate) fn warns_once(env: &Env, node: &str) -> Warn {
     let (env, node, said) = (env.clone(), node.to_owned(), RefCell::new(BTreeSet::new()));
     Rc::new(move |words: &str| {

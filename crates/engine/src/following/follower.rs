@@ -90,16 +90,16 @@ impl Pacing {
 const WAKE_LEAST: std::time::Duration = std::time::Duration::from_micros(100);
 
 /// Why a read or a write failed.
-enum Trouble {
+enum FailedRequest {
     /// It is tried again.
-    Again(String),
+    Retryable(String),
     /// Following stops.
     Fatal(Failure),
 }
 
 enum FollowerEvent {
-    Read(ReadAsk, Result<Answer<Operation>, Trouble>),
-    Written(u64, Result<(), Trouble>),
+    Read(ReadAsk, Result<Answer<Operation>, FailedRequest>),
+    Written(u64, Result<(), FailedRequest>),
 }
 
 impl Follower {
@@ -181,7 +181,7 @@ impl Follower {
         &self,
         service: &Rc<FollowService>,
         ask: ReadAsk,
-    ) -> Result<Answer<Operation>, Trouble> {
+    ) -> Result<Answer<Operation>, FailedRequest> {
         let asked = service.core.env.now();
         let poll_timeout = self.policy.borrow().poll_timeout(asked);
         let known = self.carried.versions();
@@ -198,7 +198,7 @@ impl Follower {
         let request = Request::ReadChanges(Box::new(question.clone()));
         let answer = self.source.ask(service, self.needed(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
-            return Err(Trouble::Fatal(unexpected()));
+            return Err(FailedRequest::Fatal(unexpected()));
         };
         let took = service.core.env.now() - asked;
         let checkpoint = changes.global_checkpoint;
@@ -234,32 +234,33 @@ impl Follower {
         &self,
         service: &Rc<FollowService>,
         ops: Arc<Vec<Operation>>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FailedRequest> {
         let written = replication::apply_followed(&service.core, &self.shard, ops).await;
         written.map_err(|error| {
             let kind = error.kind();
-            trouble(Component::FollowerWrite, kind, error.into())
+            failed(Component::FollowerWrite, kind, error.into())
         })
     }
 }
 
-/// An answer that cannot be true: the statistics say so, and another node of the leader may know better.
-fn refused(failure: Failure) -> Trouble {
-    Trouble::Again(failure.reason)
+/// An answer that failed validation. It is shown in the statistics and tried again: another node of the leader may
+/// answer correctly.
+fn refused(failure: Failure) -> FailedRequest {
+    FailedRequest::Retryable(failure.reason)
 }
 
-fn of_call(error: CallError) -> Trouble {
-    trouble(Component::FollowerRead, error.error_kind(), error.into())
+fn of_call(error: CallError) -> FailedRequest {
+    failed(Component::FollowerRead, error.error_kind(), error.into())
 }
 
-fn of_failure(failure: Failure) -> Trouble {
-    trouble(Component::FollowerRead, failure.error_kind(), failure)
+fn of_failure(failure: Failure) -> FailedRequest {
+    failed(Component::FollowerRead, failure.error_kind(), failure)
 }
 
-fn trouble(component: Component, kind: ErrorKind, failure: Failure) -> Trouble {
+fn failed(component: Component, kind: ErrorKind, failure: Failure) -> FailedRequest {
     match action(component, kind) {
-        Action::StopFollowing | Action::RecoverAgain => Trouble::Fatal(failure),
-        _ => Trouble::Again(failure.reason),
+        Action::StopFollowing | Action::RecoverAgain => FailedRequest::Fatal(failure),
+        _ => FailedRequest::Retryable(failure.reason),
     }
 }
 
@@ -368,8 +369,14 @@ fn handle_event(
                 Ok(answer) => {
                     let pressure = answer.pressure || service.core.pressure();
                     let brought = policy.read_done(now, ask, answer);
+                    let is_planted =
+                        service.core.env.is_planted(planted::LEADER_BOUND_BY_CHECKPOINT);
+                    let gave_up_to = match is_planted {
+                        true => policy.leader_global_checkpoint(),
+                        false => policy.leader_max_seq_no(),
+                    };
                     let copies = &follower.shard.followed_copies;
-                    copies.update(|copies| copies.after_read(policy.leader_max_seq_no()));
+                    copies.update(|copies| copies.after_read(gave_up_to));
                     let shipment = Shipment {
                         requested_at: brought.requested_at,
                         plain_bytes: brought.bytes,
@@ -378,12 +385,12 @@ fn handle_event(
                     };
                     service.core.note_shipment(Some(follower.source.alias()), shipment);
                 }
-                Err(Trouble::Again(_))
+                Err(FailedRequest::Retryable(_))
                     if service.core.env.is_planted(planted::WINDOW_MISCOUNTED) => {}
-                Err(Trouble::Again(why)) => {
+                Err(FailedRequest::Retryable(why)) => {
                     policy.read_failed(now, ask, why, service.core.env.random_u64());
                 }
-                Err(Trouble::Fatal(failure)) => return Err(failure),
+                Err(FailedRequest::Fatal(failure)) => return Err(failure),
             }
         }
         FollowerEvent::Written(number, written) => match written {
@@ -393,11 +400,11 @@ fn handle_event(
                     .map_or((None, None), |store| (store.global_checkpoint(), store.max_seq_no()));
                 policy.written(now, number, checkpoint, max);
             }
-            Err(Trouble::Again(why)) => {
+            Err(FailedRequest::Retryable(why)) => {
                 follower.last_write_failure.replace(Some(why));
                 policy.write_failed(now, number, service.core.env.random_u64());
             }
-            Err(Trouble::Fatal(failure)) => return Err(failure),
+            Err(FailedRequest::Fatal(failure)) => return Err(failure),
         },
     }
     Ok(())

@@ -27,6 +27,14 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
     let index_changed = || ask.known.is_some() && ask.known != versions(core, &ask.leader.index);
     let store = loop {
         let shard = local(core, &ask.leader)?;
+        // Not so of its lease: what the follower lacks is kept until the index is opened.
+        shard.check_open(&core.state()).map_err(|closed| {
+            let reason = format!(
+                "the leader [{0}] is closed; POST {0}/_open lets its followers go on",
+                shard.index
+            );
+            Failure { reason, ..closed }
+        })?;
         let (advanced, changed) = (shard.advanced.notified(), core.published.changed.notified());
         let store = primary(&shard, &ask.leader)?;
         confirm_checkpoint(core, &shard).await?;

@@ -16,7 +16,8 @@ use policy::retention::Renewal;
 pub(crate) struct Needed {
     /// Operations from here on.
     pub(crate) from: u64,
-    /// Whether that may not be all: the lease does not move forward then.
+    /// Whether older operations may be needed, too: an in-sync copy has not told yet what it needs. The lease is then
+    /// moved back or left, never forward.
     pub(crate) at_least: bool,
 }
 
@@ -87,8 +88,8 @@ impl Source {
         }
     }
 
-    /// Renews the lease, which keeps what is needed, or drops it. Answers where the primary is: it is the only one that
-    /// says yes.
+    /// Renews the lease, which keeps what is needed, or drops it. Returns the primary's address: only the primary
+    /// accepts a renewal.
     pub(crate) async fn renew(
         &self,
         service: &Rc<FollowService>,
@@ -113,7 +114,7 @@ impl Source {
                 (address, call)
             })
             .collect();
-        let answered = remote::first_of(&service.core.env, calls).await;
+        let answered = remote::first_of(&service.core, calls, String::as_str).await;
         let (address, response) =
             answered.inspect_err(|_| service.remotes.sniff_again(&self.alias))?;
         match (needed, response) {

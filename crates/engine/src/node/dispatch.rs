@@ -156,6 +156,11 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
         Request::PointsInTime => {
             Response::PointsInTime(search.contexts.points_in_time(core.env.now()))
         }
+        Request::Tasks => Response::Json(core.task_manager.list().to_string()),
+        Request::Task(number) => Response::Json(core.task_manager.get(number).to_string()),
+        Request::CancelTasks(numbers) => {
+            Response::Json(core.task_manager.cancel(&numbers).to_string())
+        }
         Request::ClearScroll(number) => {
             Response::Freed(Box::pin(search::clear_here(search, number)).await)
         }
@@ -204,6 +209,9 @@ async fn on_shard(
     let reads =
         matches!(action, ShardAction::Get { .. } | ShardAction::Count | ShardAction::Digest);
     let store = if reads { shard.complete_store() } else { shard.store() }?;
+    if matches!(action, ShardAction::Get { .. } | ShardAction::Count) {
+        shard.check_open(&core.state())?;
+    }
     let failed = |error: &store::Error| core.store_failed(Component::Maintenance, &shard, error);
     Ok(match action {
         ShardAction::Following => ShardAnswer::Following(
@@ -220,7 +228,9 @@ async fn on_shard(
             let found = store.get(&Arc::from(id)).await?;
             core.served_in(core.env.now() - began);
             ShardAnswer::Get(
-                found.map(|doc| (doc.version, doc.seq_no, doc.source.unwrap_or_default())),
+                found.map(|doc| {
+                    (doc.version, doc.seq_no, doc.source.unwrap_or_default(), doc.routing)
+                }),
             )
         }
         ShardAction::Count => ShardAnswer::Count(store.count().await?),
@@ -228,9 +238,14 @@ async fn on_shard(
             let digest = store.digest().await?;
             ShardAnswer::Digest(digest.documents, digest.hash)
         }
+        ShardAction::EndWrites => {
+            replication::end_writes(core, &shard).await?;
+            ShardAnswer::Done
+        }
         ShardAction::Refresh => {
             store.refresh().await.inspect_err(failed)?;
-            ShardAnswer::Refreshed(shard.refreshed(&core.state()))
+            let is_planted = core.env.is_planted(planted::HANDED_OVER_AND_COUNTING);
+            ShardAnswer::Refreshed(shard.refreshed(&core.state(), is_planted))
         }
         ShardAction::Flush => {
             if let Some(settings) = shard.settings_by(&core.state()) {

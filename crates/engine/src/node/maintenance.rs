@@ -1,5 +1,6 @@
 //! Looks after open copies in time: syncs, refreshes, commits, and ends leases that were not renewed.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 /// How often it looks at all copies, unless a lease expires before: a node may have thousands of idle ones. A clock
 /// that was changed is noticed after this time at the latest.
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
+/// About the memory that the copies of a node may take together for what is not searchable yet. The field's
+/// `indices.memory.index_buffer_size` is a tenth of the heap, of which there is none here.
+const INDEX_BUFFER_BYTES: u64 = 96 << 20;
 
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
 /// log has grown. Rests while nobody writes or searches.
@@ -44,19 +48,38 @@ pub(super) async fn run(core: Rc<Core>) {
             core.activity.in_use.borrow().values().cloned().collect()
         };
         let state = core.state();
-        for shard in shards {
-            let stays = core.is_here(&shard) && {
-                let maintained = maintain_one(&core, &state, &shard, &mut syncs).await;
+        for shard in &shards {
+            let stays = core.is_here(shard) && {
+                let maintained = maintain_one(&core, &state, shard, &mut syncs).await;
                 sweep_at = sweep_at.min(now + maintained.leases_last.unwrap_or(SWEEP_EVERY));
                 maintained.is_in_use
             };
             let mut in_use = core.activity.in_use.borrow_mut();
             if stays {
-                in_use.insert(shard.key(), shard);
-            } else if in_use.get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, &shard)) {
+                in_use.insert(shard.key(), shard.clone());
+            } else if in_use.get(&shard.key()).is_some_and(|s| Rc::ptr_eq(s, shard)) {
                 in_use.remove(&shard.key());
             }
         }
+        bound_index_buffer(&core, &shards).await;
+    }
+}
+
+/// Refreshes copies that nobody searches, where all of these together hold too much of what is not searchable yet: the
+/// one that holds most of it first.
+async fn bound_index_buffer(core: &Rc<Core>, shards: &[Rc<LocalShard>]) {
+    let held = |shard: &Rc<LocalShard>| shard.store().map_or(0, |store| store.unrefreshed_bytes());
+    let mut holding: Vec<_> = shards.iter().map(|shard| (held(shard), shard)).collect();
+    let mut all_bytes: u64 = holding.iter().map(|(bytes, _)| bytes).sum();
+    holding.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    for (bytes, shard) in holding {
+        if all_bytes <= INDEX_BUFFER_BYTES {
+            break;
+        }
+        all_bytes -= bytes;
+        let Ok(store) = shard.store() else { continue };
+        shard.last_refresh.set(Some(core.env.now()));
+        done(core, shard, store.refresh().await);
     }
 }
 

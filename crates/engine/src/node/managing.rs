@@ -36,6 +36,9 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
     if batch.changes.is_empty() {
         return answers(&old);
     }
+    if core.env.is_planted(planted::TERM_LEFT_TO_ANOTHER) {
+        leave_terms(&old, &mut new);
+    }
     debug_assert_eq!(state::check(&new), Ok(()));
     let new = Arc::new(new);
     let is_planted = core.env.is_planted(planted::STATE_NOT_WRITTEN) && new.version > 5;
@@ -54,6 +57,20 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
     publish(core, &old, &new).await;
     manager.published.set(new.version);
     answers(&new)
+}
+
+/// Has each primary that was not started leave its term to the next one. The state is pure: so it is planted here.
+fn leave_terms(old: &ClusterState, new: &mut ClusterState) {
+    for (index, shards) in &mut new.routing {
+        let Some(before) = old.routing.get(index).filter(|old| !Arc::ptr_eq(old, shards)) else {
+            continue;
+        };
+        for (shard, before) in Arc::make_mut(shards).iter_mut().zip(before.iter()) {
+            if before.started_primary().is_none() {
+                shard.primary_term = before.primary_term;
+            }
+        }
+    }
 }
 
 /// A node that does not answer is found by [`watch_nodes`], and one that did not get it is told then that there is a

@@ -158,7 +158,9 @@ async fn open_any(
             (source, call)
         })
         .collect();
-    match remote::first_of(&service.core.env, calls).await? {
+    let opened =
+        remote::first_of(&service.core, calls, |source: &SourceSession| source.address.as_str());
+    match opened.await? {
         (source, Response::Session(opened)) => {
             if source.remote.is_some() {
                 claims::session(&opened).map_err(CallError::Failed)?;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{Notify, mpsc};
-use world::{Env, Task};
+use tokio::sync::{Notify, mpsc, watch};
+use world::Task;
 
 use self::sniffed::Sniffed;
 pub use self::wrong_seed::why_no_seed;
@@ -45,8 +45,8 @@ pub struct RemoteClusterService {
     by_alias: RefCell<BTreeMap<String, Known>>,
     /// Where the nodes of each are.
     sniffed: RefCell<BTreeMap<String, Sniffed>>,
-    /// A node did not answer, of a cluster of which more is known than the seeds.
-    missed: Notify,
+    /// By alias: a node did not answer, of a cluster of which more is known than the seeds.
+    missed: RefCell<BTreeMap<String, Rc<Notify>>>,
     /// The address of each that answered last.
     answered: RefCell<BTreeMap<String, String>>,
     keeping: RefCell<Option<Task<()>>>,
@@ -68,7 +68,7 @@ impl RemoteClusterService {
             core: core.clone(),
             by_alias: RefCell::default(),
             sniffed: RefCell::default(),
-            missed: Notify::new(),
+            missed: RefCell::default(),
             answered: RefCell::default(),
             keeping: RefCell::default(),
             described: RefCell::default(),
@@ -94,6 +94,8 @@ impl RemoteClusterService {
         });
         let sniffed = sniffed.collect();
         self.sniffed.replace(sniffed);
+        let missed = settings.remotes().keys().map(|alias| (alias.clone(), Rc::default()));
+        self.missed.replace(missed.collect());
         let keeping = keep_in_touch(self.clone());
         let task = self.core.env.spawn("keeps in touch with remote clusters", keeping);
         *self.keeping.borrow_mut() = Some(task);
@@ -115,8 +117,10 @@ impl RemoteClusterService {
     /// Has a remote cluster be asked again where its nodes are, soon: one of them did not answer. Where the seeds lead
     /// to every node, there is nothing to learn.
     pub(crate) fn sniff_again(&self, alias: &str) {
-        if self.sniffed.borrow().get(alias).is_some_and(Sniffed::knows_more_than_seeds) {
-            self.missed.notify_one();
+        if self.sniffed.borrow().get(alias).is_some_and(Sniffed::knows_more_than_seeds)
+            && let Some(missed) = self.missed.borrow().get(alias)
+        {
+            missed.notify_one();
         }
     }
 
@@ -140,6 +144,12 @@ impl RemoteClusterService {
 pub(crate) fn describe(core: &Core, index: &str) -> Result<Response> {
     let state = core.joined_state(index, 0)?;
     let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
+    if meta.closed {
+        let reason = format!(
+            "the index [{index}] is closed there; POST {index}/_open before it is followed"
+        );
+        return Err(Failure { reason, ..Failure::index_closed(index, &meta.uuid) });
+    }
     Ok(Response::RemoteIndex(description(meta)))
 }
 
@@ -183,7 +193,8 @@ pub(crate) async fn describe_all(
         let one = before.remove(name).filter(|(of, _)| Arc::ptr_eq(of, meta));
         let one = one.unwrap_or_else(|| (meta.clone(), Arc::new(description(meta))));
         bytes += one.1.wire_bytes();
-        if bytes > TOLD_AT_ONCE_BYTES {
+        // One that is closed is followed only if it says by then that it is open.
+        if bytes > TOLD_AT_ONCE_BYTES || meta.closed {
             others.insert(name.clone(), one.1.uuid.clone());
         } else {
             indices.insert(name.clone(), one.1.clone());
@@ -322,20 +333,29 @@ async fn ask_any(
 }
 
 async fn keep_in_touch(service: Rc<RemoteClusterService>) {
-    let aliases: Vec<String> = service.core.settings().remotes().keys().cloned().collect();
-    let connecting =
-        service.core.env.spawn("connects to remote clusters", connect(service.clone()));
-    while !aliases.is_empty() {
-        for alias in &aliases {
-            refresh(&service, alias).await;
-        }
+    let (env, aliases) = (&service.core.env, service.missed.borrow().clone());
+    // Each by itself: a cluster that stands still holds up no other.
+    let refreshing = aliases.into_iter().map(|(alias, missed)| {
+        let refreshing = keep_fresh(service.clone(), alias, missed);
+        env.spawn("keeps in touch with a remote cluster", refreshing)
+    });
+    let refreshing: Vec<_> = refreshing.collect();
+    let connecting = env.spawn("connects to remote clusters", connect(service.clone()));
+    for task in refreshing {
+        let _ = task.await;
+    }
+    drop(connecting);
+}
+
+async fn keep_fresh(service: Rc<RemoteClusterService>, alias: String, missed: Rc<Notify>) {
+    loop {
+        refresh(&service, &alias).await;
         tokio::select! {
             biased;
-            () = service.missed.notified() => service.core.env.sleep(SNIFF_PACE).await,
+            () = missed.notified() => service.core.env.sleep(SNIFF_PACE).await,
             () = service.core.env.sleep(REFRESH) => {}
         }
     }
-    drop(connecting);
 }
 
 async fn refresh(service: &Rc<RemoteClusterService>, alias: &str) {
@@ -423,22 +443,30 @@ pub async fn connected_nodes(
 }
 
 /// Waits for several calls at once; the first success is the answer, and the other calls are dropped. If all fail, any
-/// other failure is preferred to "not here".
+/// other failure is preferred to "not here". Once another node has answered, one that is silent is not waited for until
+/// its call's limit: where the others say at once that it is not there, they are to be asked again soon.
 pub(crate) async fn first_of<S, F>(
-    env: &Env,
+    core: &Rc<Core>,
     calls: Vec<(S, F)>,
+    address: fn(&S) -> &str,
 ) -> Result<(S, Response), CallError>
 where
     S: 'static,
     F: Future<Output = Result<Response, CallError>> + 'static,
 {
     let (answers, mut answered) = mpsc::unbounded_channel();
+    let (first_answer, heard) = watch::channel(None);
+    let began = core.env.now();
     let tasks: Vec<_> = calls
         .into_iter()
         .map(|(source, call)| {
-            let answers = answers.clone();
-            env.spawn("asks one of several", async move {
-                let answer = call.await;
+            let (core2, answers, heard) = (core.clone(), answers.clone(), heard.clone());
+            core.env.spawn("asks one of several", async move {
+                let answer = tokio::select! {
+                    biased;
+                    answer = call => answer,
+                    error = until_silent(&core2, address(&source), heard) => Err(error),
+                };
                 let _ = answers.send((source, answer));
             })
         })
@@ -446,6 +474,15 @@ where
     drop(answers);
     let mut failure = None;
     while let Some((source, answer)) = answered.recv().await {
+        if matches!(answer, Err(CallError::Failed(_))) {
+            first_answer.send_if_modified(|took| match took {
+                Some(_) => false,
+                None => {
+                    *took = Some(core.env.now() - began);
+                    true
+                }
+            });
+        }
         match answer {
             Ok(response) => return Ok((source, response)),
             Err(error) if failure.is_none() || !is_elsewhere(&error) => failure = Some(error),
@@ -454,6 +491,26 @@ where
     }
     drop(tasks);
     Err(failure.unwrap_or_else(|| CallError::Failed(unexpected())))
+}
+
+/// Waits until a node does not answer a ping, once another has answered its call after `heard`. One that only takes
+/// long for the call answers a ping, and so does one behind a full link: there all that is asked takes as long as that.
+async fn until_silent(
+    core: &Core,
+    address: &str,
+    mut heard: watch::Receiver<Option<Duration>>,
+) -> CallError {
+    let took = heard.wait_for(Option::is_some).await.map(|took| took.unwrap_or_default());
+    // Otherwise nobody waits any more.
+    let Ok(took) = took else { return std::future::pending().await };
+    let patience = SILENT_PATIENCE.max(took * 2);
+    loop {
+        core.env.sleep(patience).await;
+        match core.call(address, Class::Control, Request::Ping, patience).await {
+            Err(error @ (CallError::Broken { .. } | CallError::Timeout { .. })) => return error,
+            Ok(_) | Err(CallError::Failed(_)) => {}
+        }
+    }
 }
 
 fn is_elsewhere(error: &CallError) -> bool {

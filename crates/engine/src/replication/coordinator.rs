@@ -33,11 +33,12 @@ pub async fn write_documents(
     let mut refused = Vec::new();
     let total = requests.len();
     for (place, request) in requests.into_iter().enumerate() {
-        if let Err(failure) = check_size(&request) {
+        if let Err(failure) = check_size(&request).and_then(|()| index.check_routing(&request)) {
             refused.push((place, failure));
             continue;
         }
-        let shard = routing::shard_of(request.id(), index.shards);
+        let by = request.routing().unwrap_or(request.id());
+        let shard = routing::shard_of(by, index.shards);
         let (places, group) = groups.entry(shard).or_default();
         places.push(place);
         group.push(request);
@@ -58,6 +59,9 @@ pub async fn write_synthetic_batch(
     id: Option<&str>,
 ) -> Result<Vec<(u32, u64, Result<Written>)>> {
     let index = Routed::by(core, index)?;
+    if index.requires_routing {
+        return Err(Failure::routing_missing(&index.name, id.unwrap_or("")));
+    }
     let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, index.shards);
     let mut groups = Groups::new();
     let mut parts = Vec::new();
@@ -86,17 +90,45 @@ struct Routed {
     name: String,
     uuid: String,
     shards: u32,
+    requires_routing: bool,
 }
 
 impl Routed {
     fn by(core: &Rc<Core>, index: &str) -> Result<Routed> {
         let state = core.state();
         let meta = state.indices.get(index).ok_or_else(|| Failure::no_such_index(index))?;
-        Ok(Routed { name: index.to_owned(), uuid: meta.uuid.clone(), shards: meta.shards })
+        if meta.closed {
+            return Err(Failure::index_closed(index, &meta.uuid));
+        }
+        Ok(Routed {
+            name: index.to_owned(),
+            uuid: meta.uuid.clone(),
+            shards: meta.shards,
+            requires_routing: meta.requires_routing(),
+        })
+    }
+
+    fn check_routing(&self, request: &WriteRequest) -> Result<()> {
+        match request.routing() {
+            None if self.requires_routing => {
+                Err(Failure::routing_missing(&self.name, request.id()))
+            }
+            Some(routing) if routing.len() > ROUTING_BYTES_MAX => {
+                let (id, bytes) = (request.id(), routing.len());
+                let reason = format!(
+                    "routing of [{id}] has {bytes} bytes, and may have {ROUTING_BYTES_MAX}"
+                );
+                Err(Failure::new(400, "illegal_argument_exception", reason))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-/// What a request takes in a message beside its id and its source, at most.
+/// Bytes of a `_routing`, which in the field is one term of the index.
+const ROUTING_BYTES_MAX: usize = 32_766;
+
+/// What a request takes in a message beside its id, its routing and its source, at most.
 const REQUEST_BYTES: u64 = 64;
 
 /// Refuses what would fit into no message: the primary could keep it, and no other copy could be sent it.
@@ -116,7 +148,8 @@ fn parts(requests: Vec<WriteRequest>) -> Vec<Vec<WriteRequest>> {
     let mut bytes = 0;
     for request in requests {
         let source = request.source().map_or(0, |source| source.len());
-        let more = REQUEST_BYTES + (request.id().len() + source) as u64;
+        let routing = request.routing().map_or(0, |routing| routing.len());
+        let more = REQUEST_BYTES + (request.id().len() + routing + source) as u64;
         bytes += more;
         if parts.is_empty() || bytes > OPERATIONS_AT_ONCE_BYTES {
             parts.push(Vec::new());
@@ -257,7 +290,7 @@ mod tests {
 
     fn index(id: &str, bytes: u64) -> WriteRequest {
         let source = Bytes::from(vec![0; bytes as usize]);
-        WriteRequest::Index { id: id.into(), source, auto_id: false, create: false }
+        WriteRequest::Index { id: id.into(), source, auto_id: false, create: false, routing: None }
     }
 
     #[test]
@@ -279,5 +312,19 @@ mod tests {
         let refused = check_size(&index("b", OPERATION_BYTES_MAX + 1)).unwrap_err();
         assert_eq!(refused.status, 413);
         assert!(refused.reason.contains("document [b] has 134217729 bytes"), "{refused}");
+    }
+
+    #[test]
+    fn a_routing_that_is_no_term_is_refused() {
+        let name = || "a".to_owned();
+        let index = Routed { name: name(), uuid: name(), shards: 1, requires_routing: true };
+        let check = |routing: Option<String>| {
+            let routing = routing.map(Arc::from);
+            index.check_routing(&WriteRequest::Delete { id: "b".into(), routing })
+        };
+        assert_eq!(check(None).unwrap_err().kind, "routing_missing_exception");
+        assert!(check(Some("r".repeat(ROUTING_BYTES_MAX))).is_ok());
+        let refused = check(Some("r".repeat(ROUTING_BYTES_MAX + 1))).unwrap_err();
+        assert!(refused.reason.contains("routing of [b] has 32767 bytes"), "{refused}");
     }
 }

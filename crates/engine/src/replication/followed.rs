@@ -38,6 +38,11 @@ pub(crate) async fn apply_followed(
     ops: Arc<Vec<Operation>>,
 ) -> Result<(), ApplyError> {
     let (store, _operation) = shard.begin_operation()?;
+    shard.check_open(&core.state()).map_err(|closed| {
+        let reason =
+            format!("the follower [{0}] is closed; POST {0}/_open lets it go on", shard.index);
+        Failure { reason, ..closed }
+    })?;
     let primary_term = shard.term();
     follow_mapping(core, shard, &store)
         .await

@@ -57,7 +57,12 @@ pub(super) fn send_to_replicas(
 ) -> Result<Sent> {
     let state = core.state();
     let mut sent = Sent::to_none(primary_term);
-    let routing = shard.routing(&state).ok_or_else(|| Failure::no_such_index(&shard.index))?;
+    let Some(routing) = shard.routing(&state) else {
+        return match core.env.is_planted(planted::ACKNOWLEDGED_WITHOUT_SHARD) {
+            true => Ok(sent),
+            false => Err(Failure::no_such_index(&shard.index)),
+        };
+    };
     sent.missing = routing.missing_in_sync().map(str::to_owned).collect();
     let store = shard.store().ok();
     let global_checkpoint = store.as_ref().and_then(|store| store.global_checkpoint());

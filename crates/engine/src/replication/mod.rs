@@ -37,6 +37,6 @@ pub(crate) use leases::{
     add_lease, begin_lease, expire_leases, remove_lease, set_leases, take_leases,
 };
 pub use leases::{lease_id, lease_of};
-pub(crate) use primary::write;
+pub(crate) use primary::{end_writes, write};
 pub(crate) use promotion::promoted;
 pub(crate) use replica::{Target, replicate};

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use query::Refusal;
 use store::{ReadRequests, Rejection, WriteRequest};
@@ -11,6 +12,7 @@ use super::dynamic_mapping::read_documents;
 use super::in_sync::{finish, send_to_replicas};
 use crate::core::Core;
 use crate::planted;
+use crate::shard::LocalShard;
 use crate::transport::{Failure, Response, Result, Write, Written};
 
 /// On the primary: indexes, makes durable, and replicates.
@@ -30,11 +32,14 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let began = core.env.now();
     let shard = core.local_shard_of((&write.index, &write.index_uuid), write.shard)?;
     let store = shard.primary_store()?;
+    // Before it maps a field.
+    shard.check_open(&core.state())?;
     let mut read = read_documents(core, &shard, &store, write.requests)
         .await
         .map_err(|error| report_apply_failure(core, &shard, error))?;
     // The manager may have been asked meanwhile: this copy must still be the primary.
     let (store, _operation) = shard.begin_operation()?;
+    shard.check_open(&core.state())?;
     if shard.is_yet_to_end_following() && !core.env.is_planted(planted::WRITTEN_BEFORE_THE_END) {
         let why = "has still to end following its leader; try again";
         return Err(Failure::unavailable(&shard.index, shard.number, why));
@@ -68,6 +73,24 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     }
     core.served_in(core.env.now() - began);
     Ok(Response::Written(results))
+}
+
+/// How long a primary waits for the writes that run when its index is closed.
+const WRITES_PATIENCE: Duration = Duration::from_secs(30);
+
+/// On the primary of an index that was closed: waits until the writes have ended that were begun before. Each looks at
+/// the state when it begins, so that from then on none is acknowledged.
+pub(crate) async fn end_writes(core: &Rc<Core>, shard: &LocalShard) -> Result<()> {
+    let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
+    if shard.check_open(&core.state()).is_ok() {
+        // This node may have missed what the manager published.
+        core.ask_for_state().await?;
+        if shard.check_open(&core.state()).is_ok() {
+            return Err(refuse("is not closed, or not any more; try again"));
+        }
+    }
+    let ended = core.env.timeout(WRITES_PATIENCE, shard.operations.end()).await;
+    ended.map_err(|_| refuse("has writes that do not end; close it again"))
 }
 
 /// Sequence numbers may have been given anew since the term in which a document was read.

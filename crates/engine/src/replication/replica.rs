@@ -48,7 +48,8 @@ pub(crate) async fn replicate(
     if let Some(checkpoint) = global_checkpoint {
         store.advance_global_checkpoint(checkpoint);
     }
-    let is_durable = target.sync || store.durability() == store::Durability::Request;
+    let is_told = target.sync && !core.env.is_planted(planted::DURABILITY_UNHEARD);
+    let is_durable = is_told || store.durability() == store::Durability::Request;
     if is_question || is_durable && !core.env.is_planted(planted::REPLICA_NOT_SYNCED) {
         store.sync().await?;
     }

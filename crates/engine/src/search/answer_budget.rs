@@ -42,7 +42,8 @@ impl AnswerBudget {
 
 fn bytes_of(hit: &FetchedHit) -> usize {
     let fragments = hit.highlight.values().flatten().map(String::len);
-    hit.id.len() + hit.source.as_ref().map_or(0, |source| source.len()) + fragments.sum::<usize>()
+    let names = hit.id.len() + hit.routing.as_ref().map_or(0, String::len);
+    names + hit.source.as_ref().map_or(0, |source| source.len()) + fragments.sum::<usize>()
 }
 
 #[cfg(test)]

@@ -36,8 +36,9 @@ pub(super) fn asked_shards(
     let mut asked_shards = Vec::new();
     for index in indices {
         let Some(shards) = state.routing.get(index) else { continue };
+        let only = preference.shards_of(shards.len() as u32);
         for (shard, routing) in (0..).zip(shards.iter()) {
-            if preference.shards.as_ref().is_some_and(|only| !only.contains(&shard)) {
+            if only.as_ref().is_some_and(|only| !only.contains(&shard)) {
                 continue;
             }
             let started = routing.copies.iter().filter(|copy| copy.is_started());

@@ -107,10 +107,12 @@ pub(super) async fn search_shards(
     let mut failures = Vec::new();
     for (index, shard, task) in tasks {
         // A task that ended without an answer belongs to a node that is going down.
-        let ended = || ShardFailure { index, shard, node: None, failure: unexpected() };
-        match task.await.unwrap_or_else(|_| Err(ended())) {
-            Ok(answered) => answers.push(answered),
-            Err(failure) => failures.push(failure),
+        match task.await {
+            Ok(Ok(answered)) => answers.push(answered),
+            Ok(Err(failure)) => failures.push(failure),
+            Err(_) => {
+                failures.push(ShardFailure { index, shard, node: None, failure: unexpected() })
+            }
         }
     }
     if service.core.env.is_planted(planted::FAILED_SHARD_UNSAID) {

@@ -1,4 +1,6 @@
-//! `preference`: which copies a search goes to.
+//! `preference` and `routing`: which shards, and which of their copies, a search goes to.
+
+use std::collections::BTreeSet;
 
 use crate::transport::{Failure, Result};
 use policy::routing;
@@ -8,6 +10,8 @@ use policy::routing;
 pub struct Preference {
     /// Only these shards, if any.
     pub(super) shards: Option<Vec<u32>>,
+    /// Only the shards of documents with one of these values of `_routing`, if any.
+    routing: Vec<String>,
     pub(super) rule: Rule,
 }
 
@@ -42,11 +46,11 @@ impl Preference {
                 })
             });
             let shards = Some(shards.collect::<Result<Vec<u32>, _>>()?);
-            let Preference { shards: more, rule } = Preference::parse(rest)?;
+            let Preference { shards: more, rule, .. } = Preference::parse(rest)?;
             if more.is_some() {
                 return Err(wrong(format!("preference [{text}] names shards twice")));
             }
-            return Ok(Preference { shards, rule });
+            return Ok(Preference { shards, rule, ..Preference::default() });
         }
         let nodes = |list: &str| {
             let nodes: Vec<String> =
@@ -70,7 +74,26 @@ impl Preference {
             }
             _ => Rule::Sticky(text.to_owned()),
         };
-        Ok(Preference { shards: None, rule })
+        Ok(Preference { rule, ..Preference::default() })
+    }
+
+    /// The same, of the shards alone that the parameter `routing` leads to: values separated by commas.
+    pub fn routed(mut self, routing: Option<&str>) -> Preference {
+        let values = routing.into_iter().flat_map(|text| text.split(','));
+        self.routing = values.filter(|value| !value.is_empty()).map(str::to_owned).collect();
+        self
+    }
+
+    /// The shards of an index of so many that are searched; none where all are.
+    pub(super) fn shards_of(&self, shards: u32) -> Option<BTreeSet<u32>> {
+        let named: Option<BTreeSet<u32>> =
+            self.shards.as_ref().map(|only| only.iter().copied().collect());
+        if self.routing.is_empty() {
+            return named;
+        }
+        let routed = self.routing.iter().map(|value| routing::shard_of(value, shards));
+        let is_named = |shard: &u32| named.as_ref().is_none_or(|only| only.contains(shard));
+        Some(routed.filter(is_named).collect())
     }
 }
 
@@ -86,6 +109,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_routing_leads_to_the_shards_of_its_values() {
+        let of = |preference: &str, routing: Option<&str>| {
+            let preference = Preference::parse(preference).unwrap().routed(routing);
+            preference.shards_of(5).map(Vec::from_iter)
+        };
+        let shards = |values: [&str; 2]| {
+            Vec::from_iter(BTreeSet::from(values.map(|value| routing::shard_of(value, 5))))
+        };
+        assert_eq!((of("", None), of("", Some(""))), (None, None));
+        // "hello" is the known value of `policy::routing`.
+        assert_eq!(of("_local", Some("hello")), Some(vec![1]));
+        assert_eq!(of("", Some("hello,hell,hello")), Some(shards(["hello", "hell"])));
+        assert_eq!(of("_shards:3,0", None), Some(vec![0, 3]));
+        assert_eq!(of("_shards:1,2|_local", Some("hello")), Some(vec![1]));
+        assert_eq!(of("_shards:2", Some("hello")), Some(vec![]));
+    }
+
+    #[test]
     fn reads_every_form() {
         let rule = |text: &str| Preference::parse(text).unwrap().rule;
         assert_eq!(rule(""), Rule::None);
@@ -95,7 +136,8 @@ mod tests {
         assert_eq!(rule("_prefer_nodes:a"), Rule::PreferNodes(vec!["a".into()]));
         assert_eq!(rule("session-7"), Rule::Sticky("session-7".into()));
         let both = Preference::parse("_shards:2,0|_local").unwrap();
-        assert_eq!(both, Preference { shards: Some(vec![2, 0]), rule: Rule::Local });
+        let expected = Preference { shards: Some(vec![2, 0]), ..Preference::default() };
+        assert_eq!(both, Preference { rule: Rule::Local, ..expected });
         for bad in
             ["_primary", "_only_nodes:", "_shards:x", "_shards:", "_shards:1|_shards:2", "_x:y"]
         {

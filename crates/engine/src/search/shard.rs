@@ -28,6 +28,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
         return Err(Failure::new(500, "illegal_state_exception", reason));
     }
     let shard = service.core.local_shard(&ask.index, ask.shard)?;
+    shard.check_open(&service.core.state())?;
     let store = match service.core.env.is_planted(planted::SEARCHED_BEFORE_STARTED) {
         true => shard.store(),
         false => shard.complete_store(),

@@ -68,10 +68,10 @@ pub(super) async fn search_views(
     let tasks: Vec<_> = asked.collect();
     let (mut answers, mut failures) = (Vec::new(), search.failed.to_vec());
     for (task, view) in tasks.into_iter().zip(views) {
-        let ended = || failed(&view.asked, &view.node, unexpected());
-        match task.await.unwrap_or_else(|_| Err(ended())) {
-            Ok(answered) => answers.push(answered),
-            Err(failure) => failures.push(failure),
+        match task.await {
+            Ok(Ok(answered)) => answers.push(answered),
+            Ok(Err(failure)) => failures.push(failure),
+            Err(_) => failures.push(failed(&view.asked, &view.node, unexpected())),
         }
     }
     let shards = views.len() + search.failed.len();

@@ -136,8 +136,10 @@ impl NodeDisk {
         if let Some(disk) = self.env.virtual_disk() {
             self.env.work(Work::DiskWrite { bytes: state.wire_bytes() }, || ()).await;
             self.env.work(Work::DiskSync, || ()).await;
-            let place = disk.get::<Option<Arc<ClusterState>>>(&paths[0].to_string_lossy());
-            place.replace(Some(state.clone()));
+            for path in &paths {
+                let place = disk.get::<Option<Arc<ClusterState>>>(&path.to_string_lossy());
+                place.replace(Some(state.clone()));
+            }
             return Ok(());
         }
         let text = serde_json::to_string(&**state).expect("a state is plain data");
@@ -151,8 +153,14 @@ impl NodeDisk {
     pub(crate) async fn read_state(&self, name: &str) -> Result<StoredState, Error> {
         let [first, second] = self.state_paths();
         if let Some(disk) = self.env.virtual_disk() {
-            let place = disk.get::<Option<Arc<ClusterState>>>(&first.to_string_lossy());
-            let state = place.borrow().clone();
+            let stored = |path: &PathBuf| {
+                let name = path.to_string_lossy();
+                let is_there = disk.contains(&name);
+                let place = is_there.then(|| disk.get::<Option<Arc<ClusterState>>>(&name))?;
+                place.borrow().clone()
+            };
+            let states = [&first, &second].into_iter().filter_map(stored);
+            let state = states.max_by_key(|state| state.version);
             return Ok(StoredState { state, ..StoredState::default() });
         }
         let mut found = StoredState::default();
@@ -431,6 +439,7 @@ mod tests {
                 created_ms: 0,
                 leader: None,
                 has_followed: false,
+                closed: false,
             };
             state.indices.insert("a".to_owned(), meta.into());
             state.version += 1;

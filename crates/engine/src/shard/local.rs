@@ -269,10 +269,20 @@ impl LocalShard {
         meta.and_then(|_| state.shard(&self.index, self.number))
     }
 
+    /// Fails where its index is closed in a state.
+    pub(crate) fn check_open(&self, state: &ClusterState) -> Result<()> {
+        let meta = state.indices.get(&self.index).filter(|meta| meta.uuid == self.index_uuid);
+        match meta.is_some_and(|meta| meta.closed) {
+            true => Err(Failure::index_closed(&self.index, &self.index_uuid)),
+            false => Ok(()),
+        }
+    }
+
     /// Which copy was refreshed here, and of a primary which others have what it acknowledges. One that hands over may
-    /// not be the primary any more: the next one may have acknowledged what this copy does not have.
-    pub(crate) fn refreshed(&self, state: &ClusterState) -> RefreshedCopy {
-        let is_primary = self.is_primary() && self.operations.are_taken();
+    /// not be the primary any more: the next one may have acknowledged what this copy does not have. Where `is_planted`
+    /// it speaks all the same.
+    pub(crate) fn refreshed(&self, state: &ClusterState, is_planted: bool) -> RefreshedCopy {
+        let is_primary = self.is_primary() && (self.operations.are_taken() || is_planted);
         let routing = self.routing(state).filter(|_| is_primary);
         let counts = |copy: &&ShardCopy| copy.is_started() && copy.in_sync;
         let counted = routing.map(|routing| {
@@ -485,9 +495,9 @@ mod tests {
     #[test]
     fn a_primary_that_has_handed_over_says_of_no_copy_that_it_counts() {
         let (state, shard) = one_index();
-        assert!(shard.refreshed(&state).counted.is_some());
+        assert!(shard.refreshed(&state, false).counted.is_some());
         Blocked::begin(&shard.operations).unwrap().hand_over("another", state.version);
-        assert!(shard.refreshed(&state).counted.is_none());
+        assert!(shard.refreshed(&state, false).counted.is_none());
     }
 
     /// A copy in sync whose node is away may become the primary as well.

@@ -20,6 +20,8 @@ pub enum Change {
     AliasesChanged { index: String },
     /// Settings of an index changed.
     IndexSettingsChanged { index: String, names: Vec<String> },
+    /// An index was closed or opened.
+    ClosedOrOpened { index: String },
     /// How an index follows its leader changed.
     FollowingChanged { index: String },
     /// An auto-follow pattern changed.

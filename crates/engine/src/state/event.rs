@@ -143,6 +143,8 @@ pub enum Event {
     },
     /// `PUT {index}/_settings`.
     PutIndexSettings { index: Index, settings: Update },
+    /// `POST {index}/_close`, `POST {index}/_open`.
+    SetClosed { index: Index, closed: bool },
     /// `PUT _cluster/settings`.
     PutClusterSettings {
         /// Settings to keep over restarts.

@@ -39,6 +39,9 @@ pub struct IndexMeta {
     /// Whether it was a follower.
     #[serde(default)]
     pub has_followed: bool,
+    /// Whether its documents are neither read nor written until it is opened. Its copies are kept all the same.
+    #[serde(default)]
+    pub closed: bool,
 }
 
 impl IndexMeta {
@@ -46,6 +49,11 @@ impl IndexMeta {
     /// what its other copies are yet to get, which comes from the leader again.
     pub fn knows_its_checkpoints(&self) -> bool {
         self.leader.is_none() && !self.has_followed
+    }
+
+    /// Whether each of its documents has to name its `_routing`.
+    pub fn requires_routing(&self) -> bool {
+        query::mapping::requires_routing(&self.mappings)
     }
 
     /// The typed settings.

@@ -26,7 +26,9 @@ pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex)
 fn check_room(state: &ClusterState, shards: u32, copies: u32) -> Result<(), StateError> {
     let of = |shards: u32, copies: u32| u64::from(shards) * u64::from(copies);
     let added = of(shards, copies);
-    let now = state.indices.values().map(|meta| of(meta.shards, meta.replicas + 1)).sum::<u64>();
+    // As in the field, those of closed indices do not count.
+    let open = state.indices.values().filter(|meta| !meta.closed);
+    let now = open.map(|meta| of(meta.shards, meta.replicas + 1)).sum::<u64>();
     let most = u64::from(state.settings().max_shards_per_node()) * state.present.len() as u64;
     // As in the field: without nodes nothing is counted.
     match !state.present.is_empty() && now + added > most {
@@ -70,6 +72,7 @@ pub(super) fn make_index(
         created_ms: now_ms,
         leader,
         has_followed: false,
+        closed: false,
     };
     state.routing.insert(index.clone(), Arc::new(routing));
     state.indices.insert(index.clone(), Arc::new(meta));
@@ -150,6 +153,20 @@ pub(super) fn remove_index(state: &mut ClusterState, now_ms: u64, index: String)
     Ok(vec![Change::IndexDeleted { index, uuid }])
 }
 
+/// Closes an index, or opens it; where it is so already, nothing changes.
+pub(super) fn set_closed(state: &mut ClusterState, index: Index, closed: bool) -> Applied {
+    let meta = find_meant(state, &index)?;
+    if meta.closed == closed {
+        return Ok(Vec::new());
+    }
+    let (shards, copies) = (meta.shards, meta.replicas + 1);
+    if !closed {
+        check_room(state, shards, copies)?;
+    }
+    find(state, &index.name)?.closed = closed;
+    Ok(vec![Change::ClosedOrOpened { index: index.name }])
+}
+
 pub(super) fn put_mapping(state: &mut ClusterState, index: Index, mappings: &Value) -> Applied {
     let meta = find_meant(state, &index)?;
     let merged = mapping::merge(&meta.mappings, mappings)?;
@@ -210,7 +227,7 @@ pub(super) fn put_index_settings(
     settings::apply(&mut after, &update);
     let replicas = settings::IndexSettings::resolve(&after).number_of_replicas();
     let (shards, more) = (meta.shards, replicas.saturating_sub(meta.replicas));
-    if more > 0 {
+    if more > 0 && !meta.closed {
         check_room(state, shards, more)?;
     }
     let meta = find(state, &index)?;
@@ -310,6 +327,14 @@ mod tests {
         let (more, fewer) = (replicas("2"), replicas("0"));
         assert!(lab.apply(more).unwrap_err().to_string().contains("would add [2]"));
         lab.apply(fewer).unwrap();
+        let set = |closed| Event::SetClosed { index: lab.state.meant("a"), closed };
+        let (close, open) = (set(true), set(false));
+        lab.apply(close).unwrap();
+        lab.apply(new("d", "4")).unwrap();
+        assert!(lab.apply(open.clone()).unwrap_err().to_string().contains("would add [6]"));
+        lab.apply(Event::DeleteIndex { index: lab.state.meant("d") }).unwrap();
+        lab.apply(open).unwrap();
+        assert!(!lab.state.indices["a"].closed);
         // A twin of a cluster has what that has.
         let nodes = vec![vec!["n1".to_owned()]; 20];
         let placed = PlacedIndex { index: "c".to_owned(), nodes, ..PlacedIndex::default() };

@@ -99,6 +99,7 @@ fn apply_one(
         Event::PutIndexSettings { index, settings } => {
             indices::put_index_settings(state, now_ms, index, &settings)
         }
+        Event::SetClosed { index, closed } => indices::set_closed(state, index, closed),
         Event::PutClusterSettings { persistent, transient } => {
             put_cluster_settings(state, &persistent, &transient)
         }

@@ -1,5 +1,6 @@
 //! Merging of mappings: fields may be added, and never change what they are.
 
+use query::mapping::requires_routing;
 use serde_json::{Map, Value, json};
 
 use super::StateError;
@@ -18,8 +19,8 @@ const FIXED: [&str; 8] = [
 
 /// The mappings `current` with `added` merged in. Null is no mappings.
 ///
-/// Fails if `added` is no object, if it changes how a field is stored, or if an object would become a
-/// field or the reverse; then nothing is to be merged.
+/// Fails if `added` is no object, if it changes how a field is stored or whether documents need a `_routing`, or if an
+/// object would become a field or the reverse; then nothing is to be merged.
 pub fn merge(current: &Value, added: &Value) -> Result<Value, StateError> {
     let mut merged = match current {
         Value::Object(object) => object.clone(),
@@ -30,7 +31,12 @@ pub fn merge(current: &Value, added: &Value) -> Result<Value, StateError> {
         Value::Object(added) => merge_object("", &mut merged, added, true)?,
         _ => return Err(StateError::Mapping(format!("mappings are an object, not {added}"))),
     }
-    Ok(Value::Object(merged))
+    let merged = Value::Object(merged);
+    let (is, would_be) = (requires_routing(current), requires_routing(&merged));
+    if is != would_be && !current.is_null() {
+        return Err(conflict("_routing", "required", &is.to_string(), &would_be.to_string()));
+    }
+    Ok(merged)
 }
 
 /// Merges the root (`path` is empty) or a field. `fresh`: nothing was there before.
@@ -141,6 +147,20 @@ mod tests {
 
     fn said(current: &Value, added: &Value) -> String {
         merge(current, added).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn whether_documents_need_a_routing_is_said_once() {
+        let required = |yes: bool| json!({"_routing": {"required": yes}});
+        assert_eq!(merge(&Value::Null, &required(true)).unwrap(), required(true));
+        let field = json!({"properties": {"n": {"type": "long"}}});
+        let both = merge(&required(true), &field).unwrap();
+        assert_eq!(both["_routing"], json!({"required": true}));
+        assert!(merge(&both, &required(true)).is_ok() && merge(&field, &required(false)).is_ok());
+        for (current, added) in [(&both, required(false)), (&field, required(true))] {
+            let said = said(current, &added);
+            assert!(said.contains("mapper [_routing] cannot be changed: [required] is"), "{said}");
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ impl Touched {
                 | Change::IndexDeleted { .. }
                 | Change::MappingsChanged { .. }
                 | Change::AliasesChanged { .. }
+                | Change::ClosedOrOpened { .. }
                 | Change::FollowingChanged { .. }
                 | Change::AutoFollowChanged { .. }
                 | Change::TemplatesChanged { .. }

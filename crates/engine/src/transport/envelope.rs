@@ -11,11 +11,11 @@ use super::message::{Request, Response};
 
 /// The version of what nodes say to each other. Raise it with every change of a message, or of what is in one: the
 /// bytes do not say what they are, so that builds of two versions would take one thing for another.
-pub const WIRE_VERSION: u8 = 1;
+pub const WIRE_VERSION: u8 = 2;
 /// Every frame begins with this and the version. Those of builds before there was one begin with 0 or 1.
 const MARK: u8 = b'n';
 
-/// The neighbour's build is another.
+/// The peer's build is another.
 fn other_version(says: &str) -> io::Error {
     let text = format!(
         "its build of narrows {says} of the protocol between nodes, and this one speaks version {WIRE_VERSION}; run \
@@ -24,7 +24,7 @@ fn other_version(says: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
-/// Whether a message could not be read because the neighbour's build is another.
+/// Whether a message could not be read because the peer's build is another.
 pub(super) fn is_other_version(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported
 }

@@ -1,11 +1,11 @@
 //! Errors that cross the wire, and how other errors become one. [`policy::failures`] says what is done about each.
 
-use policy::failures::{DISK_FULL, ErrorKind, MAPPER_PARSING};
+use policy::failures::{CLOSED, DISK_FULL, ErrorKind, MAPPER_PARSING};
 use query::{MappingError, SearchError};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::SettingError;
-use crate::state::StateError;
+use crate::state::{Index, StateError};
 
 /// What a node answers with, or why it does not.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -22,17 +22,31 @@ pub struct Failure {
     pub status: u16,
     /// Line and column of a request's body, if that is what is wrong.
     pub at: Option<(u32, u32)>,
+    /// The index that it is about, where the reason does not name it.
+    pub index: Option<Box<Index>>,
 }
 
 impl Failure {
     /// A failure with the given type, reason and HTTP status.
     pub fn new(status: u16, kind: &str, reason: impl Into<String>) -> Self {
-        Failure { kind: kind.to_owned(), reason: reason.into(), status, at: None }
+        Failure { kind: kind.to_owned(), reason: reason.into(), status, at: None, index: None }
     }
 
     /// The index does not exist.
     pub fn no_such_index(index: &str) -> Self {
         Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
+    }
+
+    /// The index is closed: its documents are neither read nor written.
+    pub fn index_closed(index: &str, uuid: &str) -> Self {
+        let index = Index { name: index.to_owned(), uuid: uuid.to_owned() };
+        Failure { index: Some(Box::new(index)), ..Failure::new(400, CLOSED, "closed") }
+    }
+
+    /// The index wants that each document names its `_routing`, and this one does not.
+    pub fn routing_missing(index: &str, id: &str) -> Self {
+        let reason = format!("routing is required for [{index}]/[{id}]");
+        Failure::new(400, "routing_missing_exception", reason)
     }
 
     /// The index that is followed was deleted, and created again.
@@ -79,7 +93,7 @@ impl Failure {
 /// The error of a shard that cannot serve now and has done nothing of what it was asked.
 pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
 
-/// A neighbour answered something else than was asked.
+/// A peer answered something else than was asked.
 pub fn unexpected() -> Failure {
     Failure::new(500, "illegal_state_exception", "the node gave an answer of another kind")
 }

@@ -55,6 +55,8 @@ pub enum ShardAction {
     History,
     /// Drops a retention lease.
     RemoveLease { id: String },
+    /// Waits until the writes have ended that were begun before the index was closed.
+    EndWrites,
     /// Makes what was written visible.
     Refresh,
     /// Commits.
@@ -81,8 +83,8 @@ pub enum ShardAction {
 /// The answer to a [`ShardAction`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ShardAnswer {
-    /// To [`ShardAction::Get`]: version, sequence number, source; none if there is no such document.
-    Get(Option<(u64, u64, Bytes)>),
+    /// To [`ShardAction::Get`]: version, sequence number, source, `_routing`; none if there is no such document.
+    Get(Option<(u64, u64, Bytes, Option<Arc<str>>)>),
     /// To [`ShardAction::Count`].
     Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
@@ -375,6 +377,12 @@ pub enum Request {
     },
     /// For which points in time are views held here?
     PointsInTime,
+    /// What do you work on for clients? As JSON, as the rest of these.
+    Tasks,
+    /// What came of the task of this number, or how far is it?
+    Task(u64),
+    /// Have these of your tasks end.
+    CancelTasks(Vec<u64>),
 }
 
 /// What a node answers.
@@ -516,5 +524,5 @@ fn request_bytes(request: &WriteRequest) -> u64 {
         WriteRequest::SyntheticBatch { batch, .. } => batch.source_bytes() + 44 * batch.documents(),
         request => request.source().map_or(0, |source| source.len() as u64),
     };
-    24 + request.id().len() as u64 + source
+    24 + (request.id().len() + request.routing().map_or(0, |routing| routing.len())) as u64 + source
 }

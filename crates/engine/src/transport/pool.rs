@@ -1,4 +1,4 @@
-//! Pooled connections to neighbours, and the serving side of them.
+//! Pooled connections to peers, and the serving side of them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub enum Class {
 #[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The neighbour answered that it failed.
+    /// The peer answered that it failed.
     #[error(transparent)]
     Failed(#[from] Failure),
     /// No connection, or it broke.
@@ -139,7 +139,7 @@ impl Pool {
         Pool::that_warns(env, Rc::new(|_: &str| ()))
     }
 
-    /// As [`Pool::new`]; what is wrong with neighbours is said to the operator.
+    /// As [`Pool::new`]; what is wrong with peers is said to the operator.
     pub(crate) fn that_warns(env: Env, warn: Warn) -> Self {
         let (partition, channels) = (NetworkPartition::default(), RefCell::default());
         let (next_id, closed) = (Cell::new(0), Rc::default());
@@ -452,7 +452,7 @@ async fn serve_connection<F>(
             Ok(Some(Envelope::Request(id, request))) => (id, request),
             Err(error) if is_other_version(&error) => {
                 (handlers.warn)(&format!("a connection of another node is refused: {error}"));
-                // Whatever it is: the neighbour finds the version of this build in it.
+                // Whatever it is: the peer finds the version of this build in it.
                 let _ = sender.send(Envelope::Response(0, Ok(Response::Done))).await;
                 return;
             }

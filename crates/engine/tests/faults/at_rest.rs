@@ -3,11 +3,12 @@
 //! other copy in sync can have it, it may be refused by name instead. Never fewer documents.
 //!
 //! The virtual disk has values and no bytes: what a checksum would find of a segment file or a log is a mark. An older
-//! version of those is not there to be put back, and the manager's own state is damaged on real files alone
-//! (`tests/it/damage.rs`, `tests/it/every_file.rs`).
+//! version of those is not there to be put back. Of the manager's own state, which lies there twice, one file at most
+//! is damaged: both are on real files alone (`tests/it/damage.rs`, `tests/it/every_file.rs`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use engine::state::ClusterState;
 use serde_json::Value;
@@ -47,16 +48,42 @@ const OF_TEXTS: [Damage; 5] =
 const OF_COPIES: [Damage; 4] =
     [Damage::Gone, Damage::AnotherShards, Damage::SegmentFile, Damage::Log];
 
-/// The texts of a node's disk as they were.
-pub type Texts = BTreeMap<String, String>;
+/// The files with the state of a manager.
+const STATES: [&str; 2] = ["/data/state.json", "/data/state.second.json"];
+/// Draws that came later have a stream of their own, so that no seed draws something else than before.
+const STATES_DRAWN: u64 = 0x57A7E;
+
+/// What a node's disk held early in the run.
+#[derive(Clone, Default)]
+pub struct Older {
+    texts: BTreeMap<String, String>,
+    state: Option<Arc<ClusterState>>,
+}
 
 fn is_text(path: &str) -> bool {
     path.ends_with(".copy.json") || path.ends_with(".leases.json")
 }
 
-pub fn texts(disk: &VirtualDisk) -> Texts {
+pub fn look(disk: &VirtualDisk) -> Older {
     let paths = disk.paths_under(INDICES).into_iter().filter(|path| is_text(path));
-    paths.map(|path| (path.clone(), disk.get::<String>(&path).borrow().clone())).collect()
+    let texts = paths.map(|path| (path.clone(), disk.get::<String>(&path).borrow().clone()));
+    let has_state = disk.contains(STATES[0]);
+    let state = has_state.then(|| disk.get::<Option<Arc<ClusterState>>>(STATES[0]));
+    Older { texts: texts.collect(), state: state.and_then(|state| state.borrow().clone()) }
+}
+
+/// Takes one of the files with a manager's state away, or puts an older one in its place: the other one has all of it.
+fn befall_state(disk: &VirtualDisk, older: &Older, mut chance: Chance) {
+    let path = chance.one_of(&STATES);
+    if !disk.contains(path) || chance.percent(50) {
+        return;
+    }
+    match &older.state {
+        Some(state) if chance.percent(50) => {
+            disk.get::<Option<Arc<ClusterState>>>(path).replace(Some(state.clone()));
+        }
+        _ => disk.remove_under(path),
+    }
 }
 
 /// The uuid of the index and the number of the shard that a path is about.
@@ -83,11 +110,12 @@ fn is_elsewhere(disk: &VirtualDisk, state: &ClusterState, path: &str) -> bool {
 /// nothing was done.
 pub async fn befall(
     host: &Env,
-    older: &Texts,
+    older: &Older,
     state: Option<&ClusterState>,
     drawn: u64,
 ) -> Option<bool> {
     let disk = host.virtual_disk()?;
+    befall_state(&disk, older, Chance::new(drawn ^ STATES_DRAWN));
     let mut chance = Chance::new(drawn);
     let is_file =
         |path: &String| is_text(path) || path.ends_with('/') || path.ends_with("index.json");
@@ -123,7 +151,7 @@ pub async fn befall(
         Damage::Empty => text(&|_| String::new()),
         Damage::CutInHalf => text(&|text| text[..text.len() / 2].to_owned()),
         Damage::Older => {
-            let before = older.get(path)?;
+            let before = older.texts.get(path)?;
             text(&|_| before.clone());
         }
         Damage::AnotherShards => disk.exchange(&concerned[0], &concerned[1]),

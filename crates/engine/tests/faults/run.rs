@@ -15,7 +15,7 @@ use engine::state::ShardCopy;
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig, Task, virtual_world};
 
-use crate::at_rest::{Texts, befall, names_damage, texts};
+use crate::at_rest::{Older, befall, look, names_damage};
 use crate::client::{Client, Load, PATIENCE, search, write};
 use crate::moving::choose;
 use crate::scenario::{Chance, Fault, Scenario, Side, What};
@@ -100,7 +100,7 @@ struct Moves {
 #[derive(Default)]
 struct AtRest {
     /// Of each node, as they were early.
-    older: RefCell<BTreeMap<(usize, usize), Texts>>,
+    older: RefCell<BTreeMap<(usize, usize), Older>>,
     damaged: Cell<u64>,
     /// Whether it befell a shard of which no other copy is in sync.
     is_lost: Cell<bool>,
@@ -442,7 +442,7 @@ impl Stage {
             for (side, site) in sites.iter().enumerate() {
                 for node in 0..site.len() {
                     let disk = site.host(node).virtual_disk().expect("the world is virtual");
-                    at_rest.older.borrow_mut().insert((side, node), texts(&disk));
+                    at_rest.older.borrow_mut().insert((side, node), look(&disk));
                 }
             }
         });

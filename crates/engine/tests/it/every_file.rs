@@ -91,7 +91,7 @@ async fn lease(env: &Env, c: &Cluster) {
         let node = state.shard("a", shard).unwrap().primary().node.clone().unwrap();
         let address = c.nodes[&node].transport_address().to_owned();
         let ask = async |request| {
-            pool.call(&address, Class::Control, request, Duration::from_secs(20)).await.unwrap()
+            pool.call(&address, Class::Control, request, Duration::from_secs(60)).await.unwrap()
         };
         let history = Request::Shard("a".to_owned(), shard, ShardAction::History);
         let Response::Shard(ShardAnswer::History(history_uuid)) = ask(history).await else {
@@ -198,7 +198,8 @@ async fn outcome(env: &Env, stopped: &Stopped, files: &Files) -> Result<String, 
 
 async fn judged(env: &Env, stopped: &Stopped, c: &Cluster) -> Result<String, String> {
     let mut said = String::new();
-    for _ in 0..300 {
+    // Some minutes, on a machine that is busy.
+    for _ in 0..15_000 {
         let health = c.must("GET", "/_cluster/health", Value::Null).await;
         if health["status"] == "green" {
             let found = c.digests("a").await;

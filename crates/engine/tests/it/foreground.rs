@@ -129,6 +129,7 @@ async fn a_recovery_gives_way_to_clients(env: Env) {
     }
     let clients = Clients::start(&env, &cluster);
     env.sleep(Duration::from_secs(2)).await;
+    eventually(&env, "clients are answered", async || clients.latencies.borrow().len() >= 20).await;
     let alone = clients.slow_tenth();
 
     set(&cluster, "file_window").await;

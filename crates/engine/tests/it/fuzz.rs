@@ -120,7 +120,7 @@ fn envelopes() -> Vec<Envelope> {
     let op = |seq_no, kind| Operation { seq_no, version: 1, id: "id".into(), kind };
     let source = Bytes::from_static(b"{\"x\":1}");
     let ops = vec![
-        op(7, OpKind::Index { source, auto_id: true }),
+        op(7, OpKind::Index { source, auto_id: true, routing: Some("r".into()) }),
         op(8, OpKind::Delete),
         op(9, OpKind::NoOp),
     ];

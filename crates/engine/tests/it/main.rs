@@ -3,6 +3,7 @@
 mod common;
 
 mod auto_follow;
+mod closed;
 mod compression;
 mod damage;
 mod determinism;
@@ -14,6 +15,7 @@ mod following;
 mod foreground;
 mod fuzz;
 mod hostile;
+mod index_buffer;
 mod leases;
 mod lossy_paths;
 mod membership;

@@ -88,7 +88,7 @@ async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
     // One replica more than there are nodes for.
     let body = json!({ "settings": { "number_of_replicas": 3 } });
     cluster.must("PUT", "/a", body).await;
-    let path = "/_cluster/health/a?wait_for_active_shards=3&timeout=30s";
+    let path = "/_cluster/health/a?wait_for_active_shards=3&timeout=300s";
     cluster.must("GET", path, Value::Null).await;
     between.hold(|request| matches!(request, Request::Publish(_)));
     let node = cluster.node(0).clone();
@@ -102,7 +102,7 @@ async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
         ("green".into(), "yellow".into())
     );
     let waiting = env.spawn("waits for green, then asks another", async move {
-        (status(&first, "wait_for_status=green&timeout=30s").await, status(&last, "").await)
+        (status(&first, "wait_for_status=green&timeout=300s").await, status(&last, "").await)
     });
     env.sleep(Duration::from_millis(300)).await;
     between.be_honest();

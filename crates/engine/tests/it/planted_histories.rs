@@ -62,16 +62,19 @@ fn a_reopened_follower_gives_what_every_copy_has() {
     shows(planted::CHECKPOINT_NOT_CONFIRMED, a_follower_is_reopened_while_a_replica_is_away);
 }
 
-// The next two plant no bug: the manager's state is pure, and what a leader says is one value of its answer.
-
 #[test]
 fn a_term_is_of_one_primary_although_that_was_never_started() {
-    assert!(world::virtual_world::run(7, a_primary_is_lost_before_it_counts_as_started));
+    shows(planted::TERM_LEFT_TO_ANOTHER, a_primary_is_lost_before_it_counts_as_started);
 }
 
 #[test]
 fn a_leader_gave_at_most_its_highest_operation() {
-    assert!(world::virtual_world::run(7, a_follower_is_let_go_by_a_leader_that_knows_less));
+    shows(planted::LEADER_BOUND_BY_CHECKPOINT, a_follower_is_let_go_by_a_leader_that_knows_less);
+}
+
+#[test]
+fn a_write_is_not_acknowledged_once_its_shard_is_gone() {
+    shows(planted::ACKNOWLEDGED_WITHOUT_SHARD, an_index_is_deleted_while_it_is_written);
 }
 
 /// Plays a history without a bug and with it. It answers whether the ledger found nothing in the end.
@@ -273,6 +276,19 @@ async fn a_primary_is_lost_before_it_counts_as_started(env: Env) -> bool {
     assert_eq!(write(&mut ledger, leader.node(2), 11..20).await, 9);
     leader.start_node(1).await;
     becomes_whole(&env, &ledger, 2, &[(&leader, "a")]).await
+}
+
+/// In virtual time so many documents are indexed for seconds.
+async fn an_index_is_deleted_while_it_is_written(env: Env) -> bool {
+    let cluster = Cluster::start(&env, "one", 1).await;
+    create_on(&cluster, "one-0").await;
+    let (node, run) = (cluster.node(0).clone(), "documents=1000000&source_bytes=300000000");
+    let path = format!("/a/_narrows/run?{run}");
+    let writing = env.spawn("writes", async move { raw(&node, "POST", &path, Bytes::new()).await });
+    env.sleep(Duration::from_secs(2)).await;
+    cluster.must("DELETE", "/a", Value::Null).await;
+    let (_, answer) = writing.await.unwrap();
+    answer["shards"][0]["status"] == 503
 }
 
 /// The leader does not answer any more, and the manager hears of nothing that the end of following asks for.

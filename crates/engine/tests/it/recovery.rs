@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::common::between::cluster_behind;
 use crate::common::pair::pair;
-use crate::common::{Cluster, eventually};
+use crate::common::{Cluster, eventually, fails_with};
+use engine::planted;
 use engine::transport::{Class, Pool, Request, Response, SessionKind};
 use serde_json::{Value, json};
 use world::Env;
@@ -23,6 +24,12 @@ testbed::both_worlds!(
     a_cancelled_recovery_gives_back_its_place_at_the_limiter,
     a_try_that_comes_late_leaves_the_copy_to_the_later_one,
 );
+
+#[test]
+fn planted_bugs_fail_the_tests_that_they_are_for() {
+    let test = a_try_that_comes_late_leaves_the_copy_to_the_later_one;
+    fails_with(planted::LATE_TRY_UNTRACKS, test, "unwrap_err");
+}
 
 /// The copy has asked a second time, and writes go to it. Then its first request comes.
 async fn a_try_that_comes_late_leaves_the_copy_to_the_later_one(env: Env) {
@@ -185,6 +192,10 @@ async fn a_cut_link_is_survived(env: Env) {
 async fn a_killed_leader_is_resumed(env: Env) {
     let mut pair = pair(&env, 10, 60_000, 6000).await;
     pair.set(json!({ "ccr.indices.recovery.chunk_size": "4kb" })).await;
+    if !env.is_virtual() {
+        // The machine may stand still for a moment: all is not to have come by then.
+        pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "10kb" })).await;
+    }
     pair.follow("b").await;
     eventually(&env, "some files are there", async || {
         let rows = pair.recoveries("b").await;
@@ -194,6 +205,9 @@ async fn a_killed_leader_is_resumed(env: Env) {
     pair.leader.kill_node(1).await;
     env.sleep(Duration::from_millis(200)).await;
     pair.leader.start_node(1).await;
+    if !env.is_virtual() {
+        pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "-1" })).await;
+    }
     pair.complete(&env, "b").await;
     let rows = pair.recoveries("b").await;
     assert!(rows.iter().any(|row| row["narrows"]["retries"].as_u64().unwrap() > 0), "{rows:?}");
@@ -207,14 +221,20 @@ async fn the_throttle_holds_and_can_be_changed_while_running(env: Env) {
         "ccr.indices.recovery.chunk_size": "4kb",
     }))
     .await;
+    let began = env.now();
     pair.follow("b").await;
     env.sleep(Duration::from_millis(1500)).await;
-    let rows = pair.recoveries("b").await;
-    for row in &rows {
-        let came = row["index"]["size"]["recovered_in_bytes"].as_u64().unwrap();
-        assert!(came < 90_000, "{row}");
-        assert!(row["narrows"]["charged_ns"]["throttle"].as_u64().unwrap() > 0, "{row}");
-    }
+    eventually(&env, "the throttle holds both shards", async || {
+        let rows = pair.recoveries("b").await;
+        // What was asked for at once, and what came at the rate since.
+        let most = 60_000 + ((env.now() - began).as_secs_f64() * 20.0 * 1024.0) as u64;
+        for row in &rows {
+            assert!(row["index"]["size"]["recovered_in_bytes"].as_u64().unwrap() < most, "{row}");
+        }
+        let is_held = |row: &Value| row["narrows"]["charged_ns"]["throttle"].as_u64() > Some(0);
+        rows.len() >= 2 && rows.iter().all(is_held)
+    })
+    .await;
     // A chunk takes an hour now, which none that waits for it does once the throttle is gone.
     pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "1b" })).await;
     env.sleep(Duration::from_millis(500)).await;
@@ -279,7 +299,7 @@ async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
     .await;
     replicas("large", 0).await;
     replicas("small", 1).await;
-    cluster.green("small").await;
+    cluster.green_within("small", if env.is_virtual() { 30 } else { 60 }).await;
     cluster.stop().await;
 }
 

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::between::cluster_behind;
-use crate::common::{Cluster, ask, eventually, raw};
-use engine::Node;
+use crate::common::{Cluster, ask, eventually, fails_with, raw};
 use engine::state::Event;
-use engine::transport::{Class, Pool, Request, SessionKind};
+use engine::transport::{Class, Pool, Request, Response, SessionKind, ShardAction, ShardAnswer};
+use engine::{Node, planted};
 use policy::retention::Leases;
 use serde_json::{Value, json};
 use world::{Env, Task};
@@ -26,7 +26,16 @@ testbed::both_worlds!(
     a_manager_that_stops_meanwhile_finds_the_shard_whole,
     what_is_shown_of_a_move_is_true,
     leases_that_come_late_do_not_reach_who_has_taken_over,
+    a_primary_that_has_handed_over_counts_no_copies,
 );
+
+#[test]
+fn planted_bugs_fail_the_tests_that_they_are_for() {
+    let late = leases_that_come_late_do_not_reach_who_has_taken_over;
+    fails_with(planted::LATE_LEASES_TAKEN, late, "unwrap_err");
+    let counts = a_primary_that_has_handed_over_counts_no_copies;
+    fails_with(planted::HANDED_OVER_AND_COUNTING, counts, "it cannot know");
+}
 
 /// The node of a copy of shard 0 of index `a`.
 fn node_of(cluster: &Cluster, primary: bool) -> String {
@@ -58,9 +67,14 @@ async fn start_move(cluster: &Cluster, from: &str, to: &str) {
 }
 
 async fn wait_for_moves(cluster: &Cluster) {
-    let path = "/_cluster/health?wait_for_no_relocating_shards=true&timeout=60s";
+    let path = "/_cluster/health?wait_for_no_relocating_shards=true&timeout=300s";
     let health = cluster.must("GET", path, Value::Null).await;
     assert_eq!((&health["relocating_shards"], &health["timed_out"]), (&json!(0), &json!(false)));
+}
+
+/// A rate at which a move is under way for long enough to be seen, and meddled with, on the machine.
+fn slow(cluster: &Cluster) -> &'static str {
+    if cluster.env.is_virtual() { "20kb" } else { "2kb" }
 }
 
 /// Recoveries take a while: so many bytes a second, in chunks that are small enough for that to show.
@@ -181,6 +195,34 @@ async fn leases_that_come_late_do_not_reach_who_has_taken_over(env: Env) {
     cluster.stop().await;
 }
 
+/// The next primary takes writes as soon as the manager says so, which the one before may hear later.
+async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
+    let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
+    cluster.create("a", 1, 0).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    let pool = Pool::new(env.host("asks"));
+    let counted = async || {
+        let refresh = Request::Shard("a".to_owned(), 0, ShardAction::Refresh);
+        let address = cluster.nodes[&from].transport_address();
+        let answer = pool.call(address, Class::Control, refresh, Duration::from_secs(30)).await;
+        let Ok(Response::Shard(ShardAnswer::Refreshed(copy))) = answer else {
+            panic!("the copy is there")
+        };
+        copy.counted
+    };
+    assert!(counted().await.is_some());
+    manager.hold(|request| {
+        matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
+    });
+    start_move(&cluster, &from, &to).await;
+    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    assert_eq!(counted().await, None, "it cannot know");
+    pool.close();
+    manager.be_honest();
+    wait_for_moves(&cluster).await;
+    cluster.stop().await;
+}
+
 async fn a_replica_moves(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 500).await;
     let (from, to) = (node_of(&cluster, false), free_node(&cluster));
@@ -238,7 +280,7 @@ async fn a_primary_moves_to_and_fro(env: Env) {
 async fn a_move_is_cancelled(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
-    slow_down(&cluster, "20kb").await;
+    slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     start_move(&cluster, &from, &to).await;
     let (status, said) = cluster.ask("POST", "/_cluster/reroute", move_of(&from, &to)).await;
@@ -307,7 +349,7 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
         start_move(&cluster, "c-0", &to).await;
         wait_for_moves(&cluster).await;
     }
-    slow_down(&cluster, "20kb").await;
+    slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     start_move(&cluster, &from, &to).await;
     env.sleep(Duration::from_millis(300)).await;
@@ -324,7 +366,7 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
 async fn a_target_that_is_killed_leaves_the_source(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 0), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
-    slow_down(&cluster, "20kb").await;
+    slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     start_move(&cluster, &from, &to).await;
     env.sleep(Duration::from_millis(300)).await;
@@ -350,7 +392,7 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
         let from = node_of(&cluster, true);
         let to = if from == "c-1" { "c-2" } else { "c-1" };
         // A manager that has just started knows the nodes that have joined again.
-        cluster.must("GET", "/_cluster/health?wait_for_nodes=3&timeout=30s", Value::Null).await;
+        cluster.must("GET", "/_cluster/health?wait_for_nodes=3&timeout=300s", Value::Null).await;
         start_move(&cluster, &from, to).await;
         env.sleep(Duration::from_micros(500 * round * round)).await;
         cluster.kill_node(0).await;
@@ -369,7 +411,7 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
 async fn what_is_shown_of_a_move_is_true(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 2000).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
-    slow_down(&cluster, "20kb").await;
+    slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     let dry = "/_cluster/reroute?dry_run=true";
     let tried = cluster.must("POST", dry, move_of(&from, &to)).await;
@@ -384,6 +426,11 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
 
     start_move(&cluster, &from, &to).await;
     env.sleep(Duration::from_millis(200)).await;
+    eventually(&env, "the recovery of the target is shown", async || {
+        let path = "/_cat/recovery?format=json&active_only=true";
+        cluster.must("GET", path, Value::Null).await[0]["source_node"] == json!(from)
+    })
+    .await;
     let path = "/_cluster/health?level=shards&wait_for_no_relocating_shards=true&timeout=1ms";
     let (status, health) = cluster.ask("GET", path, Value::Null).await;
     assert_eq!(status, 408);

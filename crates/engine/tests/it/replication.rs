@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::between::cluster_behind;
-use crate::common::{Cluster, ask, eventually};
+use crate::common::{Cluster, ask, eventually, fails_with};
 use bytes::Bytes;
+use engine::planted;
 use engine::settings::Update;
 use engine::state::Event;
 use engine::transport::{Class, Pool, Request, Response, Write};
@@ -51,6 +52,12 @@ async fn of_two_who_ask_for_the_same_one_is_refused(env: Env) {
     cluster.stop().await;
 }
 
+#[test]
+fn planted_bugs_fail_the_tests_that_they_are_for() {
+    let test = a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting;
+    fails_with(planted::DURABILITY_UNHEARD, test, "the replica has not synced it");
+}
+
 /// From now on writes are acknowledged once they are durable. The node of a replica has missed that.
 async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
@@ -65,12 +72,16 @@ async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env
     cluster.must("PUT", "/a/_settings", anywhere).await;
     cluster.green("a").await;
     between.hold(|request| matches!(request, Request::Publish(_)));
+    let before = cluster.node(0).state().version;
     let manager = cluster.node(0).clone();
     let setting = env.spawn("sets the durability", async move {
         let settings = json!({ "index.translog.durability": "request" });
         ask(&manager, "PUT", "/a/_settings", settings).await.0
     });
-    eventually(&env, "the replica's node has missed it", async || between.held() > 0).await;
+    eventually(&env, "the replica's node has missed it", async || {
+        between.held() > 0 && cluster.node(0).state().version > before
+    })
+    .await;
     env.sleep(Duration::from_millis(300)).await;
     let durable: Rc<Cell<Option<u64>>> = Rc::default();
     let seen = durable.clone();
@@ -190,6 +201,11 @@ async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
     assert_eq!(row["translog"]["recovered"], 60, "{row:#}");
     let digests = cluster.digests("a").await;
     assert!(digests.len() == 3 && digests.iter().all(|d| *d == digests[0]), "{digests:?}");
+    eventually(&env, "nobody copies files any more, which keeps operations, too", async || {
+        let leases = cluster.nodes.values().filter_map(|node| node.retention_leases("a"));
+        leases.flatten().all(|(id, _)| !id.starts_with("recovery/"))
+    })
+    .await;
     // Nobody lacks anything now: the operations go with the next commit.
     cluster.index("a", 2000, 2010).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
@@ -206,7 +222,8 @@ async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
     let address = cluster.nodes[&primary].transport_address().to_owned();
     for number in 0..100 {
         let (id, source) = (format!("d{number}").into(), Bytes::from_static(b"{}"));
-        let request = WriteRequest::Index { id, source, auto_id: false, create: false };
+        let request =
+            WriteRequest::Index { id, source, auto_id: false, create: false, routing: None };
         let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
         let write = Write { index, index_uuid, shard: 0, requests: vec![request] };
         let pool = Pool::new(env.clone());

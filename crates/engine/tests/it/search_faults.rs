@@ -127,7 +127,7 @@ async fn a_node_that_is_cut_off_is_passed_over(env: Env) {
     env.sleep(Duration::from_millis(50)).await;
     assert!(unheard.iter().all(|search| !search.is_finished()));
     c.node(2).cut_off(false);
-    let back = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=60s";
+    let back = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=300s";
     assert_eq!(c.must("GET", back, Value::Null).await["timed_out"], false);
     // It answers now, with what it had or by asking the others.
     for search in unheard {

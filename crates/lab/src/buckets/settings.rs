@@ -58,8 +58,8 @@ pub struct StreamSettings {
     pub consumer_threads: u16,
     /// Time that the modelled manager needs for each move in addition to streaming.
     pub move_overhead: Duration,
-    /// So many vbuckets, those with the least numbers, become active at the destination of a rebalance, all others
-    /// replicas; none for all.
+    /// How many vbuckets, those with the lowest numbers, become active at the destination of a rebalance; all others
+    /// become replicas there. None: all become active.
     pub takeovers: Option<u16>,
     memory: Memory,
     item_expel: Option<bool>,

@@ -100,6 +100,7 @@ fn requests(sources: &[Bytes], first: usize) -> Vec<WriteRequest> {
         source: source.clone(),
         auto_id: true,
         create: false,
+        routing: None,
     };
     sources.iter().enumerate().map(request).collect()
 }

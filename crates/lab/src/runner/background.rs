@@ -41,8 +41,8 @@ impl BackgroundWriters {
         self.driver.written_in_background()
     }
 
-    /// What primaries lack, or have too much, that held `before` before these writers began; none where they hold that
-    /// and what was acknowledged since.
+    /// What primaries that held `before` when these writers began lack, or have too much; none where they hold that and
+    /// what was acknowledged since.
     pub(super) fn missing(
         &self,
         before: &[ShardDigest],

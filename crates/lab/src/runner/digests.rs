@@ -14,7 +14,7 @@ use super::scan::Copies;
 use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER, Variant};
 
-/// How often copies are compared that were written to, until they are found to be the same.
+/// How often copies that were written to are compared until they are found to be the same.
 const LOOKS: u32 = 12;
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 

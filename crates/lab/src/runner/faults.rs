@@ -60,7 +60,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Has copies be allocated again that failed too often (`index.allocation.max_retries`): whoever runs a cluster
+    /// Has copies that failed too often be allocated again (`index.allocation.max_retries`): whoever runs a cluster
     /// asks for it once there is room.
     async fn retry_failed(&self, node: &str) -> Result<()> {
         let cluster = if node.starts_with(FOLLOWER) { FOLLOWER } else { LEADER };

@@ -17,7 +17,7 @@ pub struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// From now on.
+    /// A journal of a run that begins now.
     pub fn new(env: &Env, writer: &'a mut Writer) -> Self {
         Journal::going_on(env, writer, 0.0)
     }

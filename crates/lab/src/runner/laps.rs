@@ -20,7 +20,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// In which nobody writes in the background.
+    /// A turn in which nobody writes in the background.
     pub(crate) fn of(variant: &'a Variant, lap: u32) -> Self {
         Turn { variant, lap, writers: None }
     }

@@ -98,7 +98,7 @@ impl Recoveries {
         Recoveries { stopped_epoch_ms, ..self }
     }
 
-    /// How long they took that began then.
+    /// How long recoveries that began at `began_epoch_ms` took.
     pub(crate) fn seconds_since(&self, began_epoch_ms: u64) -> f64 {
         self.stopped_epoch_ms.saturating_sub(began_epoch_ms).max(1) as f64 / 1e3
     }

@@ -52,6 +52,9 @@ impl Runner<'_> {
                     let most = most.get_or_insert_default();
                     most.open_files = most.open_files.max(open_files);
                     most.resident_bytes = most.resident_bytes.max(sample.resident_bytes);
+                    let anonymous = node.pointer("/process/mem/anonymous_in_bytes");
+                    let anonymous = anonymous.and_then(Value::as_u64).unwrap_or(0);
+                    most.anonymous_bytes = most.anonymous_bytes.max(anonymous);
                 }
                 let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
                 self.journal.line(&Line::Node { t_ms, variant, lap, sample })?;

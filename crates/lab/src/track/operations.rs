@@ -134,7 +134,7 @@ pub(super) fn operation(
     let connections = reader.whole(object, "max-connections", 1, CONNECTIONS_MAX);
     let mut timeout = context.seconds(object, "request-timeout", otherwise);
     if context.options.embedded && object.plain("mode") == Some(json!("polling")) {
-        // The embedded engine has no `_tasks` to ask whether a merge goes on: its own answer is waited for.
+        // A merge of the embedded engine is waited for by its own answer, as the field's would be without polling.
         timeout = timeout.max(STEP_TIMEOUT);
     }
     Ok(Known {

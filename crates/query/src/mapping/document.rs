@@ -141,14 +141,14 @@ impl<S: Sink> Walk<'_, S> {
             match self.mapping.field(&self.path).filter(|field| !field.is_multi) {
                 Some(field) => {
                     for (path, way) in self.mapping.kept_ways(&self.path, field) {
-                        match way.read(path, &node.value, self.sink) {
+                        match way.read(path, &node.value, self.is_new, self.sink) {
                             Err(refusal) if self.is_new => return Err(refusal),
                             _ => {}
                         }
                     }
                     // What is not kept must be a value of its field all the same; of a boolean nothing is read then.
                     if self.is_new && !field.is_kept() && field.kind != FieldType::Boolean {
-                        field.read(&self.path, &node.value, &mut Nowhere)?;
+                        field.read(&self.path, &node.value, true, &mut Nowhere)?;
                     }
                 }
                 None => match self.mapping.objects.get(&self.path) {
@@ -189,7 +189,7 @@ impl Field {
     pub(super) fn check_null(&self) -> Result<(), String> {
         let Some(null) = &self.null_value else { return Ok(()) };
         let strict = Field { ignore_malformed: false, ..self.clone() };
-        strict.read("null_value", null, &mut Nowhere).map_err(|refusal| refusal.reason)
+        strict.read("null_value", null, true, &mut Nowhere).map_err(|refusal| refusal.reason)
     }
 
     /// Whether its texts are one term each, however long they are.
@@ -198,18 +198,26 @@ impl Field {
     }
 
     /// Puts a value, or each of an array.
-    fn read(&self, path: &str, json: &Value, sink: &mut impl Sink) -> Result<(), Refusal> {
+    fn read(
+        &self,
+        path: &str,
+        json: &Value,
+        is_new: bool,
+        sink: &mut impl Sink,
+    ) -> Result<(), Refusal> {
         let is_point = self.kind == FieldType::GeoPoint;
         let is_text = self.kind == FieldType::Keyword || self.kind.has_words();
         match json {
             Value::Null => {
                 let null = self.null_value.as_ref();
-                return null.map_or(Ok(()), |value| self.read(path, value, sink));
+                return null.map_or(Ok(()), |value| self.read(path, value, is_new, sink));
             }
             // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
             Value::List(items) if is_point && items.iter().any(|of| number(of).is_some()) => {}
             Value::List(items) => {
-                return items.iter().try_for_each(|item| self.read(path, &item.value, sink));
+                return items
+                    .iter()
+                    .try_for_each(|item| self.read(path, &item.value, is_new, sink));
             }
             Value::Object(_) if is_text => {}
             plain if is_text => {
@@ -246,7 +254,9 @@ impl Field {
             .map(|number| Indexed::Float(self.stepped(number))),
             FieldType::DoubleRange => range(json).map(|(low, high)| Indexed::Range { low, high }),
             FieldType::Date => match json {
-                Value::Text(text) => self.dates.read_ms(text),
+                // What is malformed by now is left out of new documents, and so of every copy of them.
+                Value::Text(text) if is_new || self.ignore_malformed => self.dates.read_ms(text),
+                Value::Text(text) => self.dates.read_stored_ms(text),
                 Value::Number(number) => match number.as_i64() {
                     Some(whole) => self.dates.read_number_ms(whole),
                     None => self.dates.read_ms(&number.to_string()),

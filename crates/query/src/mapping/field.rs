@@ -105,10 +105,8 @@ pub struct Field {
     pub has_norms: bool,
     /// Whether numbers may stand in strings, and lose their fractions (`coerce`).
     pub coerce: bool,
-    /// `format`, as it was given.
-    pub format: Option<String>,
-    /// What its dates are read by: `format`, or what every date field has without one.
-    pub(super) dates: DateFormat,
+    /// What its dates are read and written by: `format`, or what every date field has without one.
+    pub dates: DateFormat,
     /// Whether it is one of the `fields` of another, and has the values of that one.
     pub(super) is_multi: bool,
     /// Its place among all fields of the mapping.
@@ -287,11 +285,10 @@ impl Field {
                 return Err(format!("\"ignore_above\" is a number, not {other}"));
             }
         };
-        let format = object.get("format").and_then(Value::as_str).map(str::to_owned);
-        let dates = match format.as_deref().map(DateFormat::parse) {
-            Some(Err(why)) if is_new => return Err(why),
-            Some(Ok(format)) => format,
-            _ => DateFormat::default(),
+        let dates = match object.get("format").and_then(Value::as_str) {
+            Some(format) if is_new => DateFormat::parse(format)?,
+            Some(format) => DateFormat::stored(format),
+            None => DateFormat::default(),
         };
         let null_value = match object.get("null_value") {
             None | Some(Value::Null) => None,
@@ -340,7 +337,6 @@ impl Field {
             ignore_above,
             ignore_malformed: given.flag("ignore_malformed", false)?,
             coerce: given.flag("coerce", true)? || !kind.is_number(),
-            format,
             dates,
             is_multi: false,
             number: 0,

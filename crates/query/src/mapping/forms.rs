@@ -51,9 +51,21 @@ pub(super) fn range(json: &Value) -> Option<(f64, f64)> {
 const GEOHASH: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
 
 /// Whether a value that is none here may be one in the field: such a one is refused where values of no form are left
-/// out. An object is, of all types; a geo_point may be a geohash, and is moved onto the Earth.
+/// out. An object is, of all types but a geo_point; that may be a geohash or GeoJSON, has coordinates as texts, and is
+/// moved onto the Earth.
 pub(super) fn is_other_form(json: &Value, is_point: bool) -> bool {
     match json {
+        Value::Object(members) if is_point => {
+            let find =
+                |name: &str| members.iter().find(|of| of.name == name).map(|of| &of.node.value);
+            let is_number = |name: &str| match find(name) {
+                Some(Value::Text(text)) => text.trim().parse::<f64>().is_ok(),
+                other => matches!(other, Some(Value::Number(_))),
+            };
+            let has = |name: &str| find(name).is_some();
+            let has_coordinates = is_number("lat") && is_number("lon");
+            has_coordinates || has("geohash") || (has("type") && has("coordinates"))
+        }
         Value::Object(_) => true,
         Value::Text(text) if is_point && !text.is_empty() => {
             point(text).is_some() || text.chars().all(|letter| GEOHASH.contains(letter))

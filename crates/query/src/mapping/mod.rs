@@ -75,11 +75,14 @@ impl Mapping {
         };
         field::known_keys(
             object,
-            "properties dynamic dynamic_templates date_detection _source _meta",
+            "properties dynamic dynamic_templates date_detection _source _routing _meta",
         )
         .map_err(|why| refuse("", why))?;
         if object.get("_source").is_some_and(|source| !keeps_source(source)) {
             return Err(refuse("_source", "documents are always kept whole; leave it out"));
+        }
+        if is_new && let Some(routing) = object.get(ROUTING) {
+            check_routing(routing).map_err(|why| refuse(ROUTING, why))?;
         }
         mapping.dynamic =
             Dynamic::read(object.get("dynamic"), Dynamic::True).map_err(|why| refuse("", why))?;
@@ -232,6 +235,20 @@ fn keeps_source(source: &Value) -> bool {
     })
 }
 
+fn check_routing(routing: &Value) -> std::result::Result<(), String> {
+    let object = routing.as_object().ok_or("it is an object: {\"required\": true}")?;
+    field::known_keys(object, "required")?;
+    match object.get("required") {
+        None | Some(Value::Bool(_)) => Ok(()),
+        Some(other) => Err(format!("\"required\" is true or false, not {other}")),
+    }
+}
+
+/// Whether a mapping wants that each document names its `_routing`.
+pub fn requires_routing(mappings: &Value) -> bool {
+    mappings[ROUTING]["required"] == true
+}
+
 fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
     if name.is_empty() || name.contains('.') {
         return Err(refuse(path, "a field name is not empty and has no dot"));
@@ -277,6 +294,9 @@ pub fn is_metadata(path: &str) -> bool {
 /// The metadata field that holds the name of a document's index.
 pub const INDEX: &str = "_index";
 
+/// The metadata field that says by what a document's shard is found, where that is not its id.
+const ROUTING: &str = "_routing";
+
 /// What every document has beside its fields.
 const METADATA: [&str; 15] = [
     "_doc_count",
@@ -286,7 +306,7 @@ const METADATA: [&str; 15] = [
     INDEX,
     "_nested_path",
     "_primary_term",
-    "_routing",
+    ROUTING,
     "_seq_no",
     "_size",
     "_source",
@@ -325,6 +345,18 @@ mod tests {
         let long = said(json!({"properties": {"a".repeat(1020): {"properties": {"bcde": {}}}}}));
         assert!(long.contains("at most 1024 bytes") && long.len() < 200, "{long}");
         assert!(said(json!({"_source": {"enabled": false}})).contains("always kept whole"));
+        assert!(said(json!({"_routing": {"required": 1}})).contains("true or false"));
+        assert!(said(json!({"_routing": {"path": "a"}})).contains("unknown parameter \"path\""));
+        assert!(said(json!({"_routing": true})).contains("it is an object"));
+        for (mapping, required) in [
+            (json!(null), false),
+            (json!({"_routing": {}}), false),
+            (json!({"_routing": {"required": false}}), false),
+            (json!({"_routing": {"required": true}}), true),
+        ] {
+            assert_eq!(requires_routing(&mapping), required, "{mapping}");
+            assert!(Mapping::parse(&mapping).is_ok(), "{mapping}");
+        }
         assert!(said(json!({"runtime": {}})).contains("is not supported"));
         assert!(Mapping::parse(&json!({"_source": {"enabled": true}, "_meta": {"a": 1}})).is_ok());
     }

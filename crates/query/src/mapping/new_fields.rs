@@ -207,10 +207,14 @@ impl Growing<'_> {
 
 fn other_type(path: &str, first: &Json, json: &Json) -> Refusal {
     let name = |json: &Json| json["type"].as_str().unwrap_or("object").to_owned();
+    let (from, to) = (name(first), name(json));
+    let change = match from == to {
+        // Dynamic templates may map two kinds of values to one type.
+        true => format!("to type [{to}] with other parameters"),
+        false => format!("from type [{from}] to [{to}]"),
+    };
     let reason = format!(
-        "mapper [{path}] cannot be changed from type [{}] to [{}]; map the field first, or send values of one type",
-        name(first),
-        name(json)
+        "mapper [{path}] cannot be changed {change}; map the field first, or send values of one type"
     );
     Refusal { status: 400, kind: "illegal_argument_exception".to_owned(), reason }
 }
@@ -305,6 +309,12 @@ mod tests {
             json!({"dynamic_templates": [{"k": {"match": "f", "mapping": {"type": "keyword"}}}]});
         let all = brings(keywords, r#"{"f":["a",1,2.5]}"#);
         assert_eq!(all, json!({"properties": {"f": {"type": "keyword"}}}));
+        let doubles = json!({"dynamic_templates": [
+            {"whole": {"match_mapping_type": "long", "mapping": {"type": "double"}}},
+            {"other": {"match_mapping_type": "double", "mapping": {"type": "double", "coerce": true}}},
+        ]});
+        let said = met(doubles, &[r#"{"f":[1,2.5]}"#]).remove(0).unwrap_err();
+        assert!(said.contains("[f] cannot be changed to type [double] with other"), "{said}");
         let points = json!({"dynamic_templates": [{"p": {"match": "p*", "mapping": {"type": "geo_point"}}}]});
         for source in [r#"{"p":[{"lat":1,"lon":2.5},{"lat":0.5,"lon":2}]}"#, r#"{"p":[1,2.5]}"#] {
             let of = brings(points.clone(), source);

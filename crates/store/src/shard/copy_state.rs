@@ -23,6 +23,8 @@ pub(crate) struct CopyState {
     pub(crate) documents: u64,
     /// Whether something was applied that the index does not show yet.
     pub(crate) unrefreshed: bool,
+    /// Bytes of the operations that were applied since the last refresh.
+    pub(crate) unrefreshed_bytes: u64,
     /// Whether some of that is not in the version map either.
     pub(crate) untracked: bool,
     /// Whether plain appends go into the version map, too: since an update had to find one.

@@ -223,6 +223,7 @@ impl Inner {
         let checkpoint = seq_nos.tracker.checkpoint();
         seq_nos.versions.refreshed(checkpoint);
         seq_nos.unrefreshed = false;
+        seq_nos.unrefreshed_bytes = 0;
         seq_nos.untracked = false;
         Ok(())
     }

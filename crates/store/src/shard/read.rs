@@ -35,6 +35,7 @@ impl Shard {
                 version: entry.version,
                 seq_no: entry.seq_no,
                 source: Some(source),
+                routing: entry.routing.clone(),
             })
         };
         if let Some(entry) = inner.seq_nos.borrow().versions.get(id) {
@@ -114,6 +115,13 @@ impl Shard {
     /// Whether something was applied that searches do not see yet.
     pub fn has_unrefreshed(&self) -> bool {
         self.inner.seq_nos.borrow().unrefreshed
+    }
+
+    /// About the memory that what was applied takes until a refresh: its newest versions, and what the index has not
+    /// written out.
+    pub fn unrefreshed_bytes(&self) -> u64 {
+        let seq_nos = self.inner.seq_nos.borrow();
+        seq_nos.versions.bytes() + self.inner.storage.buffered_bytes(seq_nos.unrefreshed_bytes)
     }
 
     /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not

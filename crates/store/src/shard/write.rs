@@ -258,18 +258,18 @@ impl Inner {
             }
             let mut required = None;
             let (id, kind, create) = match request {
-                WriteRequest::Delete { id } => (id, OpKind::Delete, false),
-                WriteRequest::IfUnchanged { id, seq_no, source, .. } => {
+                WriteRequest::Delete { id, .. } => (id, OpKind::Delete, false),
+                WriteRequest::IfUnchanged { id, seq_no, source, routing, .. } => {
                     required = Some(seq_no);
-                    let index = |source| OpKind::Index { source, auto_id: false };
+                    let index = |source| OpKind::Index { source, auto_id: false, routing };
                     (id, source.map_or(OpKind::Delete, index), false)
                 }
                 WriteRequest::SyntheticBatch { id, batch } => {
                     (id, OpKind::SyntheticBatch(batch), false)
                 }
-                WriteRequest::Index { id, source, auto_id, create } => {
+                WriteRequest::Index { id, source, auto_id, create, routing } => {
                     // A generated id is always new: nothing can conflict.
-                    (id, OpKind::Index { source, auto_id }, create && !auto_id)
+                    (id, OpKind::Index { source, auto_id, routing }, create && !auto_id)
                 }
             };
             let op = Operation { seq_no: seq_no + number as u64, version: 0, id, kind };
@@ -390,7 +390,10 @@ impl Inner {
         seq_nos.bounds.updates = seq_nos.bounds.updates.max(plan.updates);
         seq_nos.documents = seq_nos.documents.saturating_add_signed(plan.documents);
         seq_nos.untracked |= plan.untracked;
-        seq_nos.unrefreshed |= !plan.changes.is_empty();
+        if !plan.changes.is_empty() {
+            seq_nos.unrefreshed = true;
+            seq_nos.unrefreshed_bytes += bytes;
+        }
         seq_nos.uncommitted = true;
         seq_nos.uncommitted_ops += ops.iter().map(Operation::count).sum::<u64>();
         seq_nos.uncommitted_bytes += bytes;

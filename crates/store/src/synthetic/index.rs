@@ -58,12 +58,18 @@ impl Index {
         }
     }
 
+    /// The live document with this id.
+    pub(super) fn document(&self, id: &str) -> Option<&Document> {
+        self.buffer.get(id).or_else(|| {
+            self.segments.iter().rev().find_map(|state| {
+                let (id, document) = state.segment.find(id)?;
+                (!state.deleted.contains(id)).then_some(document)
+            })
+        })
+    }
+
     pub(super) fn find(&self, id: &str) -> Option<Located> {
-        let live = |state: &SegmentState| {
-            state.segment.find(id).filter(|(id, _)| !state.deleted.contains(id)).map(|(_, d)| *d)
-        };
-        let buffered = self.buffer.get(id).copied();
-        let found = buffered.or_else(|| self.segments.iter().rev().find_map(live))?;
+        let found = self.document(id)?;
         Some(Located { seq_no: found.seq_no, version: found.version })
     }
 
@@ -158,7 +164,8 @@ mod tests {
 
     #[test]
     fn searches_see_what_was_replaced_until_the_next_refresh() {
-        let document = |seq_no| Document { seq_no, version: 1, source_bytes: 1, hash: seq_no };
+        let document =
+            |seq_no| Document { seq_no, version: 1, source_bytes: 1, hash: seq_no, routing: None };
         let mut index = Index::default();
         index.add("a".into(), document(0));
         assert_eq!(index.documents(), 0);

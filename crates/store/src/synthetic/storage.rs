@@ -17,7 +17,7 @@ use super::index::Index;
 use super::{Disk, SyntheticPin, open_disk, space};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, Seen};
-use crate::digest::document_hash;
+use crate::digest::routed_hash;
 use crate::plan::{Change, Located};
 use crate::virtual_files::{self, Bulk, Damaged, Document, META, SegmentState};
 use crate::{
@@ -195,12 +195,13 @@ impl SyntheticStorage {
                     hash: batch.hash(&op.id),
                 });
             }
-            if let OpKind::Index { source, .. } = &op.kind {
+            if let OpKind::Index { source, routing, .. } = &op.kind {
                 let document = Document {
                     seq_no: op.seq_no,
                     version: op.version,
                     source_bytes: source.len() as u32,
-                    hash: document_hash(&op.id, source),
+                    hash: routed_hash(&op.id, routing.as_deref(), source),
+                    routing: routing.clone(),
                 };
                 index.add(op.id.clone(), document);
             }
@@ -229,14 +230,16 @@ impl SyntheticStorage {
 
     pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
         self.pass(Work::DiskRead { bytes: 16 << 10 }).await;
-        let Some(Located { seq_no, version }) = self.index.borrow().find(id) else {
+        let Some(Document { seq_no, version, routing, .. }) =
+            self.index.borrow().document(id).cloned()
+        else {
             return Ok(None);
         };
         let source = match self.disk.borrow().log.get(&seq_no).map(|op| &op.kind) {
             Some(OpKind::Index { source, .. }) => Some(source.clone()),
             _ => None,
         };
-        Ok(Some(GetResult { version, seq_no, source }))
+        Ok(Some(GetResult { version, seq_no, source, routing }))
     }
 
     /// Counts documents, at the cost that the request declares. What needs content is refused.

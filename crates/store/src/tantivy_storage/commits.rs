@@ -164,7 +164,8 @@ pub(super) fn work_dir(copy: &Path) -> PathBuf {
     copy.join(INDEX)
 }
 
-/// Adds to the schema in `work_dir` what only the mapping has. Nobody may have the index there open.
+/// Adds to the schema in `work_dir` what only the mapping has, and `_routing` where an earlier build made it. Nobody
+/// may have the index there open.
 pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> Result<()> {
     let path = work_dir.join(META);
     let damaged = |error: serde_json::Error| index_error("read the schema", copy, error);
@@ -176,7 +177,7 @@ pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> 
         return Err(index_error("read the schema", copy, why));
     }
     let missing = schema::missing(&before, mapping);
-    if missing.is_empty() {
+    if missing.is_empty() && schema::has_routing(&before) {
         return Ok(());
     }
     let is_empty = meta["segments"].as_array().is_some_and(Vec::is_empty);

@@ -13,7 +13,7 @@ use query::FetchedHit;
 const MAX_BYTES: usize = 2 << 20;
 /// A document with more would push too many others out.
 const MAX_DOCUMENT_BYTES: usize = MAX_BYTES / 8;
-/// Bytes of an entry in addition to the id and the source.
+/// Bytes of an entry in addition to the id, the routing and the source.
 const ENTRY_BYTES: usize = 160;
 
 /// The cache of a copy.
@@ -36,7 +36,9 @@ fn key(searcher: &Searcher, (segment, doc): (u32, u32)) -> Option<(SegmentId, Do
 }
 
 fn bytes_of(document: &FetchedHit) -> usize {
-    ENTRY_BYTES + document.id.len() + document.source.as_ref().map_or(0, |source| source.len())
+    let routing = document.routing.as_ref().map_or(0, String::len);
+    let source = document.source.as_ref().map_or(0, |source| source.len());
+    ENTRY_BYTES + document.id.len() + routing + source
 }
 
 impl DocumentCache {
@@ -101,7 +103,7 @@ mod tests {
     fn document(n: u32, bytes: usize) -> FetchedHit {
         let source = Some(Bytes::from(vec![b'x'; bytes]));
         let (id, highlight) = (n.to_string(), BTreeMap::new());
-        FetchedHit { id, version: 1, seq_no: u64::from(n), source, highlight }
+        FetchedHit { id, version: 1, seq_no: u64::from(n), source, routing: None, highlight }
     }
 
     #[test]

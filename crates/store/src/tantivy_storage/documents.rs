@@ -172,6 +172,9 @@ impl Handles {
         document.add_bytes(self.fields.source, source);
         document.add_u64(self.fields.seq_no, op.seq_no);
         document.add_u64(self.fields.version, op.version);
+        if let Some(routing) = op.routing() {
+            document.add_text(self.fields.routing, routing);
+        }
         document
     }
 }
@@ -207,6 +210,35 @@ mod tests {
         hits.unwrap().hits.iter().map(|hit| moment(&hit.sort)).collect()
     }
 
+    #[test]
+    fn a_copy_of_an_earlier_build_takes_routings() {
+        let mapping = Mapping::parse(&json!({"properties": {"n": {"type": "long"}}})).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let copy = dir.path().join("copy");
+        commits::create(&copy, &mapping, "history").unwrap();
+        let path = commits::dir(&copy, 1).join("meta.json");
+        let mut meta: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        meta["schema"].as_array_mut().unwrap().retain(|entry| entry["name"] != "_routing");
+        fs::write(&path, meta.to_string()).unwrap();
+        let (lock, stored) = commits::prepare(&copy).unwrap();
+        let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
+        for (seq_no, routing) in [(0_u64, None), (1, Some("r"))] {
+            let (id, source) = (seq_no.to_string().into(), Bytes::from_static(b"{\"n\":1}"));
+            let kind = OpKind::Index { source, auto_id: false, routing: routing.map(Arc::from) };
+            let ops = [Operation { seq_no, version: 1, id, kind }];
+            let changes = [Change { at: 0, replaces: false }];
+            let parsed = shared.parse_changes(&ops, &changes).unwrap();
+            shared.index(&ops, &changes, parsed).unwrap();
+            shared.refresh().unwrap();
+        }
+        let routing = |id: &str| shared.get(id).unwrap().unwrap().routing;
+        for when in ["in segments", "merged"] {
+            assert_eq!((routing("0"), routing("1").as_deref()), (None, Some("r")), "{when}");
+            while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
+            shared.refresh().unwrap();
+        }
+    }
+
     /// Dates in nanoseconds are found as others, and merged with those that come; a date that is mapped later is kept
     /// in milliseconds beside them.
     #[test]
@@ -228,7 +260,7 @@ mod tests {
         let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
         let index = |seq_no: u64, document: Value| {
             let (id, source) = (seq_no.to_string().into(), Bytes::from(document.to_string()));
-            let kind = OpKind::Index { source, auto_id: false };
+            let kind = OpKind::Index { source, auto_id: false, routing: None };
             let ops = [Operation { seq_no, version: 1, id, kind }];
             let changes = [Change { at: 0, replaces: false }];
             let parsed = shared.parse_changes(&ops, &changes).unwrap();

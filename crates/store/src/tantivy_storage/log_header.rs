@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::{Error, Result};
 
 const MAGIC: [u8; 7] = *b"nrwslog";
-/// Version 1 had the magic alone.
-const VERSION: u8 = 2;
+/// Version 1 had the magic alone; version 2 had no records with a routing.
+const VERSION: u8 = 3;
 const FIRST_HEADER_BYTES: u64 = 8;
 pub(super) const HEADER_BYTES: u64 = 36;
 
@@ -41,7 +41,7 @@ impl Header {
         let begin = file.first_chunk::<8>().filter(|begin| begin[..7] == MAGIC);
         match begin.ok_or_else(damaged)?[7] {
             1 => return Ok((None, FIRST_HEADER_BYTES)),
-            VERSION => {}
+            2 | VERSION => {}
             found if found > VERSION => {
                 let (path, found, known) = (path.to_owned(), found.into(), VERSION.into());
                 return Err(Error::Newer { path, found, known });
@@ -57,5 +57,28 @@ impl Header {
         };
         let header = Header { history: field(0), before: (field(1), field(2)) };
         Ok((Some(header), HEADER_BYTES))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_read_and_one_of_a_later_is_refused_as_newer() {
+        let header = Header { history: 7, before: (3, 900) };
+        let of_version = |version: u8| {
+            let mut bytes = header.bytes();
+            bytes[7] = version;
+            let crc = crc32c::crc32c(&bytes[..32]);
+            bytes[32..].copy_from_slice(&crc.to_le_bytes());
+            Header::read(Path::new("oplog-1.log"), &bytes)
+        };
+        for version in [2, VERSION] {
+            assert_eq!(of_version(version).unwrap(), (Some(header), HEADER_BYTES));
+        }
+        let found = u32::from(VERSION) + 1;
+        let error = of_version(VERSION + 1).unwrap_err();
+        assert!(matches!(error, Error::Newer { found: it, .. } if it == found), "{error}");
     }
 }

@@ -11,10 +11,10 @@ use tantivy::{
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
-use super::schema::{SEQ_NO, VERSION};
+use super::schema::{Fields, SEQ_NO, VERSION};
 use super::shared::Shared;
-use super::stored::{STORE_CACHE_BLOCKS, Stored};
-use crate::digest::document_hash;
+use super::stored::{STORE_CACHE_BLOCKS, Stored, StoredFields};
+use crate::digest::routed_hash;
 use crate::plan::Located;
 use crate::tantivy_storage::search::{self, Execution, Failed};
 use crate::{Digest, Error, GetResult, ListedDocument, Result};
@@ -55,6 +55,23 @@ impl<'a> Segment<'a> {
     }
 }
 
+/// A document that is read whole.
+struct Visited<'a> {
+    id: &'a str,
+    routing: Option<&'a str>,
+    source: &'a [u8],
+}
+
+impl Visited<'_> {
+    fn hash(&self) -> u64 {
+        routed_hash(self.id, self.routing, self.source)
+    }
+}
+
+fn stored(fields: &Fields) -> StoredFields {
+    StoredFields { id: fields.id, source: fields.source, routing: Some(fields.routing) }
+}
+
 impl Shared {
     pub(super) fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
         self.try_lookup(ids).map_err(|e| self.index_error("look up documents", e))
@@ -90,9 +107,10 @@ impl Shared {
             if let Some(document) = segment.find(&term)? {
                 let Located { seq_no, version } = segment.locate(document);
                 let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
-                let of = (fields.id, fields.source);
-                let source = Stored::read(&store, document, of, true)?.source;
-                return Ok(Some(GetResult { version, seq_no, source }));
+                let Stored { source, routing, .. } =
+                    Stored::read(&store, document, stored(&fields), true)?;
+                let routing = routing.map(Arc::from);
+                return Ok(Some(GetResult { version, seq_no, source, routing }));
             }
         }
         Ok(None)
@@ -176,7 +194,7 @@ impl Shared {
     fn try_digest(&self, searcher: &Searcher, number: usize) -> tantivy::Result<Digest> {
         let mut digest = Digest::default();
         if let Some(segment) = searcher.segment_readers().get(number) {
-            self.visit(segment, |_, id, source| digest.add(document_hash(id, source)))?;
+            self.visit(segment, |_, document| digest.add(document.hash()))?;
         }
         Ok(digest)
     }
@@ -191,20 +209,20 @@ impl Shared {
         let id_field = self.handles().fields.id;
         for reader in self.searcher().segment_readers() {
             let segment = Segment::new(id_field, reader)?;
-            self.visit(reader, |document, id, source| {
-                let Located { seq_no, version } = segment.locate(document);
-                let hash = document_hash(id, source);
-                listed.push(ListedDocument { id: Arc::from(id), seq_no, version, hash });
+            self.visit(reader, |number, document| {
+                let Located { seq_no, version } = segment.locate(number);
+                let (id, hash) = (Arc::from(document.id), document.hash());
+                listed.push(ListedDocument { id, seq_no, version, hash });
             })?;
         }
         Ok(listed)
     }
 
-    /// Shows `_id` and `_source` of every live document of a segment.
+    /// Shows every live document of a segment.
     fn visit(
         &self,
         segment: &SegmentReader,
-        mut show: impl FnMut(DocId, &str, &[u8]),
+        mut show: impl FnMut(DocId, Visited<'_>),
     ) -> tantivy::Result<()> {
         let fields = self.handles().fields.clone();
         let store = segment.get_store_reader(STORE_CACHE_BLOCKS)?;
@@ -215,9 +233,11 @@ impl Shared {
             let document = document?;
             let id = document.get_first(fields.id);
             let source = document.get_first(fields.source);
+            let routing = document.get_first(fields.routing);
+            let routing = routing.as_ref().and_then(|value| value.as_str());
             let id = id.as_ref().and_then(|value| value.as_str()).ok_or_else(lacking)?;
             let source = source.as_ref().and_then(|value| value.as_bytes()).ok_or_else(lacking)?;
-            show(number, id, source);
+            show(number, Visited { id, routing, source });
         }
         Ok(())
     }

@@ -71,6 +71,7 @@ use crate::{
 
 pub(crate) use incoming::FileIncoming;
 pub(crate) use pin::FilePin;
+pub(crate) use shared::WRITER_BYTES;
 
 /// A document is read with the compressed block that it lies in, of so many bytes at least.
 const BLOCK_BYTES: u64 = 16 << 10;

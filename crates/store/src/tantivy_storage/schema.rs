@@ -30,6 +30,9 @@ pub(crate) const VERSION: &str = "_version";
 /// The numbers of text fields of which a document has a value without a word: of these nothing else is indexed, and
 /// the document has the field all the same. Copies that an earlier build made do not have it.
 pub(crate) const WORDLESS: &str = "_wordless";
+/// Stored beside `_id` and `_source`, of the documents that have one. A copy that an earlier build made gets the field
+/// when it is opened.
+pub(crate) const ROUTING: &str = "_routing";
 
 /// The fields of a schema. Mapped ones stand in the order of [`Mapping::fields`].
 #[derive(Clone, Debug)]
@@ -38,6 +41,7 @@ pub(super) struct Fields {
     pub(super) source: Field,
     pub(super) seq_no: Field,
     pub(super) version: Field,
+    pub(super) routing: Field,
     wordless: Option<Field>,
     mapped: Vec<Mapped>,
     /// The column that says whether a document has a field, by the field's path.
@@ -65,6 +69,7 @@ pub(super) fn schema(mapping: &Mapping) -> Schema {
     builder.add_u64_field(SEQ_NO, NumericOptions::default().set_fast());
     builder.add_u64_field(VERSION, NumericOptions::default().set_fast());
     builder.add_u64_field(WORDLESS, NumericOptions::default().set_indexed());
+    builder.add_text_field(ROUTING, STORED);
     for (path, field) in mapping.fields().iter().filter(|(_, field)| field.is_kept()) {
         add(&mut builder, path, field, &whole, Norms::Kept);
     }
@@ -105,6 +110,11 @@ pub(super) fn missing<'m>(
         .collect()
 }
 
+/// Whether a schema has what every copy has by now; those of earlier builds do not.
+pub(super) fn has_routing(schema: &Schema) -> bool {
+    schema.get_field(ROUTING).is_ok()
+}
+
 /// A schema with fields behind those that it has, which keep their numbers: segments go by numbers.
 pub(super) fn extended(
     schema: &Schema,
@@ -114,6 +124,9 @@ pub(super) fn extended(
     let mut builder = Schema::builder();
     for (_, entry) in schema.fields() {
         builder.add_field(entry.clone());
+    }
+    if !has_routing(schema) {
+        builder.add_text_field(ROUTING, STORED);
     }
     for (path, field) in added {
         add(&mut builder, path, field, &whole(), norms);
@@ -226,6 +239,7 @@ impl Fields {
             source: find(SOURCE)?,
             seq_no: find(SEQ_NO)?,
             version: find(VERSION)?,
+            routing: find(ROUTING)?,
             wordless: find(WORDLESS),
             mapped: mapped.collect(),
         })

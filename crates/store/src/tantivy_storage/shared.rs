@@ -27,7 +27,7 @@ use crate::tantivy_storage::search::Findings;
 use crate::{Error, Operation, Result, SegmentStats};
 
 /// A segment is written out when the documents in memory reach this.
-const WRITER_BYTES: usize = 64 << 20;
+pub(crate) const WRITER_BYTES: usize = 64 << 20;
 
 /// The index library's handles, and how documents are read for them. A new mapping takes new ones.
 pub(super) struct Handles {
@@ -389,7 +389,8 @@ mod tests {
     fn index(shared: &Shared, seq_no: &mut u64, ids: &[(&str, bool)]) {
         let mut ops = Vec::new();
         for (id, _) in ids {
-            let kind = OpKind::Index { source: Bytes::from_static(b"{}"), auto_id: false };
+            let kind =
+                OpKind::Index { source: Bytes::from_static(b"{}"), auto_id: false, routing: None };
             ops.push(Operation { seq_no: *seq_no, version: 1, id: Arc::from(*id), kind });
             *seq_no += 1;
         }
@@ -442,6 +443,31 @@ mod tests {
             ids.iter().map(|id| &**id).collect::<Vec<_>>(),
             ["0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "x", "y", "z"]
         );
+    }
+
+    /// Whoever asked for an earlier refresh may be gone, and its thread stands still between the list of segments and
+    /// the view of them.
+    #[test]
+    fn a_refresh_does_not_pass_an_earlier_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+        commits::create(&copy, &mapping, "history").unwrap();
+        let (in_use, stored) = commits::prepare(&copy).unwrap();
+        let (shared, _) = Shared::open(copy, in_use, stored, &mapping).unwrap();
+        let shared = Arc::new(shared);
+        let earlier = lock(&shared.reloading);
+        let (told, is_done) = std::sync::mpsc::channel();
+        let later = std::thread::spawn({
+            let shared = shared.clone();
+            move || {
+                index(&shared, &mut 0, &[("a", false)]);
+                told.send(()).unwrap();
+            }
+        });
+        assert!(is_done.recv_timeout(Duration::from_millis(300)).is_err(), "it went by");
+        drop(earlier);
+        later.join().unwrap();
+        assert_eq!(shared.counts().documents, 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! A document as it is stored: its id and its source.
+//! A document as it is stored: its id, its source, and its routing where it has one.
 //!
 //! The index library reads a value of bytes one byte at a time, which for a source of 40 kB takes longer than all else
-//! of a search. So the two are cut out of the document's bytes here. The library reads what is not laid out as
+//! of a search. So they are cut out of the document's bytes here. The library reads what is not laid out as
 //! expected.
 
 use bytes::Bytes;
@@ -18,10 +18,19 @@ const TEXT: u8 = 0;
 const BYTES: u8 = 4;
 const LAST: u8 = 128;
 
-/// `_id` and `_source`; none of what is not there.
+/// The fields that are stored. A view may be older than the last of them.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredFields {
+    pub(crate) id: Field,
+    pub(crate) source: Field,
+    pub(crate) routing: Option<Field>,
+}
+
+/// `_id`, `_source` and `_routing`; none of what is not there.
 pub(crate) struct Stored {
     pub(crate) id: Option<String>,
     pub(crate) source: Option<Bytes>,
+    pub(crate) routing: Option<String>,
 }
 
 impl Stored {
@@ -29,28 +38,42 @@ impl Stored {
     pub(crate) fn read(
         store: &StoreReader,
         document: DocId,
-        (id, source): (Field, Field),
+        fields: StoredFields,
         wants_source: bool,
     ) -> tantivy::Result<Self> {
         let bytes = store.get_document_bytes(document)?;
-        if let Some((id, source)) = cut(&bytes, id.field_id(), source.field_id())
+        if let Some(Cut { id, source, routing }) = cut(&bytes, fields)
             && let Ok(id) = std::str::from_utf8(id)
+            && let Ok(routing) = routing.map(std::str::from_utf8).transpose()
         {
             let source = wants_source.then(|| Bytes::copy_from_slice(source));
-            return Ok(Stored { id: Some(id.to_owned()), source });
+            let routing = routing.map(str::to_owned);
+            return Ok(Stored { id: Some(id.to_owned()), source, routing });
         }
         let document: TantivyDocument = store.get(document)?;
-        let id = document.get_first(id).and_then(|value| value.as_str().map(str::to_owned));
-        let source = document.get_first(source).filter(|_| wants_source);
+        let text = |field: Field| {
+            document.get_first(field).and_then(|value| value.as_str().map(str::to_owned))
+        };
+        let source = document.get_first(fields.source).filter(|_| wants_source);
         let source = source.and_then(|value| value.as_bytes().map(Bytes::copy_from_slice));
-        Ok(Stored { id, source })
+        Ok(Stored { id: text(fields.id), source, routing: fields.routing.and_then(text) })
     }
 }
 
-/// The two fields of a document that has these alone: their count, and of each its number, its type, its length and its
-/// value.
-fn cut(mut bytes: &[u8], id: u32, source: u32) -> Option<(&[u8], &[u8])> {
-    let (mut found_id, mut found_source) = (None, None);
+/// The values of a document's stored fields, where they lie.
+#[derive(Debug, PartialEq)]
+struct Cut<'a> {
+    id: &'a [u8],
+    source: &'a [u8],
+    routing: Option<&'a [u8]>,
+}
+
+/// The fields of a document that has these alone, the last or not: their count, and of each its number, its type, its
+/// length and its value.
+fn cut(mut bytes: &[u8], fields: StoredFields) -> Option<Cut<'_>> {
+    let (id, source) = (fields.id.field_id(), fields.source.field_id());
+    let routing = fields.routing.map(Field::field_id);
+    let (mut found_id, mut found_source, mut found_routing) = (None, None, None);
     for _ in 0..number(&mut bytes)? {
         let (field, rest) = bytes.split_first_chunk::<4>()?;
         let (kind, rest) = rest.split_first()?;
@@ -61,10 +84,12 @@ fn cut(mut bytes: &[u8], id: u32, source: u32) -> Option<(&[u8], &[u8])> {
         match (u32::from_le_bytes(*field), *kind) {
             (field, TEXT) if field == id => found_id = Some(value),
             (field, BYTES) if field == source => found_source = Some(value),
+            (field, TEXT) if routing == Some(field) => found_routing = Some(value),
             _ => return None,
         }
     }
-    found_id.zip(found_source).filter(|_| bytes.is_empty())
+    let cut = Cut { id: found_id?, source: found_source?, routing: found_routing };
+    bytes.is_empty().then_some(cut)
 }
 
 /// A number of seven bits a byte, the least first.
@@ -95,14 +120,18 @@ mod tests {
         let other = schema.add_u64_field("other", tantivy::schema::FAST);
         let source = schema.add_bytes_field("source", STORED);
         let id = schema.add_text_field("id", STRING | STORED);
+        let routing = schema.add_text_field("routing", STORED);
+        let fields = StoredFields { id, source, routing: Some(routing) };
         let index = Index::create_in_ram(schema.build());
         let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
         let sizes = [0, 1, 127, 128, 16_383, 16_384, 70_000];
         for size in sizes {
             let bytes: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
-            writer
-                .add_document(doc!(other => 7u64, source => bytes, id => "ä".repeat(size % 300)))
-                .unwrap();
+            let mut document = doc!(other => 7u64, source => bytes, id => "ä".repeat(size % 300));
+            if size % 2 == 1 {
+                document.add_text(routing, "r".repeat(size % 200));
+            }
+            writer.add_document(document).unwrap();
         }
         writer.commit().unwrap();
         let searcher = index.reader().unwrap().searcher();
@@ -111,19 +140,22 @@ mod tests {
             let store = segment.get_store_reader(2).unwrap();
             for document in 0..segment.max_doc() {
                 let bytes = store.get_document_bytes(document).unwrap();
-                let cut = cut(&bytes, id.field_id(), source.field_id()).expect("it is laid out so");
+                let cut = cut(&bytes, fields).expect("it is laid out so");
                 let read: TantivyDocument = store.get(document).unwrap();
                 let text = read.get_first(id).and_then(|value| value.as_str().map(str::to_owned));
-                assert_eq!(std::str::from_utf8(cut.0).ok(), text.as_deref());
+                assert_eq!(std::str::from_utf8(cut.id).ok(), text.as_deref());
                 let value = read.get_first(source).unwrap();
-                assert_eq!(Some(cut.1), value.as_bytes());
-                let stored = Stored::read(&store, document, (id, source), false).unwrap();
-                assert_eq!((stored.id, stored.source), (text, None));
+                assert_eq!(Some(cut.source), value.as_bytes());
+                let by = read.get_first(routing);
+                let by = by.and_then(|value| value.as_str().map(str::to_owned));
+                assert_eq!(cut.routing.map(<[u8]>::to_vec), by.clone().map(String::into_bytes));
+                let stored = Stored::read(&store, document, fields, false).unwrap();
+                assert_eq!((stored.id, stored.source, stored.routing), (text, None, by));
                 seen += 1;
             }
         }
         assert_eq!(seen, sizes.len());
-        assert_eq!(cut(&[], 0, 1), None);
-        assert_eq!(cut(&[129, 1, 0, 0, 0, 0, 133, 1], 1, 0), None);
+        assert_eq!(cut(&[], fields), None);
+        assert_eq!(cut(&[129, 2, 0, 0, 0, 0, 133, 1], fields), None);
     }
 }

@@ -206,7 +206,7 @@ async fn retention(env: Env, dir: PathBuf) {
     assert_eq!(seq_nos(some), [12, 13, 14, 15, 16]);
     let one = shard.ops_since(12, 5, 1).await.unwrap();
     assert_eq!(seq_nos(one.clone()), [12]);
-    let kind = OpKind::Index { source: source(12), auto_id: true };
+    let kind = OpKind::Index { source: source(12), auto_id: true, routing: None };
     assert_eq!(one[0], Operation { seq_no: 12, version: 1, id: Arc::from("id12"), kind });
     assert!(shard.ops_since(30, 5, 1).await.unwrap().is_empty());
     let gone = shard.ops_since(6, 5, usize::MAX).await.unwrap_err();
@@ -301,7 +301,7 @@ fn wordy(numbers: &mut Numbers, count: u64) -> Vec<WriteRequest> {
         let words: Vec<String> = (0..400).map(|_| numbers.noise(4)).collect();
         let source = Bytes::from(json!({ "text": words.join(" ") }).to_string());
         let id = Arc::from(numbers.noise(20));
-        WriteRequest::Index { id, source, auto_id: true, create: false }
+        WriteRequest::Index { id, source, auto_id: true, create: false, routing: None }
     };
     (0..count).map(document).collect()
 }
@@ -314,7 +314,7 @@ async fn mapping_beside_a_merge(env: Env, dir: PathBuf) {
         "location": {"type": "geo_point"}, "n": {"type": "long"}, "text": {"type": "text"},
     }});
     // A merge may end before the mapping comes: then there is more to merge the next time.
-    for round in 1..=5 {
+    for round in 1..=10 {
         for _ in 0..3 {
             write(&shard, wordy(&mut numbers, 400 * round)).await;
             shard.refresh().await.unwrap();
@@ -419,7 +419,7 @@ fn a_flush_that_failed_has_used_its_number() {
 
 async fn gaps(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
-    let kind = || OpKind::Index { source: source(1), auto_id: true };
+    let kind = || OpKind::Index { source: source(1), auto_id: true, routing: None };
     let op = |seq_no: u64| Operation {
         seq_no,
         version: 1,
@@ -464,7 +464,13 @@ async fn update_of_an_append(env: Env, dir: PathBuf) {
     assert_eq!(shard.count().await.unwrap(), 3);
     let big = Bytes::from(format!("{{\"text\":\"{}\"}}", Numbers(1).noise(100_000)));
     let id = Arc::from("big");
-    let request = WriteRequest::Index { id, source: big.clone(), auto_id: false, create: true };
+    let request = WriteRequest::Index {
+        id,
+        source: big.clone(),
+        auto_id: false,
+        create: true,
+        routing: None,
+    };
     shard.index(vec![request]).await.unwrap()[0].as_ref().unwrap();
     assert_eq!(shard.get("big").await.unwrap().unwrap().source, Some(big));
 }

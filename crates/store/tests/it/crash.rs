@@ -276,6 +276,7 @@ fn a_document_that_does_not_fit_stops_no_other() {
             source: "{\"n\":\"x\"}".into(),
             auto_id: false,
             create: false,
+            routing: None,
         };
         let results = shard.index(vec![put("a", 1), bad, put("b", 2)]).await.unwrap();
         let said = results[1].as_ref().unwrap_err().to_string();

@@ -7,5 +7,6 @@ mod damage;
 mod mapping;
 mod record_log;
 mod recovery;
+mod routing;
 mod search;
 mod synthetic_batches;

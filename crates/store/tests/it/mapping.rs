@@ -33,7 +33,7 @@ fn document(n: u64) -> WriteRequest {
         },
     });
     let (id, source) = (Arc::from(format!("id{n}").as_str()), Bytes::from(source.to_string()));
-    WriteRequest::Index { id, source, auto_id: false, create: false }
+    WriteRequest::Index { id, source, auto_id: false, create: false, routing: None }
 }
 
 async fn write(shard: &Shard, numbers: std::ops::Range<u64>) {
@@ -167,6 +167,7 @@ fn documents_bring_fields_and_are_kept_without_them() {
             source: Bytes::from(source.to_string()),
             auto_id: false,
             create: false,
+            routing: None,
         };
         let requests = || {
             vec![

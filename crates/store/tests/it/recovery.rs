@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::common::*;
 use bytes::Bytes;
@@ -14,6 +15,7 @@ crate::in_both_worlds! {
     a_damaged_source_is_not_copied => damaged_source;
     a_damaged_chunk_costs_one_file => damaged_chunk;
     what_was_received_is_kept => resumed;
+    what_was_begun_is_done_though_its_bringer_is_gone => dropped;
     an_older_copy_lends_its_files => reused;
     what_is_missing_or_wrong_is_said => refusals;
 }
@@ -105,6 +107,37 @@ async fn damaged_chunk(env: Env, dir: PathBuf) {
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
 }
 
+/// A handler is dropped with the node that asked it, in the midst of a chunk.
+async fn dropped(env: Env, dir: PathBuf) {
+    let source = sample(&env, &at(&dir, "source")).await;
+    let snapshot = source.snapshot("s").await.unwrap();
+    let commit = snapshot.commit().clone();
+    let incoming = Incoming::begin(&env, &at(&dir, "target"), commit.clone()).await.unwrap();
+    for (file, meta) in commit.files.iter().enumerate() {
+        let chunk = snapshot.read_chunk(file, 0, meta.len).await.unwrap();
+        tokio::select! {
+            biased;
+            written = incoming.write_chunk(file, 0, chunk) => panic!("it was awaited: {written:?}"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    let lacks = || {
+        let received = incoming.have().into_iter().zip(commit.files.iter());
+        received.filter(|((_, have), meta)| *have < meta.len).count()
+    };
+    let mut looks = 0;
+    while lacks() > 0 {
+        assert!(looks < 60_000, "{} files never came", lacks());
+        looks += 1;
+        env.sleep(Duration::from_millis(1)).await;
+    }
+    for file in 0..commit.files.len() {
+        incoming.finish_file(file).await.unwrap();
+    }
+    let target = incoming.install(&mapping(), Options::default()).await.unwrap();
+    assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
+}
+
 /// Some 60 MB of sources in one segment.
 async fn large(env: &Env, dir: PathBuf) -> Shard {
     let shard = create(env, &dir).await;
@@ -113,7 +146,7 @@ async fn large(env: &Env, dir: PathBuf) -> Shard {
         let requests = (first..first + 500).map(|n| {
             let source = Bytes::from(format!("{{\"body\":\"{}\"}}", numbers.noise(10_000)));
             let id = Arc::from(format!("id{n}"));
-            WriteRequest::Index { id, source, auto_id: true, create: false }
+            WriteRequest::Index { id, source, auto_id: true, create: false, routing: None }
         });
         write(&shard, requests.collect()).await;
     }

@@ -12,6 +12,7 @@ fn noise(numbers: &mut Numbers, id: u64) -> WriteRequest {
         source: format!("{{\"body\":\"{}\"}}", numbers.noise(20_000)).into(),
         auto_id: true,
         create: false,
+        routing: None,
     }
 }
 

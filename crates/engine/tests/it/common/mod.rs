@@ -5,6 +5,7 @@ pub mod between;
 pub mod pair;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ impl Cluster {
         let node = loop {
             match rest::start(&host, config.clone()).await {
                 // While the node was down its port may have become that of a connection of another test.
-                Err(engine::Error::Listen { .. }) if tries < 100 => tries += 1,
+                Err(engine::Error::Listen { .. }) if tries < 1000 => tries += 1,
                 started => break started.unwrap(),
             }
             self.env.sleep(Duration::from_millis(200)).await;
@@ -173,7 +174,11 @@ impl Cluster {
     }
 
     pub async fn green(&self, index: &str) {
-        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=30s");
+        self.green_within(index, if self.env.is_virtual() { 30 } else { 300 }).await;
+    }
+
+    pub async fn green_within(&self, index: &str, seconds: u64) {
+        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout={seconds}s");
         let health = self.must("GET", &path, Value::Null).await;
         assert_eq!(health["status"], "green", "{health}");
     }
@@ -210,8 +215,16 @@ impl Cluster {
 
     /// The digests of every started copy of an index, sorted.
     pub async fn digests(&self, index: &str) -> Vec<(u64, u64, String)> {
+        self.answered_digests(index).await.unwrap_or_else(|answer| panic!("{index}: {answer}"))
+    }
+
+    /// The same, or what is answered where a copy cannot be read now.
+    pub async fn answered_digests(&self, index: &str) -> Result<Vec<(u64, u64, String)>, Value> {
         let path = format!("/{index}/_narrows/digest?replicas=true");
-        let answer = self.must("GET", &path, Value::Null).await;
+        let (status, answer) = self.ask("GET", &path, Value::Null).await;
+        if status != 200 {
+            return Err(answer);
+        }
         let rows = answer["shards"].as_array().unwrap();
         let mut digests: Vec<_> = rows
             .iter()
@@ -221,7 +234,7 @@ impl Cluster {
             })
             .collect();
         digests.sort();
-        digests
+        Ok(digests)
     }
 }
 
@@ -238,15 +251,34 @@ pub async fn raw(node: &Node, method: &str, path: &str, body: Bytes) -> (u16, Va
     (response.status, value)
 }
 
-/// Waits until `done` is true; fails after a minute.
+/// Waits until `done` is true; fails after a minute, in the real world after some, as the machine may be busy.
 pub async fn eventually(env: &Env, what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..1200 {
+    let minutes = if env.is_virtual() { 1 } else { 5 };
+    for _ in 0..minutes * 1200 {
         if done().await {
             return;
         }
         env.sleep(Duration::from_millis(50)).await;
     }
-    panic!("not within a minute: {what}");
+    panic!("not within {minutes} minutes: {what}");
+}
+
+/// Plays a test with a bug planted, in virtual time: it must fail, and say this.
+#[track_caller]
+pub fn fails_with<F: Future<Output = ()> + 'static>(
+    bug: &'static str,
+    test: impl FnOnce(Env) -> F,
+    says: &str,
+) {
+    let run = || {
+        world::virtual_world::run(7, |env| {
+            env.plant(bug);
+            test(env)
+        });
+    };
+    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err(bug);
+    let said = panic.downcast_ref::<String>();
+    assert!(said.is_some_and(|said| said.contains(says)), "{bug}: {said:?}");
 }
 
 /// Whatever was searched: nothing runs, waits, is in flight, or is held.

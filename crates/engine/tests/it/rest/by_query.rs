@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use world::Env;
 
-use super::{http, lines};
+use super::lines;
 use crate::common::{Cluster, ask, eventually, raw, settled};
 
 testbed::real_world!(
@@ -162,15 +164,17 @@ async fn an_index_is_copied_into_another(env: Env) {
 async fn what_was_written_meanwhile_is_a_conflict(env: Env) {
     let c = filled(&env, 1).await;
     let node = c.any().clone();
-    for (proceeds, status) in [("abort", 409), ("proceed", 200)] {
+    // The first waits for seconds before its second page, which finds what was written meanwhile.
+    for (proceeds, rate, status) in [("abort", 1, 409), ("proceed", 50, 200)] {
         let path = format!(
-            "/a/_delete_by_query?scroll_size=10&requests_per_second=50&conflicts={proceeds}&refresh"
+            "/a/_delete_by_query?scroll_size=10&requests_per_second={rate}&conflicts={proceeds}&refresh"
         );
+        let before = count(&c, "a").await;
         let deleting = env.spawn("deletes", {
             let node = node.clone();
             async move { ask(&node, "POST", &path, json!({"query": {"match_all": {}}})).await }
         });
-        env.sleep(Duration::from_millis(100)).await;
+        eventually(&env, "a page is deleted", async || count(&c, "a").await < before).await;
         // What is left is written once more, and none of it is to be lost.
         let mut actions = Vec::new();
         for id in all(&c, "a").await.into_keys() {
@@ -214,8 +218,12 @@ async fn pages_are_held_back_and_end_with_their_client(env: Env) {
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let answer = http(&env, c.any().http_address(), &text).await;
-    assert_eq!(answer, "", "it goes away before the second page");
+    let mut client = TcpStream::connect(c.any().http_address()).await.unwrap();
+    client.write_all(text.as_bytes()).await.unwrap();
+    eventually(&env, "a page is deleted", async || count(&c, "a").await < 180).await;
+    let answered = env.timeout(Duration::ZERO, client.read_u8()).await;
+    assert!(answered.is_err(), "it goes away before the second page");
+    drop(client);
     eventually(&env, "it has ended", async || {
         let stats = c.must("GET", "/_nodes/stats/indices/search", Value::Null).await;
         let nodes = stats["nodes"].as_object().unwrap();
@@ -242,13 +250,12 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         (delete, json!({"query": {"matc_all": {}}}), "did you mean \\\"match_all\\\""),
         (delete, json!({"query": {"match_all": {}}, "max_doc": 1}), "unknown key [max_doc]"),
         (delete, json!({"query": {"match_all": {}}, "max_docs": 0}), "greater than 0"),
-        (&format!("{delete}?wait_for_completion=false"), all(), "there are no tasks"),
         (&format!("{delete}?conflicts=ignore"), all(), "but was [ignore]"),
         (&format!("{delete}?requests_per_second=0"), all(), "greater than 0"),
         (&format!("{delete}?slices=0"), all(), "[slices]"),
         (&format!("{delete}?scroll_size=10001"), all(), "index.max_result_window"),
         (&format!("{delete}?scroll_size=0"), all(), "not [0]"),
-        (&format!("{delete}?routing=x"), all(), "parameter [routing]"),
+        (&format!("{delete}?from=1"), all(), "parameter [from]"),
         (&format!("{delete}?q=(x"), all(), "not closed"),
         (&format!("{delete}?refresh=wait_for"), all(), "wait_for"),
         ("/a/_update_by_query", script.clone(), "[script]"),
@@ -258,7 +265,7 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         ("/_reindex", from_a(json!({})), "index must be specified"),
         ("/_reindex", from_a(json!({"index": "b", "pipeline": "p"})), "[pipeline] of a dest"),
         ("/_reindex", from_a(json!({"index": "b", "version_type": "external"})), "external"),
-        ("/_reindex", from_a(json!({"index": "b", "routing": "=x"})), "routing [=x]"),
+        ("/_reindex", from_a(json!({"index": "b", "routing": "x"})), "routing must be unset"),
         ("/_reindex", to_b(json!({"index": "a", "remote": {"host": "h"}})), "[remote] of a source"),
         ("/_reindex", to_b(json!({"index": "a", "slice": {"id": 0}})), "[slice] of a source"),
         ("/_reindex", to_b(json!({"query": {"match_all": {}}})), "_all"),

@@ -93,7 +93,7 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
 
 async fn waits_for_health(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;
-    let path = "/_cluster/health?wait_for_nodes=%3E%3D2&timeout=30s";
+    let path = "/_cluster/health?wait_for_nodes=%3E%3D2&timeout=300s";
     let health = c.must("GET", path, Value::Null).await;
     assert_eq!((&health["status"], &health["timed_out"]), (&json!("green"), &json!(false)));
     assert_eq!(health["number_of_nodes"], 2);
@@ -258,11 +258,12 @@ async fn follows_another_cluster(env: Env) {
     let seeds: Vec<&str> = leader.nodes.values().map(|node| node.transport_address()).collect();
     let settings = json!({"persistent": {"cluster.remote.eu.seeds": seeds}});
     follower.must("PUT", "/_cluster/settings", settings).await;
-    let info = follower.must("GET", "/_remote/info", Value::Null).await;
-    assert_eq!(
-        (&info["eu"]["connected"], &info["eu"]["num_nodes_connected"]),
-        (&json!(true), &json!(2))
-    );
+    let mut info = Value::Null;
+    eventually(&env, "both nodes are connected", async || {
+        info = follower.must("GET", "/_remote/info", Value::Null).await;
+        info["eu"]["connected"] == true && info["eu"]["num_nodes_connected"] == 2
+    })
+    .await;
     assert_eq!(info["eu"]["seeds"], json!(seeds));
 
     let whom = |alias: &str, index: &str| {
@@ -293,9 +294,13 @@ async fn follows_another_cluster(env: Env) {
     };
     assert_eq!(digests(&follower, "f").await, digests(&leader, "l").await);
 
-    let stats = follower.must("GET", "/f/_ccr/stats", Value::Null).await;
+    let mut stats = Value::Null;
+    eventually(&env, "both shards follow", async || {
+        stats = follower.must("GET", "/f/_ccr/stats", Value::Null).await;
+        stats["indices"][0]["shards"].as_array().is_some_and(|shards| shards.len() == 2)
+    })
+    .await;
     let shards = stats["indices"][0]["shards"].as_array().unwrap();
-    assert_eq!(shards.len(), 2);
     let ops: i64 = shards.iter().map(|s| s["follower_max_seq_no"].as_i64().unwrap() + 1).sum();
     assert_eq!(ops, 300);
     assert_eq!(
@@ -323,7 +328,7 @@ async fn follows_another_cluster(env: Env) {
 async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     let mut c = Cluster::holding(&env, "c", 3, ("a", 3, 0), 60).await;
     c.kill_node(2).await;
-    let path = "/_cluster/health?wait_for_nodes=2&timeout=60s";
+    let path = "/_cluster/health?wait_for_nodes=2&timeout=300s";
     assert_eq!(c.must("GET", path, Value::Null).await["status"], "red");
     let count = c.must("GET", "/a/_count", Value::Null).await;
     assert_eq!(count["_shards"]["failed"], 1, "{count}");

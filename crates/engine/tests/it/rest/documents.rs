@@ -127,7 +127,7 @@ async fn reads_and_writes_documents(env: Env) {
         let (status, wrong) = c.ask("PUT", "/a/_doc/y", json!({"place": "nowhere"})).await;
         assert_eq!((status, &wrong["error"]["type"]), (400, &json!("mapper_parsing_exception")));
     }
-    assert_eq!(c.ask("PUT", "/a/_doc/y?routing=z", json!({})).await.0, 400);
+    assert_eq!(c.ask("PUT", "/a/_doc/y?pipeline=z", json!({})).await.0, 400);
     // An index that is written to is made.
     let (status, made) = c.ask("PUT", "/fresh/_doc/1", json!({"any": {"thing": [1, 2]}})).await;
     assert_eq!((status, &made["_shards"]["total"]), (201, &json!(2)));

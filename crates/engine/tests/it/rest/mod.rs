@@ -6,7 +6,9 @@
 //! | `cluster.rs` | cluster, nodes, followers |
 //! | `documents.rs` | indices and documents |
 //! | `updates.rs` | updates and conditional writes |
+//! | `routing.rs` | documents that go by their `_routing` |
 //! | `by_query.rs` | deletes, updates and copies of what a query finds |
+//! | `tasks.rs` | what goes on, and what nobody waited for |
 //! | `templates.rs` | templates, and indices that are made by them |
 //! | `aliases.rs` | aliases and rollover |
 //! | `cat.rs` | tables |
@@ -17,7 +19,9 @@ mod by_query;
 mod cat;
 mod cluster;
 mod documents;
+mod routing;
 mod stats;
+mod tasks;
 mod templates;
 mod updates;
 
@@ -60,20 +64,40 @@ fn answers_messages() {
     });
 }
 
-/// Sends text as it is, and reads what comes until it has been silent for a while or closed.
+/// Sends text as it is, and reads what comes until all of it is answered, or the connection is closed.
 async fn http(env: &Env, address: &str, text: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    let reading = stream.read_to_end(&mut answer);
-    let _ = env.timeout(Duration::from_millis(500), reading).await;
+    let reading = async {
+        while !is_answered(text, &answer) {
+            if !stream.read_buf(&mut answer).await.is_ok_and(|bytes| bytes > 0) {
+                break;
+            }
+        }
+    };
+    env.timeout(Duration::from_secs(60), reading).await.expect("an answer");
     String::from_utf8(answer).unwrap()
+}
+
+/// Whether each request has an answer, and the last answer is whole.
+fn is_answered(requests: &str, answers: &[u8]) -> bool {
+    const VERSION: &str = "HTTP/1.1 ";
+    let Ok(answers) = str::from_utf8(answers) else { return false };
+    let last = answers.rfind(VERSION).map_or("", |at| &answers[at..]);
+    let Some((head, body)) = last.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let has_come = |length: &str| length.parse().is_ok_and(|bytes: usize| body.len() >= bytes);
+    let is_whole = requests.starts_with("HEAD ") || length.is_some_and(has_come);
+    is_whole && answers.matches(VERSION).count() >= requests.matches(" HTTP/1.1\r\n").count()
 }
 
 #[test]
 fn speaks_http() {
     world::real_world::run(7, |env| async move {
-        let c = Cluster::start(&env, "c", 1).await;
+        // A port that is nobody else's when the node has stopped.
+        let own = format!("127.0.0.1:{}", testbed::free_port());
+        let c = Cluster::start_as(&env, "c", 1, |config| config.http = own.clone()).await;
         let address = c.any().http_address().to_owned();
         let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
 

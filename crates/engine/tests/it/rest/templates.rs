@@ -199,7 +199,7 @@ async fn tables_of_the_cluster(env: Env) {
         let text = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
         text.lines().map(words).collect()
     };
-    c.must("GET", "/_cluster/health/c?wait_for_status=yellow&timeout=30s", Value::Null).await;
+    c.must("GET", "/_cluster/health/c?wait_for_status=yellow&timeout=300s", Value::Null).await;
     let shards: Vec<u64> = rows("/_cat/allocation?h=shards,node&s=node")
         .await
         .iter()

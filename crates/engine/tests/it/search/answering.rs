@@ -125,10 +125,12 @@ async fn a_full_queue_refuses(env: Env) {
         (&pool["threads"], &pool["largest"], &pool["queue_size"]),
         (&json!(1), &json!(1), &json!(0))
     );
-    let table =
-        c.must("GET", "/_cat/thread_pool/search?h=name,active,queue,rejected", Value::Null).await;
-    let row = table.as_str().unwrap();
-    assert!(row.starts_with("search 0 0 "), "{row}");
+    eventually(&env, "nothing runs, and nothing waits", async || {
+        let path = "/_cat/thread_pool/search?h=name,active,queue,rejected";
+        let table = c.must("GET", path, Value::Null).await;
+        table.as_str().unwrap().starts_with("search 0 0 ")
+    })
+    .await;
     settled(&c).await;
     c.stop().await;
 }
@@ -194,6 +196,7 @@ async fn selection_shows_its_numbers(env: Env) {
         assert_eq!(status, 400, "{answer}");
         assert!(answer.to_string().contains("exists in virtual time alone"), "{answer}");
     }
+    settled(&c).await;
     let stats = c.must("GET", "/_nodes/c-0/stats/adaptive_selection", Value::Null).await;
     let rows = &stats["nodes"]["c-0"]["adaptive_selection"];
     assert_eq!(rows.as_object().unwrap().len(), 3, "rotation alone asks every copy: {rows}");

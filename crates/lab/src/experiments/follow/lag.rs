@@ -96,6 +96,7 @@ impl Following {
         };
         let used = |part: &[NodeUse]| NodeUse {
             resident_bytes: median(part, |one| one.resident_bytes),
+            anonymous_bytes: median(part, |one| one.anonymous_bytes),
             open_files: median(part, |one| one.open_files),
         };
         self.figures.used = self.used.chunks(part).map(used).collect();

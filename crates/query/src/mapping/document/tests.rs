@@ -185,6 +185,8 @@ fn what_a_field_says_of_its_values_is_heeded() {
     for other in [
         r#""u10hb""#,
         r#"{"lat":"1","lon":"2"}"#,
+        r#"{"lat":"1.5 ","lon":2}"#,
+        r#"{"geohash":"u10hb"}"#,
         r#"{"type":"Point","coordinates":[1,2]}"#,
         r#"[200,0]"#,
         r#""91,0""#,
@@ -192,7 +194,16 @@ fn what_a_field_says_of_its_values_is_heeded() {
         let said = read(point.clone(), &format!("{{\"p\":{other}}}")).unwrap_err().reason;
         assert!(said.contains("field [p] of type [geo_point]"), "{other}: {said}");
     }
-    for malformed in [r#""hello world""#, "true", "\"\"", "[1,2,3,4]"] {
+    for malformed in [
+        r#""hello world""#,
+        "true",
+        "\"\"",
+        "[1,2,3,4]",
+        "{}",
+        r#"{"lon":1}"#,
+        r#"{"lat":"x","lon":1}"#,
+        r#"{"type":"Point"}"#,
+    ] {
         assert_eq!(read(point.clone(), &format!("{{\"p\":{malformed}}}")).unwrap(), [""; 0]);
     }
     let dates = |format: &str, text: &str| {
@@ -204,6 +215,21 @@ fn what_a_field_says_of_its_values_is_heeded() {
     assert_eq!(dates("dd.MM.yyyy||epoch_millis", "04.03.2024").unwrap(), day);
     assert_eq!(dates("yyyy-MM-dd HH:mm:ss", "2024-03-04 00:00:00").unwrap(), day);
     assert!(dates("yyyy-MM-dd", "04.03.2024").is_err());
+}
+
+#[test]
+fn dates_that_an_earlier_build_took_keep_their_values() {
+    let properties = json!({"a": {"type": "date"}, "b": {"type": "date", "ignore_malformed": true},
+        "c": {"type": "date", "format": "MM/dd/yyyy||dd MMM yyyy"}});
+    let stored = Mapping::stored(&json!({ "properties": properties })).unwrap();
+    let mut seen = Seen::default();
+    let source = br#"{"a":"2015/01/01 00:00:00","b":"2015/01/01","c":"01/01/2015"}"#;
+    stored.read(source, false, &mut seen).unwrap();
+    let day = "Date(1420070400000)".to_owned();
+    assert_eq!(seen.0, [(0, day.clone()), (2, day)], "a new document has none at b, either");
+    for refused in [r#"{"a":"2015-01-01 00:00:00"}"#, r#"{"c":"01 Jan 2015"}"#] {
+        assert!(stored.read(refused.as_bytes(), true, &mut Seen::default()).is_err(), "{refused}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{OpKind, Operation};
 
 fn op(seq_no: u64, bytes: usize) -> Operation {
     let source = Bytes::from(vec![b'x'; bytes]);
-    let kind = OpKind::Index { source, auto_id: true };
+    let kind = OpKind::Index { source, auto_id: true, routing: None };
     Operation { seq_no, version: 1, id: Arc::from(format!("id{seq_no}")), kind }
 }
 

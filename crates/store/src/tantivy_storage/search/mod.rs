@@ -80,8 +80,8 @@ use self::shown::show_columns;
 use self::top::{Top, shows_scores};
 use self::top_hits::{Best, BestSearch};
 use self::value::check_collapsible;
-use crate::tantivy_storage::schema::{ID, SEQ_NO, SOURCE, VERSION};
-use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored};
+use crate::tantivy_storage::schema::{ID, ROUTING, SEQ_NO, SOURCE, VERSION};
+use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored, StoredFields};
 
 /// How a search is executed.
 pub(crate) struct Execution<'a> {
@@ -366,8 +366,11 @@ pub(crate) fn fetch(
     wants_source: bool,
 ) -> tantivy::Result<Vec<FetchedHit>> {
     let schema = searcher.schema();
-    let id = schema.get_field(ID)?;
-    let source = schema.get_field(SOURCE)?;
+    let fields = StoredFields {
+        id: schema.get_field(ID)?,
+        source: schema.get_field(SOURCE)?,
+        routing: schema.get_field(ROUTING).ok(),
+    };
     let mut opened = BTreeMap::new();
     let mut found = Vec::with_capacity(hits.len());
     for (segment, doc) in hits {
@@ -383,12 +386,13 @@ pub(crate) fn fetch(
             opened.insert(*segment, (store, columns.u64(VERSION)?, columns.u64(SEQ_NO)?));
         }
         let (store, versions, seq_nos) = &opened[segment];
-        let stored = Stored::read(store, *doc, (id, source), wants_source)?;
+        let stored = Stored::read(store, *doc, fields, wants_source)?;
         found.push(FetchedHit {
             id: stored.id.ok_or_else(gone)?,
             version: versions.first(*doc).unwrap_or(0),
             seq_no: seq_nos.first(*doc).unwrap_or(0),
             source: stored.source,
+            routing: stored.routing,
             highlight: BTreeMap::new(),
         });
     }

@@ -319,12 +319,17 @@ impl Key<'_> {
         }
     }
 
-    /// Whether a document has several values that differ.
+    /// Whether a document has several values. As in the field a text is kept once however often a document has it, a
+    /// number as often as it is there.
     fn has_several(&self, doc: DocId) -> bool {
         let Source::Field(column) = &self.source else { return false };
-        let (mut first, mut differ) = (None, false);
-        column.each_bits(doc, |bits| differ |= *first.get_or_insert(bits) != bits);
-        differ
+        let is_text = column.kind() == FieldType::Keyword;
+        let (mut first, mut several) = (None::<u128>, false);
+        column.each_bits(doc, |bits| {
+            several |= first.is_some_and(|first| !is_text || first != bits);
+            first = first.or(Some(bits));
+        });
+        several
     }
 
     /// The bits of an address, and the address of such bits.

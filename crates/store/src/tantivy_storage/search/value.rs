@@ -85,7 +85,7 @@ pub(super) fn check_collapsible(path: &str, kind: FieldType) -> Result<(), Searc
 
 /// How dates of a field are written.
 pub(super) fn format_of(mapped: &Field) -> DateFormat {
-    mapped.format.as_deref().and_then(|text| DateFormat::parse(text).ok()).unwrap_or_default()
+    mapped.dates.clone()
 }
 
 /// `12.0` for 12 and `1.2E7` for 12 000 000, as Java writes a double.

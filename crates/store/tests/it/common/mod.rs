@@ -81,16 +81,16 @@ pub fn source(n: u64) -> Bytes {
 
 pub fn put(id: &str, n: u64) -> WriteRequest {
     let id = Arc::from(id);
-    WriteRequest::Index { id, source: source(n), auto_id: false, create: false }
+    WriteRequest::Index { id, source: source(n), auto_id: false, create: false, routing: None }
 }
 
 pub fn append(id: &str, n: u64) -> WriteRequest {
     let id = Arc::from(id);
-    WriteRequest::Index { id, source: source(n), auto_id: true, create: false }
+    WriteRequest::Index { id, source: source(n), auto_id: true, create: false, routing: None }
 }
 
 pub fn delete(id: &str) -> WriteRequest {
-    WriteRequest::Delete { id: Arc::from(id) }
+    WriteRequest::Delete { id: Arc::from(id), routing: None }
 }
 
 /// Outcomes of writes that must all be accepted.

@@ -22,6 +22,7 @@ pub(super) async fn shard(env: &Env, dir: &Path, properties: Value, documents: &
         source: Bytes::from(document.to_string()),
         auto_id: false,
         create: false,
+        routing: None,
     };
     let mut requests: Vec<WriteRequest> = documents.iter().enumerate().map(index).collect();
     let rest = requests.split_off(documents.len() / 2);

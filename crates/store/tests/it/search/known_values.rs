@@ -93,6 +93,7 @@ fn what_cannot_be_kept_is_refused() {
             source: Bytes::from(document.to_string()),
             auto_id: false,
             create: false,
+            routing: None,
         };
         let documents = [
             json!({"d": "2023-02-28", "k": "k".repeat(32_766)}),
@@ -123,11 +124,14 @@ fn values_mean_what_they_mean_in_the_field() {
     run("meant", 1, async |env, dir, _| {
         let properties = json!({
             "r": {"type": "double_range"}, "k": {"type": "keyword"}, "b": {"type": "boolean"}, "i": {"type": "ip"},
-            "n": {"type": "integer"}, "d": {"type": "date"},
+            "n": {"type": "integer"}, "d": {"type": "date"}, "two": {"type": "long"},
         });
         let document = |n: u64| {
             let words = if n == 3 { json!(["x", "y"]) } else { json!(["x", "x"]) };
-            json!({"r": {"gte": n, "lt": n + 2}, "k": words, "b": n == 0, "i": "10.0.0.1", "n": n, "d": "2024-01-01"})
+            json!({
+                "r": {"gte": n, "lt": n + 2}, "k": words, "b": n == 0, "i": "10.0.0.1", "n": n, "d": "2024-01-01",
+                "two": [1, 1],
+            })
         };
         let shard = shard(&env, &dir, properties, &[0, 1, 2, 3].map(document)).await;
         for (query, expected) in [
@@ -156,7 +160,9 @@ fn values_mean_what_they_mean_in_the_field() {
         assert!(refused(&shard, json!({"collapse": collapse})).await.contains("single valued"));
         let few =
             json!({"collapse": collapse, "query": {"range": {"n": {"lt": 3}}}, "sort": ["n"]});
-        assert_eq!(ids(&shard, few).await, [0], "twice the same value is one");
+        assert_eq!(ids(&shard, few).await, [0], "twice the same text is one");
+        let numbers = json!({"collapse": {"field": "two"}});
+        assert!(refused(&shard, numbers).await.contains("single valued"), "numbers are two");
         let score = async |query: Value| search(&shard, &json!({"query": query})).await.1.max_score;
         let term = score(json!({"term": {"b": true}})).await;
         assert!(term > Some(1.1), "{term:?}");

@@ -69,7 +69,7 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
             let id = numbers.below(200);
             let name: Arc<str> = id.to_string().into();
             if there.contains_key(&id) && numbers.below(3) == 0 {
-                requests.push(WriteRequest::Delete { id: name });
+                requests.push(WriteRequest::Delete { id: name, routing: None });
                 there.remove(&id);
             } else {
                 let mut document = document(numbers, id, whole);
@@ -82,6 +82,7 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
                     source,
                     auto_id: false,
                     create: false,
+                    routing: None,
                 });
                 there.insert(id, document);
             }
@@ -292,6 +293,7 @@ fn many_values_are_counted_and_sampled() {
             source: Bytes::from(json!({"n": n, "key": format!("k{n}")}).to_string()),
             auto_id: true,
             create: false,
+            routing: None,
         };
         for first in (0..MANY).step_by(5_000) {
             write(&shard, (first..first + 5_000).map(index).collect()).await;
@@ -367,7 +369,13 @@ fn kept_answers_are_of_the_view_and_go_with_it() {
         asked(&shard, &of_now).await;
         assert_eq!(counts(&shard), (3, 1));
         let source = Bytes::from(r#"{"id": 999, "text": "red", "key": "red0"}"#);
-        let index = WriteRequest::Index { id: "999".into(), source, auto_id: false, create: false };
+        let index = WriteRequest::Index {
+            id: "999".into(),
+            source,
+            auto_id: false,
+            create: false,
+            routing: None,
+        };
         write(&shard, vec![index]).await;
         shard.refresh().await.unwrap();
         let later = asked(&shard, &body).await;
@@ -426,7 +434,13 @@ fn scores_are_those_of_lucene() {
             }
             let source = Bytes::from(document.to_string());
             let name: Arc<str> = id.to_string().into();
-            requests.push(WriteRequest::Index { id: name, source, auto_id: false, create: false });
+            requests.push(WriteRequest::Index {
+                id: name,
+                source,
+                auto_id: false,
+                create: false,
+                routing: None,
+            });
             texts.push(text);
             keys.push(key);
         }

@@ -1,0 +1,126 @@
+//! What the bodies of `_delete_by_query`, `_update_by_query` and `_reindex` say beside the query.
+
+use std::sync::Arc;
+
+use record::names::did_you_mean;
+use serde_json::{Map, Value};
+
+use super::call::Call;
+use super::error::{bad_body, bad_request, invalid, not_supported};
+use engine::transport::Result;
+
+/// What `_routing` documents get where they are copied to.
+pub(super) enum Routing {
+    Kept,
+    Discarded,
+    Set(Arc<str>),
+}
+
+impl Routing {
+    /// Reads `routing` of a dest.
+    fn read(text: Option<&str>) -> Result<Routing> {
+        match text {
+            None | Some("keep") => Ok(Routing::Kept),
+            Some("discard") => Ok(Routing::Discarded),
+            Some(text) => match text.strip_prefix('=') {
+                Some("") => Ok(Routing::Discarded),
+                Some(value) => Ok(Routing::Set(Arc::from(value))),
+                None => {
+                    Err(invalid("routing must be unset, [keep], [discard] or [=<some new value>]"))
+                }
+            },
+        }
+    }
+
+    pub(super) fn of(&self, before: Option<Arc<str>>) -> Option<Arc<str>> {
+        match self {
+            Routing::Kept => before,
+            Routing::Discarded => None,
+            Routing::Set(value) => Some(value.clone()),
+        }
+    }
+}
+
+/// Parts of the body that say how to go on, and not what to look for.
+pub(super) struct Manner {
+    pub(super) max_docs: u64,
+    pub(super) proceeds: bool,
+}
+
+impl Manner {
+    /// Takes them out of the body; parameters stand above it.
+    pub(super) fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner> {
+        if body.remove("script").is_some() {
+            let instead = "compute values before you send documents";
+            return Err(not_supported("[script]", instead));
+        }
+        let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let mut given = |name: &str| {
+            let of_body = body.remove(name).map(text);
+            call.query.get(name).map(str::to_owned).or(of_body)
+        };
+        // Before it was `max_docs`, `_reindex` called it `size`.
+        let size = given("size");
+        let max_docs = match given("max_docs").or(size).as_deref() {
+            None | Some("-1") => u64::MAX,
+            Some(text) => text.parse().ok().filter(|most| *most > 0).ok_or_else(|| {
+                bad_request(format!("[max_docs] must be greater than 0, or -1, not [{text}]"))
+            })?,
+        };
+        let proceeds = match given("conflicts").as_deref() {
+            None | Some("abort") => false,
+            Some("proceed") => true,
+            Some(other) => {
+                let reason =
+                    format!("conflicts may only be \"proceed\" or \"abort\" but was [{other}]");
+                return Err(bad_request(reason));
+            }
+        };
+        Ok(Manner { max_docs, proceeds })
+    }
+}
+
+/// Where documents go, whether those that are there already are conflicts, and what becomes of their routing.
+pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool, Routing)> {
+    let mut text = |name: &str| match dest.remove(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(bad_body(format!("[{name}] of a dest is a text, not {other}"))),
+    };
+    let index = text("index")?.ok_or_else(|| invalid("index must be specified"))?;
+    let create = match text("op_type")?.as_deref() {
+        None | Some("index") => false,
+        Some("create") => true,
+        Some(other) => {
+            return Err(bad_request(format!(
+                "op_type [{other}] is not allowed; use index or create"
+            )));
+        }
+    };
+    match text("version_type")?.as_deref() {
+        None | Some("internal") => {}
+        Some(other) => {
+            let what = format!("version_type [{other}]");
+            return Err(not_supported(&what, "send internal, or op_type create"));
+        }
+    }
+    let routing = Routing::read(text("routing")?.as_deref())?;
+    if dest.contains_key("pipeline") {
+        return Err(not_supported(
+            "[pipeline] of a dest",
+            "transform documents before you send them",
+        ));
+    }
+    known(dest, &[], "index, op_type, version_type and routing")?;
+    Ok((index, create, routing))
+}
+
+pub(super) fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<()> {
+    match object.keys().find(|key| !names.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => {
+            let near = did_you_mean(key, all.split([' ', ',']).filter(|word| *word != "and"));
+            Err(bad_body(format!("unknown key [{key}]{near}; there are {all}")))
+        }
+    }
+}
