@@ -11,7 +11,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::error::cause_json;
 use super::names::{Closed, indices_with, meant};
-use super::spread::{Answers, on_shards, primaries};
+use super::spread::{Answers, on_shards, primaries_on_nodes};
 use engine::state::{ClusterState, Event};
 use engine::transport::{Result, ShardAction};
 
@@ -31,9 +31,9 @@ pub(super) async fn close(call: Call) -> Result<Reply> {
     if !set_closed(&call, &state, &names, true).await? {
         return Ok(closed_json(false, false, Map::new()));
     }
-    // A shard without a primary has no writes that run, and its next primary knows that the index is closed.
-    let mut places = primaries(&call.state(), &names);
-    places.retain(|place| place.node.is_some());
+    // A shard without a primary has no writes that run, and its next primary knows that the index is closed. One that
+    // is not started may have been before, and not know of the close: it is asked, too.
+    let places = primaries_on_nodes(&call.state(), &names);
     let answers = on_shards(&call.node, places, &ShardAction::EndWrites, WRITES_END_WITHIN).await;
     let indices = results(&names, answers);
     let done = indices.values().all(|result| result["closed"] == true);

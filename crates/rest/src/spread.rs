@@ -42,6 +42,15 @@ pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCo
         .collect()
 }
 
+/// The primaries of these indices that are on a node that is there, whether they are started or not.
+pub(super) fn primaries_on_nodes(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
+    let on_node = |(index, shard, routing): (&str, u32, &IndexShardRoutingTable)| {
+        let node = routing.primary().node.clone().filter(|node| state.present.contains(node))?;
+        Some(AskedCopy { index: index.to_owned(), shard, primary: true, node: Some(node) })
+    };
+    shards_of(state, indices).filter_map(on_node).collect()
+}
+
 /// Whether the primary of every shard is started, and with `replicas` every other copy that is on a node.
 pub(super) fn are_started(state: &ClusterState, indices: &[String], replicas: bool) -> bool {
     shards_of(state, indices).all(|(_, _, routing)| {

@@ -23,8 +23,9 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 /// How often it looks at all copies, unless a lease expires before: a node may have thousands of idle ones. A clock
 /// that was changed is noticed after this time at the latest.
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
-/// About the memory that the copies of a node may take together for what is not searchable yet. The field's
-/// `indices.memory.index_buffer_size` is a tenth of the heap, of which there is none here.
+/// About the memory that the copies of a node that are in use may take together for what is not searchable yet; one
+/// that rests has what it has until all are looked at. The field's `indices.memory.index_buffer_size` is a tenth of the
+/// heap, of which there is none here.
 const INDEX_BUFFER_BYTES: u64 = 96 << 20;
 
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose

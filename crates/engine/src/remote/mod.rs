@@ -8,14 +8,14 @@ pub(crate) mod claims;
 mod sniffed;
 mod wrong_seed;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 use world::Task;
 
 use self::sniffed::Sniffed;
@@ -455,7 +455,7 @@ where
     F: Future<Output = Result<Response, CallError>> + 'static,
 {
     let (answers, mut answered) = mpsc::unbounded_channel();
-    let (first_answer, heard) = watch::channel(None);
+    let heard = Rc::new(Heard::default());
     let began = core.env.now();
     let tasks: Vec<_> = calls
         .into_iter()
@@ -475,13 +475,7 @@ where
     let mut failure = None;
     while let Some((source, answer)) = answered.recv().await {
         if matches!(answer, Err(CallError::Failed(_))) {
-            first_answer.send_if_modified(|took| match took {
-                Some(_) => false,
-                None => {
-                    *took = Some(core.env.now() - began);
-                    true
-                }
-            });
+            heard.after(core.env.now() - began);
         }
         match answer {
             Ok(response) => return Ok((source, response)),
@@ -493,17 +487,36 @@ where
     Err(failure.unwrap_or_else(|| CallError::Failed(unexpected())))
 }
 
+/// How long the first of several took to answer. Those who wait for it are woken in the order in which they came, so
+/// that a seed has one trace.
+#[derive(Default)]
+struct Heard {
+    took: Cell<Option<Duration>>,
+    is_known: Notify,
+}
+
+impl Heard {
+    fn after(&self, took: Duration) {
+        if self.took.get().is_none() {
+            self.took.set(Some(took));
+            self.is_known.notify_waiters();
+        }
+    }
+
+    async fn took(&self) -> Duration {
+        loop {
+            if let Some(took) = self.took.get() {
+                return took;
+            }
+            self.is_known.notified().await;
+        }
+    }
+}
+
 /// Waits until a node does not answer a ping, once another has answered its call after `heard`. One that only takes
 /// long for the call answers a ping, and so does one behind a full link: there all that is asked takes as long as that.
-async fn until_silent(
-    core: &Core,
-    address: &str,
-    mut heard: watch::Receiver<Option<Duration>>,
-) -> CallError {
-    let took = heard.wait_for(Option::is_some).await.map(|took| took.unwrap_or_default());
-    // Otherwise nobody waits any more.
-    let Ok(took) = took else { return std::future::pending().await };
-    let patience = SILENT_PATIENCE.max(took * 2);
+async fn until_silent(core: &Core, address: &str, heard: Rc<Heard>) -> CallError {
+    let patience = SILENT_PATIENCE.max(heard.took().await * 2);
     loop {
         core.env.sleep(patience).await;
         match core.call(address, Class::Control, Request::Ping, patience).await {

@@ -89,14 +89,14 @@ async fn every_node_says_what_it_works_on(env: Env) {
     // A client that goes away leaves no task behind; and what is waited for ends.
     drop(waiting);
     eventually(&env, "it is listed no more", async || list("").await == nothing).await;
-    let waiting = waits("2s");
+    let waiting = waits("10s");
     eventually(&env, "it is listed", async || list("").await != nothing).await;
     let ended = list("&wait_for_completion=true").await;
     assert_eq!((ended.get("task_failures"), list("").await), (None, nothing));
     assert_eq!(waiting.await.unwrap().0, 408);
     // A node that does not answer is a failure, and the others are listed.
     c.node(2).cut_off(true);
-    let said = c.must("GET", "/_tasks?timeout=500ms&actions=*lists", Value::Null).await;
+    let said = c.must("GET", "/_tasks?timeout=5s&actions=*lists", Value::Null).await;
     c.node(2).cut_off(false);
     assert_eq!(said["node_failures"][0]["node_id"], "c-2", "{said}");
     assert_eq!(said["nodes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["c-0"], "{said}");
@@ -138,14 +138,15 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
         "source": { "index": "a", "size": 20, "query": { "range": { "n": { "lt": 60 } } } },
         "dest": { "index": "b" },
     });
-    let path = "/_reindex?wait_for_completion=false&refresh&requests_per_second=20";
+    let path = "/_reindex?wait_for_completion=false&refresh&requests_per_second=5";
     let id = c.must("POST", path, body.clone()).await["task"].as_str().unwrap().to_owned();
-    // The second page waits a second for the first.
+    // The second page waits four seconds for the first.
+    let mut task = Value::Null;
     eventually(&env, "a page is written", async || {
-        only(&c, "*reindex").await["status"]["batches"] == 1
+        task = only(&c, "*reindex").await;
+        task["status"]["batches"] == 1
     })
     .await;
-    let task = only(&c, "*reindex").await;
     assert_eq!(
         (&task["status"]["total"], &task["status"]["created"]),
         (&json!(60), &json!(20)),
