@@ -17,7 +17,8 @@ mod topology;
 pub use asker::Asker;
 pub use changes::{
     BorrowedSettings, Change, ClusterIdentity, Head, Journal, LEASE_EXPIRES, LEASE_RENEWED, Lease,
-    Leased, LiveCluster, PUT_BACK_PATIENCE, SettingValue, SettingsBack, follow_api, restore,
+    Leased, LiveCluster, PUT_BACK_PATIENCE, SettingValue, SettingsBack, follow_api, index_of_run,
+    restore,
 };
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;

@@ -12,7 +12,7 @@ mod lease;
 mod live_cluster;
 mod settings;
 
-pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
+pub use journal::{Change, Head, Journal, SettingValue, SettingsBack, index_of_run};
 pub use lease::{EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED};
 pub use live_cluster::{ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, follow_api, restore};
 pub use settings::BorrowedSettings;

@@ -1,6 +1,5 @@
 //! From a plan to its record.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 
 use clusters::EmbeddedClusters;
@@ -71,9 +70,7 @@ pub fn execute_resolved(
     }
     let (id, dir) = fresh(&options.runs, &plan.name);
     if matches!(place, Place::Live(_)) {
-        // Nobody else has an index of this name: another machine may begin the same plan in the same second.
-        let drawn = RandomState::new().build_hasher().finish() as u32;
-        plan.name_indices(&format!("narrows-{id}-{drawn:08x}"));
+        plan.name_indices(&clusters::index_of_run(&id));
     }
     let mut manifest = manifest(plan_text, &plan, place, id.clone());
     // Before anything is started: a directory that cannot be written is found now.

@@ -1,6 +1,5 @@
 //! `calibrate --on URL`: what copies cost in a cluster that is there, by an index that is deleted whatever the end.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use anyhow::{Context, anyhow};
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
     ClusterIdentity, ClusterSpec, Clusters, FollowApi, LiveCluster, LiveClusters,
-    PUT_BACK_PATIENCE, TopologySpec,
+    PUT_BACK_PATIENCE, TopologySpec, index_of_run,
 };
 use lab::calibration::{Amount, LiveCalibration, TwoNodes, calibrate_live};
 use record::observation::Observation;
@@ -61,7 +60,7 @@ pub(crate) async fn calibrate_there(
     let end_client = LiveClient::new(env, &at_the_end).map_err(|error| usage(&error))?;
     let live = LiveCluster::new(client, end_client, identity, journal);
     let mut there = LiveClusters::new(vec![live], FollowApi::default());
-    let index = index_name(&dir);
+    let index = index_of_run(&dir.file_name().unwrap_or_default().to_string_lossy());
     let mut found = None;
     let ended = until_told(async {
         let site = ClusterSpec {
@@ -90,11 +89,4 @@ pub(crate) async fn calibrate_there(
     }
     let found = found.context("nothing was measured")?;
     Ok(Calibrated { release, nodes, found })
-}
-
-/// A name that nobody else has: another machine may begin in the same second.
-fn index_name(dir: &Path) -> String {
-    let run = dir.file_name().unwrap_or_default().to_string_lossy();
-    let drawn = RandomState::new().build_hasher().finish() as u32;
-    format!("narrows-{run}-{drawn:08x}")
 }
