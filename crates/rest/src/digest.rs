@@ -22,7 +22,7 @@ const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// `GET /{index}/_narrows/digest`: of the primaries, or with `replicas` of every started copy.
 ///
-/// Fails if any of them cannot answer: half a comparison would be none.
+/// Fails if any of them cannot answer, or a shard has no started primary: half a comparison would be none.
 pub(super) async fn digest(call: Call) -> Result<Reply> {
     let names = indices_with(&call.state(), call.indices(), &call.query, Closed::Expanded)?;
     let replicas = call.query.flag("replicas", false)?;
@@ -30,7 +30,12 @@ pub(super) async fn digest(call: Call) -> Result<Reply> {
     let all_started = |state: &ClusterState| are_started(state, &names, replicas);
     call.node.core().wait_for_state(PUBLISHED_WITHIN, all_started).await;
     let state = call.state();
-    let places = if replicas { started(&state, &names) } else { primaries(&state, &names) };
+    let mut places = primaries(&state, &names);
+    if replicas {
+        // A shard of which no copy is started would be told by nobody.
+        places.retain(|primary| primary.node.is_none());
+        places.extend(started(&state, &names));
+    }
     let mut shards = Vec::new();
     for (place, answer) in on_shards(&call.node, places, &ShardAction::Digest, PATIENCE).await {
         let ShardAnswer::Digest(documents, hash) = answer? else { return Err(unexpected()) };

@@ -429,7 +429,7 @@ impl Stage {
         }
     }
 
-    /// Keeps what the nodes' small files say early, so that it can be put back.
+    /// Keeps what the nodes' disks hold early, so that it can be put back.
     fn keep_texts(&self) {
         let is_damage = |fault: &Fault| matches!(fault.what, What::Damage(..));
         if !self.scenario.faults.iter().any(is_damage) {
@@ -441,8 +441,8 @@ impl Stage {
             env.sleep(early).await;
             for (side, site) in sites.iter().enumerate() {
                 for node in 0..site.len() {
-                    let disk = site.host(node).virtual_disk().expect("the world is virtual");
-                    at_rest.older.borrow_mut().insert((side, node), look(&disk));
+                    let older = look(&site.host(node)).await;
+                    at_rest.older.borrow_mut().insert((side, node), older);
                 }
             }
         });
@@ -451,17 +451,29 @@ impl Stage {
     /// Damages a file of a node that is down, and starts the node. Another fault may have started it before.
     fn damage(&self, side: Side, node: usize, drawn: u64) {
         let (site, at_rest) = (self.site(side).clone(), self.at_rest.clone());
+        let is_alone = self.is_alone(side, node);
         site.kill(node);
         self.keep("damages a file", async move {
             let older = at_rest.older.borrow().get(&(side as usize, node)).cloned();
             let state = site.last_state();
             let (host, older) = (site.host(node), older.unwrap_or_default());
-            if let Some(is_repairable) = befall(&host, &older, state.as_deref(), drawn).await {
+            let state = state.as_deref();
+            if let Some(is_repairable) = befall(&host, &older, state, drawn, is_alone).await {
                 at_rest.damaged.set(at_rest.damaged.get() + 1);
                 at_rest.is_lost.set(at_rest.is_lost.get() || !is_repairable);
             }
             site.bring_up(node);
         });
+    }
+
+    /// Whether a node is not the manager, and the only one of its cluster that anything befalls.
+    fn is_alone(&self, side: Side, node: usize) -> bool {
+        let spares_the_others = |fault: &Fault| match fault.what {
+            What::Damage(of, number, _) => of != side || number == node,
+            What::Cut | What::Flush(_) | What::PauseFollowing => true,
+            _ => false,
+        };
+        node != 0 && self.scenario.faults.iter().all(spares_the_others)
     }
 
     /// Whether the only copy of a shard was damaged, and is refused by name.

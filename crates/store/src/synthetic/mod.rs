@@ -29,7 +29,7 @@ use world::{Env, VirtualDisk};
 use crate::commit::{Commit, Extent, FORMAT, FileMeta, StoredCommit};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
-use crate::virtual_files::{Damaged, SegmentList, meta};
+use crate::virtual_files::{Damaged, META, SegmentList, meta};
 
 pub(crate) use incoming::SyntheticIncoming;
 pub(crate) use pin::SyntheticPin;
@@ -215,18 +215,43 @@ pub fn damage_log(env: &Env, dir: &Path) -> bool {
     true
 }
 
-/// Puts back the operation log of a copy on a virtual disk that nobody has open, as it was before an operation. False
-/// where the log has nothing from there on, and in the real world, where it does nothing. For faults in experiments.
+/// Puts back the operation log of a copy on a virtual disk that nobody has open, as it was before an operation. Where
+/// the commit has that operation, the next open says so, as the log's checkpoint does on real files. False where the
+/// copy has nothing from there on, and in the real world, where it does nothing. For faults in experiments.
 pub fn put_log_back(env: &Env, dir: &Path, before: u64) -> bool {
     let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
         return false;
     };
     let disk = open_disk(&disk, dir);
     let mut disk = disk.borrow_mut();
+    let committed = disk.stored.as_ref().and_then(|stored| stored.commit.max_seq_no);
+    if committed.is_some_and(|max| max >= before) {
+        disk.log_damaged = true;
+        return true;
+    }
     let ops = disk.log.len();
     disk.log_remove_where(|op| op.last_seq_no() >= before);
     disk.global_checkpoint = disk.global_checkpoint.min(before.checked_sub(1));
     disk.log.len() < ops
+}
+
+/// Puts the list of segments of an earlier commit in the place of the newest one, on a virtual disk of a copy that
+/// nobody has open. Of all files of a commit it is the one whose name was there before with another content. False
+/// where there is no commit or its list is damaged already, and in the real world, where it does nothing. For faults in
+/// experiments.
+pub fn put_segments_back(env: &Env, dir: &Path) -> bool {
+    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
+        return false;
+    };
+    let disk = open_disk(&disk, dir);
+    let disk = disk.borrow();
+    let files = disk.stored.as_ref().map(|stored| stored.commit.files.clone()).unwrap_or_default();
+    let list = files.iter().find(|file| *file.name == *META);
+    let is_sound = list.is_some_and(|list| disk.damaged.xxh3(list) == list.xxh3);
+    if is_sound {
+        disk.damaged.toggle(META);
+    }
+    is_sound
 }
 
 /// Damages a committed file.
