@@ -65,6 +65,7 @@ pub(super) fn action(names: &str) -> &'static str {
         "delete_by_query" => "indices:data/write/delete/byquery",
         "update_by_query" => "indices:data/write/update/byquery",
         "reindex" => "indices:data/write/reindex",
+        "delete_by_query_rethrottle" => "cluster:admin/reindex/rethrottle",
         "get" | "get_source" => "indices:data/read/get",
         "mget" => "indices:data/read/mget",
         "search" | "count" => SEARCH,

@@ -89,12 +89,13 @@ impl Work {
 struct Asked {
     work: Work,
     job: SearchJob,
+    /// `scroll`
     keep_alive: Duration,
     max_docs: u64,
     /// `conflicts=proceed`
     proceeds: bool,
-    /// `requests_per_second`; none for as many as there can be.
-    per_second: Option<f64>,
+    /// `requests_per_second` as it begins; infinity for as many as there can be.
+    per_second: f64,
     refresh: Refresh,
     /// Copies that there must be before anything is written, and how long they are waited for.
     active: (Active, Duration),
@@ -109,6 +110,11 @@ impl Asked {
             Work::Reindex { index, .. } => std::slice::from_ref(index),
             _ => &self.job.indices,
         }
+    }
+
+    /// How long views are kept from a page to the next, at such a pace: they are held while pages are held back.
+    fn keep_alive(&self, pace: f64) -> Duration {
+        self.keep_alive + seconds(self.job.request.size as f64 / pace)
     }
 
     /// As a list of tasks shows it.
@@ -260,15 +266,7 @@ impl Asked {
             }
             refresh => refresh,
         };
-        let per_second = match query.number::<f64>("requests_per_second")? {
-            None => None,
-            Some(-1.0) => None,
-            Some(rate) if rate > 0.0 && rate.is_finite() => Some(rate),
-            Some(_) => {
-                let reason = "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.";
-                return Err(bad_request(reason));
-            }
-        };
+        let per_second = query.requests_per_second()?.unwrap_or(f64::INFINITY);
         let window = indices.iter().filter_map(|name| call.state().indices.get(name).cloned());
         let window = window.map(|meta| meta.typed_settings().max_result_window() as usize).min();
         if size == 0 || window.is_some_and(|window| size > window) {
@@ -289,9 +287,7 @@ impl Asked {
         };
         let preference = preference(query)?;
         let request = Arc::new(request);
-        let mut keep_alive = scroll_keep_alive(call, query.get("scroll").or(Some(KEEP_ALIVE)))?;
-        // The views are held while pages are held back.
-        keep_alive += per_second.map_or(Duration::ZERO, |rate| seconds(size as f64 / rate));
+        let keep_alive = scroll_keep_alive(call, query.get("scroll").or(Some(KEEP_ALIVE)))?;
         Ok(Asked {
             work,
             job: SearchJob {
@@ -329,12 +325,18 @@ impl Wanted {
 /// Carries it out in a task of its own: where the client goes away, or the task is cancelled, the page under way is
 /// written whole, and its views are let go.
 async fn run(call: Call, asked: Asked) -> Result<Reply> {
-    let (node, waits, id) = (call.node.clone(), asked.waits, call.task.id());
-    let wanted = Wanted { task: call.task.clone(), gone: Cell::new(false) };
-    wanted.task.describe(asked.description());
-    let (answer, answered) = oneshot::channel();
-    call.node.core().keep("works through a query", async move {
-        let mut answer = answer;
+    let (node, task) = (call.node.clone(), call.task.clone());
+    let (waits, id) = (asked.waits, task.id());
+    let place = if waits { None } else { Some(task.go_on_alone(call.body.len())?) };
+    // The body is read, and pages may go on for days.
+    drop(call);
+    task.describe(asked.description());
+    task.set_pace(asked.per_second);
+    let wanted = Wanted { task, gone: Cell::new(false) };
+    wanted.task.set_status(Done::default().status(&wanted));
+    let (core, (answer, answered)) = (node.core().clone(), oneshot::channel());
+    core.keep("works through a query", async move {
+        let (mut answer, _place) = (answer, place);
         let reply = {
             let work = carry_out(&node, asked, &wanted);
             tokio::pin!(work);
@@ -374,16 +376,15 @@ fn result_of(reply: &Result<Reply>) -> (&'static str, Value) {
 }
 
 async fn carry_out(node: &Node, asked: Asked, wanted: &Wanted) -> Result<Reply> {
-    let (service, env, keep_alive) = (node.search(), &node.core().env, asked.keep_alive);
+    let (service, env, pace) = (node.search(), &node.core().env, wanted.task.pace());
     let began = env.now();
-    wanted.task.set_status(Done::default().status(&asked, wanted));
-    let (first, id) = match scroll(service, asked.job.clone(), keep_alive).await {
+    let (first, id) = match scroll(service, asked.job.clone(), asked.keep_alive(pace)).await {
         Ok(first) => first,
         Err(failures) => return Ok(failed(&failures)),
     };
     let total = first.total.min(asked.max_docs);
     let mut done = Done { total, status: 200, ..Done::default() };
-    let ended = done.go_through(node, &asked, (first, &id), wanted).await;
+    let ended = done.go_through(node, &asked, (first, &id, pace), wanted).await;
     // A view that is not let go here ends with its keep-alive.
     let _ = clear_scroll(service, Some(&id)).await;
     if let Some(reply) = ended? {
@@ -392,7 +393,7 @@ async fn carry_out(node: &Node, asked: Asked, wanted: &Wanted) -> Result<Reply> 
     if !wanted.task.is_cancelled() {
         asked.refresh.carry_out(node, asked.written()).await;
     }
-    let status = done.status(&asked, wanted);
+    let status = done.status(wanted);
     wanted.task.set_status(status.clone());
     Ok(done.reply(&asked.work, env.now() - began, status))
 }
@@ -402,15 +403,20 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.min(30.0 * 86_400.0))
 }
 
-/// Waits until that moment; how long it was. Ends soon where nothing more is wanted.
-async fn pause(node: &Node, until: Time, wanted: &Wanted) -> Duration {
+/// Waits as long as a page of so many documents takes that began then, at such a pace; how long it was. Ends soon where
+/// nothing more is wanted. The task may be given a faster pace meanwhile; a slower one holds from the next page on, as
+/// in the field.
+async fn pause(node: &Node, page: (Time, usize), pace: f64, wanted: &Wanted) -> Duration {
     const LOOK: Duration = Duration::from_millis(200);
-    let env = &node.core().env;
+    let ((began, count), env) = (page, &node.core().env);
     let from = env.now();
-    while env.now() < until && !wanted.is_over() {
+    loop {
+        let until = began + seconds(count as f64 / pace.max(wanted.task.pace()));
+        if env.now() >= until || wanted.is_over() {
+            return env.now() - from;
+        }
         env.sleep_until(until.min(env.now() + LOOK)).await;
     }
-    env.now() - from
 }
 
 impl Done {
@@ -419,30 +425,29 @@ impl Done {
         &mut self,
         node: &Node,
         asked: &Asked,
-        (first, id): (SearchOutcome, &str),
+        (first, id, mut pace): (SearchOutcome, &str, f64),
         wanted: &Wanted,
     ) -> Result<Option<Reply>> {
         let (env, mut hits, mut left) = (&node.core().env, first.hits, self.total);
         if !hits.is_empty() {
             asked.prepare(node).await?;
         }
-        wanted.task.set_status(self.status(asked, wanted));
+        wanted.task.set_status(self.status(wanted));
         while !hits.is_empty() && left > 0 && !wanted.is_over() {
             hits.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             let (began, count) = (env.now(), hits.len());
             left -= count as u64;
             self.write(node, asked, hits).await;
-            wanted.task.set_status(self.status(asked, wanted));
+            wanted.task.set_status(self.status(wanted));
             if self.status != 200 || left == 0 {
                 break;
             }
-            if let Some(rate) = asked.per_second {
-                self.throttled += pause(node, began + seconds(count as f64 / rate), wanted).await;
-                if wanted.is_over() {
-                    break;
-                }
+            self.throttled += pause(node, (began, count), pace, wanted).await;
+            if wanted.is_over() {
+                break;
             }
-            hits = match next_page(node.search(), id, asked.keep_alive).await?.found {
+            pace = wanted.task.pace();
+            hits = match next_page(node.search(), id, asked.keep_alive(pace)).await?.found {
                 Ok(page) => page.hits,
                 Err(failures) => return Ok(Some(failed(&failures))),
             };
@@ -494,7 +499,7 @@ impl Done {
     }
 
     /// As a task shows it while it runs.
-    fn status(&self, asked: &Asked, wanted: &Wanted) -> Value {
+    fn status(&self, wanted: &Wanted) -> Value {
         let mut status = json!({
             "total": self.total,
             "created": self.created,
@@ -505,7 +510,7 @@ impl Done {
             "noops": 0,
             "retries": { "bulk": 0, "search": 0 },
             "throttled_millis": self.throttled.as_millis() as u64,
-            "requests_per_second": asked.per_second.unwrap_or(-1.0),
+            "requests_per_second": wanted.task.pace_json(),
             "throttled_until_millis": 0,
         });
         if wanted.task.is_cancelled() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use query::parse_count;
 use serde_json::json;
 
@@ -46,7 +47,9 @@ pub(super) async fn flush(call: Call) -> Result<Reply> {
 }
 
 /// `POST /{index}/_forcemerge`.
-pub(super) async fn force_merge(call: Call) -> Result<Reply> {
+pub(super) async fn force_merge(mut call: Call) -> Result<Reply> {
+    // Nothing is read of a body, and the copies may merge for hours.
+    call.body = Bytes::new();
     let max_num_segments = call.query.number::<i64>("max_num_segments")?;
     let max_num_segments = match max_num_segments {
         // As many as there are: nothing has to be merged.
@@ -67,8 +70,11 @@ pub(super) async fn force_merge(call: Call) -> Result<Reply> {
     let most = most.unwrap_or("-1");
     call.task.describe(format!("Force-merge indices [{which}], maxSegments[{most}]"));
     // Copies go on to merge where the client goes away, and until they have it is a task.
-    let node = call.node.clone();
-    let work = async move { everywhere(&call, &actions).await };
+    let (node, place) = (call.node.clone(), call.task.go_on_alone(0)?);
+    let work = async move {
+        let _place = place;
+        everywhere(&call, &actions).await
+    };
     node.core().run_to_end("merges", work).await
 }
 

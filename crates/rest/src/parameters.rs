@@ -104,6 +104,19 @@ impl Query {
             |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] is no number"));
         text.parse().map(Some).map_err(failed)
     }
+
+    /// `requests_per_second`, infinity for as many as there can be; none where it was not given.
+    pub(super) fn requests_per_second(&self) -> Result<Option<f64>> {
+        match self.number::<f64>("requests_per_second")? {
+            None => Ok(None),
+            Some(-1.0) => Ok(Some(f64::INFINITY)),
+            Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Some(rate)),
+            Some(_) => {
+                let reason = "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.";
+                Err(bad_request(reason))
+            }
+        }
+    }
 }
 
 /// Decodes `%20` and its like. A `%` without two hexadecimal digits is an error, as in Elasticsearch.

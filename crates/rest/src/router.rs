@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use record::names::nearest;
 
 use super::actions;
@@ -108,7 +109,9 @@ pub(super) async fn handle_as(
 }
 
 /// Answers a request.
-async fn answer(node: &Node, request: RestRequest, opaque_id: Option<String>) -> RestResponse {
+async fn answer(node: &Node, mut request: RestRequest, opaque_id: Option<String>) -> RestResponse {
+    // Only the handler has it, so that it can let it go once that is read.
+    let body = std::mem::take(&mut request.body);
     let (path, query) = split(&request.path);
     let is_head = request.method == "HEAD";
     if request.path.len() > MAX_LINE_BYTES {
@@ -120,7 +123,7 @@ async fn answer(node: &Node, request: RestRequest, opaque_id: Option<String>) ->
         Ok(read) => read,
         Err(failure) => return Look::default().render(Err(failure), is_head),
     };
-    let prepared = prepare(node, &request, (path, query), opaque_id);
+    let prepared = prepare(node, &request.method, (path, query), body, opaque_id);
     let reply = match prepared {
         Ok((run, call)) => until_cancelled(run, call).await,
         Err(failure) => Err(failure),
@@ -159,11 +162,11 @@ fn not_recovered() -> Failure {
 
 fn prepare(
     node: &Node,
-    request: &RestRequest,
+    method: &str,
     (path, query): (&str, Query),
+    body: Bytes,
     opaque_id: Option<String>,
 ) -> Result<(Handler, Call)> {
-    let method = request.method.as_str();
     let found = find(path).ok_or_else(|| unknown(path, method))?;
     let methods = found.value;
     let route = methods.served.get(method).ok_or_else(|| {
@@ -185,7 +188,7 @@ fn prepare(
     }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
     let parts = found.params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
-    let (body, manager_limit) = (request.body.clone(), manager_limit(&query)?);
+    let manager_limit = manager_limit(&query)?;
     let index = parts.get("index").map(String::as_str);
     let task = actions::begin(node, route.names, index, &body, opaque_id);
     Ok((route.run, Call { node: node.clone(), parts, query, body, manager_limit, task }))

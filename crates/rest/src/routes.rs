@@ -186,6 +186,10 @@ routes! {
     "update_by_query", POST, ["/{index}/_update_by_query"],
         [by_query::KNOWN, by_query::SEARCHED, URI_QUERY, EXPRESSION], by_query::update;
     "reindex", POST, ["/_reindex"], [by_query::KNOWN], by_query::reindex;
+    "delete_by_query_rethrottle reindex_rethrottle update_by_query_rethrottle", POST,
+        ["/_delete_by_query/{task_id}/_rethrottle", "/_reindex/{task_id}/_rethrottle",
+         "/_update_by_query/{task_id}/_rethrottle"],
+        [&["group_by", "requests_per_second"]], tasks::rethrottle;
     "field_caps", GET_POST, ["/_field_caps", "/{index}/_field_caps"],
         [field_caps::KNOWN, EXPRESSION], field_caps::field_caps;
     // Recovery and following.

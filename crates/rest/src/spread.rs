@@ -109,20 +109,27 @@ pub(super) async fn at_once<T: 'static>(
     results
 }
 
-/// Asks one copy.
+/// Asks one copy; it fails where the node of that leaves, however long `limit` is.
 pub(super) async fn ask(
     node: &Node,
     copy: &AskedCopy,
     action: ShardAction,
     limit: Duration,
 ) -> Result<ShardAnswer> {
-    let address = copy.node.as_deref().and_then(|name| node.core().address_of(name));
-    let address = address.ok_or_else(|| {
+    let core = node.core();
+    let named = copy.node.as_deref().and_then(|name| Some((name, core.address_of(name)?)));
+    let (name, address) = named.ok_or_else(|| {
         let why = "has no started primary; see _cluster/allocation/explain";
         Failure::unavailable(&copy.index, copy.shard, why)
     })?;
     let request = Request::Shard(copy.index.clone(), copy.shard, action);
-    match node.core().call(&address, Class::Control, request, limit).await? {
+    let answer = tokio::select! {
+        biased;
+        answer = core.call(&address, Class::Control, request, limit) => answer?,
+        // A node that has left does not answer any more, and may not have closed its connections.
+        () = core.has_left(name) => return Err(gone(name)),
+    };
+    match answer {
         Response::Shard(answer) => Ok(answer),
         _ => Err(unexpected()),
     }

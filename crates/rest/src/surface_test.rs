@@ -328,10 +328,11 @@ fn known(names: &str, status: u16) -> bool {
     const ABSENT: [&str; 4] = ["ccr.", "replication.", "dangling", "indices.rollover"];
     let absent = ABSENT.iter().any(|begin| names.starts_with(begin));
     // No scroll is open, as the virtual world has no hits; and the path of an example names no task.
-    const STRANGE: [&str; 10] = [
+    const STRANGE: [&str; 11] = [
         "clear_scroll",
         "cluster.allocation_explain",
         "delete_by_query",
+        "delete_by_query_rethrottle reindex_rethrottle update_by_query_rethrottle",
         "narrows.run",
         "reindex",
         "scroll",

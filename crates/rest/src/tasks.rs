@@ -1,4 +1,4 @@
-//! `_tasks`, `_tasks/{id}`, `_tasks/_cancel`, `_cat/tasks`: the requests that nodes work on.
+//! `_tasks`, `_tasks/{id}`, `_tasks/_cancel`, `_rethrottle`, `_cat/tasks`: the requests that nodes work on.
 
 use std::time::Duration;
 
@@ -232,12 +232,41 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
 
 /// `POST /_tasks/_cancel`, `POST /_tasks/{task_id}/_cancel`.
 pub(super) async fn cancel(call: Call) -> Result<Reply> {
-    let (mut which, group_by) = (Which::read(&call)?, GroupBy::read(&call)?);
+    let group_by = GroupBy::read(&call)?;
+    let can: Can = (|task| task["cancellable"] == true, "doesn't support cancellation");
+    let mut found = change(&call, can, Request::CancelTasks).await?;
+    let of_tasks = wait_for(&call, &found.0).await?;
+    strip(&mut found.0);
+    Ok(group_by.answer(&call.state(), found, of_tasks).into())
+}
+
+/// `POST /_reindex/{task_id}/_rethrottle`, and of the other two that go through pages: each takes the tasks of all.
+pub(super) async fn rethrottle(call: Call) -> Result<Reply> {
+    let (group_by, pace) = (GroupBy::read(&call)?, call.query.requests_per_second()?);
+    let pace = pace.ok_or_else(|| bad_request("requests_per_second is a required parameter"))?;
+    let can: Can = (
+        |task| task["status"]["requests_per_second"].is_number(),
+        "doesn't support this operation",
+    );
+    let found = change(&call, can, |numbers| Request::RethrottleTasks(numbers, pace)).await?;
+    Ok(group_by.answer(&call.state(), found, Vec::new()).into())
+}
+
+/// Whether something can be done to a task, and what is said of one to which it cannot.
+type Can = (fn(&Value) -> bool, &'static str);
+
+/// Has the nodes of the tasks that are meant do something to them; what they are then.
+async fn change(
+    call: &Call,
+    (can, cannot): Can,
+    request: impl Fn(Vec<u64>) -> Request,
+) -> Result<Found> {
+    let mut which = Which::read(call)?;
     let one = call.part("task_id").map(|id| parse_id(id).map(|of| (id, of))).transpose()?;
     if let Some((_, (node, _))) = one {
         which.nodes = vec![node.to_owned()];
     }
-    let (mut listed, mut failures) = which.find(&call, PATIENCE).await;
+    let (mut listed, mut failures) = which.find(call, PATIENCE).await;
     if let Some((id, (node, number))) = one {
         listed.retain(|task| task["id"] == number);
         let failure = match listed.first() {
@@ -245,32 +274,28 @@ pub(super) async fn cancel(call: Call) -> Result<Reply> {
                 let why = format!("task [{id}] is not found");
                 Some(Failure::new(404, "resource_not_found_exception", why))
             }
-            Some(task) if task["cancellable"] == false => {
-                Some(bad_request(format!("task [{id}] doesn't support cancellation")))
-            }
+            Some(task) if !can(task) => Some(bad_request(format!("task [{id}] {cannot}"))),
             _ => None,
         };
         failures.extend(failure.map(|failure| failed_node(node, failure)).into_iter().flatten());
     }
-    listed.retain(|task| task["cancellable"] == true);
-    let mut cancelled = Vec::new();
+    listed.retain(can);
+    let mut changed = Vec::new();
     for node in which.nodes {
         let of_node = listed.iter().filter(|task| task["node"] == node.as_str());
         let numbers: Vec<u64> = of_node.filter_map(|task| task["id"].as_u64()).collect();
         if numbers.is_empty() {
             continue;
         }
-        let request = Request::CancelTasks(numbers);
+        let request = request(numbers);
         for (node, answer) in on_nodes(&call.node, vec![node], &request, PATIENCE).await {
             match answer {
-                Ok(tasks) => cancelled.extend(tasks.as_array().into_iter().flatten().cloned()),
+                Ok(tasks) => changed.extend(tasks.as_array().into_iter().flatten().cloned()),
                 Err(failure) => failures.extend(failed_node(&node, failure)),
             }
         }
     }
-    let of_tasks = wait_for(&call, &cancelled).await?;
-    strip(&mut cancelled);
-    Ok(group_by.answer(&call.state(), (cancelled, failures), of_tasks).into())
+    Ok((changed, failures))
 }
 
 /// What a list says of a node that failed.

@@ -41,7 +41,7 @@ pub use config::NodeConfig;
 pub use release::PresentedAs;
 pub use shared::Core;
 pub(crate) use shared::{Submit, Upward};
-pub use task_manager::{NewTask, RunningTask, TaskManager};
+pub use task_manager::{Alone, NewTask, RunningTask, TaskManager};
 pub(crate) use throttles::Throttle;
 pub(crate) use warning::warn;
 pub use warning::{beginning_of_warnings, print_warning, print_warnings_with};

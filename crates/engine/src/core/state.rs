@@ -157,7 +157,7 @@ impl Core {
     }
 
     /// Waits until a node is no longer in the cluster.
-    pub(crate) async fn has_left(&self, name: &str) {
+    pub async fn has_left(&self, name: &str) {
         while self.state().present.contains(name) {
             self.published.changed.notified().await;
         }

@@ -8,9 +8,15 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use world::{Env, Time};
 
+use crate::transport::{Failure, Result};
+
 /// Results that are kept: so many, and so many bytes of them together.
 const RESULTS_MAX: usize = 100;
 const RESULTS_BYTES_MAX: usize = 4 << 20;
+/// Tasks that go on where their clients do not wait: so many at once, and so many bytes of what they were asked with
+/// together. What is read of it, a query as a tree, is held until they end.
+const ALONE_MAX: usize = 100;
+const ALONE_BYTES_MAX: usize = 10 << 20;
 /// Bytes of a description and of an `X-Opaque-Id` that are kept.
 const TEXT_BYTES_MAX: usize = 1024;
 
@@ -20,6 +26,8 @@ pub struct TaskManager {
     node: String,
     next: Cell<u64>,
     running: RefCell<BTreeMap<u64, Rc<Known>>>,
+    /// Of those that go on alone: how many, and what they were asked with in bytes.
+    alone: Cell<(usize, usize)>,
     results: RefCell<VecDeque<(u64, String)>>,
 }
 
@@ -40,6 +48,8 @@ struct Known {
     new: NewTask,
     description: RefCell<String>,
     status: RefCell<Value>,
+    /// Requests per second, infinity for as many as there can be; none where it has no pace.
+    pace: Cell<Option<f64>>,
     started: Time,
     started_ms: u64,
     cancelled: Cell<bool>,
@@ -51,6 +61,12 @@ pub struct RunningTask {
     manager: Rc<TaskManager>,
     number: u64,
     known: Rc<Known>,
+}
+
+/// A place among the tasks that go on where their clients do not wait. Dropping it gives it back.
+pub struct Alone {
+    manager: Rc<TaskManager>,
+    bytes: usize,
 }
 
 fn cut(mut text: String) -> String {
@@ -67,6 +83,7 @@ impl TaskManager {
             node: node.to_owned(),
             next: Cell::new((first >> 16) + 1),
             running: RefCell::default(),
+            alone: Cell::default(),
             results: RefCell::default(),
         })
     }
@@ -79,6 +96,7 @@ impl TaskManager {
             description: RefCell::new(cut(std::mem::take(&mut new.description))),
             new,
             status: RefCell::new(Value::Null),
+            pace: Cell::new(None),
             started: self.env.now(),
             started_ms: self.env.epoch_ms(),
             cancelled: Cell::new(false),
@@ -117,6 +135,20 @@ impl TaskManager {
         cancelled.collect()
     }
 
+    /// Gives those of these another pace that run and have one; which they are.
+    pub(crate) fn rethrottle(&self, numbers: &[u64], per_second: f64) -> Value {
+        let running = self.running.borrow();
+        let found = numbers.iter().filter_map(|number| running.get_key_value(number));
+        let paced = found.filter(|(_, known)| known.pace.get().is_some()).map(|(number, known)| {
+            known.pace.set(Some(per_second));
+            if let Some(shown) = known.status.borrow_mut().get_mut("requests_per_second") {
+                *shown = pace_json(per_second);
+            }
+            self.show(*number, known)
+        });
+        paced.collect()
+    }
+
     fn show(&self, number: u64, known: &Known) -> Value {
         let mut shown = json!({
             "node": self.node,
@@ -153,6 +185,11 @@ impl TaskManager {
     }
 }
 
+/// A pace as the field shows it.
+fn pace_json(per_second: f64) -> Value {
+    json!(if per_second.is_finite() { per_second } else { -1.0 })
+}
+
 impl RunningTask {
     /// Its id, `node:number`.
     pub fn id(&self) -> String {
@@ -172,6 +209,42 @@ impl RunningTask {
     /// How far it is.
     pub fn set_status(&self, status: Value) {
         self.known.status.replace(status);
+    }
+
+    /// How many requests it makes in a second, infinity for as many as there can be. It may be given another pace.
+    pub fn set_pace(&self, per_second: f64) {
+        self.known.pace.set(Some(per_second));
+    }
+
+    /// Its pace of now, in requests per second.
+    pub fn pace(&self) -> f64 {
+        self.known.pace.get().unwrap_or(f64::INFINITY)
+    }
+
+    /// The same as the field shows it.
+    pub fn pace_json(&self) -> Value {
+        pace_json(self.pace())
+    }
+
+    /// Takes a place among the tasks that go on where their clients do not wait, for one that was asked with so many
+    /// bytes.
+    ///
+    /// # Errors
+    /// 429 where as many go on, or hold as much.
+    pub fn go_on_alone(&self, bytes: usize) -> Result<Alone> {
+        let (tasks, held) = self.manager.alone.get();
+        let (tasks, held) = (tasks + 1, held + bytes);
+        if tasks > ALONE_MAX || held > ALONE_BYTES_MAX {
+            let reason = format!(
+                "node [{}] would work on [{tasks}] tasks whose clients need not wait, asked with [{held}] bytes, and \
+                 takes [{ALONE_MAX}] with [{ALONE_BYTES_MAX}] bytes at once; send this one again when others have \
+                 ended, or to another node: GET /_tasks lists them",
+                self.manager.node
+            );
+            return Err(Failure::new(429, "rejected_execution_exception", reason));
+        }
+        self.manager.alone.set((tasks, held));
+        Ok(Alone { manager: self.manager.clone(), bytes })
     }
 
     /// Whether it was asked to end.
@@ -208,6 +281,13 @@ impl RunningTask {
 impl Drop for RunningTask {
     fn drop(&mut self) {
         self.manager.running.borrow_mut().remove(&self.number);
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let (tasks, held) = self.manager.alone.get();
+        self.manager.alone.set((tasks - 1, held - self.bytes));
     }
 }
 
@@ -265,6 +345,38 @@ mod tests {
             assert_eq!((manager.get(last - 4), manager.results.borrow().len()), (Value::Null, 3));
             end(json!("x".repeat(RESULTS_BYTES_MAX)));
             assert_eq!(manager.get(last + 1)["error"]["type"], "illegal_state_exception");
+        });
+    }
+    #[test]
+    fn tasks_that_go_on_alone_and_what_they_hold_are_bounded() {
+        world::virtual_world::run(7, |env| async move {
+            let manager = manager(&env);
+            let task = manager.begin(NewTask::default());
+            let said = |bytes| task.go_on_alone(bytes).err().map(|why| (why.status, why.reason));
+            let mut places: Vec<Alone> =
+                (0..ALONE_MAX).map(|_| task.go_on_alone(7).ok().unwrap()).collect();
+            let (status, reason) = said(0).unwrap();
+            assert!(status == 429 && reason.contains("takes [100] with"), "{reason}");
+            places.pop();
+            assert_eq!(said(0), None);
+            let (status, reason) = said(ALONE_BYTES_MAX).unwrap();
+            assert!(status == 429 && reason.contains("[10485760] bytes"), "{reason}");
+            drop(places);
+            assert_eq!((said(ALONE_BYTES_MAX), manager.alone.get()), (None, (0, 0)));
+        });
+    }
+
+    #[test]
+    fn only_a_task_that_has_a_pace_gets_another() {
+        world::virtual_world::run(7, |env| async move {
+            let manager = manager(&env);
+            let [paced, other] = [0, 1].map(|_| manager.begin(NewTask::default()));
+            paced.set_pace(0.5);
+            paced.set_status(json!({ "requests_per_second": paced.pace_json() }));
+            let found = manager.rethrottle(&[7, 8, 9], f64::INFINITY);
+            assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &json!(8)));
+            assert_eq!(found[0]["status"], json!({ "requests_per_second": -1.0 }));
+            assert!(paced.pace().is_infinite() && other.known.pace.get().is_none());
         });
     }
 }

@@ -161,6 +161,9 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
         Request::CancelTasks(numbers) => {
             Response::Json(core.task_manager.cancel(&numbers).to_string())
         }
+        Request::RethrottleTasks(numbers, per_second) => {
+            Response::Json(core.task_manager.rethrottle(&numbers, per_second).to_string())
+        }
         Request::ClearScroll(number) => {
             Response::Freed(Box::pin(search::clear_here(search, number)).await)
         }

@@ -1,7 +1,7 @@
 //! Looks after open copies in time: syncs, refreshes, commits, and ends leases that were not renewed.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +23,16 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 /// How often it looks at all copies, unless a lease expires before: a node may have thousands of idle ones. A clock
 /// that was changed is noticed after this time at the latest.
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
-/// About the memory that the copies of a node that are in use may take together for what is not searchable yet; one
-/// that rests has what it has until all are looked at. The field's `indices.memory.index_buffer_size` is a tenth of the
-/// heap, of which there is none here.
+/// About the memory that the copies of a node may take together for what is not searchable yet, also those that rest.
+/// The field's `indices.memory.index_buffer_size` is a tenth of the heap, of which there is none here.
 const INDEX_BUFFER_BYTES: u64 = 96 << 20;
 
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
 /// log has grown. Rests while nobody writes or searches.
 pub(super) async fn run(core: Rc<Core>) {
     let mut syncs = BTreeMap::new();
+    // Copies that may hold what is not searchable yet: one that rests goes on holding it.
+    let mut holding = BTreeSet::new();
     let mut sweep_at = core.env.now();
     loop {
         let rests = core.activity.in_use.borrow().is_empty();
@@ -62,15 +63,23 @@ pub(super) async fn run(core: Rc<Core>) {
                 in_use.remove(&shard.key());
             }
         }
-        bound_index_buffer(&core, &shards).await;
+        holding.extend(shards.iter().map(|shard| shard.key()));
+        bound_index_buffer(&core, &mut holding).await;
     }
 }
 
 /// Refreshes copies that nobody searches, where all of these together hold too much of what is not searchable yet: the
 /// one that holds most of it first.
-async fn bound_index_buffer(core: &Rc<Core>, shards: &[Rc<LocalShard>]) {
-    let held = |shard: &Rc<LocalShard>| shard.store().map_or(0, |store| store.unrefreshed_bytes());
-    let mut holding: Vec<_> = shards.iter().map(|shard| (held(shard), shard)).collect();
+async fn bound_index_buffer(core: &Rc<Core>, keys: &mut BTreeSet<ShardKey>) {
+    let mut holding: Vec<(u64, Rc<LocalShard>)> = Vec::new();
+    keys.retain(|key| {
+        let Some(shard) = core.shards.borrow().get(key).cloned() else { return false };
+        let bytes = shard.store().map_or(0, |store| store.unrefreshed_bytes());
+        if bytes > 0 {
+            holding.push((bytes, shard));
+        }
+        bytes > 0
+    });
     let mut all_bytes: u64 = holding.iter().map(|(bytes, _)| bytes).sum();
     holding.sort_by_key(|(bytes, _)| Reverse(*bytes));
     for (bytes, shard) in holding {
@@ -80,7 +89,7 @@ async fn bound_index_buffer(core: &Rc<Core>, shards: &[Rc<LocalShard>]) {
         all_bytes -= bytes;
         let Ok(store) = shard.store() else { continue };
         shard.last_refresh.set(Some(core.env.now()));
-        done(core, shard, store.refresh().await);
+        done(core, &shard, store.refresh().await);
     }
 }
 

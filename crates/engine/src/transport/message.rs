@@ -383,6 +383,8 @@ pub enum Request {
     Task(u64),
     /// Have these of your tasks end.
     CancelTasks(Vec<u64>),
+    /// Give these of your tasks another pace, in requests per second.
+    RethrottleTasks(Vec<u64>, f64),
 }
 
 /// What a node answers.

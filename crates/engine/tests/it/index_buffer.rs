@@ -7,34 +7,59 @@ use world::Env;
 
 use crate::common::{Cluster, eventually};
 
-testbed::both_worlds!(copies_that_nobody_searches_are_refreshed_once_they_hold_much);
+testbed::real_world!(copies_that_nobody_searches_are_refreshed_once_they_hold_much);
+testbed::virtual_world!(
+    copies_that_nobody_searches_are_refreshed_once_they_hold_much,
+    what_copies_hold_that_rest_counts_too,
+);
 
-/// Three copies, none of which holds so much that it would refresh by itself.
-async fn copies_that_nobody_searches_are_refreshed_once_they_hold_much(env: Env) {
-    let cluster = Cluster::start(&env, "one", 1).await;
+/// An index of three copies, none of which holds so much that it would refresh by itself.
+async fn create(cluster: &Cluster, index: &str) {
     let body = json!({
         "settings": { "number_of_shards": 3, "number_of_replicas": 0 },
         "mappings": { "dynamic": false },
     });
-    cluster.must("PUT", "/a", body).await;
-    cluster.green("a").await;
+    cluster.must("PUT", &format!("/{index}"), body).await;
+    cluster.green(index).await;
+}
+
+/// Writes documents of 1 MB each.
+async fn write(cluster: &Cluster, index: &str, ids: std::ops::Range<u32>) {
     let text = "x".repeat(1 << 20);
-    let index = async |ids: std::ops::Range<u32>| {
-        for id in ids {
-            cluster.must("PUT", &format!("/a/_doc/{id}"), json!({ "text": text })).await;
-        }
-    };
-    let refreshes = async || {
-        let stats = cluster.must("GET", "/a/_stats", Value::Null).await;
-        stats["_all"]["total"]["refresh"]["total"].as_u64().expect("a count")
-    };
-    index(0..10).await;
+    for id in ids {
+        cluster.must("PUT", &format!("/{index}/_doc/{id}"), json!({ "text": text })).await;
+    }
+}
+
+async fn refreshes(cluster: &Cluster, index: &str) -> u64 {
+    let stats = cluster.must("GET", &format!("/{index}/_stats"), Value::Null).await;
+    stats["_all"]["total"]["refresh"]["total"].as_u64().expect("a count")
+}
+
+async fn copies_that_nobody_searches_are_refreshed_once_they_hold_much(env: Env) {
+    let cluster = Cluster::start(&env, "one", 1).await;
+    create(&cluster, "a").await;
+    write(&cluster, "a", 0..10).await;
     env.sleep(Duration::from_secs(3)).await;
-    assert_eq!(refreshes().await, 0, "it is little");
-    index(10..110).await;
-    eventually(&env, "a copy is refreshed", async || refreshes().await > 0).await;
-    assert!(refreshes().await < 30, "a copy is refreshed for each few documents");
+    assert_eq!(refreshes(&cluster, "a").await, 0, "it is little");
+    write(&cluster, "a", 10..110).await;
+    eventually(&env, "a copy is refreshed", async || refreshes(&cluster, "a").await > 0).await;
+    assert!(refreshes(&cluster, "a").await < 30, "a copy is refreshed for each few documents");
     let count = cluster.must("GET", "/a/_count", Value::Null).await;
     assert_eq!(count["count"], 110);
+    cluster.stop().await;
+}
+
+/// Copies rest after a minute, and all are looked at every five: one of the two is refreshed before that.
+async fn what_copies_hold_that_rest_counts_too(env: Env) {
+    let cluster = Cluster::start(&env, "one", 1).await;
+    create(&cluster, "a").await;
+    create(&cluster, "b").await;
+    write(&cluster, "a", 0..60).await;
+    env.sleep(Duration::from_secs(90)).await;
+    assert_eq!(refreshes(&cluster, "a").await, 0, "it is little");
+    write(&cluster, "b", 0..60).await;
+    let of_both = async || refreshes(&cluster, "a").await + refreshes(&cluster, "b").await;
+    eventually(&env, "a copy is refreshed", async || of_both().await > 0).await;
     cluster.stop().await;
 }

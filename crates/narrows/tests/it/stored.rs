@@ -1,9 +1,12 @@
 //! A run in a metrics store: in the shapes that Rally writes, once however often it is stored, and beside its record.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::common::cluster::Cluster;
-use crate::common::{json, narrows, refused, said};
+use crate::common::{command, json, narrows, only_run, refused, said};
 
 fn found(cluster: &Cluster, index: &str) -> Value {
     let refresh = cluster.ask("POST", &format!("/{index}/_refresh"), "");
@@ -43,6 +46,34 @@ fn a_run_is_stored_as_rally_stores_its_races() {
 }
 
 #[test]
+fn a_store_that_is_away_is_asked_again_and_the_record_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().to_str().unwrap();
+    let port = testbed::free_port().to_string();
+    let url = format!("http://127.0.0.1:{port}");
+    let plan = ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 5"];
+    let mut run = command(&[&plan[..], &["--runs", runs, "--store", &url]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(run.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("the store does not take the record") {
+        line.clear();
+        assert!(told.read_line(&mut line).unwrap() > 0, "it ended, and did not ask again");
+    }
+    let record = only_run(dir.path());
+    assert!(record.join("manifest.json").exists(), "the record is there before the store is");
+    let cluster = Cluster::start_with(1, |command| command.args(["--port", &port]));
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{rest}");
+    let race = &found(&cluster, "rally-races-*")["hits"]["hits"][0];
+    assert_eq!(race["_id"], record.file_name().unwrap().to_str().unwrap(), "{race}");
+}
+
+#[test]
 fn runs_are_compared_that_only_the_store_has() {
     let cluster = Cluster::start(1);
     let dir = tempfile::tempdir().unwrap();
@@ -55,6 +86,10 @@ fn runs_are_compared_that_only_the_store_has() {
         run["run"].as_str().unwrap().to_owned()
     };
     let (a, b) = (run("100ms"), run("120ms"));
+    // `explain` looks at one, and takes neither for a host.
+    refused(&["explain", &a, &b, "--runs", runs], &["explain looks at one", "narrows compare"]);
+    let one_is = ["is a run, and the rest is not", "narrows explain"];
+    refused(&["explain", &a, "http://127.0.0.1:9", "--runs", runs], &one_is);
     cluster.ask("POST", "/rally-races-*/_refresh", "");
     let compare = |more: &[&str]| {
         json(&narrows(&[&["compare", &a, &b, "--format", "json", "--runs", runs], more].concat()))

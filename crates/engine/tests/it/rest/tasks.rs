@@ -1,17 +1,28 @@
 //! Tasks: the requests that nodes work on, and the results that nobody waited for.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
 use super::http;
-use crate::common::{Cluster, ask, eventually, settled};
+use crate::common::{Cluster, ask, eventually, raw, settled};
 
-testbed::virtual_world!(every_node_says_what_it_works_on, a_result_is_read_later);
+testbed::virtual_world!(
+    every_node_says_what_it_works_on,
+    a_merge_ends_once_a_node_that_merges_has_left,
+    a_result_is_read_later,
+);
 testbed::real_world!(
     every_node_says_what_it_works_on,
+    a_merge_ends_once_a_node_that_merges_has_left,
     a_result_is_read_later,
     pages_are_gone_through_in_a_task,
     a_cancelled_task_ends_between_two_pages,
+    a_task_gets_another_pace,
+    tasks_that_nobody_waits_for_are_bounded,
     a_task_has_the_id_that_its_client_sent,
 );
 
@@ -100,6 +111,44 @@ async fn every_node_says_what_it_works_on(env: Env) {
     c.node(2).cut_off(false);
     assert_eq!(said["node_failures"][0]["node_id"], "c-2", "{said}");
     assert_eq!(said["nodes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["c-0"], "{said}");
+    c.stop().await;
+}
+
+/// Until then it is a task, and holds nothing of the body that it was sent with.
+async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
+    // A node that says nothing is given up soon.
+    let quick = [("cluster.fault_detection.follower_check.interval", "100ms")];
+    let quick = quick.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let c = Cluster::start_with(&env, "c", 3, BTreeMap::from(quick)).await;
+    c.create("a", 1, 2).await;
+    c.index("a", 0, 50).await;
+    let listed = async || {
+        let path = "/_tasks?actions=*forcemerge&nodes=c-1&group_by=none";
+        c.must("GET", path, Value::Null).await["tasks"].as_array().unwrap().len()
+    };
+    c.node(2).cut_off(true);
+    let body: Arc<[u8]> = Arc::from(vec![b' '; 100]);
+    let merging = env.spawn("merges", {
+        let (node, body) = (c.node(1).clone(), Bytes::from_owner(body.clone()));
+        let path = "/a/_forcemerge?max_num_segments=1&flush=false";
+        async move { raw(&node, "POST", path, body).await }
+    });
+    eventually(&env, "it is listed", async || listed().await == 1).await;
+    assert_eq!(Arc::strong_count(&body), 1, "its body is held");
+    eventually(&env, "it is listed no more", async || listed().await == 0).await;
+    let (status, said) = merging.await.unwrap();
+    let shards = &said["_shards"];
+    assert_eq!(
+        (status, &shards["total"], &shards["failed"]),
+        (200, &json!(3), &json!(1)),
+        "{said}"
+    );
+    let failure = &shards["failures"][0];
+    assert_eq!((&failure["node"], &failure["status"]), (&json!("c-2"), &json!(503)), "{said}");
+    assert_eq!(failure["reason"]["reason"], "node [c-2] has left the cluster", "{said}");
+    c.node(2).cut_off(false);
+    let back = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=300s";
+    assert_eq!(c.must("GET", back, Value::Null).await["timed_out"], false);
     c.stop().await;
 }
 
@@ -211,6 +260,81 @@ async fn a_cancelled_task_ends_between_two_pages(env: Env) {
     let (status, said) = waiting.await.unwrap();
     assert_eq!((status, &said["canceled"]), (200, &json!("by user request")), "{said}");
     assert!(c.must("GET", "/a/_count", Value::Null).await["count"].as_u64().unwrap() >= 180);
+    settled(&c).await;
+    c.stop().await;
+}
+
+/// The first page would be waited for some hours.
+async fn a_task_gets_another_pace(env: Env) {
+    let c = filled(&env).await;
+    let all = json!({ "query": { "match_all": {} } });
+    let path =
+        "/a/_delete_by_query?wait_for_completion=false&scroll_size=10&requests_per_second=0.001";
+    let id = c.must("POST", path, all).await["task"].as_str().unwrap().to_owned();
+    eventually(&env, "a page is written", async || {
+        only(&c, "*byquery").await["status"]["batches"] == 1
+    })
+    .await;
+    // Asked of the other node, and by the path of another kind, as in the field.
+    let rethrottle = async |pace: &str| {
+        let path = format!("/_update_by_query/{id}/_rethrottle{pace}");
+        ask(c.node(1), "POST", &path, Value::Null).await
+    };
+    for (pace, why) in [
+        ("", "requests_per_second is a required parameter"),
+        ("?requests_per_second=0", "must be a float greater than 0"),
+    ] {
+        let (status, said) = rethrottle(pace).await;
+        assert!(status == 400 && said.to_string().contains(why), "{status} {said}");
+    }
+    for pace in [0.002, -1.0] {
+        let (status, said) = rethrottle(&format!("?requests_per_second={pace}")).await;
+        let of_task = &said["nodes"]["c-0"]["tasks"][&id]["status"]["requests_per_second"];
+        assert_eq!((status, of_task), (200, &json!(pace)), "{said}");
+    }
+    let path = format!("/_tasks/{id}?wait_for_completion=true&timeout=5m");
+    let ended = c.must("GET", &path, Value::Null).await;
+    let counts = ["deleted", "batches"].map(|name| ended["response"][name].as_u64().unwrap());
+    assert_eq!(counts, [200, 20], "{ended}");
+    settled(&c).await;
+    c.stop().await;
+}
+
+async fn tasks_that_nobody_waits_for_are_bounded(env: Env) {
+    let c = filled(&env).await;
+    c.create("b", 1, 0).await;
+    let body = json!({ "source": { "index": "a", "size": 1 }, "dest": { "index": "b" } });
+    let begin = async |node: usize, spaces: usize| {
+        let path = "/_reindex?wait_for_completion=false&requests_per_second=0.001";
+        raw(c.node(node), "POST", path, format!("{body}{}", " ".repeat(spaces)).into()).await
+    };
+    let refused = async |spaces: usize, bound: &str| {
+        let (status, said) = begin(0, spaces).await;
+        let error = &said["error"];
+        assert_eq!(
+            (status, &error["type"]),
+            (429, &json!("rejected_execution_exception")),
+            "{said}"
+        );
+        assert!(error["reason"].as_str().unwrap().contains(bound), "{said}");
+    };
+    let cancel = async || {
+        let path = "/_tasks/_cancel?actions=*reindex&wait_for_completion&timeout=5m";
+        c.must("POST", path, Value::Null).await
+    };
+    for _ in 0..100 {
+        let (status, said) = begin(0, 0).await;
+        assert_eq!(status, 200, "{said}");
+    }
+    refused(0, "takes [100] with").await;
+    assert_eq!(begin(1, 0).await.0, 200, "another node has places");
+    assert_eq!(cancel().await.get("task_failures"), None);
+    // Two that may be as long as one body.
+    assert_eq!(begin(0, 6 << 20).await.0, 200);
+    refused(6 << 20, "with [10485760] bytes").await;
+    assert_eq!(cancel().await.get("task_failures"), None);
+    assert_eq!(begin(0, 6 << 20).await.0, 200);
+    cancel().await;
     settled(&c).await;
     c.stop().await;
 }
