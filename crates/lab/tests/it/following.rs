@@ -106,6 +106,21 @@ fn a_catch_up_takes_as_long_as_it_does_and_not_until_the_next_sample() {
     assert!(seldom.seconds < often.seconds + 10.0, "{seldom:?} and {often:?}");
 }
 
+/// One operation a read, one read at a time over 100 ms: some 10 operations a second, where 400 are written.
+#[test]
+fn a_follower_is_given_the_parameters_of_its_variant() {
+    let steps = "{ wait = \"30s\" }, { wait_for_lag = { under = 200, within = \"10s\" } },";
+    let ended = |settings: &str| {
+        let name = "name = \"adaptive\"";
+        let text = plans::following(3, steps).replace(name, &format!("{name}\n{settings}"));
+        run(Plan::parse("following.toml", &text).unwrap(), None).0
+    };
+    assert!(ended("").unwrap()[0].verified);
+    let settings = "settings = { \"follow.max_outstanding_read_requests\" = 1, \"follow.max_read_request_size\" = \"1b\" }";
+    let error = ended(settings).expect_err("it never catches up");
+    assert!(matches!(error, lab::Error::Lags { .. }), "{error}");
+}
+
 /// Acknowledged writes that die with the leader's nodes.
 #[test]
 fn what_is_lost_is_found() {
