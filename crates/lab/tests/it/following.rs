@@ -211,6 +211,35 @@ fn logs_that_are_acknowledged_and_not_there_are_found() {
     assert!(said.starts_with("AcknowledgedIsThere: ") && said.contains("some are gone"), "{said}");
 }
 
+#[test]
+fn a_follower_that_recovers_beside_writers_is_level_in_the_end() {
+    let (rows, _, _) = bundled_part("recover-and-follow", 0.02, None);
+    let rows = rows.unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let found = figures(row);
+        assert!(row.verified && found.violations == 0, "{found:?}");
+        // Three shards on both sides, and the moment at which they are level.
+        assert_eq!(found.copies, 6, "{found:?}");
+        assert_eq!(found.catch_ups[0].after, "the follower began", "{found:?}");
+        assert!(found.catch_ups[0].lag_operations > 2_000_000, "{found:?}");
+    }
+}
+
+#[test]
+fn reads_of_any_size_catch_up_after_a_cut() {
+    let bundled = bundled().iter().find(|plan| plan.name == "follow-read-size").unwrap();
+    // A tenth of the documents: each has 40 KB.
+    let text = bundled.text.replace("documents_per_s = 100", "documents_per_s = 10");
+    let plan = Plan::parse("mine.toml", &text).unwrap();
+    let rows = common::run(common::resolved(&plan, 0.05), None).0.unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let found = figures(row);
+        assert!(row.verified && found.catch_ups[1].lag_operations > 1000, "{found:?}");
+    }
+}
+
 /// A part of the bundled plan of that name.
 fn bundled_part(name: &str, scale: f64, planted: Option<&'static str>) -> Ran {
     let bundled = bundled().iter().find(|plan| plan.name == name).unwrap();
