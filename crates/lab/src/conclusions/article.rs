@@ -33,7 +33,7 @@ const CONCLUSIONS: &[Conclusion] = &[
          run, and fails where it was not."),
     not_measured("following",
         "max_read_request_size of 32 MB in place of unlimited avoids long collections with large documents",
-        "The model has no collector."),
+        "The model has no collector. A run of the plan follow-read-size shows how a follower catches up with either."),
     not_measured("stability",
         "Ten days, 17 billion documents, 341 rollovers; and with random restarts all data is recovered",
         "Not a figure: a run of the plans stability and stability-restarts with --on virtual says whether it was so \

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use engine::settings::FollowParameters;
 use record::units::{show_bytes, show_count, show_rate};
+use serde_json::{Map, Value};
 
 use super::options::Options;
 use super::place::Place;
+use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Action, Plan, Question, Resolved, Step, Twin, Variant, bounds};
+use crate::plan::{Action, OF_FOLLOWER, Plan, Question, Resolved, Step, Twin, Variant, bounds};
 
 const ALLOCATION: &str = "cluster.routing.allocation.enable";
 const REBALANCE: &str = "cluster.routing.rebalance.enable";
@@ -33,6 +36,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         // A setting of a snapshot's repository; clusters without repositories say that they have none.
         _ if name.starts_with("repository.") => Ok(()),
         _ if name.starts_with("dcp.") => crate::buckets::check_setting(name, value),
+        _ if name.starts_with(OF_FOLLOWER) => check_follow_parameter(name, value),
         _ => engine::settings::check(name, value).map(drop).map_err(|error| error.to_string()),
     })?;
     if !place.is_foreign() {
@@ -73,6 +77,18 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Whether a follower takes a parameter of a plan. The error is a sentence.
+fn check_follow_parameter(setting: &str, value: &str) -> Result<(), String> {
+    let name = setting.strip_prefix(OF_FOLLOWER).unwrap_or(setting);
+    let mut body = Map::from_iter([(name.to_owned(), Value::from(value))]);
+    FollowParameters::take(&mut body).map_err(|error| error.to_string())?;
+    if body.is_empty() {
+        return Ok(());
+    }
+    let known: Vec<&str> = FollowParameters::names().collect();
+    Err(unknown("a follower has no parameter", name, "Parameters", &known))
 }
 
 /// Whether a twin can be asked there, and can come to what is waited for.
@@ -392,6 +408,24 @@ mod tests {
         // What somebody asks for is no change of the place.
         let asked = Options { rate_bytes_per_s: Some(1_000_000), ..Options::new("unused") };
         assert_eq!(changes(asked).len(), 1);
+    }
+
+    #[test]
+    fn parameters_of_a_follower_are_checked_as_it_checks_them() {
+        let said = |name: &str, value: &str| {
+            let text = Plan::open("follow-read-size").unwrap().text().to_owned();
+            let written = "\"follow.max_read_request_size\" = \"32mb\"";
+            assert!(text.contains(written));
+            let text = text.replace(written, &format!("\"follow.{name}\" = \"{value}\""));
+            let plan = Plan::parse("mine.toml", &text).unwrap();
+            let adapted = adapted(&plan, &Place::VIRTUAL, &Options::new("unused"));
+            adapted.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(said("max_read_request_size", "32mb"), "");
+        let wrong = said("max_read_request_size", "much");
+        assert!(wrong.contains("setting [max_read_request_size] cannot be [much]"), "{wrong}");
+        let wrong = said("max_read_request_sise", "32mb");
+        assert!(wrong.contains("did you mean \"max_read_request_size\""), "{wrong}");
     }
 
     #[test]

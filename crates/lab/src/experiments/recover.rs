@@ -30,7 +30,7 @@ impl Experiment for RecoverFollower {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
-        follow_all(run, turn.writers.is_some()).await?;
+        follow_all(run, turn).await?;
         let watched = WatchedRecovery {
             turn,
             cluster: FOLLOWER,
@@ -45,11 +45,12 @@ impl Experiment for RecoverFollower {
     }
 }
 
-/// Has the follower follow every index, and where it `pauses` take no operations after the recovery: what was copied is
-/// compared with what the leader held before anything was written in the background.
-async fn follow_all(run: &Runner<'_>, pauses: bool) -> Result<()> {
+/// Has the follower follow every index, and where somebody writes in the background take no operations after the
+/// recovery: what was copied is compared with what the leader held before.
+async fn follow_all(run: &Runner<'_>, turn: &Turn<'_>) -> Result<()> {
+    let pauses = turn.writers.is_some();
     let follows = run.plan.indices.iter().map(|index| async move {
-        run.begin_following(&index.name, None).await?;
+        run.begin_following(&index.name, None, turn.variant).await?;
         if pauses {
             run.pause_following(&index.name).await?;
         }

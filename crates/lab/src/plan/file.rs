@@ -162,7 +162,7 @@ mod tests {
             ),
             "{near}"
         );
-        assert!(near.contains("recover-while-indexing, remote-recovery, "), "{near}");
+        assert!(near.contains("recover-while-indexing-pmc, remote-recovery, "), "{near}");
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
         insta::assert_snapshot!(said("no/such/plan.toml"), @"there is no file no/such/plan.toml; `narrows plans remote-recovery > no/such/plan.toml` writes a plan to start from");

@@ -69,4 +69,5 @@ pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
 pub(crate) use twin::DELAY;
 pub use twin::{MANAGER, Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain, ZONE};
+pub(crate) use variant::OF_FOLLOWER;
 pub use variant::Variant;

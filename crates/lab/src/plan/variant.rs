@@ -7,6 +7,9 @@ use super::load::LoadUse;
 use super::parameter::Parameter;
 use super::published::Published;
 
+/// What the settings of a plan begin with that are parameters of a follower: `follow.max_read_request_size`.
+pub(crate) const OF_FOLLOWER: &str = "follow.";
+
 /// One combination of settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variant {
@@ -28,4 +31,12 @@ pub struct Variant {
     pub load: Option<LoadUse>,
     /// Faults of nodes or the link while the load is sent.
     pub faults: Vec<Fault>,
+}
+
+impl Variant {
+    /// The parameters that a follower is given when it begins to follow, by the names that the field has for them.
+    pub fn follow_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        let settings = self.settings.iter();
+        settings.filter_map(|(name, value)| Some((name.strip_prefix(OF_FOLLOWER)?, value.as_str())))
+    }
 }

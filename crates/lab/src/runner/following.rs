@@ -5,15 +5,21 @@ use serde_json::{Value, json};
 
 use super::base::Runner;
 use crate::error::Result;
-use crate::plan::{FOLLOWER, LEADER};
+use crate::plan::{FOLLOWER, LEADER, Variant};
 
 /// What is read of `_stats`: up to which operation each copy has all.
 const CHECKPOINTS: &str =
     "level=shards&filter_path=indices.*.shards.*.routing.primary,indices.*.shards.*.seq_no";
 
 impl Runner<'_> {
-    /// Has the follower follow an index of the leader under the same name, with these settings of its own.
-    pub(crate) async fn begin_following(&self, index: &str, settings: Option<Value>) -> Result<()> {
+    /// Has the follower follow an index of the leader under the same name, with these settings of its own and the
+    /// variant's parameters.
+    pub(crate) async fn begin_following(
+        &self,
+        index: &str,
+        settings: Option<Value>,
+        variant: &Variant,
+    ) -> Result<()> {
         let (path, alias) = match self.clusters.follow_api() {
             FollowApi::Ccr => {
                 (format!("/{index}/_ccr/follow?wait_for_active_shards=0"), "remote_cluster")
@@ -23,6 +29,9 @@ impl Runner<'_> {
         let mut body = json!({ alias: LEADER, "leader_index": index });
         if let Some(settings) = settings {
             body["settings"] = settings;
+        }
+        for (name, value) in variant.follow_parameters() {
+            body[name] = json!(value);
         }
         self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
         Ok(())

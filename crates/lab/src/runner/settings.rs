@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::base::Runner;
 use super::topology::link_config;
 use crate::error::{Error, Result};
-use crate::plan::{FOLLOWER, LEADER, ParameterScope, Variant, models};
+use crate::plan::{FOLLOWER, LEADER, OF_FOLLOWER, ParameterScope, Variant, models};
 
 /// How long the follower may take to reach the leader.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
@@ -67,7 +67,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A variant's settings; null for those that only others have.
+    /// A variant's settings of clusters; null for those that only others have.
     pub(crate) fn settings_of<'v>(&'v self, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
         let all: BTreeSet<&String> =
             self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
@@ -76,6 +76,8 @@ impl Runner<'_> {
         for (name, value) in &variant.settings {
             settings.insert(name, json!(value));
         }
+        // Those come with the request to follow.
+        settings.retain(|name, _| !name.starts_with(OF_FOLLOWER));
         settings
     }
 

@@ -106,6 +106,21 @@ fn a_catch_up_takes_as_long_as_it_does_and_not_until_the_next_sample() {
     assert!(seldom.seconds < often.seconds + 10.0, "{seldom:?} and {often:?}");
 }
 
+/// One operation a read, one read at a time over 100 ms: some 10 operations a second, where 400 are written.
+#[test]
+fn a_follower_is_given_the_parameters_of_its_variant() {
+    let steps = "{ wait = \"30s\" }, { wait_for_lag = { under = 200, within = \"10s\" } },";
+    let ended = |settings: &str| {
+        let name = "name = \"adaptive\"";
+        let text = plans::following(3, steps).replace(name, &format!("{name}\n{settings}"));
+        run(Plan::parse("following.toml", &text).unwrap(), None).0
+    };
+    assert!(ended("").unwrap()[0].verified);
+    let settings = "settings = { \"follow.max_outstanding_read_requests\" = 1, \"follow.max_read_request_size\" = \"1b\" }";
+    let error = ended(settings).expect_err("it never catches up");
+    assert!(matches!(error, lab::Error::Lags { .. }), "{error}");
+}
+
 /// Acknowledged writes that die with the leader's nodes.
 #[test]
 fn what_is_lost_is_found() {
@@ -194,6 +209,35 @@ fn logs_that_are_acknowledged_and_not_there_are_found() {
     assert!(found.violations >= 8, "{found:?}");
     let said = &found.violations_shown[0];
     assert!(said.starts_with("AcknowledgedIsThere: ") && said.contains("some are gone"), "{said}");
+}
+
+#[test]
+fn a_follower_that_recovers_beside_writers_is_level_in_the_end() {
+    let (rows, _, _) = bundled_part("recover-and-follow", 0.02, None);
+    let rows = rows.unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let found = figures(row);
+        assert!(row.verified && found.violations == 0, "{found:?}");
+        // Three shards on both sides, and the moment at which they are level.
+        assert_eq!(found.copies, 6, "{found:?}");
+        assert_eq!(found.catch_ups[0].after, "the follower began", "{found:?}");
+        assert!(found.catch_ups[0].lag_operations > 2_000_000, "{found:?}");
+    }
+}
+
+#[test]
+fn reads_of_any_size_catch_up_after_a_cut() {
+    let bundled = bundled().iter().find(|plan| plan.name == "follow-read-size").unwrap();
+    // A tenth of the documents: each has 40 KB.
+    let text = bundled.text.replace("documents_per_s = 100", "documents_per_s = 10");
+    let plan = Plan::parse("mine.toml", &text).unwrap();
+    let rows = common::run(common::resolved(&plan, 0.05), None).0.unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let found = figures(row);
+        assert!(row.verified && found.catch_ups[1].lag_operations > 1000, "{found:?}");
+    }
 }
 
 /// A part of the bundled plan of that name.

@@ -95,6 +95,28 @@ fn what_is_indexed_beside_is_not_in_the_copy() {
 }
 
 #[test]
+fn tracks_of_which_nothing_is_published_recover_as_the_others_do() {
+    for (name, scale, documents) in [
+        ("remote-recovery-compressed", 0.002, 121_689),
+        ("remote-recovery-pmc", 0.02, 11_484),
+        ("recover-while-indexing-geopoint", 0.01, 292_840),
+        ("recover-while-indexing-pmc", 0.1, 27_600),
+    ] {
+        let rows = run(name, scale, |_| ());
+        let is_whole = |row: &Row| row.verified && row.documents == documents;
+        assert!(rows.len() >= 2 && rows.iter().all(is_whole), "{name}: {rows:?}");
+    }
+}
+
+#[test]
+fn one_of_forty_nodes_restarts_and_copies_what_it_held() {
+    let rows = run("shard-recovery-ec2", 5e-5, keep(&["500mb"]));
+    // 25 of 1000 copies, each a 500th of the primaries.
+    let whole = 12.5e12 * 5e-5 / 20.0;
+    assert!(rows[0].verified && (rows[0].bytes as f64 / whole - 1.0).abs() < 0.05, "{rows:?}");
+}
+
+#[test]
 fn nodes_restart_in_turn_and_copy_what_they_held() {
     let rows = run("shard-recovery", 5e-5, keep(&["2gb", "2gb, noop"]));
     // Half of all 256 copies, each a 128th of the primaries.

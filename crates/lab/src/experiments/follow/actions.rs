@@ -89,7 +89,7 @@ pub(super) async fn do_all(run: &mut Runner<'_>, following: &mut Following) -> R
 async fn begin_to_follow(run: &mut Runner<'_>, following: &mut Following) -> Result<()> {
     for index in &run.plan.indices {
         let settings = follower_settings(run, &[index], &following.variant);
-        run.begin_following(&index.name, Some(settings)).await?;
+        run.begin_following(&index.name, Some(settings), &following.variant).await?;
     }
     following.follows = true;
     following.happened = "the follower began".to_owned();
@@ -102,12 +102,15 @@ async fn begin_to_auto_follow(
     pattern: &Pattern,
 ) -> Result<()> {
     let indices: Vec<&Index> = run.plan.indices.iter().collect();
-    let body = json!({
+    let mut body = json!({
         "remote_cluster": LEADER,
         "settings": follower_settings(run, &indices, &following.variant),
         "leader_index_patterns": pattern.patterns,
         "leader_index_exclusion_patterns": pattern.exclude,
     });
+    for (name, value) in following.variant.follow_parameters() {
+        body[name] = json!(value);
+    }
     let path = format!("/_ccr/auto_follow/{}", pattern.name);
     run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
     following.follows = true;

@@ -37,7 +37,7 @@ pub(in crate::plan) static STEPS: &[Section] = &[
     Section { title: "restore", about: "The follower restores a snapshot of the leader; with --on opensearch.", keys: &[] },
     Section { title: "load", about: "Sends the operations of `[load]`.", keys: &[] },
     Section { title: "move", about: "Streams the bucket from one server to another.", keys: &[] },
-    Section { title: "follow", about: "The follower follows every index by its name, while what stands below happens.", keys: &[] },
+    Section { title: "follow", about: "The follower follows every index by its name, while what stands below happens. Settings that begin with `follow.` are its parameters, as `follow.max_read_request_size`.", keys: &[] },
     Section {
         title: "auto_follow",
         about: "The follower follows indices that are created from here on; in place of `follow`.",
