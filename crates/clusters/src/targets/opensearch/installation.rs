@@ -10,7 +10,7 @@ use std::process::{Output, Stdio};
 use tokio::process::Command;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::release::{Dialect, Release};
+use super::release::{Dialect, ELASTICSEARCH, Release};
 use crate::{Error, Result};
 
 const POM: &str = include_str!("pom.xml");
@@ -91,8 +91,13 @@ impl Installation {
             .args(["-Dlog4j2.disable.jmx=true", "-Dlog4j.shutdownHookEnabled=false"])
             .arg(property("java.io.tmpdir", &own.join("tmp")))
             .arg(property("narrows.remove", own))
-            .args(&self.arguments)
             .current_dir(own);
+        // Jars of Maven Central do not know how they were packed, and Elasticsearch's own clients from 7.14 on refuse a
+        // node that does not say this.
+        if self.home.is_none() && self.dialect.package == ELASTICSEARCH {
+            command.arg("-Des.distribution.flavor=default");
+        }
+        command.args(&self.arguments);
         command
     }
 }

@@ -24,6 +24,9 @@ pub struct Release {
     pub java: &'static Tool,
 }
 
+/// The package of Elasticsearch's classes.
+pub(super) const ELASTICSEARCH: &str = "org.elasticsearch";
+
 /// Names that differ by flavour and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
@@ -41,7 +44,7 @@ impl Dialect {
     const OPENSEARCH_1: Dialect =
         Dialect { package: "org.opensearch", initial_managers: "cluster.initial_master_nodes" };
     const ELASTICSEARCH: Dialect =
-        Dialect { package: "org.elasticsearch", initial_managers: "cluster.initial_master_nodes" };
+        Dialect { package: ELASTICSEARCH, initial_managers: "cluster.initial_master_nodes" };
 
     /// The dialect of an unpacked distribution, by the name of its own jar; none where there is no such jar, or where
     /// nodes are started in another way: from Elasticsearch 8 on.
