@@ -28,8 +28,9 @@ const HASH: (&str, &str) = (",\"xxh3\":\"", "\"}");
 /// Names of indices that a run creates begin with this; no other index is ever removed.
 pub(crate) const INDEX_PREFIX: &str = "narrows-";
 
-/// A name for what the run `run` creates. Nobody else has it: another machine may begin the same run in the same second.
-/// A run may be called as no index may, as by the folder of its track: other characters become `-`, capitals small.
+/// A name for what the run `run` creates. Nobody else has it: another machine may begin the same run in the same
+/// second. A run may be called as no index may, as by the folder of its track: other characters become `-`, capitals
+/// small.
 pub fn index_of_run(run: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let run = run.to_ascii_lowercase().replace(|c| !allowed(c), "-");
