@@ -31,22 +31,22 @@ async fn nobody_waits_longer_for_the_manager_than_the_request_says(env: Env) {
         let asking = ask(&other, method, path, body);
         env.timeout(Duration::from_secs(20), asking).await.expect(path)
     };
-    let (status, health) = within("GET", "/_cluster/health?timeout=1s", Value::Null).await;
+    let (status, health) = within("GET", "/_cluster/health?timeout=300ms", Value::Null).await;
     assert_eq!((status, &health["timed_out"]), (408, &json!(true)), "{health}");
-    let late = within("PUT", "/b?timeout=1s", Value::Null).await.1;
+    let late = within("PUT", "/b?timeout=300ms", Value::Null).await.1;
     assert_eq!(late["acknowledged"], false, "{late}");
     const SILENT: &str = "master_not_discovered_exception";
     const LATE: &str = "process_cluster_event_timeout_exception";
     let (document, update) = (json!({ "n": 1 }), json!({ "doc": { "n": 1 } }));
     for (method, path, body, kind) in [
-        ("GET", "/_cluster/health?master_timeout=1s", &Value::Null, SILENT),
-        ("GET", "/_cat/health?cluster_manager_timeout=1s", &Value::Null, SILENT),
-        ("GET", "/_ccr/stats?timeout=1s", &Value::Null, SILENT),
-        ("PUT", "/c?master_timeout=1s", &Value::Null, LATE),
-        ("DELETE", "/a?cluster_manager_timeout=1s&timeout=1m", &Value::Null, LATE),
-        ("PUT", "/d/_doc/1?timeout=1s", &document, LATE),
-        ("PUT", "/red/_doc/1?timeout=1s", &document, "unavailable_shards_exception"),
-        ("POST", "/red/_update/1?timeout=1s", &update, "unavailable_shards_exception"),
+        ("GET", "/_cluster/health?master_timeout=300ms", &Value::Null, SILENT),
+        ("GET", "/_cat/health?cluster_manager_timeout=300ms", &Value::Null, SILENT),
+        ("GET", "/_ccr/stats?timeout=300ms", &Value::Null, SILENT),
+        ("PUT", "/c?master_timeout=300ms", &Value::Null, LATE),
+        ("DELETE", "/a?cluster_manager_timeout=300ms&timeout=1m", &Value::Null, LATE),
+        ("PUT", "/d/_doc/1?timeout=300ms", &document, LATE),
+        ("PUT", "/red/_doc/1?timeout=300ms", &document, "unavailable_shards_exception"),
+        ("POST", "/red/_update/1?timeout=300ms", &update, "unavailable_shards_exception"),
     ] {
         let (status, answer) = within(method, path, body.clone()).await;
         assert_eq!((status, &answer["error"]["type"]), (503, &json!(kind)), "{path}: {answer}");

@@ -163,87 +163,38 @@ fn run_page(name: &str) {
     blocks.iter().for_each(|block| page.run(block));
 }
 
-#[test]
-fn the_commands_of_start_here_run() {
-    run_page("start.md");
+/// A test for each page with commands, and [`PAGES`].
+macro_rules! pages_with_commands {
+    ($($test:ident: $page:literal,)+) => {
+        $(#[test] fn $test() { run_page($page) })+
+
+        /// In the order of a reader: the first two tell of no trouble.
+        const PAGES: &[&str] = &[$($page),+];
+    };
 }
 
-#[test]
-fn the_commands_of_my_recovery_is_slow_run() {
-    run_page("slow-recovery.md");
-}
-
-#[test]
-fn the_commands_of_steer_a_recovery_run() {
-    run_page("steer.md");
-}
-
-#[test]
-fn the_commands_of_my_follower_lags_run() {
-    run_page("lagging-follower.md");
-}
-
-#[test]
-fn the_commands_of_my_bucket_streams_slowly_run() {
-    run_page("slow-bucket.md");
-}
-
-#[test]
-fn the_commands_of_one_node_ruins_my_searches_run() {
-    run_page("slow-node.md");
-}
-
-#[test]
-fn the_commands_of_benchmark_replication_here_run() {
-    run_page("benchmark-replication.md");
-}
-
-#[test]
-fn the_commands_of_what_if_run() {
-    run_page("what-if.md");
-}
-
-#[test]
-fn the_commands_of_write_a_plan_run() {
-    run_page("write-a-plan.md");
-}
-
-#[test]
-fn the_commands_of_add_a_cause_run() {
-    run_page("add-a-cause.md");
-}
-
-#[test]
-fn the_commands_of_did_my_change_help_run() {
-    run_page("compare.md");
-}
-
-#[test]
-fn the_commands_of_run_a_track_run() {
-    run_page("tracks.md");
+pages_with_commands! {
+    the_commands_of_start_here_run: "start.md",
+    the_commands_of_benchmark_replication_here_run: "benchmark-replication.md",
+    the_commands_of_my_recovery_is_slow_run: "slow-recovery.md",
+    the_commands_of_steer_a_recovery_run: "steer.md",
+    the_commands_of_my_follower_lags_run: "lagging-follower.md",
+    the_commands_of_my_bucket_streams_slowly_run: "slow-bucket.md",
+    the_commands_of_one_node_ruins_my_searches_run: "slow-node.md",
+    the_commands_of_what_if_run: "what-if.md",
+    the_commands_of_write_a_plan_run: "write-a-plan.md",
+    the_commands_of_add_a_cause_run: "add-a-cause.md",
+    the_commands_of_did_my_change_help_run: "compare.md",
+    the_commands_of_run_a_track_run: "tracks.md",
 }
 
 #[test]
 fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
-    let run = [
-        "start.md",
-        "benchmark-replication.md",
-        "slow-recovery.md",
-        "steer.md",
-        "lagging-follower.md",
-        "slow-bucket.md",
-        "slow-node.md",
-        "what-if.md",
-        "write-a-plan.md",
-        "add-a-cause.md",
-        "compare.md",
-        "tracks.md",
-    ];
     let pages = pages();
     for name in &pages {
         let path = docs().join(name);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(run.contains(&name.as_str()), !blocks(&text).is_empty(), "{name}");
+        assert_eq!(PAGES.contains(&name.as_str()), !blocks(&text).is_empty(), "{name}");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
             if link.is_empty() || link.contains("://") {
                 continue;
@@ -259,7 +210,7 @@ fn every_page_with_commands_is_run_and_every_link_leads_somewhere() {
         }
     }
     // What a reader sees comes first, and the proof that it is better last; but the first two tell of no trouble.
-    for name in &run[2..] {
+    for name in &PAGES[2..] {
         let text = std::fs::read_to_string(docs().join(name)).unwrap();
         let titles: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
         assert_eq!(

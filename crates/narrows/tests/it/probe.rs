@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
+use crate::common::steered::journals;
 use crate::common::{self, BINARY, look_until, noise, said, signal, until};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -65,12 +66,6 @@ fn probing(cluster: &Cluster, runs: &Path) -> Child {
 fn everything_is_as_it_was(cluster: &Cluster, limit: &str) {
     assert_eq!(cluster.set_at("transient"), json!({ LIMIT: limit }));
     assert_eq!(cluster.settings(), persistent());
-}
-
-fn journals(runs: &Path) -> Vec<PathBuf> {
-    let runs = std::fs::read_dir(runs).unwrap();
-    let journals = runs.map(|run| run.unwrap().path().join("changes.jsonl"));
-    journals.filter(|path| path.exists()).collect()
 }
 
 #[test]

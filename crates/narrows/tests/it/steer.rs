@@ -34,6 +34,14 @@ fn everything_is_as_it_was(cluster: &Cluster) {
     assert_eq!((cluster.settings(), cluster.set_at("transient")), (persistent(), json!({})));
 }
 
+/// It is told to stop, ends well, and leaves everything as it was.
+#[track_caller]
+fn stops_well(steering: Steering, by: &str, cluster: &Cluster) {
+    signal(steering.child.id(), by);
+    assert_eq!(steering.end().0, Some(0));
+    everything_is_as_it_was(cluster);
+}
+
 #[test]
 fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
@@ -42,9 +50,7 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     assert_eq!((&would["setting"], &would["from"]), (&json!(LIMIT), &json!(FOUND)), "{would}");
     assert_eq!(would["holds"], "rate limit", "{would}");
     everything_is_as_it_was(cluster);
-    signal(steering.child.id(), "INT");
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    stops_well(steering, "INT", cluster);
     assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none(), "not even a run directory");
 }
 
@@ -113,9 +119,7 @@ fn the_lease_of_one_who_died_expires() {
     assert!(waits["why"].as_str().unwrap().contains("20261125-010000-steer-1-0badcafe"), "{waits}");
     let lease = steering.until("lease");
     assert!(lease["why"].as_str().unwrap().contains("died"), "{lease}");
-    signal(steering.child.id(), "TERM");
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    stops_well(steering, "TERM", cluster);
 }
 
 #[test]
@@ -166,9 +170,7 @@ fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
     way.open();
     let given = steering.until("give_way");
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
-    signal(steering.child.id(), "INT");
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    stops_well(steering, "INT", cluster);
 }
 
 #[test]
@@ -182,9 +184,7 @@ fn what_is_owed_to_a_silent_cluster_is_not_kept() {
     // Until it has decided to give way.
     std::thread::sleep(Duration::from_millis(1500));
     way.open();
-    signal(steering.child.id(), "TERM");
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    stops_well(steering, "TERM", cluster);
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
 }
 
@@ -258,9 +258,7 @@ fn a_raise_that_is_not_answered_is_taken_back_and_it_goes_on() {
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
     assert!(way.has_held());
     assert_eq!(cluster.settings()[LIMIT], FOUND);
-    signal(steering.child.id(), "INT");
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    stops_well(steering, "INT", cluster);
 }
 
 /// Users suffer, and so does whoever wants to help them.
@@ -277,9 +275,7 @@ fn a_cluster_too_busy_to_give_way_is_asked_again() {
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
     assert!(way.has_held(), "the first time it was not answered");
     assert_eq!(cluster.settings()[LIMIT], FOUND);
-    signal(steering.child.id(), "INT");
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    stops_well(steering, "INT", cluster);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testbed::free_port;
@@ -10,7 +9,7 @@ use testbed::tls::Authority;
 
 use crate::common::cluster::{Cluster, http};
 use crate::common::watched::Watched;
-use crate::common::{PATIENCE, look_until, noise};
+use crate::common::{look_until, noise, until};
 
 const DASHBOARD: &str = include_str!("../../../../packaging/grafana/narrows.json");
 const TOKEN: &str = "a-token-of-sufficient-length";
@@ -68,14 +67,6 @@ impl Prometheus {
 
     fn value(&self, expression: &str) -> Option<f64> {
         self.query(expression).first()?["value"][1].as_str()?.parse().ok()
-    }
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < give_up, "{what}");
-        std::thread::sleep(Duration::from_millis(200));
     }
 }
 
