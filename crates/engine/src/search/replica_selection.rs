@@ -25,6 +25,7 @@ impl ReplicaSelection {
             Selection::Random => Policy::Random,
             Selection::LeastOutstanding => Policy::LeastOutstanding,
             Selection::Ars61 => Policy::Ars(ArsForm::Inverted),
+            Selection::Ars61B4 => Policy::Ars(ArsForm::FourthPower),
             Selection::Ars713 => Policy::Ars(ArsForm::Corrected),
             Selection::Ars95 => Policy::Ars(ArsForm::QueueOnly),
             Selection::C3 => Policy::C3,

@@ -194,7 +194,8 @@ pub static TABLE: &[Setting] = &[
     fixed(cluster("cluster.fault_detection.leader_check.interval", at_least_ms(100), "1s",
         "How often a node asks whether the cluster manager is there and knows it.")),
     cluster("narrows.search.selection", Kind::Word(Selection::WORDS), "field",
-        "Which copy of a shard answers a search; field leaves it to the field's own setting."),
+        "Which copy of a shard answers a search; field leaves it to the field's own setting, ars_6_1, ars_7_13 and \
+         ars_9_5 are its ranks by release, ars_6_1_b4 the first with the fourth power of the queue."),
     cluster("point_in_time.max_keep_alive", at_least_ms(1), "24h",
         "How long a point in time may be kept for its next search."),
     cluster("search.default_allow_partial_results", Kind::Bool, "true",

@@ -132,6 +132,8 @@ words! {
         LeastOutstanding = "least_outstanding",
         /// Adaptive replica selection as in Elasticsearch 6.1 to 7.12 and OpenSearch.
         Ars61 = "ars_6_1",
+        /// As before it was merged: with the fourth power of the queue in place of the cube.
+        Ars61B4 = "ars_6_1_b4",
         /// As in Elasticsearch 7.13.
         Ars713 = "ars_7_13",
         /// As in Elasticsearch 9.5.

@@ -94,8 +94,32 @@ pub enum Measure {
     Difference(Figure, Figure),
     /// The first pair's ratio over the second pair's.
     RatioOfRatios([Figure; 2], [Figure; 2]),
+    /// The share of the throughputs and latencies of a plan's loads that are better than those of the rows that they are
+    /// compared with, which come first in each pair.
+    Improved(&'static str, &'static [[&'static str; 2]]),
     /// Nothing here measures it.
     NotMeasured,
+}
+
+/// What tells how good a load is, and whether more of it is better.
+const MERITS: &[(&str, bool)] = &[
+    ("Median Throughput", true),
+    ("50th percentile latency", false),
+    ("90th percentile latency", false),
+    ("99th percentile latency", false),
+];
+
+/// Figures that are compared, those of [`Measure::Improved`], each with whether more of it is better.
+pub(super) fn compared(
+    plan: &'static str,
+    pairs: &'static [[&'static str; 2]],
+) -> impl Iterator<Item = ([Figure; 2], bool)> {
+    pairs.iter().flat_map(move |&pair| {
+        MERITS.iter().map(move |&(name, more)| {
+            let of = Quantity::Load(name);
+            (pair.map(|variant| Figure { row: RowName { plan, variant }, of }), more)
+        })
+    })
 }
 
 /// What the number has to be.
@@ -145,6 +169,9 @@ pub struct Conclusion {
     pub expected: Expected,
 }
 
+/// A cell of a table has no room for more rows.
+const MOST_NAMED: usize = 4;
+
 impl Quantity {
     /// What the published row has of it.
     pub fn published(self, row: &Published) -> Option<f64> {
@@ -164,11 +191,14 @@ impl Measure {
             Measure::One(figure) => vec![figure],
             Measure::Ratio(a, b) | Measure::Difference(a, b) => vec![a, b],
             Measure::RatioOfRatios(a, b) => [a, b].concat(),
+            Measure::Improved(plan, pairs) => {
+                compared(plan, pairs).flat_map(|(figures, _)| figures).collect()
+            }
             Measure::NotMeasured => Vec::new(),
         }
     }
 
-    /// Its rows, each once: `remote-recovery: 1 MB x 1; 1 MB x 5`.
+    /// Its rows, each once: `remote-recovery: 1 MB x 1; 1 MB x 5`. How many there are where they are too many to name.
     pub fn rows(&self) -> String {
         let mut plans: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for figure in self.figures() {
@@ -177,8 +207,10 @@ impl Measure {
                 variants.push(figure.row.variant);
             }
         }
-        let one =
-            |(plan, variants): (&&str, &Vec<&str>)| format!("{plan}: {}", variants.join("; "));
+        let one = |(plan, variants): (&&str, &Vec<&str>)| match variants.len() {
+            0..=MOST_NAMED => format!("{plan}: {}", variants.join("; ")),
+            many => format!("{plan}: {many} rows"),
+        };
         plans.iter().map(one).collect::<Vec<_>>().join(". ")
     }
 }

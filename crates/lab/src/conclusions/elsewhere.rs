@@ -43,7 +43,7 @@ impl Elsewhere {
     }
 
     /// The row that stands there for one of a document. OpenSearch has no recovery from remote: a copy that is added
-    /// across the link stands for it, with the same chunks.
+    /// across the link stands for it, with the same chunks. Its rank of copies has the exponent 3, whatever the row's.
     pub fn row(self, row: RowName) -> Option<RowName> {
         let found = match (self, row.plan, row.variant) {
             (Elsewhere::OpenSearch, "remote-recovery", variant) => {
@@ -55,6 +55,12 @@ impl Elsewhere {
             (Elsewhere::OpenSearch, "small-nodes-compression", "compressed") => {
                 RowName { plan: CHUNKS_COMPRESSED, variant: SMALL_CHUNKS }
             }
+            (Elsewhere::OpenSearch, "replica-selection", "4 replicas: ARS, b = 4") => {
+                RowName { variant: "4 replicas: ARS", ..row }
+            }
+            (Elsewhere::OpenSearch, "replica-selection", "4 replicas, es3 loaded: ARS, b = 4") => {
+                RowName { variant: "4 replicas, es3 loaded: ARS", ..row }
+            }
             _ => row,
         };
         self.plans().contains(&found.plan).then_some(found)
@@ -65,7 +71,7 @@ impl Elsewhere {
         let figures = measure.figures();
         let is_run = figures.iter().all(|figure| self.row(figure.row).is_some());
         let is_relative = match measure {
-            Measure::Ratio(..) | Measure::RatioOfRatios(..) => true,
+            Measure::Ratio(..) | Measure::RatioOfRatios(..) | Measure::Improved(..) => true,
             Measure::One(figure) => matches!(
                 figure.of,
                 Quantity::HeldBy(_)

@@ -1,6 +1,6 @@
 //! Judging a conclusion by the figures of rows.
 
-use super::conclusion::{Bound, Conclusion, Figure, Measure};
+use super::conclusion::{Bound, Conclusion, Figure, Measure, compared};
 
 /// What was found of a conclusion.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,15 @@ impl Measure {
             Measure::Difference(a, b) => Some(figure(a)? - figure(b)?),
             Measure::RatioOfRatios([a, b], [c, d]) => {
                 over(over(figure(a)?, figure(b)?)?, over(figure(c)?, figure(d)?)?)
+            }
+            Measure::Improved(plan, pairs) => {
+                let mut better = Vec::new();
+                for ([base, other], more) in compared(plan, pairs) {
+                    let (base, other) = (figure(base)?, figure(other)?);
+                    better.push(if more { other > base } else { other < base });
+                }
+                let improved = better.iter().filter(|better| **better).count();
+                over(improved as f64, better.len() as f64)
             }
             Measure::NotMeasured => None,
         }
@@ -159,6 +168,29 @@ mod tests {
         assert_eq!(Measure::RatioOfRatios([a, b], [c, c]).value(figure), Some(4.0));
         assert_eq!(Measure::RatioOfRatios([a, b], [c, d]).value(figure), None);
         assert_eq!(Measure::Ratio(a, b).value(|_| Some(0.0)), None);
+    }
+
+    #[test]
+    fn an_improvement_is_more_throughput_and_less_latency() {
+        let improved = |pairs: &'static [[&'static str; 2]]| Measure::Improved("p", pairs);
+        let figure = |figure: Figure| match (figure.row.variant, figure.of) {
+            ("base", Quantity::Load(_)) => Some(10.0),
+            ("other", Quantity::Load("Median Throughput" | "99th percentile latency")) => {
+                Some(12.0)
+            }
+            ("other", Quantity::Load(_)) => Some(8.0),
+            _ => None,
+        };
+        // More throughput, and less of two latencies of three.
+        let measure = improved(&[["base", "other"]]);
+        assert_eq!(measure.value(figure), Some(0.75));
+        assert_eq!(measure.figures().len(), 8);
+        assert_eq!(measure.rows(), "p: base; other");
+        // What stays as it is did not improve.
+        assert_eq!(improved(&[["base", "base"]]).value(figure), Some(0.0));
+        assert_eq!(improved(&[["base", "none"]]).value(figure), None);
+        let many = improved(&[["a", "b"], ["c", "d"], ["e", "f"]]);
+        assert_eq!(many.rows(), "p: 6 rows");
     }
 
     #[test]

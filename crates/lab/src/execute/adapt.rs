@@ -438,6 +438,8 @@ mod tests {
             names[..3],
             ["1 replica: none", "1 replica: ARS", "1 replica, es3 loaded: none"]
         );
+        // Theirs has the exponent 3.
+        assert!(names.contains(&"4 replicas: ARS") && !names.contains(&"4 replicas: ARS, b = 4"));
         assert!(plan.variants.iter().all(|v| !v.settings.keys().any(|name| is_our_own(name))));
     }
 }

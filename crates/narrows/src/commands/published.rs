@@ -314,6 +314,7 @@ fn unit(measure: &Measure) -> Unit {
             Quantity::Streamed => Unit::Gigabytes,
             Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },
+        Measure::Improved(..) => Unit::Share,
         _ => Unit::Times,
     }
 }

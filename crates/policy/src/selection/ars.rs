@@ -6,6 +6,7 @@
 //!
 //! | form | rank | from |
 //! | --- | --- | --- |
+//! | [`ArsForm::FourthPower`] | R - 1/S + q^4 / S | before it was merged, the first tables of its benchmarks (2017) |
 //! | [`ArsForm::Inverted`] | R - 1/S + q^3 / S | Elasticsearch 6.1 to 7.12, OpenSearch still |
 //! | [`ArsForm::Corrected`] | R - S + q^3 x S | Elasticsearch 7.13 |
 //! | [`ArsForm::QueueOnly`] | q^3 x S | Elasticsearch 9.5 |
@@ -18,6 +19,8 @@ use super::node_stats::{ALPHA, NodeStats};
 /// Which of its historical forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArsForm {
+    /// As [`ArsForm::Inverted`], with the fourth power of the queue.
+    FourthPower,
     /// With the service time inverted by mistake.
     Inverted,
     /// Corrected.
@@ -36,6 +39,7 @@ impl ArsForm {
         let q = 1.0 + (outstanding * clients as u64) as f64 + stats.queue.floor();
         let cube = q * q * q;
         match self {
+            ArsForm::FourthPower => r - 1.0 / s + cube * q / s,
             ArsForm::Inverted => r - 1.0 / s + cube / s,
             ArsForm::Corrected => r - s + cube * s,
             ArsForm::QueueOnly => cube * s,
@@ -51,7 +55,9 @@ impl ArsForm {
             response_ns: step(loser.response_ns, winner.response_ns),
             service_ns: match self {
                 // No average then: the mean itself took its place.
-                ArsForm::Inverted => (loser.service_ns + winner.service_ns) / 2.0,
+                ArsForm::FourthPower | ArsForm::Inverted => {
+                    (loser.service_ns + winner.service_ns) / 2.0
+                }
                 _ => step(loser.service_ns, winner.service_ns),
             },
         }
@@ -103,8 +109,11 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_formulas() {
-        // q = 1 + 2 x 3 + floor(4.7) = 11, q^3 = 1331.
+        // q = 1 + 2 x 3 + floor(4.7) = 11, q^3 = 1331, q^4 = 14641.
         let node = stats(4.7, 30.0, 5.0);
+        assert!(
+            (ArsForm::FourthPower.rank_ms(&node, 2, 3) - (30.0 - 0.2 + 14641.0 / 5.0)).abs() < 1e-9
+        );
         assert!(
             (ArsForm::Inverted.rank_ms(&node, 2, 3) - (30.0 - 0.2 + 1331.0 / 5.0)).abs() < 1e-9
         );
@@ -120,6 +129,16 @@ mod tests {
         let rank = |form: ArsForm, node: &NodeStats| form.rank_ms(node, 0, 2);
         assert!(rank(ArsForm::Inverted, &slow) < rank(ArsForm::Inverted, &fast), "the known fault");
         assert!(rank(ArsForm::Corrected, &fast) < rank(ArsForm::Corrected, &slow));
+    }
+
+    #[test]
+    fn the_fourth_power_shuns_a_queue_that_the_cube_still_takes() {
+        // Responses after 10 and 12 ms; q of 4 and 3: 64/6 against 27/3 by cubes, 256/6 against 81/3 by fourth powers.
+        let (longer, shorter) = (stats(3.0, 10.0, 6.0), stats(2.0, 12.0, 3.0));
+        let prefers_longer =
+            |form: ArsForm| form.rank_ms(&longer, 0, 2) < form.rank_ms(&shorter, 0, 2);
+        assert!(prefers_longer(ArsForm::Inverted));
+        assert!(!prefers_longer(ArsForm::FourthPower));
     }
 
     #[test]
@@ -139,9 +158,12 @@ mod tests {
 
     #[test]
     fn losers_close_15_percent_of_the_gap() {
-        for (form, service) in
-            [(ArsForm::Inverted, 0.5), (ArsForm::Corrected, 0.85), (ArsForm::QueueOnly, 0.85)]
-        {
+        for (form, service) in [
+            (ArsForm::FourthPower, 0.5),
+            (ArsForm::Inverted, 0.5),
+            (ArsForm::Corrected, 0.85),
+            (ArsForm::QueueOnly, 0.85),
+        ] {
             let mut nodes = NodeTable::default();
             let (best, worst) = (stats(0.0, 10.0, 10.0), stats(20.0, 110.0, 110.0));
             nodes.set("a", best);

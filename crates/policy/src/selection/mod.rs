@@ -211,10 +211,11 @@ mod tests {
     use super::*;
 
     /// Every policy.
-    pub(super) const POLICIES: [Policy; 10] = [
+    pub(super) const POLICIES: [Policy; 11] = [
         Policy::Rotation,
         Policy::Random,
         Policy::LeastOutstanding,
+        Policy::Ars(ArsForm::FourthPower),
         Policy::Ars(ArsForm::Inverted),
         Policy::Ars(ArsForm::Corrected),
         Policy::Ars(ArsForm::QueueOnly),

@@ -243,7 +243,7 @@ pub(super) const CHARTS: &[Chart] = &[
     searches("the searches that each node completed, 1 replica and es3 loaded, with selection",
         &["1 replica, es3 loaded: ARS", "1 replica, es3 loaded: none"], ONE_REPLICA),
     searches("the searches that each node completed, 4 replicas and es3 loaded, with selection",
-        &["4 replicas, es3 loaded: ARS", "4 replicas, es3 loaded: none"], FOUR_REPLICAS),
+        &["4 replicas, es3 loaded: ARS, b = 4", "4 replicas, es3 loaded: none"], FOUR_REPLICAS),
 ];
 
 #[cfg(test)]
