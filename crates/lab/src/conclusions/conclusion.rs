@@ -94,8 +94,8 @@ pub enum Measure {
     Difference(Figure, Figure),
     /// The first pair's ratio over the second pair's.
     RatioOfRatios([Figure; 2], [Figure; 2]),
-    /// The share of the throughputs and latencies of a plan's loads that are better than those of the rows that they are
-    /// compared with, which come first in each pair.
+    /// The share of the throughputs and latencies of a plan's loads that are better than those of the rows that they
+    /// are compared with, which come first in each pair.
     Improved(&'static str, &'static [[&'static str; 2]]),
     /// Nothing here measures it.
     NotMeasured,
