@@ -14,6 +14,10 @@ pub const LINK_POINTS: usize = 300;
 /// Most points of a node's curve.
 pub const NODE_POINTS: usize = 150;
 
+/// Nodes of the field look at their disks and collectors once a second at most. A count that stands still for less than
+/// this may be the one of the look before, and all that came since would seem to come at once.
+const OLD_COUNT_S: f64 = 2.0;
+
 /// Samples over which a rate of indexing is taken.
 const INDEXED_SAMPLES: usize = 4;
 
@@ -66,6 +70,14 @@ pub struct NodeCurve {
     pub max_cores: f64,
     /// Bytes of heap in use; empty where it has none.
     pub heap: Vec<Point>,
+    /// Share of the time that it spent in garbage collections; empty where it has no heap.
+    pub collecting: Vec<Point>,
+    /// Bytes a second read from its disks; empty where it does not say.
+    pub disk_read: Vec<Point>,
+    /// Bytes a second written to its disks; empty where it does not say.
+    pub disk_written: Vec<Point>,
+    /// Share of the time in which its disks were busy; empty where it does not say. Of several disks it is the sum.
+    pub disk_busy: Vec<Point>,
     /// Bytes a second that it received by transport.
     pub received: Vec<Point>,
     /// Bytes a second that it sent by transport.
@@ -108,12 +120,21 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         let t_s = (t_ms - begins_ms) / 1000.0;
         (t_s > 0.0 && t_s <= seconds).then_some(t_s)
     };
-    let counted = |samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> u64| {
+    let counted = |samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> Option<u64>| {
         let since = |t_ms: f64| (t_ms - begins_ms) / 1000.0;
-        let counted: Vec<(f64, u64)> =
-            samples.iter().map(|(t, sample)| (since(*t), of(sample))).collect();
-        thin_rates(&rates(&counted, seconds), NODE_POINTS)
+        let count = |(t_ms, sample): &(f64, &NodeSample)| Some((since(*t_ms), of(sample)?));
+        samples.iter().filter_map(count).collect::<Vec<(f64, u64)>>()
     };
+    let drawn = |counted: &[(f64, u64)]| thin_rates(&rates(counted, seconds), NODE_POINTS);
+    let looked_at =
+        |samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> Option<u64>, unit: f64| {
+            let mut counted = counted(samples, of);
+            if samples.iter().any(|(_, sample)| sample.heap_used_bytes.is_some()) {
+                counted.dedup_by(|now, last| now.1 == last.1 && now.0 - last.0 < OLD_COUNT_S);
+            }
+            let points = drawn(&counted).into_iter();
+            points.map(|point| Point { value: point.value / unit, ..point }).collect::<Vec<Point>>()
+        };
     let nodes = trace
         .nodes
         .iter()
@@ -129,8 +150,12 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
                 cluster: (*cluster).to_owned(),
                 node: (*node).to_owned(),
                 heap: thin(heap.collect(), NODE_POINTS),
-                received: counted(samples, |sample| sample.transport_rx_bytes),
-                sent: counted(samples, |sample| sample.transport_tx_bytes),
+                collecting: looked_at(samples, |sample| sample.gc_ms, 1000.0),
+                disk_read: looked_at(samples, |sample| sample.disk_read_bytes, 1.0),
+                disk_written: looked_at(samples, |sample| sample.disk_written_bytes, 1.0),
+                disk_busy: looked_at(samples, |sample| sample.disk_busy_ms, 1000.0),
+                received: drawn(&counted(samples, |sample| Some(sample.transport_rx_bytes))),
+                sent: drawn(&counted(samples, |sample| Some(sample.transport_tx_bytes))),
                 ..cores(values.collect())?
             })
         })
@@ -331,6 +356,53 @@ mod tests {
         assert!((curve.mean_cores - 0.7).abs() < 1e-9, "{}", curve.mean_cores);
         assert_eq!(curve.max_cores, 4.0);
         assert!(cores(vec![]).is_none());
+    }
+
+    /// The curves of a node that left these samples, so many milliseconds apart.
+    fn of_node(samples: &[NodeSample], every_ms: f64) -> NodeCurve {
+        let timed = samples.iter().enumerate().map(|(n, sample)| (n as f64 * every_ms, sample));
+        let edge = RecoverySample::default();
+        let mut trace = Trace::default();
+        trace.recovery = vec![(0.0, &edge), ((samples.len() - 1) as f64 * every_ms, &edge)];
+        trace.nodes = [(("leader", "leader-0"), timed.collect())].into();
+        of_trace("a", 1, &trace, None).unwrap().nodes.remove(0)
+    }
+
+    #[test]
+    fn disks_are_drawn_as_they_are_told_with_their_peaks_within_the_bound() {
+        // 10 kB/s for most of the time, once 500 kB/s, and busy for two fifths of it.
+        let sample = |n: u64| NodeSample {
+            disk_read_bytes: Some(n * 1000 + if n > 2000 { 49_000 } else { 0 }),
+            disk_busy_ms: Some(n * 40),
+            ..NodeSample::default()
+        };
+        let node = of_node(&(0..4000).map(sample).collect::<Vec<_>>(), 100.0);
+        assert!(node.disk_read.len() <= NODE_POINTS, "{}", node.disk_read.len());
+        let peak = node.disk_read.iter().map(|point| point.value).fold(0.0, f64::max);
+        assert!((peak - 500_000.0).abs() < 1.0, "{peak}");
+        let busy = |point: &Point| (point.value - 0.4).abs() < 1e-6;
+        assert!(!node.disk_busy.is_empty() && node.disk_busy.iter().all(busy));
+        // What it does not tell is not drawn.
+        assert_eq!((node.disk_written.len(), node.collecting.len()), (0, 0));
+    }
+
+    /// A JVM whose counters move once a second, and stand still from the 20th second on, asked four times a second.
+    #[test]
+    fn a_node_that_looks_at_its_disk_once_a_second_has_no_peaks_of_the_samples() {
+        let sample = |n: u64| NodeSample {
+            heap_used_bytes: Some(1),
+            gc_ms: Some((n / 4).min(20) * 100),
+            disk_written_bytes: Some((n / 4).min(20) * 1000),
+            ..NodeSample::default()
+        };
+        let node = of_node(&(0..=120).map(sample).collect::<Vec<_>>(), 250.0);
+        let values = |points: &[Point]| {
+            let mut values: Vec<f64> = points.iter().map(|point| point.value).collect();
+            values.dedup();
+            values
+        };
+        assert_eq!(values(&node.disk_written), [1000.0, 0.0]);
+        assert_eq!(values(&node.collecting), [0.1, 0.0]);
     }
 
     #[test]

@@ -61,6 +61,19 @@ pub struct NodeSample {
     /// Heap in use, where the node has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_used_bytes: Option<u64>,
+    /// Time spent in garbage collections since start, where the node has a heap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gc_ms: Option<u64>,
+    /// Bytes read from its disks since start; none where it does not say. A process of the embedded engine counts its
+    /// own, other nodes all that their disks do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_read_bytes: Option<u64>,
+    /// Bytes written to its disks since start, counted in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_written_bytes: Option<u64>,
+    /// Time since start in which its disks were busy; none where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_busy_ms: Option<u64>,
     /// Open file handles, where the node says them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,

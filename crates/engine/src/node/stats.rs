@@ -100,6 +100,13 @@ impl Node {
             if let Ok(handles) = std::fs::read_dir("/proc/self/fd") {
                 stats["process"]["open_file_descriptors"] = handles.count().into();
             }
+            // The disk is not this process's, but these bytes are.
+            if let (Some(read), Some(written)) =
+                (of_process("io", "read_bytes:"), of_process("io", "write_bytes:"))
+            {
+                stats["narrows"]["disk"] =
+                    json!({ "read_size_in_bytes": read, "written_size_in_bytes": written });
+            }
         }
         stats
     }
@@ -124,8 +131,12 @@ fn memory_bytes(name: &str, is_virtual: bool) -> u64 {
     if is_virtual {
         return 0;
     }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    of_process("status", name).unwrap_or(0) * 1024
+}
+
+/// A number that a file of `/proc` tells of this process by its name.
+fn of_process(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/{file}")).ok()?;
+    let told = text.lines().find_map(|line| line.strip_prefix(name))?;
+    told.split_whitespace().next()?.parse().ok()
 }

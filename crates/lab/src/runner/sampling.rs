@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use record::{Line, LinkSample, NodeSample, NodeUse};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use world::{Direction, Time};
 
 use super::base::Runner;
@@ -30,8 +30,8 @@ impl Runner<'_> {
         let mut most = None::<NodeUse>;
         // Virtual nodes have no heap.
         let path = match self.clusters.is_virtual() {
-            true => "/_nodes/stats/process,transport,indices/recovery",
-            false => "/_nodes/stats/process,jvm,os,transport,indices/recovery",
+            true => "/_nodes/stats/process,fs,transport,indices/recovery",
+            false => "/_nodes/stats/process,jvm,os,fs,transport,indices/recovery",
         };
         let follower = async {
             match self.plan.follower {
@@ -69,30 +69,16 @@ impl Runner<'_> {
     }
 
     fn node_sample(&self, cluster: &str, stats: &Value, telemetry: &Telemetry) -> NodeSample {
-        let number = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        let node = stats["name"].as_str().unwrap_or("?").to_owned();
-        let (now, cpu_ms) = (self.env.now(), number("/process/cpu/total_in_millis"));
-        let key = (cluster.to_owned(), node.clone());
+        let sample = sample_of(cluster, stats);
+        let cpu_ms = stats.pointer("/process/cpu/total_in_millis").and_then(Value::as_u64);
+        let (now, cpu_ms) = (self.env.now(), cpu_ms.unwrap_or(0));
+        let key = (cluster.to_owned(), sample.node.clone());
         let last = telemetry.cpu.borrow_mut().insert(key, (now, cpu_ms));
         let cpu_cores = last.map_or(0.0, |(then, ms)| {
             let wall_ms = (now - then).as_secs_f64() * 1e3;
             if wall_ms > 0.0 { cpu_ms.saturating_sub(ms) as f64 / wall_ms } else { 0.0 }
         });
-        NodeSample {
-            cluster: cluster.to_owned(),
-            node,
-            cpu_cores,
-            resident_bytes: number("/process/mem/resident_in_bytes"),
-            heap_used_bytes: stats.pointer("/jvm/mem/heap_used_in_bytes").and_then(Value::as_u64),
-            open_files: stats.pointer("/process/open_file_descriptors").and_then(Value::as_u64),
-            transport_rx_bytes: number("/transport/rx_size_in_bytes"),
-            transport_tx_bytes: number("/transport/tx_size_in_bytes"),
-            throttle_ms: number("/indices/recovery/throttle_time_in_millis"),
-            machine_cpu: stats
-                .pointer("/os/cpu/percent")
-                .and_then(Value::as_f64)
-                .map(|p| p / 100.0),
-        }
+        NodeSample { cpu_cores, ..sample }
     }
 
     fn sample_link(&self, variant: &str, lap: u32, telemetry: &Telemetry) -> Result<()> {
@@ -115,5 +101,83 @@ impl Runner<'_> {
         };
         let (t_ms, variant) = (self.journal.t_ms(), Some(variant.to_owned()));
         self.journal.line(&Line::Link { t_ms, variant, lap, sample })
+    }
+}
+
+/// What a node says of itself, without the cores that it used since the sample before.
+fn sample_of(cluster: &str, stats: &Value) -> NodeSample {
+    let count = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64);
+    let number = |pointer: &str| count(pointer).unwrap_or(0);
+    // The embedded engine tells the bytes of its process; of other nodes the disk is told, in KiB.
+    let disk_bytes = |of_process: &str, of_disk: &str| {
+        count(of_process).or_else(|| Some(count(of_disk)?.saturating_mul(1024)))
+    };
+    let heap_used_bytes = count("/jvm/mem/heap_used_in_bytes");
+    // Who has no heap may tell of collectors all the same, because clients read them.
+    let collectors = stats.pointer("/jvm/gc/collectors").and_then(Value::as_object);
+    let collectors = heap_used_bytes.and(collectors);
+    let collected_ms = |all: &Map<String, Value>| {
+        let each = all.values().filter_map(|one| one["collection_time_in_millis"].as_u64());
+        each.sum::<u64>()
+    };
+    NodeSample {
+        cluster: cluster.to_owned(),
+        node: stats["name"].as_str().unwrap_or("?").to_owned(),
+        cpu_cores: 0.0,
+        resident_bytes: number("/process/mem/resident_in_bytes"),
+        heap_used_bytes,
+        gc_ms: collectors.map(collected_ms),
+        disk_read_bytes: disk_bytes(
+            "/narrows/disk/read_size_in_bytes",
+            "/fs/io_stats/total/read_kilobytes",
+        ),
+        disk_written_bytes: disk_bytes(
+            "/narrows/disk/written_size_in_bytes",
+            "/fs/io_stats/total/write_kilobytes",
+        ),
+        disk_busy_ms: count("/fs/io_stats/total/io_time_in_millis"),
+        open_files: count("/process/open_file_descriptors"),
+        transport_rx_bytes: number("/transport/rx_size_in_bytes"),
+        transport_tx_bytes: number("/transport/tx_size_in_bytes"),
+        throttle_ms: number("/indices/recovery/throttle_time_in_millis"),
+        machine_cpu: stats.pointer("/os/cpu/percent").and_then(Value::as_f64).map(|p| p / 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn disks_and_collections_are_as_each_kind_of_node_tells_them() {
+        let of = |stats: Value| {
+            let sample = sample_of(LEADER, &stats);
+            let bytes = (sample.disk_read_bytes, sample.disk_written_bytes);
+            (bytes, sample.disk_busy_ms, sample.gc_ms)
+        };
+        let collectors = |ms: u64| {
+            let of = |ms: u64| json!({ "collection_time_in_millis": ms });
+            json!({ "young": of(ms), "old": of(70) })
+        };
+        let disk = json!({ "io_stats": { "total": {
+            "read_kilobytes": 2, "write_kilobytes": 3, "io_time_in_millis": 40,
+        } } });
+        let field = json!({
+            "jvm": { "mem": { "heap_used_in_bytes": 1 }, "gc": { "collectors": collectors(30) } },
+            "fs": disk,
+        });
+        assert_eq!(of(field), ((Some(2048), Some(3072)), Some(40), Some(100)));
+        // Without a heap nothing is collected. The bytes are those of the process, also while it has a slow disk.
+        let embedded = json!({
+            "jvm": { "mem": { "pools": {} }, "gc": { "collectors": collectors(0) } },
+            "narrows": { "disk": { "read_size_in_bytes": 5, "written_size_in_bytes": 6 } },
+            "fs": disk,
+        });
+        assert_eq!(of(embedded), ((Some(5), Some(6)), Some(40), None));
+        let old = json!({ "fs": { "io_stats": { "total": { "read_kilobytes": 1 } } } });
+        assert_eq!(of(old), ((Some(1024), None), None, None));
+        assert_eq!(of(json!({})), ((None, None), None, None), "not known is not zero");
     }
 }

@@ -1,9 +1,11 @@
 //! The runner on the virtual world: the same steps, record and checker as on real processes.
 
+use std::collections::BTreeMap;
+
 use lab::load::Extent;
 use lab::plan::{Full, Measured, Parameter, ParameterScope, Plan, Resolved, Step};
 use lab::{Ended, Options, Place};
-use record::{Limit, Row, RunDir, Status};
+use record::{Limit, Line, NodeSample, Row, RunDir, Status};
 use testbed::plans::LOAD;
 use world::Trace;
 
@@ -40,6 +42,31 @@ fn the_same_seed_gives_the_same_rows_and_the_same_trace() {
     assert_eq!(first[1].held_by().unwrap().limit, Limit::Latency);
     assert_eq!(read.rows.len(), 5);
     assert!(read.lines.len() > 100);
+}
+
+#[test]
+fn samples_tell_what_the_disks_of_virtual_nodes_do_and_nothing_of_a_heap() {
+    let plan = Plan::open("remote-recovery").unwrap();
+    let (rows, run, _) = run_plan(&plan, 0.01, keep(&["1 MB x 5"]));
+    let samples = |cluster: &str| -> Vec<&NodeSample> {
+        let nodes = run.lines.iter().filter_map(|line| match line {
+            Line::Node { sample, .. } => Some(sample),
+            _ => None,
+        });
+        nodes.filter(|sample| sample.cluster == cluster).collect()
+    };
+    let grown = |cluster: &str, of: fn(&NodeSample) -> Option<u64>| -> u64 {
+        let mut nodes: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for sample in samples(cluster) {
+            nodes.entry(&sample.node).or_default().push(of(sample).expect("it is told"));
+        }
+        nodes.values().map(|counts| counts[counts.len() - 1] - counts[0]).sum()
+    };
+    let written = grown("follower", |sample| sample.disk_written_bytes);
+    assert!(written as f64 > rows[0].bytes as f64 * 0.99, "{written} of {}", rows[0].bytes);
+    assert!(grown("follower", |sample| sample.disk_busy_ms) > 0);
+    assert!(samples("leader").iter().all(|sample| sample.disk_read_bytes.is_some()));
+    assert!(samples("leader").iter().all(|sample| sample.gc_ms.is_none()));
 }
 
 #[test]

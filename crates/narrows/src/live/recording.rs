@@ -160,6 +160,10 @@ fn node_sample(look: &Observation, pace: &NodePace) -> Option<NodeSample> {
         cpu_cores: pace.cpu.map_or(0.0, |cpu| if pace.cpu_of_all { cpu * cores } else { cpu }),
         resident_bytes: node.resident_bytes.unwrap_or(0),
         heap_used_bytes: node.heap_used_bytes,
+        gc_ms: node.heap_used_bytes.and(node.gc_ms),
+        disk_read_bytes: node.read_kib.map(|kib| kib.saturating_mul(1024)),
+        disk_written_bytes: node.write_kib.map(|kib| kib.saturating_mul(1024)),
+        disk_busy_ms: node.io_time_ms,
         open_files: None,
         transport_rx_bytes: node.transport_rx_bytes.unwrap_or(0),
         transport_tx_bytes: node.transport_tx_bytes.unwrap_or(0),
@@ -205,11 +209,15 @@ mod tests {
 
     /// 70 MB were there when somebody began to look, and each second brings one more.
     #[test]
-    fn a_record_draws_what_came_since_its_first_look_and_the_heap_of_nodes() {
+    fn a_record_draws_what_came_since_its_first_look_and_the_heap_and_disks_of_nodes() {
         let look = |s: u64| Observation {
             nodes: vec![Node {
                 name: "b".into(),
                 heap_used_bytes: Some(400 * MB + s),
+                gc_ms: Some(s * 100),
+                read_kib: Some(s * 1000),
+                write_kib: Some(s * 2000),
+                io_time_ms: Some(s * 500),
                 ..Node::default()
             }],
             recoveries: vec![Recovery {
@@ -236,7 +244,10 @@ mod tests {
         let expected: Vec<(f64, f64)> =
             (0..=5).map(|s| (f64::from(s), f64::from(s) * 1e6)).collect();
         assert_eq!(points, expected);
-        let heap: Vec<f64> = drawn.nodes[0].heap.iter().map(|point| point.value).collect();
-        assert_eq!(heap.last(), Some(&400_000_005.0));
+        let node = &drawn.nodes[0];
+        let all =
+            [&node.heap, &node.collecting, &node.disk_read, &node.disk_written, &node.disk_busy];
+        let last = all.map(|points| points.last().unwrap().value);
+        assert_eq!(last, [400_000_005.0, 0.1, 1_024_000.0, 2_048_000.0, 0.5]);
     }
 }

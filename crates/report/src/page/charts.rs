@@ -128,7 +128,7 @@ pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
     }
 }
 
-fn shades_of<'a>(curves: &[&'a Curves]) -> Vec<&'a Shade> {
+pub(crate) fn shades_of<'a>(curves: &[&'a Curves]) -> Vec<&'a Shade> {
     curves.iter().flat_map(|curve| &curve.shades).collect()
 }
 
@@ -208,8 +208,9 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
     let until_s = curves.iter().map(|curve| curve.seconds).fold(0.0, f64::max);
     let class = |at: usize| SERIES[at % SERIES.len()];
     let chart = |panel: &Panel, (class_name, width): (&str, f64)| {
-        let most = panel.most(curves);
-        let (factor, unit) = (panel.unit)(most);
+        // The words of a level at the top need room below those at the ends of lines.
+        let max = panel.most(curves) * if panel.levels.is_empty() { 1.02 } else { 1.1 };
+        let (factor, unit) = (panel.unit)(max);
         let lines = curves.iter().enumerate().map(|(at, curve)| Line {
             label: curve.variant.clone(),
             class: class(at),
@@ -228,8 +229,7 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
             plot_height: if width > 500.0 { 200.0 } else { 150.0 },
             lines: lines.collect(),
             time_s: (0.0, until_s),
-            // The words of a level at the top need room below those at the ends of lines.
-            max: most * if panel.levels.is_empty() { 1.02 } else { 1.1 },
+            max,
             factor,
             unit,
             levels: panel.levels.iter().map(|(at, words)| (*at, (*words).to_owned())).collect(),
@@ -398,4 +398,28 @@ fn link_chart(
         ..LineChart::default()
     }
     .render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_is_not_written_as_a_thousand_thousand() {
+        let points = [0.0, 990_000.0].map(|value| Point { t_s: value / 1e5, value });
+        let curves = Curves {
+            variant: "a".to_owned(),
+            lap: 1,
+            seconds: 9.9,
+            recovered: Vec::new(),
+            indexed: points.to_vec(),
+            lag: Vec::new(),
+            latency: Vec::new(),
+            link: Vec::new(),
+            nodes: Vec::new(),
+            shades: Vec::new(),
+        };
+        let drawn = panels("", &[&curves], &[INDEXED]).into_string();
+        assert!(drawn.contains(">1 million<") && !drawn.contains("1000 thousand"), "{drawn}");
+    }
 }

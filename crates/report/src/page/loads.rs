@@ -8,7 +8,7 @@ use insight::words::three_digits;
 use insight::{Curves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
-use super::charts::{SERIES, SMALL, WIDTHS, shaded};
+use super::charts::{SERIES, SMALL, WIDTHS, shaded, shades_of};
 use super::rows::amount;
 use crate::grid::{signed, signed_range};
 use crate::load::remarks;
@@ -253,6 +253,15 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
             })
             .collect();
         let until_s = drawn.iter().map(|(_, _, curve, _)| curve.seconds).fold(0.0, f64::max);
+        // The variants of a case mostly have the same faults at the same times: once is enough.
+        let mut shown: Vec<&Curves> = Vec::new();
+        for (_, _, curve, _) in &drawn {
+            let known: BTreeSet<&String> =
+                shown.iter().flat_map(|other| &other.shades).map(|shade| &shade.what).collect();
+            if curve.shades.iter().any(|shade| !known.contains(&shade.what)) {
+                shown.push(curve);
+            }
+        }
         let worst = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
         let words = |(_, label, _, points): &(usize, &str, &Curves, &[Point])| {
             format!("{label}: at most {} ms", three_digits(worst(points)))
@@ -275,14 +284,13 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
             max: most * 1.02,
             factor: if most >= 2e3 { 1e3 } else { 1.0 },
             unit: if most >= 2e3 { "s" } else { "ms" },
-            shades: drawn.iter().flat_map(|(_, _, curve, _)| &curve.shades).take(1).collect(),
+            shades: shades_of(&shown),
             ..LineChart::default()
         };
-        let curves: Vec<&Curves> = drawn.iter().map(|(_, _, curve, _)| *curve).take(1).collect();
         html! {
             figure {
                 figcaption { b { (if case.name.is_empty() { &case.loads[0].1.operation } else { case.name }) } }
-                (shaded(&curves))
+                (shaded(&shown))
                 (chart.render())
             }
         }

@@ -1,4 +1,4 @@
-//! What each node used, on the page: cores, heap, and bytes over the network.
+//! What each node used, on the page: cores, heap, and bytes over the network and of disks.
 
 use insight::{Curves, NodeCurve, Point, Summary, words};
 use maud::{Markup, html};
@@ -14,6 +14,11 @@ struct Measure {
     /// Begins the ids of its charts.
     id: &'static str,
     title: &'static str,
+    /// What its values are, and the unit that is written after one where `show` does not.
+    what: &'static str,
+    unit: &'static str,
+    /// What `points` and `line` are, where there are both.
+    legend: Option<[&'static str; 2]>,
     /// What orders nodes, and is written beside their rows.
     of: fn(&NodeCurve) -> f64,
     show: fn(f64) -> String,
@@ -28,6 +33,9 @@ fn peak(points: &[Point]) -> f64 {
 const CPU: Measure = Measure {
     id: "cpu",
     title: "CPU of each node",
+    what: "Cores in use",
+    unit: " cores",
+    legend: None,
     of: |node| node.mean_cores,
     show: words::cores,
     points: |node| &node.cores,
@@ -37,94 +45,146 @@ const CPU: Measure = Measure {
 const HEAP: Measure = Measure {
     id: "heap",
     title: "Heap of each node",
+    what: "MB in use",
+    unit: " MB",
+    legend: None,
     of: |node| peak(&node.heap),
     show: |bytes| words::three_digits(bytes / 1e6),
     points: |node| &node.heap,
     line: |_| &[],
 };
 
+const GC: Measure = Measure {
+    id: "gc",
+    title: "Garbage collections of each node",
+    what: "Share of the time that was spent in them",
+    unit: "",
+    legend: None,
+    of: |node| peak(&node.collecting),
+    show: words::percent,
+    points: |node| &node.collecting,
+    line: |_| &[],
+};
+
 const NETWORK: Measure = Measure {
     id: "network",
     title: "Network of each node",
+    what: "MB/s between nodes",
+    unit: " MB/s",
+    legend: Some(["sent", "received"]),
     of: |node| peak(&node.sent).max(peak(&node.received)),
     show: |bytes| words::three_digits(bytes / 1e6),
     points: |node| &node.sent,
     line: |node| &node.received,
 };
 
+const DISK: Measure = Measure {
+    id: "disk",
+    title: "Disk bytes of each node",
+    what: "MB/s read and written, by the node's process where it tells them, else by all that use its disk",
+    unit: " MB/s",
+    legend: Some(["read", "written"]),
+    of: |node| peak(&node.disk_read).max(peak(&node.disk_written)),
+    show: |bytes| words::three_digits(bytes / 1e6),
+    points: |node| &node.disk_read,
+    line: |node| &node.disk_written,
+};
+
+const DISK_BUSY: Measure = Measure {
+    id: "disk-busy",
+    title: "Busy share of each node's disk",
+    what: "Share of the time in which it was busy, with whatever uses it",
+    unit: "",
+    legend: None,
+    of: |node| peak(&node.disk_busy),
+    show: words::percent,
+    points: |node| &node.disk_busy,
+    line: |_| &[],
+};
+
+/// Those that are there where any node has something of them, after the CPU.
+const BELOW: [&Measure; 5] = [&HEAP, &GC, &NETWORK, &DISK, &DISK_BUSY];
+
 /// All of them, where the record has them.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let drawn: Vec<&Curves> = curves.iter().filter(|curve| !curve.nodes.is_empty()).collect();
-    let nodes = || drawn.iter().flat_map(|curve| &curve.nodes);
-    let highest = |of: fn(&NodeCurve) -> f64, least| nodes().map(of).fold(least, f64::max);
-    let most_cores = highest(|node| peak(&node.cores), 0.05);
-    let most_bytes = highest(NETWORK.of, 0.0);
     let machine_cores = summary.manifest.machine.cores;
-    let most_heap = highest(HEAP.of, 0.0);
+    // Virtual nodes have cores of their own, and watched ones machines.
+    let is_here = summary.watched.is_none() && summary.manifest.target != "virtual";
     html! {
         @if !drawn.is_empty() { section {
+            @let most = CPU.most(&drawn).max(0.05);
             h2 { (CPU.title) }
             p.hint {
-                "Cores in use; the figure at the right is the mean. Every row is " (words::cores(most_cores))
-                " cores high"
-                // Virtual nodes have cores of their own, and watched ones machines.
-                @if summary.watched.is_none() && summary.manifest.target != "virtual" && machine_cores > 0 {
-                    "; the machine has " (machine_cores)
-                }
+                (CPU.what) "; the figure at the right is the mean. Every row is " ((CPU.show)(most)) (CPU.unit) " high"
+                @if is_here && machine_cores > 0 { "; the machine has " (machine_cores) }
                 "."
             }
-            (CPU.charts(&drawn, most_cores, |curve| {
+            (CPU.charts(&drawn, most, |curve| {
                 let sum: f64 = curve.nodes.iter().map(|node| node.mean_cores).sum();
                 format!("{} cores in all", words::cores(sum))
             }))
         } }
-        @if most_heap > 0.0 { section {
-            h2 { (HEAP.title) }
-            p.hint {
-                "MB in use; the figure at the right is the peak. Every row is "
-                (words::three_digits(most_heap / 1e6)) " MB high."
-            }
-            (HEAP.charts(&drawn, most_heap, |_| String::new()))
-        } }
-        @if most_bytes > 0.0 { section {
-            h2 { (NETWORK.title) }
-            p.hint {
-                "MB/s between nodes; the figure at the right is the peak. Every row is "
-                (words::three_digits(most_bytes / 1e6)) " MB/s high."
-            }
-            ul.legend {
-                li { span.chip.neutral aria-hidden="true" {} "sent" }
-                li { span.chip.series-1 aria-hidden="true" {} "received" }
-            }
-            (NETWORK.charts(&drawn, most_bytes, |_| String::new()))
-        } }
+        @for measure in BELOW { (measure.section(&drawn)) }
     }
 }
 
 impl Measure {
+    /// The nodes that say it. Of the others it is unknown, and not zero.
+    fn nodes_of<'a>(&self, curve: &'a Curves) -> Vec<&'a NodeCurve> {
+        let is_known =
+            |node: &&NodeCurve| !(self.points)(node).is_empty() || !(self.line)(node).is_empty();
+        curve.nodes.iter().filter(is_known).collect()
+    }
+
+    fn most(&self, drawn: &[&Curves]) -> f64 {
+        let nodes = drawn.iter().flat_map(|curve| &curve.nodes);
+        nodes.map(|node| peak((self.points)(node)).max(peak((self.line)(node)))).fold(0.0, f64::max)
+    }
+
+    fn section(&self, drawn: &[&Curves]) -> Markup {
+        let most = self.most(drawn);
+        html! {
+            @if most > 0.0 { section {
+                h2 { (self.title) }
+                p.hint {
+                    (self.what) "; the figure at the right is the peak. Every row is " ((self.show)(most)) (self.unit)
+                    " high."
+                }
+                @if let Some(names) = self.legend { ul.legend {
+                    @for (class, name) in ["neutral", "series-1"].into_iter().zip(names) {
+                        li { span class=(format!("chip {class}")) aria-hidden="true" {} (name) }
+                    }
+                } }
+                (self.charts(drawn, most, |_| String::new()))
+            } }
+        }
+    }
+
     fn charts(&self, drawn: &[&Curves], max: f64, note: fn(&Curves) -> String) -> Markup {
-        let note = |curve: &Curves| {
-            let left_out = match curve.nodes.len().saturating_sub(MOST_NODES) {
+        let note = |curve: &Curves, nodes: usize| {
+            let left_out = match nodes.saturating_sub(MOST_NODES) {
                 0 => String::new(),
                 count => format!("{count} idler nodes not shown"),
             };
             let parts = [note(curve), left_out].into_iter().filter(|part| !part.is_empty());
             parts.collect::<Vec<_>>().join(", ")
         };
+        let all =
+            drawn.iter().enumerate().map(|(index, curve)| (index, *curve, self.nodes_of(curve)));
         html! {
             div.small {
-                @for (index, curve) in drawn.iter().enumerate() {
+                @for (index, curve, nodes) in all.filter(|(_, _, nodes)| !nodes.is_empty()) {
                     figure {
-                        figcaption { b { (curve.variant) } " " (note(curve)) }
-                        (self.chart(curve, index, max))
+                        figcaption { b { (curve.variant) } " " (note(curve, nodes.len())) }
+                        (self.chart(curve, nodes, index, max))
                     }
                 }
             }
         }
     }
 
-    fn chart(&self, curve: &Curves, index: usize, max: f64) -> Markup {
-        let mut nodes: Vec<&NodeCurve> = curve.nodes.iter().collect();
+    fn chart(&self, curve: &Curves, mut nodes: Vec<&NodeCurve>, index: usize, max: f64) -> Markup {
         nodes.sort_by(|a, b| (self.of)(b).total_cmp(&(self.of)(a)));
         nodes.truncate(MOST_NODES);
         // Leaders first, as the bytes flow; other clusters by name.

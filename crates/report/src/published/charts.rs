@@ -145,6 +145,7 @@ mod tests {
             cores: points(NODE_POINTS),
             received: points(NODE_POINTS),
             sent: points(NODE_POINTS),
+            disk_busy: points(NODE_POINTS),
             ..NodeCurve::default()
         };
         let curves = |variant: &str| Curves {

@@ -108,6 +108,13 @@ const RESTARTED_RECEIVED: Panel =
     rate("restarted-received", "Network into the node that restarts first", |c| {
         of_node(c, "leader-7", |node| &node.received)
     });
+const RESTARTED_BUSY: Panel = Panel {
+    id: "restarted-busy",
+    title: "Busy share of the disk of the node that restarts first",
+    points: |c| of_node(c, "leader-7", |node| &node.disk_busy),
+    unit: |_| (0.01, "%"),
+    levels: &[],
+};
 
 const HTTP_LOGS: &str = "remote-recovery-http-logs";
 const SMALL: &str = "small-nodes-compression";
@@ -239,7 +246,7 @@ pub(super) const CHARTS: &[Chart] = &[
     over_time((SLIDES, "slide 31, the throttle raised again: nodes basically bored"),
         SHARDS, &["500mb", "2gb"], &[RESTARTED_RECEIVED, RECOVERED]),
     over_time((SLIDES, "slides 51 to 53, the disk scheduler changed; in ours on all nodes from the beginning"),
-        SHARDS, &["2gb", "2gb, noop"], &[RESTARTED_RECEIVED, RECOVERED]),
+        SHARDS, &["2gb", "2gb, noop"], &[RESTARTED_RECEIVED, RESTARTED_BUSY, RECOVERED]),
     searches("the searches that each node completed, 1 replica and es3 loaded, with selection",
         &["1 replica, es3 loaded: ARS", "1 replica, es3 loaded: none"], ONE_REPLICA),
     searches("the searches that each node completed, 4 replicas and es3 loaded, with selection",

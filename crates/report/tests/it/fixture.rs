@@ -25,6 +25,9 @@ fn the_record_of_format_1_still_opens() {
     assert!(
         curves.iter().all(|c| c.nodes.len() == 6 && c.link.len() > 20 && c.recovered.len() > 20)
     );
+    // It says nothing of disks.
+    assert!(curves.iter().flat_map(|c| &c.nodes).all(|node| node.disk_busy.is_empty()));
+    assert!(!report::html(&run).contains("Disk bytes"));
 }
 
 /// A watched cluster (format 2): OpenSearch 2.19.1, two nodes, a replica that comes at a throttle of 3mb.

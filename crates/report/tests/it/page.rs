@@ -103,6 +103,35 @@ fn every_variant_is_in_the_table_and_in_every_chart() {
 }
 
 #[test]
+fn disks_and_collections_are_drawn_of_the_nodes_that_tell_them() {
+    let told = |page: &str| {
+        ["Disk bytes of each node", "Busy share of each node", "Garbage collections of each node"]
+            .map(|title| page.contains(&format!("<h2>{title}")))
+    };
+    let mut run = whole();
+    assert_eq!(told(&report::html(&run)), [false; 3], "a section without data is not there");
+    for line in &mut run.lines {
+        if let Line::Node { t_ms, sample, .. } = line
+            && sample.node != "leader-0"
+        {
+            let ms = *t_ms as u64;
+            (sample.disk_read_bytes, sample.disk_written_bytes) = (Some(ms * 9000), Some(ms * 500));
+            (sample.disk_busy_ms, sample.heap_used_bytes) = (Some(ms / 4), Some(1 << 29));
+            // Who never collects has nothing to draw.
+            sample.gc_ms = Some(0);
+        }
+    }
+    let page = report::html(&run);
+    let elements = check(&page);
+    assert_eq!(told(&page), [true, true, false]);
+    let charts = elements.iter().filter(|name| *name == "svg").count();
+    assert_eq!(charts, 2 + 2 + 6 * 5, "two in two widths; link, CPU, heap, network, bytes, share");
+    let of_first = page.split("id=\"disk-0-d\"").nth(1).expect("a chart").split("</desc>").next();
+    let of_first = of_first.unwrap();
+    assert!(of_first.contains("follower-0 ") && !of_first.contains("leader-0 "), "{of_first}");
+}
+
+#[test]
 fn a_long_run_gives_a_small_page() {
     let long = report::html(&crate::common::made_up(2.0, false));
     assert!(long.len() < 400_000, "{} bytes", long.len());
@@ -292,10 +321,10 @@ fn latencies_of_a_case_lie_over_each_other() {
         row.loads[0].throughput.latency_ms = vec![Some(100.0), Some(3000.0 * (at + 1) as f64)];
         let phase = |begins| record::Phase { name: "load".to_owned(), begins };
         let began_ms = at as f64 * 20_000.0;
-        let fault = |t_s: f64, begins| Line::Fault {
+        let fault = |t_s: f64, node: &str, begins| Line::Fault {
             t_ms: began_ms + t_s * 1000.0,
             variant: variant.clone(),
-            what: "es3 is slow".to_owned(),
+            what: format!("{node} is slow"),
             begins,
         };
         let edge = |t_s: f64, begins| Line::Phase {
@@ -306,10 +335,14 @@ fn latencies_of_a_case_lie_over_each_other() {
         };
         run.lines.extend([
             edge(0.0, true),
-            fault(6.0, true),
+            fault(6.0, "es3", true),
             edge(11.0, false),
-            fault(11.5, false),
+            fault(11.5, "es3", false),
         ]);
+        // The second of each case has a fault of its own.
+        if at % 2 == 1 {
+            run.lines.extend([fault(2.0, "es2", true), fault(3.0, "es2", false)]);
+        }
     }
     let page = report::html(&run);
     check(&page);
@@ -320,6 +353,8 @@ fn latencies_of_a_case_lie_over_each_other() {
     );
     assert!(page.contains("none: at most 3000 ms; ARS: at most 6000 ms"));
     assert!(page.contains("es3 is slow, 6.00 s to 11.0 s"), "as far as the load went");
+    assert!(page.contains("one: ARS: es2 is slow, 2.00 s to 3.00 s"), "{page}");
+    assert_eq!(page.matches("class=\"shade\"").count(), 2 * 3, "every fault of both cases");
     // The warm-up was a second: the first window ends after six.
     let summary = insight::Summary::of(&run);
     let curves = insight::curves(&run, &summary);

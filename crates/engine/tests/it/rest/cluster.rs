@@ -189,6 +189,12 @@ async fn tells_about_nodes(env: Env) {
         assert_eq!(stats["nodes"][node]["name"], node);
         assert!(stats["nodes"][node]["indices"]["recovery"]["throttle_time_in_millis"].is_u64());
     }
+    // A process is told its own bytes, not what the machine's disk does; a simulated host has a disk of its own.
+    let told = |path: &str| stats["nodes"]["c-0"].pointer(path).is_some_and(Value::is_u64);
+    for path in ["/narrows/disk/read_size_in_bytes", "/narrows/disk/written_size_in_bytes"] {
+        assert_eq!(told(path), !env.is_virtual(), "{path}");
+    }
+    assert_eq!(told("/fs/io_stats/total/io_time_in_millis"), env.is_virtual());
     // A disk of the virtual world has no size until it is given one.
     let rows = c.must("GET", "/_cat/allocation?format=json", Value::Null).await;
     let totals = rows.as_array().unwrap().iter().map(|row| row["disk.total"].is_string());
