@@ -1,9 +1,11 @@
 //! The cores or the disk of a node that are busy: with the recovery, or with something else.
 
+use super::class::Class;
 use super::copying::{Copying, End};
 use super::finding::{Evidence, NODES_STATS};
-use super::rivals::Against;
-use super::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN};
+use super::node_span::NodeSpan;
+use super::rivals::{Against, By};
+use super::threshold::{CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, Threshold};
 use crate::words;
 
 /// All cores of a node are busy.
@@ -19,11 +21,9 @@ impl BusyCores {
     /// What speaks against it where they are not busy.
     pub(crate) fn of(end: &End<'_>) -> Result<BusyCores, Against> {
         let name = end.node();
-        let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
-        let cores = BusyCores::seen(end).ok_or_else(untold)?;
+        let cores = BusyCores::seen(end).ok_or_else(|| no_cores(name))?;
         if cores.share < CPU_BUSY.value {
-            let what = |name: &str| format!("the cores of {name} are busy");
-            return Err(Against::below_at(name, what, cores.share, CPU_BUSY));
+            return Err(Against::below_at(name, cores_of, cores.share, CPU_BUSY));
         }
         Ok(cores)
     }
@@ -75,11 +75,9 @@ impl BusyDisk {
     /// What speaks against it where it is not busy.
     pub(crate) fn of(end: &End<'_>) -> Result<BusyDisk, Against> {
         let name = end.node();
-        let untold = || Against::untold(format!("{name} does not tell the time of its disk"));
-        let disk = BusyDisk::seen(end).ok_or_else(untold)?;
+        let disk = BusyDisk::seen(end).ok_or_else(|| no_disk(name))?;
         if disk.share < DISK_BUSY.value {
-            let what = |name: &str| format!("the disk of {name} is busy");
-            return Err(Against::below_at(name, what, disk.share, DISK_BUSY));
+            return Err(Against::below_at(name, disk_of, disk.share, DISK_BUSY));
         }
         Ok(disk)
     }
@@ -127,4 +125,43 @@ impl BusyDisk {
         }
         evidence
     }
+}
+
+/// What the cores and the disk of a node say beside a cause that is not a recovery's: what is idle does not hold, and
+/// what is busy may be why the node is slow.
+pub(crate) fn of_node(span: &NodeSpan<'_>) -> Vec<(Class, Against)> {
+    let name = &span.last().name;
+    let cores = match span.cpu() {
+        Some((share, _)) => used(name, cores_of, share, CPU_BUSY),
+        None => no_cores(name),
+    };
+    let disk = match span.share(|node| node.io_time_ms) {
+        Some(share) => used(name, disk_of, share, DISK_BUSY),
+        None => no_disk(name),
+    };
+    vec![(Class::Cpu, cores), (Class::Disk, disk)]
+}
+
+fn used(name: &str, what: fn(&str) -> String, share: f64, least: Threshold) -> Against {
+    if share < least.value {
+        return Against::below_at(name, what, share, least);
+    }
+    let why = format!("{} {} of the time", what(name), words::percent(share));
+    Against { by: By::Weaker, why: why.into() }
+}
+
+fn cores_of(name: &str) -> String {
+    format!("the cores of {name} are busy")
+}
+
+fn disk_of(name: &str) -> String {
+    format!("the disk of {name} is busy")
+}
+
+fn no_cores(name: &str) -> Against {
+    Against::untold(format!("{name} does not tell the use of its cores"))
+}
+
+fn no_disk(name: &str) -> Against {
+    Against::untold(format!("{name} does not tell the time of its disk"))
 }

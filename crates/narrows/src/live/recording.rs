@@ -174,7 +174,7 @@ fn node_sample(look: &Observation, pace: &NodePace) -> Option<NodeSample> {
 
 #[cfg(test)]
 mod tests {
-    use insight::{Summary, curves};
+    use insight::{Progress, Summary, curves};
     use record::RunDir;
     use record::observation::Node;
 
@@ -205,6 +205,22 @@ mod tests {
         assert_eq!(sum(&[one(100, true)]), (202, 1));
         assert_eq!(sum(&[one(100, false)]), (201, 1));
         assert_eq!(sum(&[]), (201, 1));
+    }
+
+    /// The cluster fell silent after two seconds, and somebody went on looking.
+    #[test]
+    fn a_record_ends_when_the_looking_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let look = Observation::default();
+        let mut recording = Recording::create(dir.path(), "watch", "es:9200", &look).unwrap();
+        for t_ms in [1000.0, 3000.0] {
+            recording.look(t_ms, &look, &Series::new([(t_ms, &look)])).unwrap();
+        }
+        let run = RunDir::open(&recording.end(10_000.0).unwrap()).unwrap();
+        let Progress::Partial { seconds, .. } = Summary::of(&run).variants[0].progress else {
+            panic!("a watch finishes no lap");
+        };
+        assert_eq!(seconds, 9.0);
     }
 
     /// 70 MB were there when somebody began to look, and each second brings one more.

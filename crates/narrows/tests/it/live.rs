@@ -151,6 +151,8 @@ fn recorded_and_opened_again(lab: &Lab) {
     assert!(said(&watched).contains("a[0] leader-"), "{}", said(&watched));
     let found: Value = serde_json::from_slice(&explained.stdout).unwrap();
     assert_eq!(classes(&found), ["rate_limit"], "{found:#}");
+    let since = narrows(&["explain", "last", "--runs", runs, "--json", "--diff", "last"]);
+    nothing_changed(&since);
     let shown = narrows(&["show", "last", "--runs", runs]);
     assert!(said(&shown).contains("max_bytes_per_sec"), "{}", said(&shown));
     let page = narrows(&["report", "last", "--runs", runs]);
@@ -160,6 +162,22 @@ fn recorded_and_opened_again(lab: &Lab) {
         assert_no_secret(said(output).as_bytes());
     }
     every_file(dir.path(), &|path| assert_no_secret(&std::fs::read(path).unwrap()));
+}
+
+/// Between two looks that are the same, what holds is what held, and nothing came or went.
+#[track_caller]
+fn nothing_changed(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let since = &found["since"];
+    let held = &since["stayed"][0];
+    let sentence = found["findings"][0]["sentence"].as_str().unwrap();
+    assert_eq!(held["was"], held["is"], "{since}");
+    assert!(held["is"].as_str().unwrap().ends_with(sentence), "{since}");
+    for name in ["gone", "came", "nodes_gone", "nodes_came"] {
+        assert_eq!(since[name], json!([]), "{name}: {since}");
+    }
+    assert_eq!(since["settings"], json!({}), "{since}");
 }
 
 /// Looks that are kept can be had again, to the letter; the password is nowhere.
@@ -181,6 +199,9 @@ fn kept_and_looked_at_again(lab: &Lab) {
     let found: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!((classes(&found), &found["format"]), (vec!["rate_limit"], &json!(1)));
     every_file(&kept, &|path| assert_no_secret(&std::fs::read(path).unwrap()));
+    nothing_changed(&narrows(&["explain", to, "--json", "--diff", to]));
+    let words = said(&narrows(&["explain", to, "--diff", to]));
+    assert!(words.contains(&format!("since {to}")) && words.contains("still "), "{words}");
 
     let refused = narrows(&look);
     assert_eq!(refused.status.code(), Some(2));

@@ -10,7 +10,9 @@ use insight::words;
 use record::units::show_bytes;
 use serde::Serialize;
 
-use crate::screen::{Nodes, RecoveryCells, View, WAITING_MAX, node_cells, recovery_cells, request};
+use crate::screen::{
+    Nodes, RecoveryCells, View, WAITING_MAX, node_cells, promised, recovery_cells, request,
+};
 
 /// Rows that are sent of each list; the others are counted. A page of thousands of lines tells nobody anything.
 const HELD_MAX: usize = 6;
@@ -254,10 +256,7 @@ fn held(finding: &Finding, also: &[&str], view: &View) -> Held {
         lift: lift.and_then(|found| found.lift.clone()),
         action: finding.lift.as_ref().map(|lift| lift.action.clone()),
         how: finding.lift.as_ref().and_then(request),
-        gain: finding
-            .gain
-            .as_ref()
-            .map(|gain| format!("up to {} the rate ({})", words::times(gain.factor), gain.formula)),
+        gain: finding.gain.as_ref().map(|gain| format!("{} ({})", promised(gain), gain.formula)),
         next: finding.next.clone(),
         doubt: finding.doubt.clone(),
         strength: finding.strength.clamp(0.0, 1.0),

@@ -1,6 +1,6 @@
 //! A view as a screen.
 
-use insight::diagnosis::TimeToGreen;
+use insight::diagnosis::{Pace, TimeToGreen};
 use insight::words;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -109,17 +109,18 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
     let room = usize::from(area.height).saturating_sub(2);
     let hidden = view.recoveries.len().saturating_sub(room);
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
-    let columns: Vec<&RecoveryColumn> =
-        RECOVERY_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
-    // What is cut of a name is its middle: its end says which shard or node it is.
-    let filled = columns.iter().filter(|column| column.is_filled()).count();
-    let fixed: usize = columns.iter().map(|column| column.fixed_width() + 1).sum();
-    let name_room = (usize::from(area.width) + 1).saturating_sub(fixed) / filled.max(1);
-    let row = |pace: &insight::diagnosis::Pace| {
+    let (columns, name_room, path_room) =
+        recovery_columns(area.width, &view.recoveries[..shown.min(view.recoveries.len())]);
+    let row = |pace: &Pace| {
         let cells = recovery_cells(pace);
         let texts = columns.iter().map(|column| {
             let text = plain(&(column.text)(&cells));
-            let text = if column.is_filled() { short(&text, name_room) } else { text };
+            // What is cut of a name is its middle: its end says which shard or node it is.
+            let text = match column.header {
+                PATH => short_path(&text, path_room),
+                _ if column.is_filled() => short(&text, name_room),
+                _ => text,
+            };
             let style = if column.is_bar && !pace.ended { paint.good() } else { Style::new() };
             cell(text, column.is_number).style(style)
         });
@@ -131,10 +132,51 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
         let more = format!("and {} more", view.recoveries.len() - shown);
         rows.push(Row::new(vec![more]).style(paint.dim()));
     }
-    let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
+    let width = |column: &&RecoveryColumn| match column.header {
+        PATH => Constraint::Length(path_room as u16),
+        _ => column.width,
+    };
+    let widths: Vec<Constraint> = columns.iter().map(width).collect();
     let header = columns.iter().map(|column| cell(column.header.to_owned(), column.is_number));
     let header = Row::new(header.collect::<Vec<_>>());
     frame.render_widget(table(rows, &widths, header, title, paint), area);
+}
+
+/// The columns that there is room for, and the room for names and for paths. Nodes are named whole: other columns make
+/// room for them.
+fn recovery_columns(width: u16, shown: &[Pace]) -> (Vec<&'static RecoveryColumn>, usize, usize) {
+    let mut columns: Vec<&'static RecoveryColumn> =
+        RECOVERY_COLUMNS.iter().filter(|column| width >= column.from_width).collect();
+    let room = |columns: &[&RecoveryColumn]| {
+        let fixed: usize = columns.iter().map(|column| column.fixed_width() + 1).sum();
+        (usize::from(width) + 1).saturating_sub(fixed)
+    };
+    if !columns.iter().any(|column| column.header == PATH) {
+        let names = room(&columns);
+        return (columns, names, 0);
+    }
+    let path = |pace: &Pace| recovery_cells(pace).path.chars().count();
+    let longest = shown.iter().map(path).max().unwrap_or(0);
+    for header in MAKE_ROOM {
+        if room(&columns) < longest + NAME_MIN {
+            columns.retain(|column| column.header != header);
+        }
+    }
+    let both = room(&columns);
+    let half = both / 2;
+    let paths = longest.clamp(half, half.max(both.saturating_sub(NAME_MIN)));
+    (columns, both - paths, paths)
+}
+
+/// A path whose nodes have room; where they have not, each is cut in its own middle.
+fn short_path(path: &str, room: usize) -> String {
+    match path.split_once(TO).filter(|_| path.chars().count() > room) {
+        Some((from, to)) => {
+            let each = room.saturating_sub(TO.len()) / 2;
+            format!("{}{TO}{}", short(from, each), short(to, each))
+        }
+        None => path.to_owned(),
+    }
 }
 
 fn cell(text: String, is_number: bool) -> Cell<'static> {
@@ -185,9 +227,17 @@ const fn number_column(
     RecoveryColumn { is_number: true, ..column }
 }
 
-const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
+/// The column that names the nodes, what stands between them, and the columns that make room for it, in this order:
+/// what is done stands beside the bar as a share.
+const PATH: &str = "from > to";
+const TO: &str = " > ";
+const MAKE_ROOM: [&str; 3] = ["since change", "stage", "done"];
+/// Room for the name of a shard beside them, at least.
+const NAME_MIN: usize = 10;
+
+static RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     recovery_column("shard", Constraint::Fill(1), 0, |cells| cells.name.clone()),
-    recovery_column("from > to", Constraint::Fill(1), 110, |cells| cells.path.clone()),
+    recovery_column(PATH, Constraint::Fill(1), 110, |cells| cells.path.clone()),
     recovery_column("stage", Constraint::Length(12), 126, |cells| cells.stage.clone()),
     RecoveryColumn {
         is_bar: true,
@@ -200,11 +250,11 @@ const RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
 ];
 
 fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint: Palette) {
-    let columns: Vec<&NodeColumn> =
-        NODE_COLUMNS.iter().filter(|column| area.width >= column.from_width).collect();
     let room = usize::from(area.height).saturating_sub(2);
     let nodes = view.nodes.busy_first(room);
     let shown = if nodes.len() > room { room.saturating_sub(1) } else { nodes.len() };
+    let longest = nodes[..shown].iter().map(|node| node.name.chars().count()).max().unwrap_or(0);
+    let (columns, name_room) = node_columns(area.width, longest);
     let most = trails.most();
     let row = |node: &&insight::diagnosis::NodePace| {
         let busy = [
@@ -217,7 +267,9 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint:
         let cells = columns.iter().map(|column| {
             let is_busy = busy.contains(&(column.of, true));
             let style = if is_busy { paint.warning() } else { Style::new() };
-            cell(plain(&texts[column.of]), column.of > 0).style(style)
+            let text = plain(&texts[column.of]);
+            let text = if column.of == NAME { short(&text, name_room) } else { text };
+            cell(text, column.of != NAME).style(style)
         });
         let style = if node.gone { paint.warning() } else { Style::new() };
         Row::new(cells.collect::<Vec<_>>()).style(style)
@@ -228,13 +280,29 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint:
         rows.push(Row::new(vec![more]).style(paint.dim()));
     }
     let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
-    let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of > 0));
+    let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of != NAME));
     let header = Row::new(header.collect::<Vec<_>>());
     let title = match trails.of_all(TRAIL.into()) {
         all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
         all => format!("Nodes, rx + tx of all {all}"),
     };
     frame.render_widget(table(rows, &widths, header, title, paint), area);
+}
+
+/// The columns that there is room for, and the room for names. Nodes are named whole: columns make room for them, those
+/// first that only wide terminals show.
+fn node_columns(width: u16, longest: usize) -> (Vec<&'static NodeColumn>, usize) {
+    let mut columns: Vec<&'static NodeColumn> =
+        NODE_COLUMNS.iter().filter(|column| width >= column.from_width).collect();
+    loop {
+        let fixed: usize = columns.iter().map(|column| column.taken()).sum();
+        let room = usize::from(width).saturating_sub(fixed);
+        let widest = columns.iter().map(|column| column.from_width).max().unwrap_or(0);
+        if room >= longest || widest == 0 {
+            return (columns, room);
+        }
+        columns.retain(|column| column.from_width < widest);
+    }
 }
 
 /// A column of nodes: which of their cells, and the width of the terminal from which on it is shown.
@@ -245,6 +313,16 @@ struct NodeColumn {
     from_width: u16,
 }
 
+impl NodeColumn {
+    /// Its width, and the space before it; nothing of the names, which have what is left.
+    fn taken(&self) -> usize {
+        match self.width {
+            Constraint::Length(width) => usize::from(width) + 1,
+            _ => 0,
+        }
+    }
+}
+
 const fn node_column(header: &'static str, of: usize, width: u16, from_width: u16) -> NodeColumn {
     NodeColumn { header, of, width: Constraint::Length(width), from_width }
 }
@@ -253,8 +331,8 @@ const fn node_column(header: &'static str, of: usize, width: u16, from_width: u1
 const TRAIL: u16 = 24;
 const TRAIL_FROM: u16 = 60;
 
-const NODE_COLUMNS: [NodeColumn; 8] = [
-    NodeColumn { header: "node", of: 0, width: Constraint::Fill(1), from_width: 0 },
+static NODE_COLUMNS: [NodeColumn; 8] = [
+    NodeColumn { header: "node", of: NAME, width: Constraint::Fill(1), from_width: 0 },
     node_column("cpu", CPU, 11, 0),
     node_column("disk r/w MB/s (busy)", DISK, 22, 56),
     node_column("net rx/tx MB/s", 3, 17, 68),
@@ -264,6 +342,8 @@ const NODE_COLUMNS: [NodeColumn; 8] = [
     node_column("rx + tx, two minutes", 7, TRAIL, 130),
 ];
 
+/// The column that names them.
+const NAME: usize = 0;
 /// Columns of nodes that are painted where they are near their limit, and from where on they are.
 const CPU: usize = 1;
 const DISK: usize = 2;

@@ -110,10 +110,15 @@ fn advised(
         text.push_str(&row(label, &words, style));
     }
     if let Some(gain) = gain {
-        let sentence = format!("up to {} the rate ({})", words::times(gain.factor), gain.formula);
+        let sentence = format!("{} ({})", promised(gain), gain.formula);
         text.push_str(&row("gain", &sentence, style));
     }
     text
+}
+
+/// What lifting it brings, in the same words wherever that is said.
+pub(crate) fn promised(gain: &Gain) -> String {
+    format!("up to {} the rate", words::times(gain.factor))
 }
 
 /// What changed since another diagnosis; `since` says which.

@@ -22,7 +22,7 @@ mod view;
 
 pub use draw::draw;
 pub use findings::{advice, changes, findings};
-pub(crate) use findings::{looks, request, subjects};
+pub(crate) use findings::{looks, promised, request, subjects};
 pub use nodes::Nodes;
 pub(crate) use nodes::node_cells;
 pub use plain::plain_lines;

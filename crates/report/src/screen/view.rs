@@ -10,6 +10,7 @@ use record::observation::{Follower, WaitingCopy};
 use record::units::{show_bytes, show_interval, show_seconds};
 use serde::Serialize;
 
+use super::findings::promised;
 use super::nodes::Nodes;
 
 /// The most waiting copies that have a line; the others are counted.
@@ -134,10 +135,8 @@ fn found(finding: &Finding) -> Found {
             (Some(setting), None, Some(to)) => format!("{setting}, try {to}"),
             _ => lift.action.clone(),
         };
-        let gain = finding.gain.as_ref().filter(|gain| gain.factor > 1.05);
-        let gain = gain.map_or_else(String::new, |gain| {
-            format!(": up to {} the rate", words::times(gain.factor))
-        });
+        let gain = finding.gain.as_ref();
+        let gain = gain.map_or_else(String::new, |gain| format!(": {}", promised(gain)));
         let next = finding.next.as_ref().map_or_else(String::new, |next| format!("; then {next}"));
         format!("{action}{gain}{next}")
     });

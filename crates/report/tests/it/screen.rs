@@ -9,7 +9,9 @@ use ratatui::style::Modifier;
 use record::observation::{
     Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting, WaitingCopy,
 };
-use report::screen::{Place, Trails, View, draw, plain_lines};
+use report::Style;
+use report::live_page::Frame;
+use report::screen::{Place, Trails, View, draw, findings, plain_lines};
 
 /// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
 fn look(s: u64) -> Observation {
@@ -216,6 +218,54 @@ fn a_narrow_terminal_cuts_names_in_the_middle_and_says_when_it_is_green() {
         assert!(width < 110 || line.contains("es-node-0 > es-node-2"), "{width}: {line}");
         assert!(screen[0].contains("yellow  green in "), "{width}: {}", screen[0]);
         assert!(screen[0].split("green in ").nth(1).unwrap().contains(" to "), "{}", screen[0]);
+    }
+}
+
+/// Columns make room for the names of nodes. Where even that is not enough, both ends of a name are there.
+#[test]
+fn a_long_name_of_a_node_is_whole_and_columns_make_room() {
+    let names = ["elasticsearch-data-hot-0", "elasticsearch-data-hot-1"];
+    let mut view = view();
+    let node = |name: &str| NodePace { name: name.to_owned(), ..view.nodes[0].clone() };
+    let (nodes, longer) = (names.map(node), node("elasticsearch-data-frozen-and-archived-17"));
+    view.nodes = Arc::new(nodes.to_vec().into());
+    view.recoveries[0].source = Some(names[0].into());
+    view.recoveries[0].target = Some(names[1].into());
+    for width in [60, 80, 110, 200] {
+        let screen = shown(&view, width, 24);
+        let text = screen.join("\n");
+        let begins = |name: &str| screen.iter().any(|line| line.starts_with(&format!("{name} ")));
+        assert!(names.into_iter().all(begins), "{width}\n{text}");
+        let path = names.join(" > ");
+        assert!(width < 110 || text.contains(&path), "{width}\n{text}");
+        assert!(text.contains("orders[0]"), "{width}\n{text}");
+    }
+    view.nodes = Arc::new(vec![longer].into());
+    view.recoveries[0].target = Some("x".repeat(90) + "-17");
+    let screen = shown(&view, 110, 24);
+    let of_both = |line: &String| line.starts_with("orders[0]") && line.contains("x-17 ");
+    assert!(screen.iter().any(of_both), "{}", screen.join("\n"));
+    let cut = shown(&view, 40, 24);
+    let cut = cut.iter().find(|line| line.starts_with("elasticsearch")).unwrap();
+    assert!(cut.contains('…') && cut.contains("-17 "), "{cut}");
+}
+
+/// However little lifting a limit brings: terminal, page and `explain` promise the same.
+#[test]
+fn watch_and_explain_promise_the_same() {
+    let looks: Vec<Observation> = (0..=8).map(look).collect();
+    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let mut diagnosis = diagnose(&series);
+    for (factor, words) in [(1.02, "up to 1.02 times the rate"), (2.5, "up to 2.5 times the rate")]
+    {
+        diagnosis.findings[0].gain.as_mut().unwrap().factor = factor;
+        let view = View::of(&series, &diagnosis, &Place::default());
+        let page = serde_json::to_string(&Frame::of(0, &view, &diagnosis)).unwrap();
+        let explained = findings(&diagnosis, "logs", Style { color: false, width: 200 });
+        for said in [plain_lines(&view, 8.0).join("\n"), page, explained] {
+            assert!(said.contains(words), "{words} is not in\n{said}");
+        }
+        assert!(view.found[0].lift.as_ref().unwrap().contains(words), "{:?}", view.found[0]);
     }
 }
 

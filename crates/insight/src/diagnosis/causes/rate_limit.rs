@@ -3,7 +3,7 @@
 use record::observation::Setting;
 use record::units::show_seconds;
 
-use crate::diagnosis::answers::Answer;
+use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
@@ -336,8 +336,19 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
         next: Some("the path to the repository, disks or cores".to_owned()),
         doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
+        ruled_out: Answers::new(slower(used).into_iter()).ruled_out(Class::RateLimit),
         ..Finding::of(&CAUSE.rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
+}
+
+/// What speaks against all that would be slower than the limiter of a repository: the rate is the limiter's.
+fn slower(used: f64) -> Vec<(Class, Answer)> {
+    let (used, least) = (words::percent(used), words::percent(USED_ALONE.value));
+    let why = format!(
+        "nodes write {used} of what the limiter lets through; what is slower would keep them below {least}"
+    );
+    let against = |class| -> (Class, Answer) { (class, Err(Against::figure(why.clone()))) };
+    [Class::Bandwidth, Class::Cpu, Class::Disk].map(against).into()
 }
 
 /// What speaks against the limiter: the rate and the pauses that it has.

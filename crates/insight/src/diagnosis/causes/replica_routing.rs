@@ -2,9 +2,13 @@
 
 use record::observation::{Node, Observation, Selection};
 
+use super::gc;
+use crate::diagnosis::answers::{Answer, Answers};
+use crate::diagnosis::busy;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
+use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{NS_PER_MS, Series};
 use crate::diagnosis::threshold::{Threshold, VERDICT, at};
@@ -60,8 +64,23 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
             )
             .collect(),
         lift: Some(Lift::setting(SETTING, setting.clone(), Some("true".to_owned()), action)),
+        ruled_out: Answers::new(slow_itself(series, name).into_iter())
+            .ruled_out(Class::ReplicaRouting),
         ..Finding::of(&CAUSE.rule, name, worst.strength(), sentence)
     })
+}
+
+/// What would make the node slow whatever is sent to it: its cores, its disk, its collections.
+fn slow_itself(series: &Series<'_>, name: &str) -> Vec<(Class, Answer)> {
+    let Some(span) = series.node(name) else {
+        let untold = |class| -> (Class, Answer) {
+            (class, Err(Against::untold(format!("{name} was not seen twice"))))
+        };
+        return [Class::Cpu, Class::Disk, Class::Gc].map(untold).into();
+    };
+    let collections = (Class::Gc, gc::of_node(span));
+    let own = busy::of_node(span).into_iter();
+    own.map(|(class, against)| (class, Err(against))).chain([collections]).collect()
 }
 
 /// A node that searches go around by themselves, because adaptive replica selection is on; none where no node is far

@@ -417,6 +417,15 @@ fn proxies_and_routing_are_seen() {
     let finding = only(&routed("false"));
     assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
     assert!(finding.sentence.contains("5.00 times their median time"), "{}", finding.sentence);
+    // The node itself has nothing to do, or its cores may be why it is late.
+    let idle: Vec<(Class, By)> = finding.ruled_out.iter().map(|one| (one.class, one.by)).collect();
+    let figure = |class| (class, By::Figure);
+    assert_eq!(idle, [Class::Cpu, Class::Disk, Class::Gc].map(figure));
+    let mut busy = routed("false");
+    busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
+    let busy = only(&busy);
+    let cores = &busy.ruled_out[0];
+    assert!(cores.by == By::Weaker && cores.why.contains("cores of b are busy 97 %"), "{cores:?}");
     // A rank is the cube of a queue, and differs for a moment where nodes are alike.
     assert!(judge(&routed_at("false", 25)).findings.is_empty());
     let around = judge(&routed("true"));

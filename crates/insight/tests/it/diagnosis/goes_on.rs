@@ -1,6 +1,6 @@
 //! What goes on beside recoveries and needs nobody's help: copies that move, snapshots, nodes that may come back.
 
-use insight::diagnosis::Class;
+use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{Lack, Move, Observation, Snapshot, WaitingCopy};
 
 use super::{judge, looks, only};
@@ -90,6 +90,9 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     assert!(finding.sentence.contains("max_snapshot_bytes_per_sec = 40mb lets each of 2 nodes"));
     assert!(finding.lift.unwrap().action.contains("_snapshot/backups"));
     assert!((finding.gain.unwrap().factor - 2.0).abs() < 1e-9);
+    assert_eq!(finding.ruled_out.len(), 3);
+    let is_told = |one: &RuledOut| one.by == By::Figure && one.why.starts_with("nodes write 95 %");
+    assert!(finding.ruled_out.iter().all(is_told), "{:?}", finding.ruled_out);
     for (written, limit) in
         [(400_000_000, None), (800_000_000, Some("80mb")), (800_000_000, Some("0"))]
     {
