@@ -155,6 +155,15 @@ impl Env {
         }
     }
 
+    /// Has this host's work on its disk take as long as on this one from now on: the model's in the virtual world, one
+    /// that is emulated in the real one.
+    pub fn set_disk(&self, disk: model::Disk) {
+        match self.virtual_host_model() {
+            Some(model) => self.set_host_model(model::Host { disk, ..model }),
+            None => self.emulate_disk(Some(disk)),
+        }
+    }
+
     /// An address to listen on: loopback in the real world, the host's own name in the virtual one; any port.
     pub fn any_address(&self) -> String {
         match &self.arm {

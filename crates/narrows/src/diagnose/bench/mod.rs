@@ -72,7 +72,6 @@ use crate::terminal::say;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Nothing,
-    /// Buckets, whose disks are as they are.
     Buckets,
     /// Buckets, followers and searches, as virtual time has them.
     All,
@@ -91,11 +90,11 @@ impl Beside {
 }
 
 /// What a job is about; none of a recovery.
-fn drawn_beside(job: Job, is_virtual: bool) -> Option<Drawn> {
+fn drawn_beside(job: Job) -> Option<Drawn> {
     let seed = job.seed;
     match job.subject {
         Subject::Recovery => None,
-        Subject::Bucket => buckets::Case::of(seed, is_virtual).map(|case| case.drawn()),
+        Subject::Bucket => buckets::Case::of(seed).map(|case| case.drawn()),
         Subject::Follower => followers::Case::of(seed).map(|case| case.drawn()),
         Subject::Searches => searches::Case::of(seed).map(|case| case.drawn()),
     }
@@ -163,8 +162,7 @@ fn writes<'a>(asked: &Asked<'a>, journals: &'a Path) -> Writes<'a> {
 
 /// The case of a bucket of a seed.
 async fn of_bucket(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
-    let case = buckets::Case::of(seed, matches!(world, World::Virtual));
-    let case = case.context("the seed draws a bucket")?;
+    let case = buckets::Case::of(seed).context("the seed draws a bucket")?;
     one_cause::trial(&buckets::InWorld { world, case }).await
 }
 
@@ -335,7 +333,7 @@ impl<'a> Sitting<'a> {
 
     /// What a case is about, and its severity.
     fn about(&self, job: Job) -> (String, usize) {
-        match drawn_beside(job, self.target == "virtual") {
+        match drawn_beside(job) {
             Some(drawn) => (drawn.name.to_owned(), drawn.severity),
             None => {
                 let case = (self.case)(job.seed);
@@ -375,7 +373,7 @@ mod tests {
         let seeds: Vec<u64> = (0..3600).collect();
         let (mut healthy, mut two, mut others) = (0.0, 0.0, 0.0);
         for job in jobs(&seeds, beside) {
-            let drawn = drawn_beside(job, beside == Beside::All);
+            let drawn = drawn_beside(job);
             let classes = drawn.map_or_else(|| case(job.seed).classes(), |drawn| drawn.classes);
             match classes.len() {
                 2 => two += admitted.0,

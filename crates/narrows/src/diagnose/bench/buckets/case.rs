@@ -31,11 +31,9 @@ pub(crate) enum Kind {
     LittleMemory,
 }
 
-/// Every kind in virtual time. Two in five are healthy.
+/// Every kind. Two in five are healthy.
 const DECK: [Kind; 5] =
     [Kind::SlowConsumer, Kind::Idle, Kind::SlowDisk, Kind::KeepsUp, Kind::LittleMemory];
-/// The same where disks are as they are.
-const DECK_OF_PROCESSES: [Kind; 3] = [Kind::SlowConsumer, Kind::Idle, Kind::KeepsUp];
 
 /// Something that an operator can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +58,7 @@ pub(crate) struct Conditions {
     pub(crate) writes_bytes_per_s: Option<f64>,
     /// Memory of the producer's bucket.
     pub(crate) quota_bytes: u64,
-    /// What the producer's disk reads, in virtual time; none for as much as it may.
+    /// What the producer's disk reads; none for as much as it may.
     pub(crate) reads_bytes_per_s: Option<f64>,
     pub(crate) to: Consumer,
     /// What all of it lets through, about.
@@ -80,7 +78,7 @@ pub(crate) enum Consumer {
     /// Another node of the bucket.
     Node {
         quota_bytes: u64,
-        /// What its disk writes, in virtual time.
+        /// What its disk writes; none for as much as it may.
         writes_bytes_per_s: Option<f64>,
         /// The path to it.
         path_bytes_per_s: u64,
@@ -92,11 +90,10 @@ pub(crate) enum Consumer {
 pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {
-    /// The case of a bucket of a seed; none of most seeds. `is_virtual` says whether disks can be made slow.
-    pub(crate) fn of(seed: u64, is_virtual: bool) -> Option<Case> {
+    /// The case of a bucket of a seed; none of most seeds.
+    pub(crate) fn of(seed: u64) -> Option<Case> {
         let turn = Turn::among(Subject::Bucket, seed)?;
-        let deck = if is_virtual { &DECK[..] } else { &DECK_OF_PROCESSES };
-        let (kind, severity) = (turn.kind(deck), turn.severity(deck));
+        let (kind, severity) = (turn.kind(&DECK), turn.severity(&DECK));
         let mut draw = Draw::of(!seed);
         let pace = draw.between(3e6, 10e6);
         let surroundings = surroundings(kind, pace, &mut draw);
@@ -233,7 +230,7 @@ mod tests {
 
     #[test]
     fn one_seed_in_five_and_its_neighbour_draw_a_bucket_and_two_in_five_of_these_are_well() {
-        let all: Vec<Case> = (0..300).filter_map(|seed| Case::of(seed, true)).collect();
+        let all: Vec<Case> = (0..300).filter_map(Case::of).collect();
         assert_eq!(all.len(), 60);
         let (one, other) = (&all[0], &all[1]);
         assert_eq!(
@@ -249,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_injected_costs_what_its_severity_says_and_its_action_takes_it_back() {
-        for case in (0..90).filter_map(|seed| Case::of(seed, true)) {
+        for case in (0..90).filter_map(Case::of) {
             let mut conditions = case.injected(case.surroundings.pace);
             assert_eq!(conditions == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
             if let [usual, ..] = case.lifted_by() {
@@ -257,16 +254,6 @@ mod tests {
                 let to_disk = case.kind == Kind::LittleMemory;
                 assert_eq!(conditions == case.surroundings, !to_disk, "{case:?}");
             }
-        }
-    }
-
-    /// The disks of processes are as they are.
-    #[test]
-    fn processes_are_asked_for_no_slow_disk() {
-        for case in (0..300).filter_map(|seed| Case::of(seed, false)) {
-            let injected = case.injected(5e6);
-            assert!(injected.reads_bytes_per_s.is_none(), "{case:?}");
-            assert!(matches!(injected.to, Consumer::Client { .. }), "{case:?}");
         }
     }
 }

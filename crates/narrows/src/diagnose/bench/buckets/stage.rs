@@ -12,6 +12,7 @@ use dcp::drain::{Drain, DrainSettings};
 use dcp::rebalance::{Path, Rebalance, Replication};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
+use world::model::Disk;
 use world::{Env, Link, LinkConfig, Task};
 
 use super::case::{Conditions, Consumer};
@@ -109,7 +110,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// The bucket has its documents, and reading has begun.
     async fn set(env: &Env, conditions: &Conditions) -> anyhow::Result<Stage> {
-        // In the real world hosts share the process.
+        // In the real world hosts share the process, and each has a disk of its own where that is slow.
         let (near, far) = (env.host("near"), env.host("far"));
         let mut settings = BucketSettings::new(BUCKET, conditions.vbuckets, conditions.quota_bytes);
         if conditions.bytes > conditions.quota_bytes {
@@ -117,11 +118,8 @@ impl Stage {
         }
         let source = Node::start(&near, "near", settings).await?;
         fill(&near, &source.bucket, conditions).await?;
-        if let (Some(rate), Some(mut model)) =
-            (conditions.reads_bytes_per_s, near.virtual_host_model())
-        {
-            model.disk.read_bytes_per_s = rate as u64;
-            near.set_host_model(model);
+        if let Some(rate) = conditions.reads_bytes_per_s {
+            near.set_disk(Disk { read_bytes_per_s: rate as u64, ..Disk::default() });
         }
         let mut link = LinkConfig::default();
         if let Consumer::Node { path_bytes_per_s, rtt, .. } = conditions.to {
@@ -178,9 +176,8 @@ async fn read(
             Ok(Reader::Client(Drain::start(env, &source.options(), &settings).await?))
         }
         Consumer::Node { quota_bytes, writes_bytes_per_s, .. } => {
-            if let (Some(rate), Some(mut model)) = (writes_bytes_per_s, env.virtual_host_model()) {
-                model.disk.write_bytes_per_s = rate as u64;
-                env.set_host_model(model);
+            if let Some(rate) = writes_bytes_per_s {
+                env.set_disk(Disk { write_bytes_per_s: rate as u64, ..Disk::default() });
             }
             let settings = BucketSettings::new(BUCKET, conditions.vbuckets, quota_bytes);
             let to = Node::start(env, "far", settings).await?;
