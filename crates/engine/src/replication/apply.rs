@@ -111,11 +111,10 @@ pub(crate) fn mapping_version(core: &Core, index_uuid: &str, index: &str) -> u64
 
 /// Mappings that are published are here sooner than this.
 const MAPPING_COMES: Duration = Duration::from_secs(1);
-/// How long a copy waits for mappings that its primary has.
-const MAPPING_PATIENCE: Duration = Duration::from_secs(15);
 
 /// As [`follow_mapping`], for operations whose source had this version of the mappings: they may have fields that came
-/// with it, and the manager publishes to all nodes at once.
+/// with it, and the manager publishes to all nodes at once. It had that version before any source did, so that nothing
+/// is waited for beyond its answer.
 pub(crate) async fn follow_mapping_to(
     core: &Core,
     shard: &LocalShard,
@@ -127,10 +126,9 @@ pub(crate) async fn follow_mapping_to(
         // This node may have missed what was published.
         core.ask_for_state().await?;
     }
-    let is_over = || is_here() || mapping_version(core, &shard.index_uuid, &shard.index) == 0;
-    if !is_here() && (!core.wait_for_state(MAPPING_PATIENCE, |_| is_over()).await || !is_here()) {
+    if !is_here() {
         let reason = format!(
-            "[{}][{}] waited {MAPPING_PATIENCE:?} for version {version} of the mappings, which its source has",
+            "[{}][{}] lacks version {version} of the mappings, which its source has and the manager has no more",
             shard.index, shard.number
         );
         return Err(Failure::new(503, UNAVAILABLE, reason).into());

@@ -33,3 +33,5 @@ mod search_faults;
 mod sniffing;
 mod synthetic_batches;
 mod waits;
+mod waits_of_nodes;
+mod waits_of_recoveries;

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const UNAVAILABLE: &str = "unavailable_shards_exception";
 
 /// An index whose only copy is on a node.
-async fn create_on(cluster: &Cluster, index: &str, node: &str) {
+pub async fn create_on(cluster: &Cluster, index: &str, node: &str) {
     let settings = json!({
         "number_of_shards": 1, "number_of_replicas": 0,
         "index.routing.allocation.require._name": node,
@@ -45,13 +45,24 @@ async fn create_on(cluster: &Cluster, index: &str, node: &str) {
 }
 
 /// A second copy, on a node.
-async fn add_replica_on(cluster: &Cluster, index: &str, nodes: &str) {
+pub async fn add_replica_on(cluster: &Cluster, index: &str, nodes: &str) {
     let settings = json!({
         "index.number_of_replicas": 1, "index.routing.allocation.require._name": null,
         "index.routing.allocation.include._name": nodes,
     });
     cluster.must("PUT", &format!("/{index}/_settings"), settings).await;
     cluster.green(index).await;
+}
+
+/// Waits until `done` is true, in virtual time and no longer than so many seconds.
+pub async fn within(env: &Env, limit_s: u64, what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !done().await {
+            env.sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let met = env.timeout(Duration::from_secs(limit_s), waiting).await;
+    assert!(met.is_ok(), "not within {limit_s} s: {what}");
 }
 
 async fn count(cluster: &Cluster, index: &str) -> Value {
@@ -86,6 +97,14 @@ async fn a_write_waits_for_copies_no_longer_than_it_says(env: Env) {
     let (_, answer) = env.timeout(PATIENCE, bulk).await.expect("a bulk");
     let item = &answer["items"][0]["index"];
     assert_eq!((&item["status"], &item["error"]["type"]), (&json!(503), &json!(UNAVAILABLE)));
+    // The virtual world has no documents to find.
+    if !env.is_virtual() {
+        c.must("POST", "/a/_refresh", Value::Null).await;
+        let path = format!("/a/_update_by_query?{WAITS}");
+        let asking = c.ask("POST", &path, json!({}));
+        let (status, answer) = env.timeout(PATIENCE, asking).await.expect("an update by query");
+        assert_eq!((status, &answer["error"]["type"]), (503, &json!(UNAVAILABLE)), "{answer}");
+    }
     assert_eq!(count(&c, "a").await, 1, "nothing of it was written");
 
     c.start_node(1).await;

@@ -309,6 +309,48 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
     link.wait().unwrap();
 }
 
+/// Each connection opens another, until both carry as many as they may.
+#[test]
+fn links_that_lead_to_each_other_are_bounded_and_say_so() {
+    let ports = [testbed::free_port(), testbed::free_port()];
+    let at = |port: u16| format!("127.0.0.1:{port}");
+    let start = |listen: u16, to: u16| {
+        Command::new(BINARY)
+            .args(["link", "--connections", "5", "--listen", &at(listen), "--to", &at(to)])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let mut links = [start(ports[0], ports[1]), start(ports[1], ports[0])];
+    // Both listen once both were reached: by then the second connection goes round.
+    let reach = |port: u16| {
+        for _ in 0..1500 {
+            if let Ok(near) = TcpStream::connect(at(port)) {
+                return near;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("no link listens at port {port}");
+    };
+    let _near = ports.map(reach);
+    let words = "5 connections are open, and --connections allows no more";
+    let said = links.each_mut().map(|link| BufReader::new(link.stderr.take().unwrap()));
+    let mut said = said.map(|said| said.lines().map_while(Result::ok));
+    assert!(said.iter_mut().all(|lines| lines.any(|line| line.contains(words))));
+    for link in &links {
+        let handles = std::fs::read_dir(format!("/proc/{}/fd", link.id())).unwrap();
+        let leads_to = handles.filter_map(|handle| std::fs::read_link(handle.ok()?.path()).ok());
+        let sockets = leads_to.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
+        // Two of each connection; the listener, and what waits for signals.
+        assert!((10..20).contains(&sockets), "{sockets} sockets");
+    }
+    for link in &mut links {
+        link.kill().unwrap();
+        link.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_link_says_what_to_write_and_that_nobody_answers() {
     for (listen, words) in [
