@@ -81,24 +81,34 @@ fn the_last_run_is_one_that_started() {
     assert_eq!(empty.status.code(), Some(0));
     assert!(said(&empty).contains("narrows run remote-recovery"), "{}", said(&empty));
     let good = run(runs, "1", &[]);
-    never_started(dir.path(), &good);
-    let shown = narrows(&["show", "last", "--runs", runs]);
-    assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
-    assert!(String::from_utf8_lossy(&shown.stdout).contains(&good));
-    assert!(said(&shown).contains("29991231-235959-x"), "{}", said(&shown));
-    let listed = json(&narrows(&["runs", "--runs", runs, "--json"]));
-    assert_eq!(listed["runs"][1]["status"], "failed", "{listed}");
+    let last = || narrows(&["show", "last", "--runs", runs]);
+    for status in ["failed", "interrupted"] {
+        never_started(dir.path(), &good, status);
+        let shown = last();
+        assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
+        assert!(String::from_utf8_lossy(&shown.stdout).contains(&good));
+        assert!(said(&shown).contains("29991231-235959-x"), "{}", said(&shown));
+        let listed = json(&narrows(&["runs", "--runs", runs, "--json"]));
+        assert_eq!(listed["runs"][1]["status"], status, "{listed}");
+    }
+    // What failed once something was measured is not skipped.
+    let rows = dir.path().join("29991231-235959-x/rows.jsonl");
+    std::fs::copy(dir.path().join(&good).join("rows.jsonl"), &rows).unwrap();
+    let shown = last();
+    let table = String::from_utf8_lossy(&shown.stdout);
+    assert!(table.contains("29991231-235959-x") && !table.contains(&good), "{}", said(&shown));
+    never_started(dir.path(), &good, "failed");
     std::fs::remove_dir_all(dir.path().join(&good)).unwrap();
     refused(&["show", "--runs", runs], &["did start", "narrows show 29991231-235959-x"]);
 }
 
 /// A run, newer than any other, whose clusters did not start: its record has a manifest and nothing else.
-fn never_started(runs: &Path, like: &str) {
+fn never_started(runs: &Path, like: &str, status: &str) {
     let manifest = std::fs::read_to_string(runs.join(like).join("manifest.json")).unwrap();
     let dir = runs.join("29991231-235959-x");
-    std::fs::create_dir(&dir).unwrap();
-    let manifest =
-        manifest.replace(like, "29991231-235959-x").replace("\"complete\"", "\"failed\"");
+    std::fs::create_dir_all(&dir).unwrap();
+    let manifest = manifest.replace(like, "29991231-235959-x");
+    let manifest = manifest.replace("\"complete\"", &format!("\"{status}\""));
     std::fs::write(dir.join("manifest.json"), manifest).unwrap();
     for file in ["lines.jsonl", "rows.jsonl"] {
         std::fs::write(dir.join(file), format!("{{\"format\":{}}}\n", record::FORMAT)).unwrap();

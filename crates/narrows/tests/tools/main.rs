@@ -54,6 +54,7 @@ testbed::main! {
     clients::curl_works [CLIENTS],
     clients::the_matrix_of_clients_is_what_is_run [],
     ordinary_client::opensearch_py_works [OPENSEARCH_PY],
+    ordinary_client::opensearch_py_reads_a_stored_race [OPENSEARCH_PY],
     terminal::watch_gives_the_terminal_back_whoever_ends_it [SCRIPT],
     terminal::a_key_ends_watch_while_the_cluster_is_silent [SCRIPT],
     terminal::a_disk_that_fills_does_not_take_the_table_with_it [MOUNT],
