@@ -76,6 +76,9 @@ impl SearchErrorKind {
     }
 }
 
+/// What everything that reads a search returns.
+pub(crate) type Result<T, E = SearchError> = std::result::Result<T, E>;
+
 pub fn parsing(at: Spot, reason: impl Into<String>) -> SearchError {
     SearchError { kind: SearchErrorKind::Parsing, reason: reason.into(), at: Some(at) }
 }

@@ -160,6 +160,14 @@ pub enum FieldQuery {
     },
 }
 
+impl FieldQuery {
+    /// The words of a text; `all`: every one must be there.
+    pub(crate) fn words(text: &str, all: bool) -> Self {
+        let value = Literal::Text(text.to_owned());
+        FieldQuery::Match { value, all, minimum: None, lenient: false, fuzziness: None }
+    }
+}
+
 /// Values between two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RangeQuery {

@@ -146,12 +146,10 @@ fn compare_scores(a: Option<f32>, b: Option<f32>) -> Ordering {
 }
 
 fn compare_values(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
-    let (a, b) = match (a, b) {
-        (Some(a), Some(b)) => (a, b),
-        _ if key.missing == SortMissing::First => return a.is_some().cmp(&b.is_some()),
-        _ => return b.is_some().cmp(&a.is_some()),
-    };
-    if key.descending { b.order(a) } else { a.order(b) }
+    match key.missing == SortMissing::First && (a.is_none() || b.is_none()) {
+        true => a.is_some().cmp(&b.is_some()),
+        false => Literal::order_of(a, b, key.descending),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use record::names::matches;
 
 use super::preference::{Preference, Rule, sticky_turn};
 use crate::state::ClusterState;
+use crate::transport::{Failure, ShardFailure};
 use policy::selection::Choice;
 
 /// A shard that is searched.
@@ -83,6 +84,12 @@ pub(super) fn moved_to(
 }
 
 impl AskedShard {
+    /// Why nothing was found of it, and the node that was asked last.
+    pub(super) fn failed(&self, node: Option<&str>, failure: Failure) -> ShardFailure {
+        let (index, shard) = (self.index.clone(), self.shard);
+        ShardFailure { index, shard, node: node.map(str::to_owned), failure }
+    }
+
     /// Its nodes in the order in which they are asked: `choose` decides, where the rule leaves anything to decide.
     pub(super) fn order(
         &self,

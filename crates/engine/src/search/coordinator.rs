@@ -53,8 +53,7 @@ pub(super) struct Answered {
 
 impl Answered {
     fn failed(&self, failure: Failure) -> ShardFailure {
-        let (index, shard) = (self.asked.index.clone(), self.asked.shard);
-        ShardFailure { index, shard, node: Some(self.node.clone()), failure }
+        self.asked.failed(Some(&self.node), failure)
     }
 }
 
@@ -76,7 +75,7 @@ pub(super) async fn search_shards(
     let selection = ReplicaSelection::of(&settings);
     let shards = asked_shards.len();
     if selection == ReplicaSelection::Oracle && !service.core.env.is_virtual() {
-        return Err(asked_shards.into_iter().map(no_oracle).collect());
+        return Err(asked_shards.iter().map(no_oracle).collect());
     }
     let ask = ShardSearch {
         index: String::new(),
@@ -204,11 +203,11 @@ impl Gathered {
     }
 }
 
-fn no_oracle(asked: AskedShard) -> ShardFailure {
+fn no_oracle(asked: &AskedShard) -> ShardFailure {
     let reason =
         "narrows.search.selection is [oracle], which exists in virtual time alone; choose another";
     let failure = Failure::new(400, "illegal_argument_exception", reason);
-    ShardFailure { index: asked.index, shard: asked.shard, node: None, failure }
+    asked.failed(None, failure)
 }
 
 /// Asks the copies of a shard, one after another, until one answers.
@@ -246,15 +245,14 @@ async fn ask_copies(
             }
         }
     }
-    let AskedShard { index, shard, .. } = asked;
-    let (node, failure) = match last {
-        Some((name, failure)) => (Some(name), failure),
+    Err(match last {
+        Some((name, failure)) => asked.failed(Some(&name), failure),
         None => {
+            let AskedShard { index, shard, .. } = &asked;
             let reason = format!("[{index}][{shard}] has no started copy that may be asked");
-            (None, Failure::new(503, "no_shard_available_action_exception", reason))
+            asked.failed(None, Failure::new(503, "no_shard_available_action_exception", reason))
         }
-    };
-    Err(ShardFailure { index, shard, node, failure })
+    })
 }
 
 pub(super) fn left(name: &str) -> Failure {

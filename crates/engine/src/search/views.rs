@@ -10,7 +10,7 @@ use super::asked_shards::{AskedShard, ViewOfShard};
 use super::coordinator::{Answered, Continued, Gathered, SHARD_TIMEOUT, Views, left};
 use super::service::SearchService;
 use crate::transport::{
-    Class, Failure, HeldView, Request, Response, Result, SearchOutcome, ShardFailure, ShardSearch,
+    Class, HeldView, Request, Response, Result, SearchOutcome, ShardFailure, ShardSearch,
     ViewHolder, unexpected,
 };
 
@@ -71,7 +71,7 @@ pub(super) async fn search_views(
         match task.await {
             Ok(Ok(answered)) => answers.push(answered),
             Ok(Err(failure)) => failures.push(failure),
-            Err(_) => failures.push(failed(&view.asked, &view.node, unexpected())),
+            Err(_) => failures.push(view.asked.failed(Some(&view.node), unexpected())),
         }
     }
     let shards = views.len() + search.failed.len();
@@ -90,8 +90,8 @@ async fn ask_view(
 ) -> Result<Answered, ShardFailure> {
     match ask(service, &node, Request::Search(Box::new(ask_it))).await {
         Ok(Response::Searched(searched)) => Ok(Answered { asked, node, searched: *searched }),
-        Ok(_) => Err(failed(&asked, &node, unexpected())),
-        Err(failure) => Err(failed(&asked, &node, failure)),
+        Ok(_) => Err(asked.failed(Some(&node), unexpected())),
+        Err(failure) => Err(asked.failed(Some(&node), failure)),
     }
 }
 
@@ -103,9 +103,4 @@ pub(super) async fn ask(
 ) -> Result<Response> {
     let address = service.core.address_of(node).ok_or_else(|| left(node))?;
     Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
-}
-
-fn failed(asked: &AskedShard, node: &str, failure: Failure) -> ShardFailure {
-    let (index, shard) = (asked.index.clone(), asked.shard);
-    ShardFailure { index, shard, node: Some(node.to_owned()), failure }
 }

@@ -71,7 +71,7 @@ impl Mapping {
         &self,
         source: &[u8],
         is_new: bool,
-        sink: &mut impl Sink,
+        sink: &mut dyn Sink,
     ) -> Result<Extent, Refusal> {
         let part = |path: &str| match self.field(path) {
             Some(field) if self.kept_ways(path, field).next().is_some() => Part::Whole,
@@ -105,9 +105,9 @@ impl Mapping {
 }
 
 /// A walk through a document.
-struct Walk<'a, S> {
+struct Walk<'a> {
     mapping: &'a Mapping,
-    sink: &'a mut S,
+    sink: &'a mut dyn Sink,
     /// Of the object at hand.
     path: String,
     is_new: bool,
@@ -116,7 +116,7 @@ struct Walk<'a, S> {
     extent: Extent,
 }
 
-impl<S: Sink> Walk<'_, S> {
+impl Walk<'_> {
     /// Reads an object of the document; also an array of such objects, whose fields then have many values.
     fn object(&mut self, json: &Value) -> Result<(), Refusal> {
         let members = match json {
@@ -165,9 +165,7 @@ impl<S: Sink> Walk<'_, S> {
         }
         Ok(())
     }
-}
 
-impl<S> Walk<'_, S> {
     /// Meets a field that is not mapped, in the object whose path ends at `above`.
     fn unmapped(&mut self, name: &str, above: usize, value: &Value) -> Result<(), Refusal> {
         let dynamic = match name.contains('.') {
@@ -203,7 +201,7 @@ impl Field {
         path: &str,
         json: &Value,
         is_new: bool,
-        sink: &mut impl Sink,
+        sink: &mut dyn Sink,
     ) -> Result<(), Refusal> {
         let is_point = self.kind == FieldType::GeoPoint;
         let is_text = self.kind == FieldType::Keyword || self.kind.has_words();

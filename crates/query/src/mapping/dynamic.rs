@@ -7,9 +7,10 @@ use serde_json::Value as Json;
 use crate::json::Value;
 
 /// `dynamic` of an object; one that does not say has that of the object around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dynamic {
     /// It is mapped.
+    #[default]
     True,
     /// It is kept in `_source` alone.
     False,

@@ -29,7 +29,7 @@ use crate::MappingError;
 type Result<T> = std::result::Result<T, MappingError>;
 
 /// How documents are read: fields and objects by their dotted paths.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
     fields: BTreeMap<String, Field>,
     objects: BTreeMap<String, Dynamic>,
@@ -37,21 +37,8 @@ pub struct Mapping {
     multi: BTreeMap<String, Vec<String>>,
     templates: Vec<Template>,
     dynamic: Dynamic,
-    /// Whether a text that is a date in a new field makes that a date.
-    detects_dates: bool,
-}
-
-impl Default for Mapping {
-    fn default() -> Self {
-        Mapping {
-            fields: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            multi: BTreeMap::new(),
-            templates: Vec::new(),
-            dynamic: Dynamic::True,
-            detects_dates: true,
-        }
-    }
+    /// Whether a new field is no date even if its first text is one.
+    ignores_dates: bool,
 }
 
 impl Mapping {
@@ -86,9 +73,9 @@ impl Mapping {
         }
         mapping.dynamic =
             Dynamic::read(object.get("dynamic"), Dynamic::True).map_err(|why| refuse("", why))?;
-        mapping.detects_dates = match object.get("date_detection") {
-            None => true,
-            Some(Value::Bool(yes)) => *yes,
+        mapping.ignores_dates = match object.get("date_detection") {
+            None => false,
+            Some(Value::Bool(detects)) => !detects,
             Some(other) => {
                 return Err(refuse("date_detection", format!("it is true or false, not {other}")));
             }
@@ -288,7 +275,7 @@ fn depth(path: &str) -> usize {
 
 /// Whether a path is of what every document has beside its fields.
 pub fn is_metadata(path: &str) -> bool {
-    METADATA.contains(&path)
+    METADATA.split(' ').any(|name| name == path)
 }
 
 /// The metadata field that holds the name of a document's index.
@@ -298,23 +285,8 @@ pub const INDEX: &str = "_index";
 const ROUTING: &str = "_routing";
 
 /// What every document has beside its fields.
-const METADATA: [&str; 15] = [
-    "_doc_count",
-    "_field_names",
-    "_id",
-    "_ignored",
-    INDEX,
-    "_nested_path",
-    "_primary_term",
-    ROUTING,
-    "_seq_no",
-    "_size",
-    "_source",
-    "_tier",
-    "_type",
-    "_version",
-    "_wordless",
-];
+const METADATA: &str = "_doc_count _field_names _id _ignored _index _nested_path _primary_term _routing _seq_no _size \
+                        _source _tier _type _version _wordless";
 
 #[cfg(test)]
 mod tests {

@@ -24,10 +24,10 @@ impl Mapping {
             Value::Bool(_) => ("boolean", json!({"type": "boolean"})),
             Value::Number(number) if number.is_f64() => ("double", json!({"type": "float"})),
             Value::Number(_) => ("long", json!({"type": "long"})),
-            Value::Text(text) if self.detects_dates && is_iso_date(text) => {
+            Value::Text(text) if !self.ignores_dates && is_iso_date(text) => {
                 ("date", json!({"type": "date"}))
             }
-            Value::Text(text) if self.detects_dates && is_date_with_slashes(text) => {
+            Value::Text(text) if !self.ignores_dates && is_date_with_slashes(text) => {
                 ("date", json!({"type": "date", "format": FOUND_DATES}))
             }
             Value::Object(_) => ("object", json!({"type": "object"})),

@@ -12,14 +12,12 @@ use crate::aggregation::{
     OrderBy, RangeBucket, Statistic, Tuples,
 };
 use crate::date::{self, CalendarUnit, DateContext};
-use crate::error::{SearchError, illegal, parsing};
+use crate::error::{Result, illegal, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
 use crate::pipeline::PipelineKind;
 use crate::query::{BoolQuery, Query, QueryKind};
 use crate::{geo, refused};
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
@@ -285,23 +283,17 @@ fn terms(options: &Options<'_>) -> Result<AggregationKind> {
 
 fn filters(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("filters")?;
-    let named = matches!(node.value, Value::Object(_));
-    let filters: Vec<(String, Query)> = match &node.value {
+    let (shape, given): (FiltersShape, Vec<(&str, &Node)>) = match &node.value {
         Value::Object(members) => {
-            let mut read: Vec<(String, Query)> = members
-                .iter()
-                .map(|of| Ok((of.name.to_string(), query(&of.node)?)))
-                .collect::<Result<_>>()?;
-            // As in the field: named buckets are in the order of their names.
-            read.sort_by(|a, b| a.0.cmp(&b.0));
-            read
+            let named = members.iter().map(|of| (of.name.as_ref(), &of.node));
+            (FiltersShape::ByName, named.collect())
         }
-        _ => node
-            .list("filters")?
-            .iter()
-            .map(|of| Ok((String::new(), query(of)?)))
-            .collect::<Result<_>>()?,
+        _ => (FiltersShape::List, node.list("filters")?.iter().map(|of| ("", of)).collect()),
     };
+    let read = given.into_iter().map(|(name, of)| Ok((name.to_owned(), query(of)?)));
+    let mut filters = read.collect::<Result<Vec<(String, Query)>>>()?;
+    // As in the field: named buckets are in the order of their names.
+    filters.sort_by(|a, b| a.0.cmp(&b.0));
     few(node.at, filters.len(), FILTERS)?;
     if filters.is_empty() {
         return Err(parsing(node.at, "[filters] cannot be empty"));
@@ -309,7 +301,6 @@ fn filters(options: &Options<'_>) -> Result<AggregationKind> {
     let key = options.read("other_bucket_key", Node::text)?;
     let has_other = options.read("other_bucket", Node::bool)?.unwrap_or(key.is_some());
     let other = has_other.then(|| key.unwrap_or_else(|| "_other_".to_owned()));
-    let shape = if named { FiltersShape::ByName } else { FiltersShape::List };
     Ok(AggregationKind::Filters(Filters { filters, other, shape }))
 }
 

@@ -1,13 +1,11 @@
 //! `function_score` from JSON.
 
 use super::query::{Reader, boosted};
-use crate::error::{SearchError, parsing};
+use crate::error::{Result, SearchError, parsing};
 use crate::json::{Node, Options};
 use crate::query::{FunctionScore, Query, QueryKind, ScoreFunction};
 use crate::score::{Combine, Modifier, ScoreKind, Shape};
 use crate::value::Literal;
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// Reads what stands under the name of a function.
 type Read = fn(&Node) -> Result<ScoreKind>;

@@ -2,12 +2,10 @@
 
 use super::limits::{MAX_HIGHLIGHT_FIELDS, MAX_TAG_BYTES};
 use super::query;
-use crate::error::{SearchError, illegal, parsing};
+use crate::error::{Result, illegal, parsing};
 use crate::highlight::{Highlight, HighlightField, Highlighter};
 use crate::json::{Node, Options, Value};
 use crate::refused;
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// Options of a field, which may stand above all fields, too.
 const OF_FIELD: &str = "force_source fragment_size highlight_query no_match_size number_of_fragments order post_tags \

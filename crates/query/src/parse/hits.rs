@@ -3,13 +3,11 @@
 use super::limits::{MAX_COLUMN_FIELDS, MAX_INNER_WINDOW, SOURCE_PATTERNS, few};
 use super::{query, sort};
 use crate::aggregation::AggregationKind;
-use crate::error::{SearchError, illegal, parsing};
+use crate::error::{Result, illegal, parsing};
 use crate::hits::{ColumnField, SortKey, TopHits};
 use crate::json::{Node, Options, Value};
 use crate::mapping::is_metadata;
 use crate::source::SourceFilter;
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 pub(super) fn top_hits(options: &Options<'_>) -> Result<AggregationKind> {
     let from = options.read("from", Node::count)?.unwrap_or(0) as usize;

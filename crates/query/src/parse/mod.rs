@@ -18,14 +18,12 @@ pub use query::queries;
 pub use query_string::QueryString;
 
 use super::Query;
-use super::error::{SearchError, parsing};
+use super::error::{Result, parsing};
 use super::hits::SortKey;
 use super::json::{Node, read};
 use super::request::{
     AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
 };
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from highlight min_score pit post_filter \
                      query search_after seq_no_primary_term size sort stored_fields timeout track_scores \

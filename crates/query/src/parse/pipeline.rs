@@ -4,12 +4,10 @@ use super::limits::{MAX_PIPELINES, few};
 use super::sort;
 use crate::aggregation::{Aggregation, AggregationKind, FiltersShape};
 use crate::date::{CalendarUnit, fixed_interval_ms};
-use crate::error::{SearchError, Spot, illegal, parsing};
+use crate::error::{Result, SearchError, Spot, illegal, parsing};
 use crate::hits::{SortKey, SortTarget};
 use crate::json::{Member, Node, Options};
 use crate::pipeline::{Pipeline, PipelineKind};
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// One that reads the numbers at `buckets_path`.
 pub(super) fn over_path(options: &Options<'_>, kind: PipelineKind) -> Result<AggregationKind> {
@@ -121,7 +119,8 @@ fn check(
     asked: &Pipeline,
     list: &[Aggregation],
     parent: Option<&Aggregation>,
-) -> std::result::Result<(), String> {
+) -> Result<(), String> {
+    use AggregationKind::{AutoHistogram, Histogram, Terms};
     let whole = |path: &[String]| path.join(">");
     let kind = asked.kind.name();
     if asked.kind.is_sibling() {
@@ -151,20 +150,15 @@ fn check(
     let wanted = match &parent.kind {
         of if is_sort && of.has_buckets() => "",
         _ if is_sort => "a multi-bucket aggregation as parent",
-        AggregationKind::AutoHistogram(_) => "",
-        AggregationKind::Histogram(_) if parent.min_doc_count == 0 => "",
-        AggregationKind::Histogram(_) => "min_doc_count of 0 in its parent histogram",
+        AutoHistogram(_) => "",
+        Histogram(_) if parent.min_doc_count == 0 => "",
+        Histogram(_) => "min_doc_count of 0 in its parent histogram",
         _ => "a histogram, date_histogram or auto_date_histogram as parent",
     };
     if !wanted.is_empty() {
         return Err(format!("{kind} aggregation [{name}] must have {wanted}"));
     }
-    let has_plain_keys = matches!(
-        parent.kind,
-        AggregationKind::Terms { .. }
-            | AggregationKind::Histogram(_)
-            | AggregationKind::AutoHistogram(_)
-    );
+    let has_plain_keys = matches!(parent.kind, Terms { .. } | Histogram(_) | AutoHistogram(_));
     for path in &asked.paths {
         if is_sort && has_plain_keys && whole(path) == "_key" {
             continue;
@@ -176,7 +170,7 @@ fn check(
 }
 
 /// Whether a path leads from a bucket, within which these stand, to one number; else why not.
-fn leads_to_number(path: &[String], list: &[Aggregation]) -> std::result::Result<(), String> {
+fn leads_to_number(path: &[String], list: &[Aggregation]) -> Result<(), String> {
     if path == ["_count"] {
         return Ok(());
     }

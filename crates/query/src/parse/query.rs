@@ -6,7 +6,7 @@ use super::clauses::Clauses;
 use super::limits::{MAX_BOOL_DEPTH, MAX_TERMS};
 use super::query_string::QueryString;
 use super::simple_query_string::SimpleQueryString;
-use crate::error::{SearchError, illegal, parsing};
+use crate::error::{Result, SearchError, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Options, Value};
 use crate::query::{
@@ -15,8 +15,6 @@ use crate::query::{
 };
 use crate::value::{Literal, is_point, point as point_of_text};
 use crate::{DateFormat, Zone, refused};
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// Reads what stands under the name of a query; of those that have others within them, so deep.
 type Read = fn(&mut Reader, &Node, usize) -> Result<Query>;

@@ -3,11 +3,9 @@
 
 use super::clauses::Clauses;
 use super::limits::MAX_PARENTHESES;
-use crate::error::{SearchError, illegal};
+use crate::error::{Result, SearchError, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd, RangeQuery};
 use crate::value::Literal;
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// What a text of this language is read with.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -404,10 +402,7 @@ impl Reader<'_> {
     }
 
     fn matched(&mut self, field: Option<&str>, text: &str) -> Result<Query> {
-        let (value, all) = (Literal::Text(text.to_owned()), self.of.all);
-        let query =
-            FieldQuery::Match { value, all, minimum: None, lenient: false, fuzziness: None };
-        self.asked(field, query)
+        self.asked(field, FieldQuery::words(text, self.of.all))
     }
 
     fn of_no_field(&mut self, kind: QueryKind) -> Result<Query> {

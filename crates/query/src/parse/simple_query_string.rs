@@ -3,11 +3,9 @@
 
 use super::clauses::Clauses;
 use super::limits::MAX_PARENTHESES;
-use crate::error::{SearchError, illegal};
+use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind};
 use crate::value::Literal;
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// Clauses within each other, at most: parentheses are, a `-`, and what stands before each change between `+` and `|`.
 const MAX_NESTED: usize = 64;
@@ -209,13 +207,7 @@ impl Reader<'_> {
         let all = self.of.all;
         self.asked(match prefix {
             Some(prefix) => FieldQuery::Wildcard { pattern: escaped(prefix), analyzed: true },
-            None => FieldQuery::Match {
-                value: Literal::Text(text),
-                all,
-                minimum: None,
-                lenient: false,
-                fuzziness: None,
-            },
+            None => FieldQuery::words(&text, all),
         })
     }
 }

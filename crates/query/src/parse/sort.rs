@@ -1,13 +1,11 @@
 //! `sort` and `search_after` from JSON.
 
 use super::limits::{SORT_KEYS, few};
-use crate::error::{SearchError, illegal, parsing};
+use crate::error::{Result, illegal, parsing};
 use crate::hits::{SortKey, SortMissing, SortValue};
 use crate::json::{Node, Value};
 use crate::request::SearchRequest;
 use crate::value::Literal;
-
-type Result<T> = std::result::Result<T, SearchError>;
 
 /// The keys of an order: a name, an object, or several of them.
 pub(super) fn keys(node: &Node) -> Result<Vec<SortKey>> {

@@ -506,24 +506,18 @@ fn all_terms() -> TermsAggregation {
 
 /// Whether an aggregation can read a field of this type.
 fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
+    use AggregationKind::*;
     let kind = mapped.kind;
-    let is_of_points = matches!(
-        of.kind,
-        AggregationKind::Distance(_) | AggregationKind::Stats(Statistic::ValueCount)
-    );
+    let is_of_points = matches!(of.kind, Distance(_) | Stats(Statistic::ValueCount));
     if kind != FieldType::GeoPoint || !is_of_points {
         check_sortable(&of.field, mapped)?;
     }
     let is_number = !kind.is_set();
     let fits = match &of.kind {
-        AggregationKind::Terms { .. }
-        | AggregationKind::Cardinality { .. }
-        | AggregationKind::Stats(Statistic::ValueCount) => true,
-        AggregationKind::Histogram(histogram) if histogram.of_dates => kind == FieldType::Date,
-        AggregationKind::DateRange(_) | AggregationKind::AutoHistogram(_) => {
-            kind == FieldType::Date
-        }
-        AggregationKind::Distance(_) => kind == FieldType::GeoPoint,
+        Terms { .. } | Cardinality { .. } | Stats(Statistic::ValueCount) => true,
+        Histogram(histogram) if histogram.of_dates => kind == FieldType::Date,
+        DateRange(_) | AutoHistogram(_) => kind == FieldType::Date,
+        Distance(_) => kind == FieldType::GeoPoint,
         _ => is_number,
     };
     if fits {

@@ -277,7 +277,7 @@ impl<'a> Writer<'a> {
         &mut self,
         of: &'a Aggregation,
         rows: &[Row<'_>],
-        (name, own): (impl Fn(&Literal) -> String, impl Fn(&mut Text<'_>, &Literal)),
+        (name, own): (&dyn Fn(&Literal) -> String, &dyn Fn(&mut Text<'_>, &Literal)),
     ) -> Result<()> {
         self.left = self.left.checked_sub(rows.len()).ok_or_else(|| too_many(self.max_buckets))?;
         self.to.name("buckets");
@@ -348,7 +348,7 @@ impl<'a> Writer<'a> {
                 to.member("key_as_string", &name(key));
             }
         };
-        self.buckets(of, &rows, (name, own))
+        self.buckets(of, &rows, (&name, &own))
     }
 
     fn histogram(
@@ -421,7 +421,7 @@ impl<'a> Writer<'a> {
                 false => to.member("key", &key.number()),
             }
         };
-        self.buckets(of, rows, (name, own))
+        self.buckets(of, rows, (&name, &own))
     }
 
     /// With an empty bucket wherever there is none between the first and the last.
@@ -490,7 +490,7 @@ impl<'a> Writer<'a> {
                 }
             }
         };
-        self.buckets(of, &rows, (name, own))
+        self.buckets(of, &rows, (&name, &own))
     }
 
     /// Answers the numbers of pipelines within a single bucket.
@@ -512,7 +512,7 @@ impl<'a> Writer<'a> {
             none if none.is_empty() => key.number().to_string(),
             name => name.clone(),
         };
-        self.buckets(of, &rows, (name, |_: &mut Text<'_>, _: &Literal| {}))?;
+        self.buckets(of, &rows, (&name, &|_: &mut Text<'_>, _: &Literal| {}))?;
         Ok(Numbers::new())
     }
 
@@ -537,7 +537,7 @@ impl<'a> Writer<'a> {
             }
             let keys: Vec<Value> = values.iter().map(|of| self.named(sources, of)).collect();
             let own = |to: &mut Text<'_>, key: &Literal| to.member("key", &keys[place(key)]);
-            return self.buckets(of, &rows, (|_: &Literal| String::new(), own));
+            return self.buckets(of, &rows, (&|_: &Literal| String::new(), &own));
         }
         rows.retain(|row| row.doc_count >= of.min_doc_count);
         sort(&mut rows, of);
@@ -561,7 +561,7 @@ impl<'a> Writer<'a> {
             to.member("key", &keys[place(key)]);
             to.member("key_as_string", &name(key));
         };
-        self.buckets(of, &rows, (name, own))
+        self.buckets(of, &rows, (&name, &own))
     }
 
     fn named(&self, sources: &[Aggregation], values: &[Literal]) -> Value {

@@ -171,6 +171,27 @@ impl Column {
     }
 }
 
+/// The columns of a field that is kept in two, as points are.
+pub(super) struct Pair(Library<f64>, Library<f64>);
+
+/// Opens them; none where no document of the segment has the field.
+pub(super) fn pair(
+    segment: &SegmentReader,
+    path: &str,
+    kind: FieldType,
+) -> tantivy::Result<Option<Pair>> {
+    let Some((first, second)) = kind.columns() else { return Ok(None) };
+    let open = |name| segment.fast_fields().column_opt::<f64>(&format!("{path}.{name}"));
+    Ok(open(first)?.zip(open(second)?).map(|(first, second)| Pair(first, second)))
+}
+
+impl Pair {
+    /// The pairs of a document.
+    pub(super) fn of(&self, doc: DocId) -> impl Iterator<Item = (f64, f64)> {
+        self.0.values_for_doc(doc).zip(self.1.values_for_doc(doc))
+    }
+}
+
 /// Two ends as the column keeps its values; none where nothing lies between.
 fn raw_ends(kind: FieldType, has_nanos: bool, (low, high): (u64, u64)) -> Option<(u64, u64)> {
     let nanos =

@@ -11,21 +11,15 @@ use query::score::{Combine, Modifier, ScoreKind, Shape};
 use query::value::point;
 use query::{FieldType, Literal, Mapping, SearchError, date, geo, illegal, unfit};
 
-use super::column::{Column, text_of};
+use super::column::{Column, Pair, pair, text_of};
 use super::value::{Value, check_sortable, exact};
 use crate::tantivy_storage::schema::SEQ_NO;
 
 /// A query whose scores functions change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FunctionScored {
-    pub(super) query: Box<dyn Query>,
+    pub(super) query: Arc<dyn Query>,
     pub(super) by: Arc<Functions>,
-}
-
-impl Clone for FunctionScored {
-    fn clone(&self) -> Self {
-        FunctionScored { query: self.query.box_clone(), by: self.by.clone() }
-    }
 }
 
 /// The functions, and how they change scores.
@@ -132,7 +126,7 @@ struct Open {
 enum Values {
     None,
     Column(Column),
-    Points(Option<(Library<f64>, Library<f64>)>),
+    Points(Option<Pair>),
     SeqNo(Library<u64>),
 }
 
@@ -141,10 +135,8 @@ impl Values {
         Ok(match kind {
             Kind::Constant => Values::None,
             Kind::Random { field: None, .. } => Values::SeqNo(segment.fast_fields().u64(SEQ_NO)?),
-            Kind::Decay(Decay { field: (path, FieldType::GeoPoint), .. }) => {
-                let columns = segment.fast_fields();
-                let lats = columns.column_opt(&format!("{path}.lat"))?;
-                Values::Points(lats.zip(columns.column_opt(&format!("{path}.lon"))?))
+            Kind::Decay(Decay { field: (path, kind @ FieldType::GeoPoint), .. }) => {
+                Values::Points(pair(segment, path, *kind)?)
             }
             Kind::FieldValue { field: (path, kind), .. }
             | Kind::Random { field: Some((path, kind)), .. }
@@ -321,10 +313,9 @@ impl Kind {
         let mut numbers = Vec::new();
         match values {
             Values::Column(column) => column.each_number(doc, |number| numbers.push(number)),
-            Values::Points(Some((lats, lons))) => {
+            Values::Points(Some(points)) => {
                 let Kind::Decay(decay) = self else { return Ok(1.0) };
-                let points = lats.values_for_doc(doc).zip(lons.values_for_doc(doc));
-                numbers.extend(points.map(|point| geo::haversine_m(decay.origin, point)));
+                numbers.extend(points.of(doc).map(|point| geo::haversine_m(decay.origin, point)));
             }
             _ => {}
         }

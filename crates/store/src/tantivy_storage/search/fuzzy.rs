@@ -8,6 +8,7 @@ use tantivy::{Searcher, Term};
 
 use query::Fuzziness;
 
+use super::wildcard::accepts;
 use crate::tantivy_storage::analyzer::NO_WORDS;
 
 /// The nearest words with their edits, the nearest first, and of these by their letters.
@@ -19,55 +20,54 @@ pub(super) fn near_words(
 ) -> tantivy::Result<Vec<(usize, String)>> {
     let prefix: String = text.chars().take(of.prefix_chars).collect();
     let word = Term::from_field_text(field, text);
-    let near = FuzzyTermQuery::new(word, of.edits(text), of.transpositions);
+    let within = |edits| FuzzyTermQuery::new(word.clone(), edits, of.transpositions).automaton();
+    let (all, one_edit) = (within(of.edits(text))?, within(1)?);
     let mut found: BTreeSet<(usize, String)> = BTreeSet::new();
-    let automaton = near.automaton()?;
     for segment in searcher.segment_readers() {
         let index = segment.inverted_index(field)?;
-        let mut words = index.terms().search(&automaton).into_stream()?;
+        let mut words = index.terms().search(&all).into_stream()?;
         while words.advance() {
             let word = String::from_utf8_lossy(words.key()).into_owned();
             if word.starts_with(&prefix) && word != NO_WORDS {
-                found.insert((edits(text, &word, of.transpositions), word));
+                // No word has more than two.
+                let edits = match word == text {
+                    true => 0,
+                    false => 2 - usize::from(accepts(&one_edit, &word)),
+                };
+                found.insert((edits, word));
             }
         }
     }
     Ok(found.into_iter().take(of.words_max.clamp(1, 1024)).collect())
 }
 
-/// Edits between two words: characters put in, taken out, changed, and neighbours that changed places.
-fn edits(a: &str, b: &str, transpositions: bool) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if transpositions && i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
+    use tantivy::schema::{STRING, Schema};
+    use tantivy::{Index, IndexWriter, doc};
+
     use super::*;
 
     #[test]
-    fn edits_are_the_fewest() {
-        for (a, b, swapped, plain) in [
-            ("abc", "abc", 0, 0),
-            ("abc", "acb", 1, 2),
-            ("été", "ete", 2, 2),
-            ("", "ab", 2, 2),
-            ("kitten", "sitting", 3, 3),
-        ] {
-            assert_eq!((edits(a, b, true), edits(a, b, false)), (swapped, plain), "{a} {b}");
+    fn the_nearest_words_come_first() {
+        let mut schema = Schema::builder();
+        let field = schema.add_text_field("f", STRING);
+        let index = Index::create_in_ram(schema.build());
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
+        for word in ["abc", "acb", "ab", "abxy", "été", "ete", "far"] {
+            writer.add_document(doc!(field => word)).unwrap();
         }
+        writer.commit().unwrap();
+        let searcher = index.reader().unwrap().searcher();
+        let near = |word: &str, transpositions| {
+            let edits_from = (0, 0);
+            let of = Fuzziness { edits_from, prefix_chars: 0, words_max: 50, transpositions };
+            let found = near_words(&searcher, field, word, &of).unwrap();
+            let shown = found.iter().map(|(edits, word)| format!("{edits} {word}"));
+            shown.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(near("abc", true), "0 abc, 1 ab, 1 acb, 2 abxy");
+        assert_eq!(near("abc", false), "0 abc, 1 ab, 2 abxy, 2 acb");
+        assert_eq!(near("été", true), "0 été, 2 ete");
     }
 }

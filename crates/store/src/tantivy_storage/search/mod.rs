@@ -59,7 +59,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tantivy::query::{EnableScoring, Query as Library, Weight};
-use tantivy::{DocId, Score, Searcher, SegmentReader};
+use tantivy::{Searcher, SegmentReader};
 
 use query::{
     BoolQuery, FetchedHit, Literal, Mapping, Query, QueryKind, SearchLimits, SearchRequest,
@@ -219,10 +219,7 @@ impl Execution<'_> {
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
                 self.most_promising(weight.as_ref(), reader, &bounds, &mut top)?;
             } else if needs_scores {
-                self.each_scored(weight.as_ref(), reader, &mut |doc, score| {
-                    if request.min_score.is_some_and(|least| score < least) {
-                        return;
-                    }
+                matching.each_scored(reader, &mut |doc, score| {
                     total += 1;
                     max_score = Some(max_score.map_or(score, |best| best.max(score)));
                     if wants_hits {
@@ -231,7 +228,7 @@ impl Execution<'_> {
                     collectors.collect(&[doc]);
                 })?;
             } else {
-                self.each_batch(weight.as_ref(), reader, &mut |docs| {
+                matching.each_batch(reader, &mut |docs| {
                     total += docs.len() as u64;
                     if wants_hits {
                         top.collect_block(docs);
@@ -309,42 +306,6 @@ impl Execution<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Calls with every live document that matches and its score, until time runs out.
-    fn each_scored(
-        &self,
-        weight: &dyn Weight,
-        reader: &SegmentReader,
-        see: &mut dyn FnMut(DocId, Score),
-    ) -> tantivy::Result<()> {
-        let alive = reader.alive_bitset();
-        weight.for_each(reader, &mut |doc, score| {
-            let lives = alive.is_none_or(|alive| alive.is_alive(doc));
-            if lives && !self.is_over() {
-                see(doc, score);
-            }
-        })
-    }
-
-    /// Calls with all live documents that match, some at once and in their order, until time runs out.
-    fn each_batch(
-        &self,
-        weight: &dyn Weight,
-        segment: &SegmentReader,
-        see: &mut dyn FnMut(&[DocId]),
-    ) -> tantivy::Result<()> {
-        let (alive, mut living) = (segment.alive_bitset(), Vec::new());
-        weight.for_each_no_score(segment, &mut |docs| {
-            // The library does not let itself be stopped, but it can be left idle.
-            if self.is_over() {
-                return;
-            }
-            let Some(alive) = alive else { return see(docs) };
-            living.clear();
-            living.extend(docs.iter().copied().filter(|doc| alive.is_alive(*doc)));
-            see(&living);
-        })
     }
 
     /// The best of all segments.

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use tantivy::query::doc_predicate_query::{
@@ -10,8 +9,7 @@ use tantivy::query::doc_predicate_query::{
 };
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
-    EnableScoring, ExistsQuery, InvertedIndexRangeQuery, Occur, Query as Library, Scorer,
-    TermQuery, TermSetQuery,
+    EnableScoring, ExistsQuery, Occur, Query as Library, Scorer, TermQuery, TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Searcher, SegmentReader, Term};
@@ -27,6 +25,7 @@ use record::names::matches;
 use super::bounds::Findings;
 use super::failed::Result;
 use super::functions::{Function, FunctionScored, Functions, Kind};
+use super::statistics::any_word;
 use crate::tantivy_storage::schema::{ID, WORDLESS, first_column};
 
 /// Bytes that what is made of a search may take, so that no body stops a node: clauses are made once for each field
@@ -364,8 +363,7 @@ impl Resolver<'_> {
         let keeps_lengths = self.searcher.schema().get_field_entry(field).has_fieldnorms();
         match mapped.kind {
             FieldType::Text | FieldType::MatchOnlyText if !keeps_lengths => {
-                let first = Bound::Included(Term::from_field_text(field, ""));
-                Box::new(InvertedIndexRangeQuery::new(first, Bound::Unbounded))
+                Box::new(any_word(field))
             }
             FieldType::Text => predicate(move |segment| {
                 let norms = segment.get_fieldnorms_reader(field)?;
@@ -395,7 +393,8 @@ impl Resolver<'_> {
             min_score: of.min_score,
             failed: self.failed.clone(),
         };
-        Ok(Box::new(FunctionScored { query: self.resolve(&of.query)?, by: Arc::new(by) }))
+        let query = self.resolve(&of.query)?.into();
+        Ok(Box::new(FunctionScored { query, by: Arc::new(by) }))
     }
 
     /// Clauses together; none where they are to be left out of those around them.

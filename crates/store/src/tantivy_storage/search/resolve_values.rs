@@ -11,7 +11,7 @@ use tantivy::{DocId, Term};
 use query::{FieldType, Literal, RangeQuery, Relation, geo, unfit};
 
 use super::between::Between;
-use super::column::{Column, long_bits};
+use super::column::{Column, long_bits, pair};
 use super::failed::Result;
 use super::resolve::{IndexedField, Resolved, Resolver, constant, nothing, predicate, set};
 use super::value::{Value, check_room, exact, range};
@@ -22,7 +22,8 @@ type Bounds = (Bound<Value>, Bound<Value>);
 impl Resolver<'_> {
     pub(super) fn term(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
         if indexed.is_text() {
-            return self.word(indexed, Term::from_field_text(indexed.field, &value.text()));
+            let word = Term::from_field_text(indexed.field, &value.text());
+            return self.word(indexed, word, None);
         }
         let Some((low, high)) = self.ends(indexed, value)? else { return Ok(nothing()) };
         let score = match low {
@@ -61,7 +62,7 @@ impl Resolver<'_> {
             }
         }
         if !points.is_empty() {
-            let one_of = any_value(indexed, move |bits| points.contains(&bits));
+            let one_of = any_value(indexed, Arc::new(move |bits: u128| points.contains(&bits)));
             ranges.push((Occur::Should, one_of));
         }
         let of_all = |ranges| constant(Box::new(BooleanQuery::new(ranges)), 1.0);
@@ -130,9 +131,12 @@ impl Resolver<'_> {
                 return Box::new(LibraryRange::new(term(low), term(high)));
             }
             // The library has no ranges of booleans.
-            FieldType::Boolean => any_value(indexed, move |bits| {
-                ends.is_some_and(|(low, high)| (low.into()..=high.into()).contains(&bits))
-            }),
+            FieldType::Boolean => {
+                let fits = move |bits: u128| {
+                    ends.is_some_and(|(low, high)| (low.into()..=high.into()).contains(&bits))
+                };
+                any_value(indexed, Arc::new(fits))
+            }
             _ => Box::new(LibraryRange::new(term(low), term(high))),
         };
         let Some(ends) = ends else { return nothing() };
@@ -150,9 +154,10 @@ impl Resolver<'_> {
         distance_m: f64,
     ) -> Resolved {
         let (south, north) = geo::latitudes_within(center, distance_m);
-        points(path, move |lat, lon| {
+        let fits = move |lat: f64, lon: f64| {
             (south..=north).contains(&lat) && geo::haversine_m(center, (lat, lon)) <= distance_m
-        })
+        };
+        pairs(path, FieldType::GeoPoint, Arc::new(fits))
     }
 
     /// Documents with a point in a box: its top, left, bottom and right.
@@ -164,14 +169,15 @@ impl Resolver<'_> {
         // As in the field points are kept in steps, rounded down, so that a point on the bottom or on the left may be
         // outside. A side above is rounded likewise.
         let (crosses, (top, right)) = (left > right, geo::kept((top, right)));
-        points(path, move |lat, lon| {
+        let fits = move |lat: f64, lon: f64| {
             let (lat, lon) = geo::kept((lat, lon));
             let between = match crosses {
                 false => lon >= left && lon <= right,
                 true => lon >= left || lon <= right,
             };
             between && lat <= top && lat >= bottom
-        })
+        };
+        pairs(path, FieldType::GeoPoint, Arc::new(fits))
     }
 }
 
@@ -187,31 +193,26 @@ fn ranges(path: &str, (low, high): Bounds, relation: Relation) -> Resolved {
     if low > high {
         return nothing();
     }
-    pairs((format!("{path}.gte"), format!("{path}.lte")), move |least, greatest| match relation {
+    let fits = move |least: f64, greatest: f64| match relation {
         Relation::Intersects => least <= high && greatest >= low,
         Relation::Contains => least <= low && greatest >= high,
         Relation::Within => least >= low && greatest <= high,
-    })
+    };
+    pairs(path, FieldType::DoubleRange, Arc::new(fits))
 }
 
-/// Documents with a point that fits.
-fn points(path: &str, fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static) -> Resolved {
-    pairs((format!("{path}.lat"), format!("{path}.lon")), fits)
-}
-
-/// Documents with a pair of numbers in two columns that fits.
+/// Documents with a pair of numbers in the two columns of a field that fits. Each kind of closure would be a scorer of
+/// its own.
 fn pairs(
-    names: (String, String),
-    fits: impl Fn(f64, f64) -> bool + Clone + Send + Sync + 'static,
+    path: &str,
+    kind: FieldType,
+    fits: Arc<dyn Fn(f64, f64) -> bool + Send + Sync>,
 ) -> Resolved {
+    let path = path.to_owned();
     predicate(move |segment| {
-        let columns = segment.fast_fields();
-        let firsts = columns.column_opt::<f64>(&names.0)?;
-        let seconds = columns.column_opt::<f64>(&names.1)?;
-        let (columns, fits) = (firsts.zip(seconds), fits.clone());
+        let (columns, fits) = (pair(segment, &path, kind)?, fits.clone());
         Ok(move |doc: DocId| {
-            let Some((firsts, seconds)) = &columns else { return false };
-            let mut pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
+            let mut pairs = columns.iter().flat_map(|columns| columns.of(doc));
             pairs.any(|(first, second)| fits(first, second))
         })
     })
@@ -239,11 +240,8 @@ fn ends_of(kind: FieldType, (low, high): &Bounds) -> Option<(u64, u64)> {
 }
 
 /// Documents with a value whose bits fit.
-fn any_value(
-    indexed: &IndexedField,
-    fits: impl Fn(u128) -> bool + Send + Sync + 'static,
-) -> Resolved {
-    let (path, kind, fits) = (indexed.path.to_owned(), indexed.mapped.kind, Arc::new(fits));
+fn any_value(indexed: &IndexedField, fits: Arc<dyn Fn(u128) -> bool + Send + Sync>) -> Resolved {
+    let (path, kind) = (indexed.path.to_owned(), indexed.mapped.kind);
     predicate(move |segment| {
         let (column, fits) = (Column::open(segment, &path, kind)?, fits.clone());
         Ok(move |doc: DocId| {

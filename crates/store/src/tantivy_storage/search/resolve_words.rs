@@ -28,11 +28,18 @@ const FUZZY_BYTES_MAX: usize = 1024;
 const BYTES_OF_FUZZY_BYTE: usize = 32 << 10;
 
 impl Resolver<'_> {
-    pub(super) fn scored(&self, indexed: &IndexedField, query: Resolved) -> Result<Resolved> {
+    /// `found_in`: the documents that a word counts as found in, if not in its own.
+    fn scored(
+        &self,
+        indexed: &IndexedField,
+        query: Resolved,
+        found_in: Option<u64>,
+    ) -> Result<Resolved> {
         if indexed.mapped.kind == FieldType::MatchOnlyText {
             return Ok(constant(query, 1.0));
         }
-        Ok(Box::new(Scored { counts: self.counts(indexed)?, query, found_in: None }))
+        let counts = self.counts(indexed)?;
+        Ok(Box::new(Scored { counts, query: query.into(), found_in }))
     }
 
     pub(super) fn counts(&self, indexed: &IndexedField) -> tantivy::Result<FieldCounts> {
@@ -74,7 +81,7 @@ impl Resolver<'_> {
         for (_, word) in words {
             let word = match (fuzziness, word.value().as_str()) {
                 (Some(fuzziness), Some(text)) => self.fuzzy(indexed, text, fuzziness)?,
-                _ => self.word(indexed, word)?,
+                _ => self.word(indexed, word, None)?,
             };
             clauses.push((occur, word));
         }
@@ -89,12 +96,17 @@ impl Resolver<'_> {
         Ok(Box::new(BooleanQuery::with_minimum_required_clauses(clauses, needed)))
     }
 
-    pub(super) fn word(&self, indexed: &IndexedField, word: Term) -> Result<Resolved> {
+    pub(super) fn word(
+        &self,
+        indexed: &IndexedField,
+        word: Term,
+        found_in: Option<u64>,
+    ) -> Result<Resolved> {
         let option = match indexed.mapped.kind {
             FieldType::Text => IndexRecordOption::WithFreqs,
             _ => IndexRecordOption::Basic,
         };
-        self.scored(indexed, Box::new(TermQuery::new(word, option)))
+        self.scored(indexed, Box::new(TermQuery::new(word, option)), found_in)
     }
 
     /// The words that are near one, the nearest first: each scores as if it were as frequent as the most frequent of
@@ -108,27 +120,13 @@ impl Resolver<'_> {
         self.spend_fuzzy(text)?;
         let words = near_words(self.searcher, indexed.field, text, of)?;
         self.spend(words.len() * CLAUSE_BYTES)?;
-        let words: Vec<(usize, String, Term)> = words
-            .into_iter()
-            .map(|(edits, word)| {
-                let term = Term::from_field_text(indexed.field, &word);
-                (edits, word, term)
-            })
-            .collect();
-        let found_in = words.iter().map(|(_, _, term)| self.searcher.doc_freq(term));
+        let term = |word: &str| Term::from_field_text(indexed.field, word);
+        let found_in = words.iter().map(|(_, word)| self.searcher.doc_freq(&term(word)));
         let found_in = found_in.collect::<tantivy::Result<Vec<u64>>>()?.into_iter().max();
         let chars = |text: &str| text.chars().count();
-        let clauses = words.into_iter().map(|(edits, word, term)| {
-            let option = match indexed.mapped.kind {
-                FieldType::Text => IndexRecordOption::WithFreqs,
-                _ => IndexRecordOption::Basic,
-            };
-            let query: Resolved = Box::new(TermQuery::new(term, option));
-            let query = match indexed.mapped.kind {
-                FieldType::MatchOnlyText => constant(query, 1.0),
-                _ => Box::new(Scored { counts: self.counts(indexed)?, query, found_in }),
-            };
-            let nearness = 1.0 - edits as f32 / chars(&word).min(chars(text)).max(1) as f32;
+        let clauses = words.iter().map(|(edits, word)| {
+            let query = self.word(indexed, term(word), found_in)?;
+            let nearness = 1.0 - *edits as f32 / chars(word).min(chars(text)).max(1) as f32;
             Ok((Occur::Should, boosted(query, nearness)))
         });
         Ok(Box::new(BooleanQuery::new(clauses.collect::<Result<_>>()?)))
@@ -150,8 +148,8 @@ impl Resolver<'_> {
         let mut words = self.words(indexed, &value.text())?;
         match words.len() {
             0 => Ok(nothing()),
-            1 => self.word(indexed, words.remove(0).1),
-            _ => self.scored(indexed, Box::new(PhraseQuery::new_with_offset(words))),
+            1 => self.word(indexed, words.remove(0).1, None),
+            _ => self.scored(indexed, Box::new(PhraseQuery::new_with_offset(words)), None),
         }
     }
 

@@ -10,7 +10,7 @@ use query::{
     illegal,
 };
 
-use super::column::{Column, double_of, long_of, text_of};
+use super::column::{Column, double_of, long_of, pair, text_of};
 use super::failed::Result;
 use super::value::{check_sortable, format_of, show_double};
 
@@ -60,15 +60,9 @@ fn values(
     format: Option<&DateFormat>,
     doc: DocId,
 ) -> tantivy::Result<Vec<Literal>> {
-    if let Some((first, second)) = field.kind.columns() {
-        let columns = segment.fast_fields();
-        let firsts = columns.column_opt::<f64>(&format!("{path}.{first}"))?;
-        let Some((firsts, seconds)) = firsts.zip(columns.column_opt(&format!("{path}.{second}"))?)
-        else {
-            return Ok(Vec::new());
-        };
-        let pairs = firsts.values_for_doc(doc).zip(seconds.values_for_doc(doc));
-        let points = pairs.map(|point: (f64, f64)| {
+    if field.kind.columns().is_some() {
+        let columns = pair(segment, path, field.kind)?;
+        let points = columns.iter().flat_map(|columns| columns.of(doc)).map(|point| {
             let (lat, lon) = geo::kept(point);
             format!("{}, {}", show_double(lat), show_double(lon))
         });

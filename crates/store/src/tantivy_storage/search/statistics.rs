@@ -3,9 +3,14 @@
 //! Lucene counts the documents that have the field; the index library counts all of them. On fields that not every
 //! document has the scores would differ, so that we count as Lucene does.
 
-use tantivy::query::{Bm25StatisticsProvider, EnableScoring, Query, Weight};
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use tantivy::query::{
+    Bm25StatisticsProvider, EnableScoring, InvertedIndexRangeQuery, Query, Weight,
+};
+use tantivy::schema::Field;
+use tantivy::{DocSet, Searcher, SegmentReader, Term};
 
 use super::by_segment::BySegment;
 use super::column::Column;
@@ -92,7 +97,11 @@ fn count(
     let words = segment.inverted_index(field)?.total_num_tokens();
     let documents = match segment.fieldnorms_readers().get_field(field)? {
         Some(norms) => (0..segment.max_doc()).filter(|doc| norms.fieldnorm_id(*doc) > 0).count(),
-        None => with_words(segment, field)?,
+        None => {
+            let scoring = EnableScoring::disabled_from_schema(segment.schema());
+            let mut found = any_word(field).weight(scoring)?.scorer(segment, 1.0)?;
+            found.count_including_deleted() as usize
+        }
     };
     Ok(FieldCounts { documents: documents as u64, words })
 }
@@ -110,35 +119,19 @@ fn once(column: &Column, max_doc: u32) -> u32 {
     values
 }
 
-/// Documents that have a word in a field that keeps no lengths: all of its words say so together.
-fn with_words(segment: &SegmentReader, field: Field) -> tantivy::Result<usize> {
-    let index = segment.inverted_index(field)?;
-    let mut has_words = vec![false; segment.max_doc() as usize];
-    let mut words = index.terms().stream()?;
-    while words.advance() {
-        let option = IndexRecordOption::Basic;
-        let mut found = index.read_postings_from_terminfo(words.value(), option)?;
-        while found.doc() != TERMINATED {
-            has_words[found.doc() as usize] = true;
-            found.advance();
-        }
-    }
-    Ok(has_words.into_iter().filter(|has| *has).count())
+/// What finds the documents with a word in a field that keeps no lengths: all of its words together.
+pub(super) fn any_word(field: Field) -> InvertedIndexRangeQuery {
+    let first = Bound::Included(Term::from_field_text(field, ""));
+    InvertedIndexRangeQuery::new(first, Bound::Unbounded)
 }
 
 /// A query on one field, scored with that field's counts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scored {
     pub(super) counts: FieldCounts,
-    pub(super) query: Box<dyn Query>,
+    pub(super) query: Arc<dyn Query>,
     /// Documents that its word counts as found in; else those that have it.
     pub(super) found_in: Option<u64>,
-}
-
-impl Clone for Scored {
-    fn clone(&self) -> Self {
-        Scored { counts: self.counts, query: self.query.box_clone(), found_in: self.found_in }
-    }
 }
 
 struct Provider<'a> {

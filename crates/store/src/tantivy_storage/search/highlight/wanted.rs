@@ -1,6 +1,7 @@
 //! The words that a query looks for, in texts and keywords.
 
 use std::collections::BTreeSet;
+use std::ops::{Bound, RangeBounds};
 
 use tantivy::Term;
 use tantivy::query::FuzzyTermQuery;
@@ -127,18 +128,16 @@ impl Resolver<'_> {
             | FieldQuery::GeoDistance { .. }
             | FieldQuery::GeoBoundingBox { .. } => return Ok(Vec::new()),
             FieldQuery::Range(RangeQuery { lower, upper, .. }) => {
-                let end = |end: &Option<RangeEnd>| {
-                    end.as_ref().map(|end| (end.value.text(), end.included))
+                let end = |end: &Option<RangeEnd>| match end {
+                    None => Bound::Unbounded,
+                    Some(RangeEnd { value, included: true }) => Bound::Included(value.text()),
+                    Some(RangeEnd { value, .. }) => Bound::Excluded(value.text()),
                 };
                 let (lower, upper) = (end(lower), end(upper));
                 Wanted::Fitting(Box::new(move |word: &str| {
-                    let above = lower.as_ref().is_none_or(|(least, included)| {
-                        word > least.as_str() || (*included && word == least)
-                    });
-                    above
-                        && upper.as_ref().is_none_or(|(most, included)| {
-                            word < most.as_str() || (*included && word == most)
-                        })
+                    let within =
+                        (lower.as_ref().map(String::as_str), upper.as_ref().map(String::as_str));
+                    RangeBounds::<str>::contains(&within, word)
                 }))
             }
         };
