@@ -41,9 +41,8 @@ pub(crate) enum Kind {
 }
 
 /// Every kind of case. Each half of the seeds goes through it. With what is drawn beside, three in ten cases are
-/// healthy, and one in five has two causes, of which fewer are admitted than of the others (a test of `bench` reckons
-/// it). The first of those with two is the chained case of the published slides: the throttle, then the disk's
-/// scheduler.
+/// healthy, and one in five has two causes; what of these is no case is drawn again (a test of `bench` reckons it). The
+/// first of those with two is the chained case of the published slides: the throttle, then the disk's scheduler.
 pub(crate) const DECK: [Kind; 36] = {
     use Cause::*;
     use Kind::*;
@@ -80,7 +79,7 @@ pub(crate) const DECK: [Kind; 36] = {
         Healthy(Idle, Some(Load::Indexing)),
         One(Block),
         Two(RateLimit, Cpu),
-        Two(DiskRead, RateLimit),
+        Healthy(Quick, None),
         Two(RateLimit, DiskRead),
         Two(Window, DiskRead),
         Healthy(Quick, Some(Load::Indexing)),
@@ -169,9 +168,14 @@ pub(crate) struct Case {
 impl Case {
     /// The case of a seed.
     pub(crate) fn of(seed: u64) -> Case {
+        Case::again(seed, 0)
+    }
+
+    /// The same of a seed of which so many draws were no cases: the same kind and severity in other surroundings.
+    pub(super) fn again(seed: u64, refused: u8) -> Case {
         let turn = Turn::of(seed);
         let (kind, severity) = (turn.kind(&DECK), turn.severity(&DECK));
-        let mut draw = Draw::of(seed);
+        let mut draw = Draw::again(seed, refused);
         let at_source = draw.one_of(&[true, false]);
         let surroundings = surroundings(kind, &mut draw);
         Case { seed, kind, severity, at_source, surroundings }
@@ -179,10 +183,15 @@ impl Case {
 
     /// The case of a seed on nodes that run as processes.
     pub(crate) fn on_processes(seed: u64, engine: Engine) -> Case {
+        Case::again_on_processes(seed, engine, 0)
+    }
+
+    /// The same of a seed of which so many draws were no cases.
+    pub(super) fn again_on_processes(seed: u64, engine: Engine, refused: u8) -> Case {
         let turn = Turn::of(seed);
         let deck = deck_of_processes(engine);
         let (kind, severity) = (turn.kind(&deck), turn.severity_in_turn(&deck));
-        let mut draw = Draw::of(seed);
+        let mut draw = Draw::again(seed, refused);
         let surroundings = of_processes(kind, engine, &mut draw);
         Case { seed, kind, severity, at_source: false, surroundings }
     }
@@ -474,6 +483,21 @@ mod tests {
         let severities: Vec<usize> =
             (0..3).map(|turn| Case::of(turn * 2 * DECK.len() as u64).severity).collect();
         assert_eq!(severities, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_drawn_again_is_of_the_same_kind_and_severity_elsewhere() {
+        for seed in 0..200 {
+            let (one, again) = (Case::of(seed), Case::again(seed, 1));
+            assert_eq!(again, Case::again(seed, 1));
+            assert_eq!((one.kind, one.severity), (again.kind, again.severity), "{seed}");
+            assert_ne!(one.surroundings, again.surroundings, "{seed}");
+            assert_ne!(again.surroundings, Case::again(seed, 2).surroundings, "{seed}");
+            let on = |refused| Case::again_on_processes(seed, Engine::OURS, refused);
+            assert_eq!(on(0), Case::on_processes(seed, Engine::OURS));
+            assert_eq!((on(0).kind, on(0).severity), (on(1).kind, on(1).severity), "{seed}");
+            assert_ne!(on(0).surroundings, on(1).surroundings, "{seed}");
+        }
     }
 
     #[test]

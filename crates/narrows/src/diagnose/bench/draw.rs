@@ -68,6 +68,12 @@ impl Draw {
         Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
+    /// Those of a case in whose place so many draws of its seed were no cases.
+    pub(super) fn again(seed: u64, refused: u8) -> Draw {
+        // No bench is given seeds as large as that.
+        Draw::of(seed ^ (u64::from(refused) << 56))
+    }
+
     pub(super) fn share(&mut self) -> f64 {
         (split_mix(&mut self.0) >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+use insight::diagnosis::Class;
 use serde::{Deserialize, Serialize};
 
 use super::draw::Subject;
@@ -17,11 +18,32 @@ use super::trial::Outcome;
 /// The build: its version and its commit.
 const BUILD: &str = env!("NARROWS_VERSION");
 
+/// What is to have its share of the cases is drawn so often, until a draw is one.
+const DRAWS: u8 = 3;
+
 /// A case to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(super) struct Job {
     pub(super) seed: u64,
     pub(super) subject: Subject,
+    /// Draws of this seed before it, which were no cases.
+    #[serde(default)]
+    pub(super) refused: u8,
+}
+
+impl Job {
+    /// The first draw of a seed.
+    pub(super) fn first(seed: u64, subject: Subject) -> Job {
+        Job { seed, subject, refused: 0 }
+    }
+
+    /// What is drawn in place of a draw that was no case, where these classes were right: what is healthy and what has
+    /// two causes are to have their shares of the cases, and more draws of two causes are none than of the others.
+    pub(super) fn again(self, right: &[Class]) -> Option<Job> {
+        let refused = self.refused + 1;
+        let has_share = self.subject == Subject::Recovery && right.len() != 1;
+        (has_share && refused < DRAWS).then_some(Job { refused, ..self })
+    }
 }
 
 /// What is known of the cases of one target.
@@ -78,6 +100,12 @@ impl Kept {
         self.known.contains_key(&job)
     }
 
+    /// Whether it is known to be no case.
+    pub(super) fn is_refused(&self, job: Job) -> bool {
+        let line = self.known.get(&job);
+        line.is_some_and(|line| matches!(line.outcome, Outcome::Refused(_)))
+    }
+
     /// Keeps what came of a case.
     pub(super) fn keep(&mut self, job: Job, seconds: f64, outcome: Outcome) -> anyhow::Result<()> {
         let line = Line { build: BUILD.to_owned(), probes: self.probes, job, seconds, outcome };
@@ -104,7 +132,7 @@ mod tests {
     #[test]
     fn sittings_add_up_and_what_another_build_said_counts_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let job = |seed| Job { seed, subject: Subject::Recovery };
+        let job = |seed| Job::first(seed, Subject::Recovery);
         let refused = |why: &str| Outcome::Refused(why.to_owned());
         let open = |probes| Kept::open(Some(dir.path()), "embedded", probes).unwrap();
         let (mut first, useless) = open(false);
@@ -119,6 +147,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let (mut second, useless) = open(false);
         assert_eq!((second.has(job(1)), second.has(job(3)), useless), (true, false, 2));
+        assert!(second.is_refused(job(1)) && !second.is_refused(job(3)));
         second.keep(job(3), 3.0, refused("three")).unwrap();
         drop(second);
         let (third, _) = open(false);

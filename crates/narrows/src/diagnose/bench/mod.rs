@@ -11,9 +11,9 @@
 //! | `followers` | cases of an index that follows another cluster's |
 //! | `kept` | outcomes that are kept while a bench goes on |
 //! | `label` | what is right of a recording |
-//! | `one_cause` | the trial of what is no recovery: a bucket, a follower, searches |
+//! | `one_cause` | the trial of what is no recovery: a bucket, a follower, searches; in which world |
 //! | `searches` | cases of copies on several nodes, of which one answers late |
-//! | `simulated` | clusters in virtual time for followers and searches |
+//! | `simulated` | clusters for followers and searches, in virtual time or as processes |
 //! | `stage` | two nodes under conditions |
 //! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
 //! | `place` | where stages are: in virtual time, or on nodes that run as processes |
@@ -55,11 +55,10 @@ use world::{Env, LinkConfig};
 use super::bed;
 use crate::interrupt::{Ended, until_told};
 pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_table};
-use buckets::World;
 use case::Case;
 use draw::{Subject, Turn};
 use kept::{Job, Kept};
-use one_cause::{Drawn, OneCause};
+use one_cause::{Drawn, InWorld, OneCause, World};
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
 pub(crate) use steered::{Steered, as_json, table};
@@ -72,7 +71,8 @@ use crate::terminal::say;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Nothing,
-    Buckets,
+    /// Buckets and followers, as processes of the embedded engine have them.
+    Processes,
     /// Buckets, followers and searches, as virtual time has them.
     All,
 }
@@ -82,7 +82,7 @@ impl Beside {
     fn drawn(self, seed: u64) -> Option<Subject> {
         let subjects: &[Subject] = match self {
             Beside::Nothing => &[],
-            Beside::Buckets => &[Subject::Bucket],
+            Beside::Processes => &[Subject::Bucket, Subject::Follower],
             Beside::All => &[Subject::Bucket, Subject::Follower, Subject::Searches],
         };
         subjects.iter().copied().find(|subject| Turn::among(*subject, seed).is_some())
@@ -90,21 +90,24 @@ impl Beside {
 }
 
 /// What a job is about; none of a recovery.
-fn drawn_beside(job: Job) -> Option<Drawn> {
+fn drawn_beside(job: Job, beside: Beside) -> Option<Drawn> {
     let seed = job.seed;
     match job.subject {
         Subject::Recovery => None,
         Subject::Bucket => buckets::Case::of(seed).map(|case| case.drawn()),
+        Subject::Follower if beside == Beside::Processes => {
+            followers::Case::on_processes(seed).map(|case| case.drawn())
+        }
         Subject::Follower => followers::Case::of(seed).map(|case| case.drawn()),
         Subject::Searches => searches::Case::of(seed).map(|case| case.drawn()),
     }
 }
 
-/// The cases of some seeds.
+/// What is drawn first from some seeds.
 fn jobs(seeds: &[u64], beside: Beside) -> Vec<Job> {
     let of = |seed: &u64| {
         let subjects = [Subject::Recovery].into_iter().chain(beside.drawn(*seed));
-        subjects.map(|subject| Job { seed: *seed, subject }).collect::<Vec<_>>()
+        subjects.map(|subject| Job::first(*seed, subject)).collect::<Vec<_>>()
     };
     seeds.iter().flat_map(of).collect()
 }
@@ -131,28 +134,36 @@ pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option
     let one = |job: Job| {
         let began = Instant::now();
         let outcome = match job.subject {
-            Subject::Recovery => at_once(trial(&Simulated, &Simulated.case(job.seed), writes)),
+            Subject::Recovery => {
+                let case = Simulated.case_again(job.seed, job.refused);
+                at_once(trial(&Simulated, &case, writes))
+            }
             Subject::Bucket => at_once(of_bucket(World::Virtual, job.seed)),
-            Subject::Follower => at_once(of_follower(job.seed)),
+            Subject::Follower => at_once(of_follower(World::Virtual, job.seed)),
             Subject::Searches => at_once(of_searches(job.seed)),
         };
         Ok(outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64())))
     };
     // Recordings are those of recoveries.
     let beside = if asked.recordings.is_none() { Beside::All } else { Beside::Nothing };
-    let jobs = jobs(asked.seeds, beside);
-    let mut sitting = Sitting::of(&asked, "virtual", jobs, |seed| Simulated.case(seed))?;
-    let todo = sitting.todo();
+    let mut sitting = Sitting::of(&asked, "virtual", beside, |seed| Simulated.case(seed))?;
+    let mut todo = sitting.todo();
     let mut failed = None;
-    side_by_side(&todo, &one, |job, tried| match tried {
-        Ok((outcome, seconds)) => {
-            let kept = sitting.came(job, *seconds, outcome.clone());
-            failed = failed.take().or(kept.err());
-        }
-        Err(error) => {
-            failed.get_or_insert_with(|| anyhow!("{error:#}"));
-        }
-    })?;
+    while !todo.is_empty() {
+        let mut again = Vec::new();
+        side_by_side(&todo, &one, |job, tried| match tried {
+            Ok((outcome, seconds)) => match sitting.came(job, *seconds, outcome.clone()) {
+                Ok(next) => again.extend(next),
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
+            },
+            Err(error) => {
+                failed.get_or_insert_with(|| anyhow!("{error:#}"));
+            }
+        })?;
+        todo = again;
+    }
     Ok((sitting.bench(), failed))
 }
 
@@ -163,12 +174,13 @@ fn writes<'a>(asked: &Asked<'a>, journals: &'a Path) -> Writes<'a> {
 /// The case of a bucket of a seed.
 async fn of_bucket(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
     let case = buckets::Case::of(seed).context("the seed draws a bucket")?;
-    one_cause::trial(&buckets::InWorld { world, case }).await
+    one_cause::trial(&InWorld { world, case }).await
 }
 
 /// The case of a follower of a seed.
-async fn of_follower(seed: u64) -> anyhow::Result<Outcome> {
-    one_cause::trial(&followers::Case::of(seed).context("the seed draws a follower")?).await
+async fn of_follower(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
+    let case = InWorld::<followers::Case>::of(world, seed).context("the seed draws a follower")?;
+    one_cause::trial(&case).await
 }
 
 /// The case of searches of a seed.
@@ -231,12 +243,13 @@ pub(crate) async fn on_processes<C: Clusters>(
     let mut all: Vec<C> = (0..asked.at_once.max(1)).map(|_| start()).collect::<Result<_, _>>()?;
     let Some(first) = all.first() else { anyhow::bail!("no nodes are asked for") };
     let name = first.name();
-    // The bench is the bucket's node and its reader, as the embedded engine's processes are.
-    let has_buckets = name == "embedded" && asked.recordings.is_none();
-    let beside = if has_buckets { Beside::Buckets } else { Beside::Nothing };
+    // The bench is the bucket's node and its reader, as the embedded engine's processes are; that engine alone is
+    // started for followers.
+    let is_ours = name == "embedded" && asked.recordings.is_none();
+    let beside = if is_ours { Beside::Processes } else { Beside::Nothing };
     let engine = place::engine(first);
     let case = move |seed| Case::on_processes(seed, engine);
-    let sitting = Sitting::of(&asked, name, jobs(asked.seeds, beside), case)?;
+    let sitting = Sitting::of(&asked, name, beside, case)?;
     let queue = RefCell::new(VecDeque::from(sitting.todo()));
     let (sitting, failed) = (RefCell::new(sitting), RefCell::new(None));
     if !queue.borrow().is_empty() {
@@ -253,12 +266,16 @@ pub(crate) async fn on_processes<C: Clusters>(
             loop {
                 let began = Instant::now();
                 let outcome = match job.subject {
-                    Subject::Recovery => trial(&place, &place.case(job.seed), writes).await?,
+                    Subject::Recovery => {
+                        trial(&place, &place.case_again(job.seed, job.refused), writes).await?
+                    }
                     Subject::Bucket => of_bucket(World::Real(env), job.seed).await?,
-                    Subject::Follower => of_follower(job.seed).await?,
+                    Subject::Follower => of_follower(World::Real(env), job.seed).await?,
                     Subject::Searches => of_searches(job.seed).await?,
                 };
-                sitting.borrow_mut().came(job, began.elapsed().as_secs_f64(), outcome)?;
+                let seconds = began.elapsed().as_secs_f64();
+                let again = sitting.borrow_mut().came(job, seconds, outcome)?;
+                queue.borrow_mut().extend(again);
                 match next() {
                     Some(other) => job = other,
                     None => return Ok(()),
@@ -289,6 +306,8 @@ pub(crate) async fn on_processes<C: Clusters>(
 /// The cases of a bench, those that earlier sittings tried included.
 struct Sitting<'a> {
     target: &'static str,
+    beside: Beside,
+    /// Every draw, those that stand in for what was no case included.
     jobs: Vec<Job>,
     kept: Kept,
     done: usize,
@@ -299,26 +318,41 @@ impl<'a> Sitting<'a> {
     fn of(
         asked: &Asked<'_>,
         target: &'static str,
-        jobs: Vec<Job>,
+        beside: Beside,
         case: impl Fn(u64) -> Case + 'a,
     ) -> anyhow::Result<Self> {
         let (kept, useless) = Kept::open(asked.kept, target, asked.probes)?;
-        let done = jobs.iter().filter(|job| kept.has(**job)).count();
-        if done + useless > 0 {
-            say!(
-                "{done} of {} cases are there already; {useless} lines are of other builds",
-                jobs.len()
-            );
+        let (jobs, case) = (jobs(asked.seeds, beside), Box::new(case));
+        let mut sitting = Sitting { target, beside, jobs, kept, done: 0, case };
+        let mut at = 0;
+        while let Some(job) = sitting.jobs.get(at).copied() {
+            sitting.done += usize::from(sitting.kept.has(job));
+            sitting.drawn_again(job);
+            at += 1;
         }
-        Ok(Sitting { target, jobs, kept, done, case: Box::new(case) })
+        let (done, count) = (sitting.done, sitting.jobs.len());
+        if done + useless > 0 {
+            say!("{done} of {count} cases are there already; {useless} lines are of other builds");
+        }
+        Ok(sitting)
+    }
+
+    /// What is drawn in place of a draw, from now on, where that is known to be no case.
+    fn drawn_again(&mut self, job: Job) -> Option<Job> {
+        let again = match self.kept.is_refused(job) {
+            true => job.again(&(self.case)(job.seed).classes()),
+            false => None,
+        };
+        self.jobs.extend(again);
+        again
     }
 
     fn todo(&self) -> Vec<Job> {
         self.jobs.iter().copied().filter(|job| !self.kept.has(*job)).collect()
     }
 
-    /// Keeps what came of a case, and tells it.
-    fn came(&mut self, job: Job, seconds: f64, outcome: Outcome) -> anyhow::Result<()> {
+    /// Keeps what came of a case, and tells it. What is to be tried in its place comes back.
+    fn came(&mut self, job: Job, seconds: f64, outcome: Outcome) -> anyhow::Result<Option<Job>> {
         self.done += 1;
         let came = match &outcome {
             Outcome::Admitted(scored) => scored.sentence.clone(),
@@ -328,12 +362,13 @@ impl<'a> Sitting<'a> {
         let (done, count, seed) = (self.done, self.jobs.len(), job.seed);
         let took = show_seconds(seconds);
         say!("{done} of {count}, seed {seed}, {name}, severity {severity}, {took}: {came}");
-        self.kept.keep(job, seconds, outcome)
+        self.kept.keep(job, seconds, outcome)?;
+        Ok(self.drawn_again(job))
     }
 
     /// What a case is about, and its severity.
     fn about(&self, job: Job) -> (String, usize) {
-        match drawn_beside(job) {
+        match drawn_beside(job, self.beside) {
             Some(drawn) => (drawn.name.to_owned(), drawn.severity),
             None => {
                 let case = (self.case)(job.seed);
@@ -365,36 +400,81 @@ impl<'a> Sitting<'a> {
 #[cfg(test)]
 mod tests {
     use super::conditions::Engine;
+    use super::draw::Draw;
     use super::*;
 
-    /// Of the draws with two causes and of all others, these shares are admitted. Healthy ones nearly always are.
+    /// Of 1000 seeds at a time, scored as they are: what the odd ones draw. Of draws with two causes and of all others
+    /// but the healthy ones, these shares are cases.
     #[track_caller]
     fn has_its_shares(beside: Beside, admitted: (f64, f64), case: impl Fn(u64) -> Case) {
-        let seeds: Vec<u64> = (0..3600).collect();
-        let (mut healthy, mut two, mut others) = (0.0, 0.0, 0.0);
-        for job in jobs(&seeds, beside) {
-            let drawn = drawn_beside(job);
-            let classes = drawn.map_or_else(|| case(job.seed).classes(), |drawn| drawn.classes);
-            match classes.len() {
-                2 => two += admitted.0,
-                causes => {
-                    others += admitted.1;
-                    healthy += if causes == 0 { 1.0 } else { 0.0 };
+        let mut chance = Draw::of(1);
+        for first in [0, 14_000, 23_000] {
+            let seeds: Vec<u64> = (first..first + 1000).filter(|seed| seed % 2 == 1).collect();
+            let mut queue = VecDeque::from(jobs(&seeds, beside));
+            let (mut healthy, mut two, mut others) = (0.0, 0.0, 0.0);
+            while let Some(job) = queue.pop_front() {
+                let drawn = drawn_beside(job, beside);
+                let classes = drawn.map_or_else(|| case(job.seed).classes(), |drawn| drawn.classes);
+                let (count, share) = match classes.len() {
+                    0 => (&mut healthy, 1.0),
+                    2 => (&mut two, admitted.0),
+                    _ => (&mut others, admitted.1),
+                };
+                if chance.share() < share {
+                    *count += 1.0;
+                } else {
+                    queue.extend(job.again(&classes));
                 }
             }
+            let cases = healthy + two + others;
+            let what = format!("{beside:?}, from {first} on, of {cases} cases");
+            assert!(healthy >= 0.3 * cases, "{what}: {healthy} are healthy");
+            assert!(two >= 0.2 * cases, "{what}: {two} have two causes");
         }
-        let cases = two + others;
-        assert!(healthy >= 0.3 * cases, "{beside:?}: {healthy} of {cases} are healthy");
-        assert!(two >= 0.2 * cases, "{beside:?}: {two} of {cases} have two causes");
     }
 
-    /// Admitted as each kind was on the pages of `docs/diagnosis`.
+    /// Where fewer of two causes are admitted than on any page of `docs/diagnosis`, and all others as there.
     #[test]
     fn three_in_ten_cases_are_healthy_and_one_in_five_has_two_causes() {
-        has_its_shares(Beside::All, (0.9, 0.95), Case::of);
+        has_its_shares(Beside::All, (0.75, 0.95), Case::of);
         let on = |engine: Engine| move |seed: u64| Case::on_processes(seed, engine);
-        has_its_shares(Beside::Buckets, (0.8, 0.97), on(Engine::OURS));
-        has_its_shares(Beside::Nothing, (0.75, 0.88), on(Engine::OPENSEARCH));
+        has_its_shares(Beside::Processes, (0.6, 0.97), on(Engine::OURS));
+        has_its_shares(Beside::Nothing, (0.6, 0.88), on(Engine::OPENSEARCH));
+    }
+
+    #[test]
+    fn only_what_is_to_have_its_share_is_drawn_again_and_not_for_ever() {
+        use insight::diagnosis::Class::{Disk, RateLimit};
+        let job = Job::first(7, Subject::Recovery);
+        let two = [RateLimit, Disk];
+        let draws = std::iter::successors(Some(job), |job| job.again(&two));
+        let refused: Vec<u8> = draws.map(|job| job.refused).collect();
+        assert_eq!(refused, [0, 1, 2]);
+        assert!(job.again(&[]).is_some() && job.again(&[RateLimit]).is_none());
+        assert_eq!(Job::first(8, Subject::Bucket).again(&[]), None);
+    }
+
+    /// As it is within one sitting, a draw in place of another is there in the next.
+    #[test]
+    fn a_sitting_draws_again_what_was_no_case_and_the_next_one_knows() {
+        let dir = tempfile::tempdir().unwrap();
+        // Of this seed two causes are drawn.
+        let asked = Asked {
+            seeds: &[4],
+            probes: false,
+            recordings: None,
+            kept: Some(dir.path()),
+            at_once: 1,
+        };
+        let sitting = || Sitting::of(&asked, "virtual", Beside::Nothing, Case::of).unwrap();
+        let (mut first, job) = (sitting(), Job::first(4, Subject::Recovery));
+        assert_eq!(first.todo(), [job]);
+        let refused = Outcome::Refused("both causes hold at once".to_owned());
+        let again = first.came(job, 1.0, refused).unwrap();
+        assert_eq!((again, first.todo()), (Some(Job { refused: 1, ..job }), vec![again.unwrap()]));
+        let next = sitting();
+        assert_eq!((next.todo(), next.done), (vec![again.unwrap()], 1));
+        assert_eq!(next.bench().refused.values().sum::<usize>(), 1);
     }
 
     #[test]
@@ -409,8 +489,9 @@ mod tests {
         assert_eq!(drawn(Beside::All, Subject::Bucket), [8, 9, 18, 19]);
         assert_eq!(drawn(Beside::All, Subject::Follower), [4, 5, 14, 15]);
         assert_eq!(drawn(Beside::All, Subject::Searches), [0, 1, 10, 11]);
-        assert_eq!(drawn(Beside::Buckets, Subject::Bucket), [8, 9, 18, 19]);
-        assert_eq!(jobs(&seeds, Beside::Buckets).len(), 24);
+        assert_eq!(drawn(Beside::Processes, Subject::Bucket), [8, 9, 18, 19]);
+        assert_eq!(drawn(Beside::Processes, Subject::Follower), [4, 5, 14, 15]);
+        assert_eq!(jobs(&seeds, Beside::Processes).len(), 28);
         assert_eq!(jobs(&seeds, Beside::Nothing).len(), 20);
     }
 }

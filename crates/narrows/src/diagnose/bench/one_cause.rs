@@ -8,6 +8,30 @@ use world::Env;
 
 use super::trial::{COSTS, Judgement, Outcome, classes};
 
+/// Where a case is made.
+#[derive(Clone, Copy)]
+pub(crate) enum World<'a> {
+    /// A world of its own for each stage. Nothing is ever waited for.
+    Virtual,
+    Real(&'a Env),
+}
+
+impl World<'_> {
+    /// As `--on` names it.
+    pub(super) fn target(self) -> &'static str {
+        match self {
+            World::Virtual => "virtual",
+            World::Real(_) => "embedded",
+        }
+    }
+}
+
+/// A case in a world.
+pub(super) struct InWorld<'a, C> {
+    pub(super) world: World<'a>,
+    pub(super) case: C,
+}
+
 /// What a case is, for its score.
 pub(super) struct Drawn {
     pub(super) seed: u64,
@@ -62,7 +86,7 @@ pub(super) trait Staged {
 
     /// As `--on` names it.
     fn target(&self) -> &'static str {
-        "virtual"
+        World::Virtual.target()
     }
 
     /// What goes through a second.

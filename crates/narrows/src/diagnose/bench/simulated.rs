@@ -1,44 +1,62 @@
-//! Clusters in a world of their own, for what is no recovery. Nothing is ever waited for.
+//! Clusters that are started for one stage, for what is no recovery: in virtual time, or as processes.
 
 use anyhow::Context;
 use bytes::Bytes;
-use clusters::{ClusterSpec, Clusters, TopologySpec, VirtualClusters};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, TopologySpec, VirtualClusters};
 use insight::diagnosis::Class;
 use serde_json::Value;
 use world::{Env, LinkConfig};
 
+use super::one_cause::World;
 use super::trial::{INTERVAL, Judgement, LOOK_FOR};
 use crate::interrupt::in_virtual_time;
 use crate::live::{ConnectArgs, Looking, client, greet};
 
 /// Starts clusters of so many nodes, apart from each other behind a link if there is one, acts, and stops them.
 pub(super) async fn on_clusters<T: 'static>(
+    world: World<'_>,
     seed: u64,
     sizes: &'static [(&'static str, usize)],
     link: Option<LinkConfig>,
-    act: impl AsyncFnOnce(&Env, &VirtualClusters) -> anyhow::Result<T> + 'static,
+    act: impl AsyncFnOnce(&Env, &dyn Clusters) -> anyhow::Result<T> + 'static,
 ) -> anyhow::Result<T> {
-    let acted = in_virtual_time(seed, async move |env| {
-        let mut clusters = VirtualClusters::new(&env);
-        let cluster = |(name, nodes): &(&str, usize)| ClusterSpec {
-            name: (*name).to_owned(),
-            nodes: *nodes,
-            settings: Default::default(),
-            attributes: Vec::new(),
-        };
-        let topology =
-            TopologySpec { clusters: sizes.iter().map(cluster).collect(), link, joined: false };
-        clusters.start(&topology).await.context("start clusters")?;
-        let acted = act(&env, &clusters).await;
-        clusters.stop().await;
-        acted
-    });
+    let cluster = |(name, nodes): &(&str, usize)| ClusterSpec {
+        name: (*name).to_owned(),
+        nodes: *nodes,
+        settings: Default::default(),
+        attributes: Vec::new(),
+    };
+    let topology =
+        TopologySpec { clusters: sizes.iter().map(cluster).collect(), link, joined: false };
+    let acted = match world {
+        World::Virtual => in_virtual_time(seed, async move |env: Env| {
+            let mut clusters = VirtualClusters::new(&env);
+            on_started(&env, &mut clusters, &topology, act).await
+        }),
+        World::Real(env) => {
+            let mut clusters = EmbeddedClusters::new(env, std::env::current_exe()?);
+            on_started(env, &mut clusters, &topology, act).await
+        }
+    };
     acted.with_context(|| format!("the case of seed {seed}"))
+}
+
+/// Starts them, acts, and stops them.
+async fn on_started<T>(
+    env: &Env,
+    clusters: &mut impl Clusters,
+    topology: &TopologySpec,
+    act: impl AsyncFnOnce(&Env, &dyn Clusters) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    clusters.start(topology).await.context("start clusters")?;
+    let acted = act(env, &*clusters).await;
+    clusters.stop().await;
+    acted
 }
 
 /// Asks a node of a cluster.
 pub(super) async fn ask(
-    clusters: &VirtualClusters,
+    clusters: &dyn Clusters,
     cluster: &str,
     method: &str,
     path: &str,
@@ -51,7 +69,7 @@ pub(super) async fn ask(
 /// What looking at a cluster says, where these classes are right.
 pub(super) async fn judged(
     env: &Env,
-    clusters: &VirtualClusters,
+    clusters: &dyn Clusters,
     cluster: &str,
     right: &[Class],
 ) -> anyhow::Result<Judgement> {

@@ -12,26 +12,19 @@ use std::time::Duration;
 
 use dcp::look::Looker;
 
-use super::one_cause::{OneCause, Staged, rate_of};
+use super::one_cause::{InWorld, OneCause, Staged, rate_of};
 use super::trial::{INTERVAL, Judgement, LOOK_FOR};
 use crate::live::look_for;
 pub(crate) use case::Case;
 use case::Conditions;
-use stage::Stage;
-pub(crate) use stage::World;
+use stage::{Stage, on_stage};
 
 /// What fills at first is full after this time: windows, memory.
 const BEGIN: Duration = Duration::from_millis(1500);
 /// How long a rate is measured from then on.
 const MEASURED: Duration = Duration::from_secs(3);
 
-/// A case in a world.
-pub(super) struct InWorld<'a> {
-    pub(super) world: World<'a>,
-    pub(super) case: Case,
-}
-
-impl Staged for InWorld<'_> {
+impl Staged for InWorld<'_, Case> {
     type Case = Case;
 
     fn case(&self) -> &Case {
@@ -39,17 +32,14 @@ impl Staged for InWorld<'_> {
     }
 
     fn target(&self) -> &'static str {
-        match self.world {
-            World::Virtual => "virtual",
-            World::Real(_) => "embedded",
-        }
+        self.world.target()
     }
 
     async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
         let act = async move |stage: &Stage| {
             rate_of(&stage.env, BEGIN, MEASURED, async || Ok(stage.came())).await
         };
-        self.world.on_stage(self.case.seed, conditions, act).await
+        on_stage(self.world, self.case.seed, conditions, act).await
     }
 
     async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
@@ -60,6 +50,6 @@ impl Staged for InWorld<'_> {
             let history = look_for(&stage.env, &mut looker, LOOK_FOR, INTERVAL).await?;
             Ok(Judgement::of(&history.series(), &right))
         };
-        self.world.on_stage(self.case.seed, conditions, act).await
+        on_stage(self.world, self.case.seed, conditions, act).await
     }
 }

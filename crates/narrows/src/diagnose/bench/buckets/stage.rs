@@ -15,6 +15,7 @@ use dcp::wire::PacketListener;
 use world::model::Disk;
 use world::{Env, Link, LinkConfig, Task};
 
+use super::super::one_cause::World;
 use super::case::{Conditions, Consumer};
 use crate::interrupt::in_virtual_time;
 
@@ -29,31 +30,21 @@ const OLD: CheckpointLimits = CheckpointLimits { max_items: 50, max_bytes: 1 << 
 /// Writes come so often.
 const WRITE_EVERY: Duration = Duration::from_millis(10);
 
-/// Where a stage is.
-#[derive(Clone, Copy)]
-pub(crate) enum World<'a> {
-    /// A world of its own for each stage. Nothing is ever waited for.
-    Virtual,
-    Real(&'a Env),
-}
-
-impl World<'_> {
-    /// Makes conditions, acts, and takes them away.
-    pub(crate) async fn on_stage<T: 'static>(
-        &self,
-        seed: u64,
-        conditions: &Conditions,
-        act: impl AsyncFnOnce(&Stage) -> anyhow::Result<T> + 'static,
-    ) -> anyhow::Result<T> {
-        let conditions = conditions.clone();
-        let whole = async move |env: Env| {
-            let stage = Stage::set(&env, &conditions).await?;
-            act(&stage).await
-        };
-        match self {
-            World::Virtual => in_virtual_time(seed, whole),
-            World::Real(env) => whole((*env).clone()).await,
-        }
+/// Makes conditions, acts, and takes them away.
+pub(super) async fn on_stage<T: 'static>(
+    world: World<'_>,
+    seed: u64,
+    conditions: &Conditions,
+    act: impl AsyncFnOnce(&Stage) -> anyhow::Result<T> + 'static,
+) -> anyhow::Result<T> {
+    let conditions = conditions.clone();
+    let whole = async move |env: Env| {
+        let stage = Stage::set(&env, &conditions).await?;
+        act(&stage).await
+    };
+    match world {
+        World::Virtual => in_virtual_time(seed, whole),
+        World::Real(env) => whole(env.clone()).await,
     }
 }
 

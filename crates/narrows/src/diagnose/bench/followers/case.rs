@@ -48,6 +48,17 @@ const DECK: [Kind; 9] = [
     Kind::CatchesUp,
     Kind::Paused,
 ];
+/// The same of followers that run as processes on one machine, whose cores are as they are.
+const DECK_OF_PROCESSES: [Kind; 8] = [
+    Kind::FewReads,
+    Kind::KeepsUp,
+    Kind::NarrowPath,
+    Kind::SlowDisk,
+    Kind::Idle,
+    Kind::FewReads,
+    Kind::CatchesUp,
+    Kind::Paused,
+];
 
 /// Something that an operator can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +105,20 @@ impl Case {
         let (kind, severity) = (turn.kind(&DECK), turn.severity_in_turn(&DECK));
         let mut draw = Draw::of(seed.rotate_left(32));
         let surroundings = surroundings(kind, &mut draw);
+        Some(Case { seed, kind, severity, surroundings })
+    }
+
+    /// The same of followers that run as processes.
+    pub(crate) fn on_processes(seed: u64) -> Option<Case> {
+        let turn = Turn::among(Subject::Follower, seed)?;
+        let deck = &DECK_OF_PROCESSES;
+        let (kind, severity) = (turn.kind(deck), turn.severity_in_turn(deck));
+        let mut draw = Draw::of(seed.rotate_left(32));
+        let mut surroundings = surroundings(kind, &mut draw);
+        // The kernel's own TCP runs there, and hosts are as they are.
+        surroundings.link.queue_bytes = None;
+        surroundings.link.tcp = None;
+        surroundings.far = Host::default();
         Some(Case { seed, kind, severity, surroundings })
     }
 
@@ -262,9 +287,24 @@ mod tests {
         assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 18);
     }
 
+    /// A kernel's own TCP and a machine's own cores are as they are; a disk can be slow there.
+    #[test]
+    fn processes_are_asked_for_nothing_that_only_simulated_hosts_can_do() {
+        let all: Vec<Case> = (0..240).filter_map(Case::on_processes).collect();
+        assert_eq!(all.len(), 48);
+        for case in &all {
+            let injected = case.injected(case.surroundings.writes_per_s);
+            injected.link.check_real().unwrap();
+            let disk = injected.far.disk.clone();
+            assert_eq!(injected.far, Host { disk, ..Host::default() }, "{case:?}");
+        }
+        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 18);
+    }
+
     #[test]
     fn what_is_injected_is_taken_back_by_its_own_action_alone() {
-        for case in (0..270).filter_map(Case::of) {
+        let all = (0..270).filter_map(Case::of);
+        for case in all.chain((0..240).filter_map(Case::on_processes)) {
             let injected = case.injected(case.surroundings.writes_per_s);
             assert_eq!(injected == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
             for action in Action::ALL {

@@ -5,11 +5,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use clusters::{Asker, Clusters, VirtualClusters};
+use clusters::{Asker, Clusters, DiskRates, Strain};
 use insight::diagnosis::Class;
 use serde_json::{Value, json};
+use world::model::{Disk, Host};
 use world::{Env, Task};
 
+use super::super::one_cause::World;
 use super::super::simulated::{ask, judged, on_clusters};
 use super::super::trial::Judgement;
 use super::case::Conditions;
@@ -28,29 +30,30 @@ const BULK_DOCUMENTS: u64 = 2000;
 /// Two clusters, of which one follows the other.
 pub(super) struct Stage<'a> {
     pub(super) env: Env,
-    clusters: &'a VirtualClusters,
+    clusters: &'a dyn Clusters,
     /// What is written meanwhile ends with it.
     _writes: Task<()>,
 }
 
 /// Makes conditions, and acts.
 pub(super) async fn on_stage<T: 'static>(
+    world: World<'_>,
     seed: u64,
     conditions: &Conditions,
     act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
 ) -> anyhow::Result<T> {
     let (conditions, link) = (conditions.clone(), Some(conditions.link.clone()));
-    let whole = async move |env: &Env, clusters: &VirtualClusters| {
+    let whole = async move |env: &Env, clusters: &dyn Clusters| {
         act(&Stage::set(env, clusters, &conditions).await?).await
     };
-    on_clusters(seed, &[(LEADER, 1), (FOLLOWER, 1)], link, whole).await
+    on_clusters(world, seed, &[(LEADER, 1), (FOLLOWER, 1)], link, whole).await
 }
 
 impl<'a> Stage<'a> {
     /// The follower follows under these conditions, and writes have begun.
     async fn set(
         env: &Env,
-        clusters: &'a VirtualClusters,
+        clusters: &'a dyn Clusters,
         conditions: &Conditions,
     ) -> anyhow::Result<Stage<'a>> {
         connect(env, clusters).await?;
@@ -71,8 +74,10 @@ impl<'a> Stage<'a> {
         });
         let path = format!("/{INDEX}/_ccr/follow?wait_for_active_shards=1");
         ask(clusters, FOLLOWER, "PUT", &path, body).await?;
-        let controls = clusters.virtual_controls().context("a virtual cluster has controls")?;
-        controls.set_hosts(FOLLOWER, &conditions.far);
+        match clusters.virtual_controls() {
+            Some(controls) => controls.set_hosts(FOLLOWER, &conditions.far),
+            None => strain(clusters, &conditions.far).await?,
+        }
         if conditions.is_paused {
             let path = format!("/{INDEX}/_ccr/pause_follow");
             ask(clusters, FOLLOWER, "POST", &path, Value::Null).await?;
@@ -106,6 +111,17 @@ impl<'a> Stage<'a> {
         let checkpoints = copies.filter_map(|copy| copy["seq_no"]["global_checkpoint"].as_i64());
         Ok(checkpoints.map(|checkpoint| (checkpoint + 1) as u64).sum())
     }
+}
+
+/// Gives the follower's process the disk of a host, where that is not as it comes. Its cores are the machine's.
+async fn strain(clusters: &dyn Clusters, host: &Host) -> anyhow::Result<()> {
+    if host.disk == Disk::default() {
+        return Ok(());
+    }
+    let node = clusters.nodes(FOLLOWER).into_iter().next().context("the follower runs")?;
+    let Disk { read_bytes_per_s, write_bytes_per_s, .. } = host.disk;
+    let rates = DiskRates { read_bytes_per_s, write_bytes_per_s };
+    Ok(clusters.strain(&node.name, Strain::Disk(Some(rates))).await?)
 }
 
 /// What is written to the leader.
@@ -149,7 +165,7 @@ impl Written {
 }
 
 /// Registers the leader, and waits until it is reached.
-async fn connect(env: &Env, clusters: &VirtualClusters) -> anyhow::Result<()> {
+async fn connect(env: &Env, clusters: &dyn Clusters) -> anyhow::Result<()> {
     let seeds = clusters.seeds_through_link(LEADER).join(",");
     let setting = format!("cluster.remote.{LEADER}.seeds");
     let body = json!({ "persistent": { setting: seeds } });

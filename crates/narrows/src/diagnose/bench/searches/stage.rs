@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clusters::{Clusters, SyntheticIndex, VirtualClusters};
+use clusters::{Clusters, SyntheticIndex};
 use insight::diagnosis::Class;
 use serde_json::json;
 use world::model::{CoreCosts, Host};
 use world::{Env, Task};
 
+use super::super::one_cause::World;
 use super::super::simulated::{ask, judged, on_clusters};
 use super::super::trial::Judgement;
 use super::case::Conditions;
@@ -28,7 +29,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// A cluster that is searched.
 pub(super) struct Stage<'a> {
     pub(super) env: Env,
-    clusters: &'a VirtualClusters,
+    clusters: &'a dyn Clusters,
     answered: Rc<Cell<u64>>,
     failed: Rc<RefCell<Option<String>>>,
     /// Who searches ends with it.
@@ -42,17 +43,17 @@ pub(super) async fn on_stage<T: 'static>(
     act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
 ) -> anyhow::Result<T> {
     let conditions = conditions.clone();
-    let whole = async move |env: &Env, clusters: &VirtualClusters| {
+    let whole = async move |env: &Env, clusters: &dyn Clusters| {
         act(&Stage::set(env, clusters, &conditions).await?).await
     };
-    on_clusters(seed, &[(CLUSTER, NODES)], None, whole).await
+    on_clusters(World::Virtual, seed, &[(CLUSTER, NODES)], None, whole).await
 }
 
 impl<'a> Stage<'a> {
     /// Every copy is there, and searches have begun.
     async fn set(
         env: &Env,
-        clusters: &'a VirtualClusters,
+        clusters: &'a dyn Clusters,
         conditions: &Conditions,
     ) -> anyhow::Result<Stage<'a>> {
         let adaptive = "cluster.routing.use_adaptive_replica_selection";
