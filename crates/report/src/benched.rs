@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use insight::diagnosis::Class;
 use insight::diagnosis::score::{
-    Scored, Scores, Verdicts, confusion, held_out, is_right, label, majority, passive, probed,
-    scores,
+    Scored, Scores, Verdicts, confusion, held_out, is_right, label, majority, passive,
+    passive_seconds, probed, probed_seconds, scores,
 };
 use insight::stats::median;
 use insight::words;
@@ -16,6 +16,18 @@ use crate::grid::grid;
 use crate::svg::matrix::Matrix;
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
+/// What is told of each who judged.
+const COLUMNS: [&str; 9] = [
+    "",
+    "cases",
+    "AC@1",
+    "AC@3",
+    "macro-F1",
+    "false alarms",
+    "unknown",
+    "gain off by",
+    "right after",
+];
 /// Mistakes that are told.
 const WORST: usize = 5;
 const CSS: &str = "text{font:12px sans-serif;fill:#333}.grid{stroke:#ccc}.right rect{fill:#2a7d4f}\
@@ -42,6 +54,8 @@ struct Line {
     who: String,
     cases: usize,
     scores: Scores,
+    /// When the verdict was right and stayed so, median; of those who only look once there is none.
+    right_after_s: Option<f64>,
 }
 
 impl Bench {
@@ -89,10 +103,8 @@ impl Bench {
 
     /// For a terminal. Ends with a line break.
     pub fn text(&self) -> String {
-        let columns =
-            ["", "cases", "AC@1", "AC@3", "macro-F1", "false alarms", "unknown", "gain off by"];
         let rows = self.lines().into_iter().map(|line| cells(&line));
-        let mut text = grid(columns.map(|name| (name, !name.is_empty())), rows).join("\n");
+        let mut text = grid(COLUMNS.map(|name| (name, !name.is_empty())), rows).join("\n");
         text.push_str(&format!("\n\n{}\n", self.about().join("\n")));
         let mistakes = self.mistakes();
         if !mistakes.is_empty() {
@@ -108,11 +120,14 @@ impl Bench {
     pub fn markdown(&self, command: &str) -> String {
         let mut text = format!(
             "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\nScores are those of the odd seeds; thresholds are chosen by \
-             looking at the even ones alone.\n[README.md](README.md) says what a case is and what each figure means.\n\n\
-             | | cases | AC@1 | AC@3 | macro-F1 | false alarms | unknown | gain off by |\n\
-             | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+             looking at the even ones alone.\n[README.md](README.md) says what a case is and what each figure means.\n\n",
             self.target
         );
+        text.push_str(&format!(
+            "|{} |\n|{}\n",
+            COLUMNS.join(" | "),
+            " --- |".repeat(COLUMNS.len())
+        ));
         for line in self.lines() {
             text.push_str(&format!("| {} |\n", cells(&line).join(" | ")));
         }
@@ -200,10 +215,17 @@ impl Bench {
             who: who.to_owned(),
             cases: of.len(),
             scores: scores(of, verdicts),
+            right_after_s: None,
         };
-        let mut lines = vec![line("looking", &cases, &passive)];
+        let timed = |line: Line, of: &[&Scored], seconds: fn(&Scored) -> Option<f64>| {
+            let all: Vec<f64> = of.iter().filter_map(|case| seconds(case)).collect();
+            Line { right_after_s: median(&all), ..line }
+        };
+        let looking =
+            |who: &str, of: &[&Scored]| timed(line(who, of, &passive), of, passive_seconds);
+        let mut lines = vec![looking("looking", &cases)];
         if cases.iter().any(|case| case.probed.is_some()) {
-            lines.push(line("with probes", &cases, &probed));
+            lines.push(timed(line("with probes", &cases, &probed), &cases, probed_seconds));
         }
         let severities: &[u32] = if self.is_drawn { &[1, 2, 3] } else { &[] };
         for &severity in severities {
@@ -212,10 +234,10 @@ impl Bench {
                 .copied()
                 .filter(|case| case.severity == severity && !case.classes.is_empty())
                 .collect();
-            lines.push(line(&format!("looking, severity {severity}"), &of, &passive));
+            lines.push(looking(&format!("looking, severity {severity}"), &of));
         }
         let two: Vec<&Scored> = cases.iter().copied().filter(|c| c.classes.len() > 1).collect();
-        lines.push(line("looking, two causes", &two, &passive));
+        lines.push(looking("looking, two causes", &two));
         // What these say is chosen on the other half, as thresholds are.
         let other: Vec<&Scored> = self.cases.iter().filter(|case| case.seed % 2 == 0).collect();
         let most = majority(if self.is_drawn { &other } else { &cases });
@@ -236,19 +258,14 @@ impl Bench {
         let share = |is: fn(&&&Scored) -> bool| {
             words::percent(cases.iter().filter(is).count() as f64 / cases.len().max(1) as f64)
         };
-        let seconds: Vec<f64> = cases.iter().filter_map(|case| case.seconds).collect();
-        let time = median(&seconds).map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s"));
         let refused: usize = self.refused.values().sum();
-        let mut about = vec![
-            format!(
-                "{} of the {} scored cases are healthy, {} have two causes, {} are of no class",
-                share(|case| case.classes.is_empty()),
-                cases.len(),
-                share(|case| case.classes.len() > 1),
-                share(|case| case.classes == [Class::Unknown]),
-            ),
-            format!("median time until the verdict is right and stays so: {time}"),
-        ];
+        let mut about = vec![format!(
+            "{} of the {} scored cases are healthy, {} have two causes, {} are of no class",
+            share(|case| case.classes.is_empty()),
+            cases.len(),
+            share(|case| case.classes.len() > 1),
+            share(|case| case.classes == [Class::Unknown]),
+        )];
         if self.is_drawn {
             about.push(format!("{refused} draws of both halves were no cases"));
         }
@@ -283,6 +300,7 @@ fn cells(line: &Line) -> Vec<String> {
     let shares = [share(false_alarms), share(unknown), share(gain_error_median)];
     let mut cells = vec![line.who.clone(), line.cases.to_string(), share(ac1), share(ac3), f1];
     cells.extend(shares);
+    cells.push(line.right_after_s.map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s")));
     cells
 }
 
@@ -325,6 +343,7 @@ mod tests {
             promised: Some(2.0),
             got: Some(1.9),
             seconds: Some(0.5),
+            probed_seconds: None,
             guesses: Guesses { lint: Some(Class::RateLimit), utilisation: None },
         }
     }
@@ -361,10 +380,33 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_is_right_after_a_time_by_looking_and_another_with_probes() {
+        let mut bench = bench();
+        let first = |text: &str, who: &str| {
+            let line = text.lines().find(|line| line.starts_with(who)).unwrap().to_owned();
+            line.trim_end_matches([' ', '|']).to_owned()
+        };
+        bench.cases[0].seconds = Some(0.7);
+        bench.cases[2].seconds = None;
+        bench.cases[0].probed = Some(vec![Class::RateLimit]);
+        bench.cases[0].probed_seconds = Some(12.3);
+        let page = bench.markdown("narrows diagnose");
+        assert!(first(&page, "| looking |").ends_with("| 0.7 s"), "{page}");
+        assert!(first(&page, "| with probes |").ends_with("| 12.3 s"), "{page}");
+        assert!(first(&page, "| looking, severity 2 |").ends_with("| 0.7 s"), "{page}");
+        assert!(first(&page, "| always the commonest |").ends_with("| -"), "{page}");
+    }
+
+    #[test]
     fn the_worst_mistakes_are_told_and_pictures_stand_alone() {
         let bench = bench();
         assert!(bench.text().contains("right is healthy; said: so | so"), "{}", bench.text());
         let page = bench.markdown("narrows diagnose");
+        assert!(
+            page.contains("\n| | cases | AC@1 |")
+                && page.contains("| gain off by | right after |\n"),
+            "{page}"
+        );
         assert!(page.contains("so \\| so") && page.contains("| it costs nothing | 2 |"), "{page}");
         for svg in [bench.matrix_svg(), bench.gains_svg()] {
             assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");

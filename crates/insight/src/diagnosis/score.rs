@@ -48,6 +48,8 @@ pub struct Scored {
     pub got: Option<f64>,
     /// From when on the first finding was right, in seconds of looking; none where it was not in the end.
     pub seconds: Option<f64>,
+    /// The same with probes, in seconds of looking and probing; none where none was made.
+    pub probed_seconds: Option<f64>,
     /// What simpler tools say.
     pub guesses: Guesses,
 }
@@ -91,6 +93,16 @@ pub fn passive(case: &Scored) -> Vec<Class> {
 /// What was said in the end, with probes where some were made.
 pub fn probed(case: &Scored) -> Vec<Class> {
     case.probed.clone().unwrap_or_else(|| case.verdicts.clone())
+}
+
+/// From when on looking alone was right.
+pub fn passive_seconds(case: &Scored) -> Option<f64> {
+    case.seconds
+}
+
+/// From when on it was right in the end, with probes where some were made.
+pub fn probed_seconds(case: &Scored) -> Option<f64> {
+    if case.probed.is_some() { case.probed_seconds } else { case.seconds }
 }
 
 /// The class that is right most often among `cases`: what a tool that knows nothing else would always say.
@@ -191,6 +203,7 @@ mod tests {
             promised: None,
             got: None,
             seconds: None,
+            probed_seconds: None,
             guesses: Guesses::default(),
         }
     }
@@ -236,7 +249,11 @@ mod tests {
     #[test]
     fn probes_count_where_some_were_made_and_the_majority_is_that_of_others() {
         let mut one = case(1, &[Class::Disk], &[Class::Unknown]);
+        one.seconds = Some(1.0);
+        assert_eq!(probed_seconds(&one), Some(1.0));
         one.probed = Some(vec![Class::Disk]);
+        one.probed_seconds = Some(9.0);
+        assert_eq!((passive_seconds(&one), probed_seconds(&one)), (Some(1.0), Some(9.0)));
         let all = [&one];
         assert_eq!(scores(&all, &passive).ac1, Some(0.0));
         assert_eq!(scores(&all, &probed).ac1, Some(1.0));

@@ -136,6 +136,7 @@ pub(super) async fn trial(staged: &impl Staged) -> anyhow::Result<Outcome> {
         promised: None,
         got: None,
         seconds,
+        probed_seconds: None,
         guesses,
     })))
 }

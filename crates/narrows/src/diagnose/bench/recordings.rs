@@ -39,6 +39,7 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
             promised: None,
             got: None,
             seconds,
+            probed_seconds: None,
             guesses,
         });
     }

@@ -102,6 +102,7 @@ pub(crate) async fn trial(
         promised,
         got,
         seconds: looked.seconds,
+        probed_seconds: looked.probed_seconds,
         guesses: looked.guesses,
     })))
 }
@@ -216,6 +217,7 @@ struct Looked {
     /// The setting that the first finding advises, its value, and what is promised.
     advice: Option<(String, String, f64)>,
     seconds: Option<f64>,
+    probed_seconds: Option<f64>,
     guesses: Guesses,
 }
 
@@ -263,13 +265,19 @@ async fn explain(
     looking.sampler.client().transcript()?;
     let Judgement { diagnosis: passive, seconds, guesses } =
         Judgement::of(&looking.series(), &case.classes());
-    let mut probed = None;
+    let (mut probed, mut probed_seconds) = (None, None);
     if let Some(journal) = journal
         && !passive.findings.is_empty()
     {
         let mut diagnosis = passive.clone();
         probe_unrecorded(env, &mut looking, &mut diagnosis, &urls, &args, journal).await?;
-        probed = Some(classes(&diagnosis));
+        let said = classes(&diagnosis);
+        if said.first() == case.classes().first() {
+            // What looking knew already, probes have confirmed.
+            let last = looking.series().looks().last().map(|(t_ms, _)| t_ms / 1e3);
+            probed_seconds = seconds.or(last);
+        }
+        probed = Some(said);
     }
     Ok(Looked {
         advice: passive.findings.first().and_then(|finding| {
@@ -280,6 +288,7 @@ async fn explain(
         passive: classes(&passive),
         probed,
         seconds,
+        probed_seconds,
         guesses,
     })
 }
