@@ -126,7 +126,7 @@ const OF_EMBEDDED: [Kind; 11] = {
         Healthy(Quick, None),
         Two(RateLimit, DiskWrite),
         One(DiskRead),
-        Healthy(Idle, None),
+        Two(Bandwidth, RateLimit),
         Two(DiskWrite, RateLimit),
         One(Loss),
         Healthy(Quick, Some(Load::Search)),

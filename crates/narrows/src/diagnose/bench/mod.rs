@@ -71,10 +71,10 @@ use crate::terminal::say;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Nothing,
-    /// Buckets and followers, as processes of the embedded engine have them.
+    /// Buckets, followers and searches, as processes of the embedded engine have them.
     Processes,
-    /// Buckets, followers and searches, as virtual time has them.
-    All,
+    /// The same as virtual time has them.
+    Virtual,
 }
 
 impl Beside {
@@ -82,8 +82,9 @@ impl Beside {
     fn drawn(self, seed: u64) -> Option<Subject> {
         let subjects: &[Subject] = match self {
             Beside::Nothing => &[],
-            Beside::Processes => &[Subject::Bucket, Subject::Follower],
-            Beside::All => &[Subject::Bucket, Subject::Follower, Subject::Searches],
+            Beside::Processes | Beside::Virtual => {
+                &[Subject::Bucket, Subject::Follower, Subject::Searches]
+            }
         };
         subjects.iter().copied().find(|subject| Turn::among(*subject, seed).is_some())
     }
@@ -140,12 +141,12 @@ pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option
             }
             Subject::Bucket => at_once(of_bucket(World::Virtual, job.seed)),
             Subject::Follower => at_once(of_follower(World::Virtual, job.seed)),
-            Subject::Searches => at_once(of_searches(job.seed)),
+            Subject::Searches => at_once(of_searches(World::Virtual, job.seed)),
         };
         Ok(outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64())))
     };
     // Recordings are those of recoveries.
-    let beside = if asked.recordings.is_none() { Beside::All } else { Beside::Nothing };
+    let beside = if asked.recordings.is_none() { Beside::Virtual } else { Beside::Nothing };
     let mut sitting = Sitting::of(&asked, "virtual", beside, |seed| Simulated.case(seed))?;
     let mut todo = sitting.todo();
     let mut failed = None;
@@ -184,8 +185,9 @@ async fn of_follower(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
 }
 
 /// The case of searches of a seed.
-async fn of_searches(seed: u64) -> anyhow::Result<Outcome> {
-    one_cause::trial(&searches::Case::of(seed).context("the seed draws searches")?).await
+async fn of_searches(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
+    let case = searches::Case::of(seed).context("the seed draws searches")?;
+    one_cause::trial(&InWorld { world, case }).await
 }
 
 /// What simulated worlds come to, which nobody waits for.
@@ -244,7 +246,7 @@ pub(crate) async fn on_processes<C: Clusters>(
     let Some(first) = all.first() else { anyhow::bail!("no nodes are asked for") };
     let name = first.name();
     // The bench is the bucket's node and its reader, as the embedded engine's processes are; that engine alone is
-    // started for followers.
+    // started for followers and searches.
     let is_ours = name == "embedded" && asked.recordings.is_none();
     let beside = if is_ours { Beside::Processes } else { Beside::Nothing };
     let engine = place::engine(first);
@@ -271,7 +273,7 @@ pub(crate) async fn on_processes<C: Clusters>(
                     }
                     Subject::Bucket => of_bucket(World::Real(env), job.seed).await?,
                     Subject::Follower => of_follower(World::Real(env), job.seed).await?,
-                    Subject::Searches => of_searches(job.seed).await?,
+                    Subject::Searches => of_searches(World::Real(env), job.seed).await?,
                 };
                 let seconds = began.elapsed().as_secs_f64();
                 let again = sitting.borrow_mut().came(job, seconds, outcome)?;
@@ -436,7 +438,7 @@ mod tests {
     /// Where fewer of two causes are admitted than on any page of `docs/diagnosis`, and all others as there.
     #[test]
     fn three_in_ten_cases_are_healthy_and_one_in_five_has_two_causes() {
-        has_its_shares(Beside::All, (0.75, 0.95), Case::of);
+        has_its_shares(Beside::Virtual, (0.75, 0.95), Case::of);
         let on = |engine: Engine| move |seed: u64| Case::on_processes(seed, engine);
         has_its_shares(Beside::Processes, (0.6, 0.97), on(Engine::OURS));
         has_its_shares(Beside::Nothing, (0.6, 0.88), on(Engine::OPENSEARCH));
@@ -485,13 +487,11 @@ mod tests {
             let of = all.iter().filter(|job| job.subject == subject);
             of.map(|job| job.seed).collect::<Vec<_>>()
         };
-        assert_eq!(drawn(Beside::All, Subject::Recovery), seeds);
-        assert_eq!(drawn(Beside::All, Subject::Bucket), [8, 9, 18, 19]);
-        assert_eq!(drawn(Beside::All, Subject::Follower), [4, 5, 14, 15]);
-        assert_eq!(drawn(Beside::All, Subject::Searches), [0, 1, 10, 11]);
-        assert_eq!(drawn(Beside::Processes, Subject::Bucket), [8, 9, 18, 19]);
-        assert_eq!(drawn(Beside::Processes, Subject::Follower), [4, 5, 14, 15]);
-        assert_eq!(jobs(&seeds, Beside::Processes).len(), 28);
+        assert_eq!(drawn(Beside::Virtual, Subject::Recovery), seeds);
+        assert_eq!(drawn(Beside::Virtual, Subject::Bucket), [8, 9, 18, 19]);
+        assert_eq!(drawn(Beside::Virtual, Subject::Follower), [4, 5, 14, 15]);
+        assert_eq!(drawn(Beside::Virtual, Subject::Searches), [0, 1, 10, 11]);
+        assert_eq!(jobs(&seeds, Beside::Processes), jobs(&seeds, Beside::Virtual));
         assert_eq!(jobs(&seeds, Beside::Nothing).len(), 20);
     }
 }

@@ -1,4 +1,4 @@
-//! Verdicts on searches on trial, in virtual time: copies on several nodes, of which one answers late.
+//! Verdicts on searches on trial: copies on several nodes, of which one answers late.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -10,7 +10,7 @@ mod stage;
 
 use std::time::Duration;
 
-use super::one_cause::{OneCause, Staged, rate_of};
+use super::one_cause::{InWorld, OneCause, Staged, rate_of};
 use super::trial::Judgement;
 pub(crate) use case::Case;
 use case::Conditions;
@@ -21,11 +21,15 @@ const BEGIN: Duration = Duration::from_secs(2);
 /// How long a rate is measured from then on.
 const MEASURED: Duration = Duration::from_secs(4);
 
-impl Staged for Case {
+impl Staged for InWorld<'_, Case> {
     type Case = Case;
 
     fn case(&self) -> &Case {
-        self
+        &self.case
+    }
+
+    fn target(&self) -> &'static str {
+        self.world.target()
     }
 
     /// Searches a second that are answered.
@@ -33,15 +37,15 @@ impl Staged for Case {
         let act = async move |stage: &Stage<'_>| {
             rate_of(&stage.env, BEGIN, MEASURED, async || stage.answered()).await
         };
-        on_stage(self.seed, conditions, act).await
+        on_stage(self.world, self.case.seed, conditions, act).await
     }
 
     async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
-        let right = self.drawn().classes;
+        let right = self.case.drawn().classes;
         let act = async move |stage: &Stage<'_>| {
             stage.env.sleep(BEGIN).await;
             stage.judged(&right).await
         };
-        on_stage(self.seed, conditions, act).await
+        on_stage(self.world, self.case.seed, conditions, act).await
     }
 }
