@@ -267,17 +267,25 @@ pub(crate) async fn on_processes<C: Clusters>(
             let place = Processes::new(env, clusters).await?;
             loop {
                 let began = Instant::now();
-                let outcome = match job.subject {
+                let tried = match job.subject {
                     Subject::Recovery => {
-                        trial(&place, &place.case_again(job.seed, job.refused), writes).await?
+                        Ok(trial(&place, &place.case_again(job.seed, job.refused), writes).await?)
                     }
-                    Subject::Bucket => of_bucket(World::Real(env), job.seed).await?,
-                    Subject::Follower => of_follower(World::Real(env), job.seed).await?,
-                    Subject::Searches => of_searches(World::Real(env), job.seed).await?,
+                    Subject::Bucket => of_bucket(World::Real(env), job.seed).await,
+                    Subject::Follower => of_follower(World::Real(env), job.seed).await,
+                    Subject::Searches => of_searches(World::Real(env), job.seed).await,
                 };
-                let seconds = began.elapsed().as_secs_f64();
-                let again = sitting.borrow_mut().came(job, seconds, outcome)?;
-                queue.borrow_mut().extend(again);
+                match tried {
+                    Ok(outcome) => {
+                        let seconds = began.elapsed().as_secs_f64();
+                        let again = sitting.borrow_mut().came(job, seconds, outcome)?;
+                        queue.borrow_mut().extend(again);
+                    }
+                    // What was started for this case alone is gone, and the others can be tried.
+                    Err(error) => {
+                        failed.borrow_mut().get_or_insert(error);
+                    }
+                }
                 match next() {
                     Some(other) => job = other,
                     None => return Ok(()),

@@ -85,9 +85,7 @@ pub(super) trait Staged {
     fn case(&self) -> &Self::Case;
 
     /// As `--on` names it.
-    fn target(&self) -> &'static str {
-        World::Virtual.target()
-    }
+    fn target(&self) -> &'static str;
 
     /// What goes through a second.
     async fn rate(&self, conditions: &ConditionsOf<Self>) -> anyhow::Result<f64>;
