@@ -1,49 +1,31 @@
 //! `narrows run`
 
+mod place;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
 use anyhow::Context;
-use clusters::ClusterIdentity;
-use clusters::live::LiveClient;
 use lab::plan::Plan;
-use lab::{Ended, Executed, LiveHosts, Options, Place};
+use lab::{Ended, Executed, Options};
 use record::units::{parse_duration, parse_rate};
 
 use super::show::{Form, write_table};
-use crate::exit::Usage;
-use crate::live::{ConnectArgs, checked_options, refuse_several_clusters, usage};
-use crate::on::On;
-use crate::opensearch_args::OpenSearchArgs;
+use crate::live::ConnectArgs;
 use crate::progress::Progress;
-use crate::runs::write_page;
 use crate::track_args::TrackArgs;
-use crate::{interrupt, own_mounts, runs};
-
-/// How long a live cluster may take to answer: a wait for health is one answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
+use crate::{interrupt, runs};
+use place::{PlaceArgs, patient_options};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml; a track of Rally or a
     /// workload of OpenSearch Benchmark by its track.json or workload.json, or by their folder.
     plan: String,
-    /// Where the clusters live: embedded (real processes on this machine), virtual (the same, simulated),
-    /// opensearch (started for the run, one JVM a node; the first use fetches it with mvn), or the URL of a
-    /// cluster that is already there, with its hosts joined by commas.
-    #[arg(long, value_name = "WHERE", default_value_t = On::Embedded, value_parser = On::parse)]
-    on: On,
-    /// With a URL: the cluster that has the data, where a plan recovers from another one or follows one; the URL of
-    /// --on is the one that follows.
-    #[arg(long, value_name = "URL")]
-    leader: Option<String>,
-    /// With a URL: make an index and change settings there. Both are taken back at the end.
-    #[arg(long)]
-    allow_changes: bool,
     #[command(flatten)]
-    opensearch: OpenSearchArgs,
+    place: PlaceArgs,
     /// Size of the corpus; 1 is the plan's own.
     #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
@@ -72,9 +54,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     form: Form,
     #[command(flatten)]
-    track: TrackArgs,
-    #[command(flatten)]
     connect: ConnectArgs,
+    // Last: what follows would stand below its heading.
+    #[command(flatten)]
+    track: TrackArgs,
 }
 
 /// A number; whoever writes it as a percentage is told the number. Its bounds are those of plans.
@@ -89,13 +72,13 @@ fn parse_scale(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runs::refuse_file(&args.runs)?;
-    let kept = |url| checked_options(slice::from_ref(url), &args.connect, ANSWER_PATIENCE);
+    let kept = |url| patient_options(slice::from_ref(url), &args.connect);
     let store = args.store.as_ref().map(kept).transpose()?;
     let executed = executed(args)?;
     let Executed { id, dir, run, ended, .. } = executed;
     let page = dir.join("report.html");
     // The table comes before whatever may fail: what was measured is not lost for want of a page.
-    let written = write_page(&run, &page);
+    let written = runs::write_page(&run, &page);
     if ended.is_ok() || !run.rows.is_empty() {
         write_table(&run, &args.form, written.is_ok().then_some(&page))?;
     }
@@ -119,11 +102,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Runs the plan, or the track.
 fn executed(args: &Args) -> anyhow::Result<Executed> {
-    Ok(match args.track.open(&args.plan, args.scale, &args.on)? {
-        Some(track) => {
-            lab::execute_track(track, args.track.nodes(), &place(args)?, &options(args))?
-        }
-        None => lab::execute(&Plan::open(&args.plan)?, &place(args)?, &options(args))?,
+    let place = || args.place.resolve(&args.connect);
+    Ok(match args.track.open(&args.plan, args.scale, &args.place.on)? {
+        Some(track) => lab::execute_track(track, args.track.nodes(), &place()?, &options(args))?,
+        None => lab::execute(&Plan::open(&args.plan)?, &place()?, &options(args))?,
     })
 }
 
@@ -139,45 +121,4 @@ fn options(args: &Args) -> Options {
         interrupt: || Box::pin(interrupt::told()),
         ..Options::new(&args.runs)
     }
-}
-
-fn place(args: &Args) -> anyhow::Result<Place> {
-    if args.leader.is_some() && !matches!(args.on, On::Url(_)) {
-        return Err(Usage(lab::NO_LEADER.to_owned()).into());
-    }
-    let live = |urls: &[String]| checked_options(urls, &args.connect, ANSWER_PATIENCE);
-    let leader = args.leader.as_ref().map(|url| live(slice::from_ref(url))).transpose()?;
-    Ok(match &args.on {
-        On::Embedded => Place::Embedded {
-            program: std::env::current_exe()?,
-            own_mounts: || own_mounts::ensure().map_err(|error| format!("{error:#}")),
-        },
-        On::Virtual => Place::VIRTUAL,
-        On::OpenSearch => Place::OpenSearch(args.opensearch.nodes()?),
-        On::Url(hosts) => {
-            let live = LiveHosts {
-                follower: live(hosts)?,
-                leader,
-                allow_changes: args.allow_changes,
-                any_version: args.connect.any_version(),
-            };
-            if live.allow_changes {
-                reach(&live, &args.connect)?;
-            }
-            Place::Live(Box::new(live))
-        }
-    })
-}
-
-/// Finds out whether anybody answers, before a record is begun. Hosts of several clusters are refused: where one does
-/// not answer, another cluster would be changed.
-fn reach(live: &LiveHosts, connect: &ConnectArgs) -> anyhow::Result<()> {
-    world::real_world::run(0, async |env| {
-        for hosts in live.leader.iter().chain([&live.follower]) {
-            refuse_several_clusters(&env, &hosts.addresses, connect).await?;
-            let client = LiveClient::new(&env, hosts).map_err(|error| usage(&error))?;
-            ClusterIdentity::ask(&client).await.map_err(|error| usage(&error))?;
-        }
-        Ok(())
-    })
 }
