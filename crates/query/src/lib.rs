@@ -3,6 +3,8 @@
 pub mod aggregation;
 pub mod date;
 mod error;
+#[cfg(test)]
+mod fuzz_test;
 pub mod geo;
 mod highlight;
 pub mod histogram;

@@ -4,7 +4,7 @@ use store::WriteRequest;
 use testbed::SmallDisk;
 use world::real_world;
 
-use crate::common::{Numbers, create, open};
+use crate::copies_common::{Numbers, create, open};
 
 fn noise(numbers: &mut Numbers, id: u64) -> WriteRequest {
     WriteRequest::Index {

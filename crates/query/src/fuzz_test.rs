@@ -1,8 +1,9 @@
 //! Bodies that nobody would write.
 
-use query::mapping::NewFields;
-use query::{Mapping, SearchRequest, parse_count, parse_search, parse_sort};
 use testbed::fuzz::{self, Budget};
+
+use crate::mapping::NewFields;
+use crate::{Mapping, SearchRequest, aggregations, parse_count, parse_search, parse_sort, queries};
 
 const SEARCHES: [&[u8]; 16] = [
     br#"{"query": {"bool": {"must": [{"term": {"status": {"value": 404}}}], "filter": [{"range": {"@timestamp": {"gte": "now-1d/d", "lt": "2020-05-01||+1M"}}}], "should": [{"match": {"text": {"query": "a b", "operator": "and"}}}], "must_not": {"exists": {"field": "x"}}, "minimum_should_match": 1}}, "size": 3, "from": 2}"#,
@@ -27,7 +28,7 @@ const SEARCHES: [&[u8]; 16] = [
 #[test]
 fn samples_have_every_kind() {
     let all = SEARCHES.map(|sample| String::from_utf8_lossy(sample)).join("\n");
-    let kinds = query::queries().chain(query::aggregations());
+    let kinds = queries().chain(aggregations());
     let lacking: Vec<&str> = kinds.filter(|kind| !all.contains(&format!("\"{kind}\""))).collect();
     assert_eq!(lacking, [""; 0]);
     let refused = SEARCHES.iter().filter_map(|sample| parse_search(sample).err());
