@@ -103,7 +103,9 @@ async fn what_a_probe_says_late_is_forgotten(env: Env) {
 }
 
 /// What a leader does not answer.
-const SILENCES: [(&str, fn(&Request) -> bool); 2] = [
+type Silence = fn(&Request) -> bool;
+
+const SILENCES: [(&str, Silence); 2] = [
     ("a read", |request| matches!(request, Request::ReadChanges(_))),
     ("a lease", |request| matches!(request, Request::Lease(_))),
 ];

@@ -204,6 +204,9 @@ struct Writer<'a> {
     to: Text<'a>,
 }
 
+/// How the key of a bucket is written as its name, and what writes its own members.
+type NameAndOwn<'n> = (&'n dyn Fn(&Literal) -> String, &'n dyn Fn(&mut Text<'_>, &Literal));
+
 impl<'a> Writer<'a> {
     /// Writes members of an object: one for each aggregation. Answers the numbers of the pipelines among them.
     fn all(&mut self, all: &'a [Aggregation], results: Option<&Results>) -> Result<Numbers> {
@@ -277,7 +280,7 @@ impl<'a> Writer<'a> {
         &mut self,
         of: &'a Aggregation,
         rows: &[Row<'_>],
-        (name, own): (&dyn Fn(&Literal) -> String, &dyn Fn(&mut Text<'_>, &Literal)),
+        (name, own): NameAndOwn<'_>,
     ) -> Result<()> {
         self.left = self.left.checked_sub(rows.len()).ok_or_else(|| too_many(self.max_buckets))?;
         self.to.name("buckets");
