@@ -185,13 +185,14 @@ pub enum Line {
         /// The sample.
         sample: LinkSample,
     },
-    /// A fault begins or ends.
+    /// A fault begins or ends, or a setting that is changed while it is measured.
     Fault {
         /// Milliseconds since the run began.
         t_ms: f64,
         /// Variant.
         variant: String,
-        /// What is wrong, and where: `follower-0 is killed`. The same words when it begins and when it ends.
+        /// What is wrong, and where: `follower-0 is killed`; or what is set otherwise than at the beginning:
+        /// `indices.recovery.max_bytes_per_sec = 500mb`. The same words when it begins and when it ends.
         what: String,
         /// Whether it begins; it ends otherwise.
         begins: bool,

@@ -360,7 +360,7 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<()> {
         let theirs = |name: &str, value: &str| name == SELECTION && value == SELECTION_OF_2017;
         variant.settings.retain(|name, value| !theirs(name, value));
     }
-    let own = |variant: &Variant| variant.settings.keys().any(|name| is_our_own(name));
+    let own = |variant: &Variant| variant.setting_names().any(|name| is_our_own(name));
     let mut left_out = Vec::new();
     for variant in plan.variants.iter().filter(|variant| own(variant)) {
         let name = &variant.name;

@@ -29,6 +29,7 @@ impl DrainNodes {
     pub(crate) const STEP: DeclaredStep = DeclaredStep {
         options: &[StepOption { name: NODES, bounds: drained }],
         spoils_indices: |_| true,
+        changes_settings: true,
         ..DeclaredStep::new("drain", Needs::OneCluster)
     };
 }

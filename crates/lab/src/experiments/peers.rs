@@ -24,6 +24,7 @@ impl RecoverPeers {
     pub(crate) const STEP: DeclaredStep = DeclaredStep {
         options: &[StepOption { name: RESTART, bounds: restarts }],
         spoils_indices: |step| step.options.contains_key(RESTART),
+        changes_settings: true,
         ..DeclaredStep::new("recover_peers", Needs::OneCluster)
     };
 }

@@ -14,6 +14,7 @@ pub(crate) struct RecoverFollower;
 impl RecoverFollower {
     pub(crate) const STEP: DeclaredStep = DeclaredStep {
         writers: Writers::Later,
+        changes_settings: true,
         ..DeclaredStep::new("recover", Needs::TwoClusters)
     };
 }

@@ -16,7 +16,10 @@ const REMOVAL: Duration = Duration::from_secs(2);
 pub(crate) struct AddReplica;
 
 impl AddReplica {
-    pub(crate) const STEP: DeclaredStep = DeclaredStep::new("add_replica", Needs::SecondSite);
+    pub(crate) const STEP: DeclaredStep = DeclaredStep {
+        changes_settings: true,
+        ..DeclaredStep::new("add_replica", Needs::SecondSite)
+    };
 }
 
 #[async_trait(?Send)]

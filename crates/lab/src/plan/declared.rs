@@ -22,6 +22,8 @@ pub struct DeclaredStep {
     pub writers: Writers,
     /// Whether documents are copied in it, so that there is something to verify.
     pub copies: bool,
+    /// Whether settings can be changed while it goes on.
+    pub changes_settings: bool,
     /// Whether what happens in it is a list of [`Action`](super::Action)s in the plan.
     pub has_actions: bool,
     /// Whether a variant leaves the indices other than it found them.
@@ -40,6 +42,7 @@ impl DeclaredStep {
             options: &[],
             writers: Writers::Throughout,
             copies: true,
+            changes_settings: false,
             has_actions: false,
             spoils_indices: |_| false,
             check: |_| Ok(()),

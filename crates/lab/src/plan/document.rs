@@ -38,6 +38,8 @@ pub(super) struct Document {
     pub(super) load: Option<Spanned<LoadTable>>,
     #[serde(default)]
     pub(super) fault: Vec<FaultTable>,
+    #[serde(default)]
+    pub(super) change: Vec<ChangeTable>,
     pub(super) test_bed: Option<Spanned<String>>,
     #[serde(default, rename = "virtual")]
     pub(super) parameters: Parameters,
@@ -238,6 +240,8 @@ pub(super) struct VariantTable {
     pub(super) load: Option<Spanned<LoadTable>>,
     #[serde(default)]
     pub(super) fault: Vec<FaultTable>,
+    #[serde(default)]
+    pub(super) change: Vec<ChangeTable>,
 }
 
 /// A setting and its values.
@@ -313,6 +317,15 @@ pub(super) struct FaultTable {
     pub(super) by: Option<Spanned<String>>,
     pub(super) at: Option<Spanned<String>>,
     pub(super) lasts: Option<Spanned<String>>,
+}
+
+/// Settings that are changed while a recovery goes on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChangeTable {
+    pub(super) at: Spanned<String>,
+    pub(super) full: Option<Spanned<String>>,
+    pub(super) settings: Spanned<Values>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

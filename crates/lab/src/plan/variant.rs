@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::load::LoadUse;
 use super::parameter::Parameter;
 use super::published::Published;
+use super::setting_change::SettingChange;
 
 /// What the settings of a plan begin with that are parameters of a follower: `follow.max_read_request_size`.
 pub(crate) const OF_FOLLOWER: &str = "follow.";
@@ -31,9 +32,17 @@ pub struct Variant {
     pub load: Option<LoadUse>,
     /// Faults of nodes or the link while the load is sent.
     pub faults: Vec<Fault>,
+    /// Settings that are changed while a recovery goes on.
+    pub setting_changes: Vec<SettingChange>,
 }
 
 impl Variant {
+    /// The names of its settings, and of those that are changed meanwhile.
+    pub(crate) fn setting_names(&self) -> impl Iterator<Item = &String> {
+        let changed = self.setting_changes.iter().flat_map(|change| change.settings.keys());
+        self.settings.keys().chain(changed)
+    }
+
     /// The parameters that a follower is given when it begins to follow, by the names that the field has for them.
     pub fn follow_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.settings.iter();

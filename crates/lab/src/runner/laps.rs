@@ -6,6 +6,7 @@ use record::units::{show_rate, show_seconds};
 
 use super::background::BackgroundWriters;
 use super::base::Runner;
+use super::changes::Changes;
 use super::topology::topology;
 use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant, Writers};
@@ -17,12 +18,14 @@ pub(crate) struct Turn<'a> {
     /// Who writes in the background, where the plan has them: from before it is measured, unless the step declares
     /// [`Writers::Later`].
     pub(crate) writers: Option<&'a BackgroundWriters>,
+    /// Of the variant's changes of settings, those that are made.
+    pub(super) changes: Changes,
 }
 
 impl<'a> Turn<'a> {
     /// A turn in which nobody writes in the background.
     pub(crate) fn of(variant: &'a Variant, lap: u32) -> Self {
-        Turn { variant, lap, writers: None }
+        Turn { variant, lap, writers: None, changes: Changes::default() }
     }
 }
 

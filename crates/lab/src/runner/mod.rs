@@ -11,6 +11,7 @@
 //! | `indices` | creating, filling and deleting the leader's indices |
 //! | `sampling` | telemetry of nodes and of the link |
 //! | `recovery_rows`, `recoveries` | what a cluster says of its recoveries, and its sums |
+//! | `changes` | settings that are changed while a recovery goes on |
 //! | `recovery` | following recoveries until all are done |
 //! | `faults` | faults of nodes and of the link |
 //! | `following` | what a follower is asked, through whichever API it has |
@@ -20,6 +21,7 @@
 
 mod background;
 mod base;
+mod changes;
 mod digests;
 mod faults;
 mod following;

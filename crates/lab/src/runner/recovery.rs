@@ -43,6 +43,7 @@ impl Runner<'_> {
         self.watch.begin("recover", Some(name), None, "bytes");
         let telemetry = Telemetry::default();
         self.sample_nodes(name, turn.lap, &telemetry).await?;
+        turn.changes.begin(self.env.now());
         Ok(telemetry)
     }
 
@@ -65,12 +66,13 @@ impl Runner<'_> {
     /// Ends the phase of a recovery.
     pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<()> {
         self.watch.end();
+        self.end_changes(turn.variant, &turn.changes)?;
         self.journal.phase("recover", false, Some(&turn.variant.name), turn.lap)
     }
 
-    /// Samples until every shard is complete.
+    /// Samples until every shard is complete, and changes settings meanwhile where the variant does.
     pub(crate) async fn watch_recovery(&self, watched: WatchedRecovery<'_>) -> Result<Recoveries> {
-        let Turn { variant, lap, .. } = *watched.turn;
+        let Turn { variant, lap, ref changes, .. } = *watched.turn;
         let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);
         let held_before = self.held_by_loss();
@@ -80,6 +82,7 @@ impl Runner<'_> {
         loop {
             let every = self.plan.sample * (1 << (samples / SAMPLES_BEFORE_THINNING).min(20));
             samples += 1;
+            self.make_changes(variant, changes).await?;
             next = (next + every).max(self.env.now());
             let asked_ms = self.env.epoch_ms();
             let answer = self.ask_recoveries(watched.cluster, &path).await?;
@@ -115,7 +118,8 @@ impl Runner<'_> {
                 let variant = variant.name.clone();
                 return Err(Error::Stuck { variant, seconds: patience.as_secs(), bytes, why });
             }
-            self.env.sleep_until(next).await;
+            let due = self.next_change_at(variant, changes);
+            self.env.sleep_until(due.map_or(next, |due| due.min(next))).await;
         }
     }
 

@@ -70,7 +70,7 @@ impl Runner<'_> {
     /// A variant's settings of clusters; null for those that only others have.
     pub(crate) fn settings_of<'v>(&'v self, variant: &'v Variant) -> BTreeMap<&'v str, Value> {
         let all: BTreeSet<&String> =
-            self.plan.variants.iter().flat_map(|variant| variant.settings.keys()).collect();
+            self.plan.variants.iter().flat_map(|variant| variant.setting_names()).collect();
         let mut settings: BTreeMap<&str, Value> =
             all.into_iter().map(|name| (name.as_str(), Value::Null)).collect();
         for (name, value) in &variant.settings {

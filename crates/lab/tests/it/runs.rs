@@ -368,3 +368,40 @@ fn every_policy_serves_at_a_rate_and_who_knows_everything_is_the_bound() {
     }
     assert!(p99("narrows") < p99("none") && p99("narrows") < 1.05 * p99("ars_7_13"));
 }
+
+/// A node comes back empty behind a limit, which is raised meanwhile in one variant.
+const CHANGED: &str = r#"
+[settings]
+"indices.recovery.max_bytes_per_sec" = "10kb"
+[[variant]]
+name = "as it is"
+[[variant]]
+name = "raised"
+change = [
+    { at = "1h", full = "100d", settings = { "indices.recovery.max_bytes_per_sec" = "40mb" } },
+    { at = "2h", full = "1s", settings = { "indices.recovery.max_bytes_per_sec" = "20mb" } },
+]
+[[variant]]
+name = "as it was"
+"#;
+
+#[test]
+fn a_limit_that_is_raised_meanwhile_counts_from_then_on_and_in_no_other_variant() {
+    let steps = "{ recover_peers = { restart = 1 } }, \"verify\"]";
+    let text = LOAD.replace("\"load\"]", steps).replace("laps = 2", "laps = 1") + CHANGED;
+    let plan = Plan::parse("changed.toml", &text).unwrap();
+    let (rows, run_dir, _) = run_plan(&plan, 1.0, |_| ());
+    assert!(rows.iter().all(|row| row.verified && row.bytes > 0), "{rows:?}");
+    let seconds: Vec<f64> = rows.iter().map(|row| row.seconds).collect();
+    assert!(seconds[1] < seconds[0] / 2.0, "{seconds:?}");
+    assert!((seconds[2] / seconds[0] - 1.0).abs() < 0.1, "{seconds:?}");
+    let told = run_dir.lines.iter().filter_map(|line| match line {
+        Line::Fault { variant, what, begins, .. } => Some((&**variant, &**what, *begins)),
+        _ => None,
+    });
+    let what = "indices.recovery.max_bytes_per_sec = 20mb";
+    assert_eq!(told.collect::<Vec<_>>(), [("raised", what, true), ("raised", what, false)]);
+    let missed = "the recovery ended before indices.recovery.max_bytes_per_sec was changed";
+    let is_missed = |line: &&Line| matches!(line, Line::Note { text, .. } if text == missed);
+    assert_eq!(run_dir.lines.iter().filter(is_missed).count(), 1);
+}

@@ -31,6 +31,7 @@ pub(crate) static PLAN: Section = Section {
         optional("operation", Tables(&OPERATION), NONE, "[{ name = \"count\", path = \"/{index}/_count\" }]", "What a load can send."),
         optional("load", Table(&LOAD), NONE, "{ operations = [\"count\"], clients = 8, measured = \"30s\" }", "How operations are sent."),
         optional("fault", Tables(&FAULT), NONE, "[{ node = \"leader-1\", kind = \"pause\" }]", "What goes wrong while the load is sent."),
+        optional("change", Tables(&CHANGE), NONE, "[{ at = \"30s\", settings = { \"indices.recovery.max_bytes_per_sec\" = \"500mb\" } }]", "Settings that are changed while a recovery goes on."),
         optional("virtual", Parameters(&PARAMETER), "those of narrows", "{ \"disk.seek\" = { value = \"8ms\", source = \"a data sheet\" } }", "Parameters of the virtual world; `narrows calibrate` measures some."),
         optional("node_settings", Settings, NONE, "{ \"transport.connections_per_node.recovery\" = 6 }", "Settings that every node starts with."),
         optional("settings", Settings, NONE, "{ \"indices.recovery.max_bytes_per_sec\" = \"40mb\" }", "Settings of every variant, by the names that the stores have for them."),
@@ -279,6 +280,16 @@ pub(super) static FAULT: Section = Section {
     ],
 };
 
+pub(super) static CHANGE: Section = Section {
+    title: "[[change]]",
+    about: "Settings that are changed while a recovery goes on, in every cluster of the plan: with `recover`, `recover_peers`, `add_replica` and `drain`. Charts shade what is not as it was at the beginning.",
+    keys: &[
+        needed("at", Time, "\"30s\"", "When, after the recovery began, 1ms to 100d."),
+        optional("full", Time, "the same", "\"10m\"", "What is so in virtual time."),
+        needed("settings", Settings, "{ \"indices.recovery.max_bytes_per_sec\" = \"500mb\" }", "Settings that a cluster in use takes, and their values from then on."),
+    ],
+};
+
 pub(super) static PARAMETER: Section = Section {
     title: "[virtual]",
     about: "Each key is the name of a parameter of the virtual world, in quotes, and has this table.",
@@ -311,6 +322,7 @@ pub(super) static VARIANT: Section = Section {
         optional("replicas", Whole, "those of the index", "1", "Replicas of every index."),
         optional("load", Table(&LOAD), "that of the plan", "{ clients = 16 }", "Keys of the load, in place of the plan's."),
         optional("fault", Tables(&FAULT), "those of the plan", "[{ node = \"leader-1\", kind = \"pause\" }]", "Faults, in addition to the plan's."),
+        optional("change", Tables(&CHANGE), "those of the plan", "[{ at = \"30s\", settings = { \"indices.recovery.max_bytes_per_sec\" = \"500mb\" } }]", "Changes of settings, in addition to the plan's."),
     ],
 };
 

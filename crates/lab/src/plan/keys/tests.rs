@@ -96,6 +96,7 @@ fn every_key_of_the_types_is_described() {
     has_keys_of::<LoadTable>(&table::LOAD);
     has_keys_of::<FullLoadTable>(&table::FULL_LOAD);
     has_keys_of::<FaultTable>(&table::FAULT);
+    has_keys_of::<ChangeTable>(&table::CHANGE);
     has_keys_of::<ParameterTable>(&table::PARAMETER);
     has_keys_of::<FittedTable>(&table::FITTED);
     has_keys_of::<VariantTable>(&table::VARIANT);

@@ -10,12 +10,14 @@
 //! | `index`, `rollover` | `[[index]]` |
 //! | `twin` | `[twin]` |
 //! | `operation`, `load`, `fault` | `[[operation]]`, `[load]`, `[[fault]]` |
+//! | `change` | `[[change]]` |
 //! | `parameters`, `test_bed` | `[virtual]`, `test_bed` |
 //! | `variants`, `published` | `[[variant]]`, and the published row of one |
 //! | `step_text` | one entry of `steps` with its options |
 //! | `steps`, `order`, `following` | `steps`, their order, and the actions of a plan that follows |
 
 mod bucket;
+mod change;
 mod clusters;
 mod corpus;
 mod fault;

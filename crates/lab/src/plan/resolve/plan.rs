@@ -102,6 +102,7 @@ impl Plan {
             changes: Vec::new(),
         };
         let resolved = self.with_kinds(resolved);
+        self.check_has_changes(declared, &resolved)?;
         self.check_measured(declared, &resolved)?;
         Ok(resolved)
     }

@@ -86,8 +86,10 @@ impl Plan {
             replicas.transpose(),
             self.load(variant.load.as_ref(), &nodes, scale),
             self.faults(&variant.fault, &self.fault_nodes()),
+            self.setting_changes(&variant.change, check_setting),
         );
-        let (own_settings, own, published, baseline, replicas, load, faults) = found.together()?;
+        let (own_settings, own, published, baseline, replicas, load, faults, setting_changes) =
+            found.together()?;
         let own_parameters = own.iter().map(|parameter| parameter.name.clone()).collect();
         Ok(Variant {
             name: variant.name.get_ref().clone(),
@@ -99,6 +101,7 @@ impl Plan {
             replicas,
             load,
             faults,
+            setting_changes,
         })
     }
 

@@ -190,3 +190,11 @@ fn what_is_wrong_is_shown_in_its_place() {
     let said = resolve(&none).unwrap_err().to_string();
     assert!(said.contains("needs a [load]"), "{said}");
 }
+
+#[test]
+fn settings_are_not_changed_where_nothing_recovers() {
+    let closed = "name = \"closed\"\n";
+    let changed = format!("{closed}change = [{{ at = \"1s\", settings = {{ a = \"b\" }} }}]\n");
+    let said = said(closed, &changed);
+    assert!(said.contains("recover, recover_peers"), "{said}");
+}

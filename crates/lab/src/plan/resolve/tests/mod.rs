@@ -567,3 +567,33 @@ fn published_rows_are_checked() {
        |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     "#);
 }
+
+const FIRST: &str = "name = \"64 KB x 1\"\n";
+
+#[test]
+fn changes_of_the_plan_stand_before_those_of_a_variant_each_with_the_time_of_its_world() {
+    let limit = "{ \"ccr.indices.recovery.max_bytes_per_sec\" = \"40mb\" }";
+    let of_plan =
+        format!("[[change]]\nat = \"2s\"\nfull = \"1m\"\nsettings = {limit}\n\n[settings]\n");
+    let chunk = "{ \"ccr.indices.recovery.chunk_size\" = \"1mb\" }";
+    let own = format!("{FIRST}change = [{{ at = \"5s\", settings = {chunk} }}]\n");
+    let text = TEXT.replacen("[settings]\n", &of_plan, 1).replacen(FIRST, &own, 1);
+    let plan = resolve(&text, 1.0, check).unwrap();
+    let at = |variant: usize| -> Vec<(u64, u64)> {
+        let changes = plan.variants[variant].setting_changes.iter();
+        changes.map(|change| (change.at.real.as_secs(), change.at.full.as_secs())).collect()
+    };
+    assert_eq!((at(0), at(1)), (vec![(2, 60), (5, 5)], vec![(2, 60)]));
+}
+
+#[test]
+fn a_change_says_when_and_what_and_knows_its_settings() {
+    let change = |change: &str| said(FIRST, &format!("{FIRST}change = [{change}]\n"));
+    let nothing = change("{ at = \"5s\", settings = {} }");
+    assert!(nothing.contains("say which: settings = {"), "{nothing}");
+    let unknown =
+        change("{ at = \"5s\", settings = { \"ccr.indices.recovery.chunk_sise\" = \"1mb\" } }");
+    assert!(unknown.contains("did you mean \"ccr.indices.recovery.chunk_size\""), "{unknown}");
+    let never = change("{ settings = { \"ccr.indices.recovery.chunk_size\" = \"1mb\" } }");
+    assert!(never.contains("at = \"30s\""), "{never}");
+}

@@ -1,0 +1,106 @@
+//! `[[change]]`, of the plan and of variants.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use engine::settings::{SettingScope, find};
+
+use super::together::{Together, every};
+use crate::error::Result;
+use crate::plan::by_world::ByWorld;
+use crate::plan::declared::DeclaredSteps;
+use crate::plan::document::ChangeTable;
+use crate::plan::file::Plan;
+use crate::plan::resolved::Resolved;
+use crate::plan::setting_change::SettingChange;
+use crate::plan::variant::OF_FOLLOWER;
+
+const TIMES: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(100 * 86_400);
+/// What settings begin with that are none of a cluster.
+const OF_OTHERS: [&str; 3] = [OF_FOLLOWER, "repository.", "dcp."];
+
+impl Plan {
+    /// The changes of the plan, then those of a variant.
+    pub(super) fn setting_changes(
+        &self,
+        own: &[ChangeTable],
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<Vec<SettingChange>> {
+        let check = |name: &str, value: &str| {
+            check_setting(name, value).and_then(|()| check_is_dynamic(name))
+        };
+        let all = self.document.change.iter().chain(own);
+        every(all.map(|table| self.setting_change(table, &check)))
+    }
+
+    fn setting_change(
+        &self,
+        table: &ChangeTable,
+        check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<SettingChange> {
+        let at = self.time("at", &table.at, &TIMES);
+        let full = table.full.as_ref().map(|full| self.time("full", full, &TIMES));
+        let settings = match table.settings.get_ref().is_empty() {
+            true => Err(self.error(
+                table.settings.span(),
+                "say which: settings = { \"indices.recovery.max_bytes_per_sec\" = \"500mb\" }",
+            )),
+            false => self.settings(table.settings.get_ref(), check_setting),
+        };
+        let (at, full, settings) = (at, full.transpose(), settings).together()?;
+        Ok(SettingChange { at: ByWorld { real: at, full: full.unwrap_or(at) }, settings })
+    }
+
+    /// Refuses changes in a step that goes on without looking at them.
+    pub(super) fn check_has_changes(
+        &self,
+        declared: &DeclaredSteps,
+        resolved: &Resolved,
+    ) -> Result<()> {
+        let tables = self.document.variant.get_ref().iter().flat_map(|variant| &variant.change);
+        let Some(first) = self.document.change.iter().chain(tables).next() else { return Ok(()) };
+        let name = resolved.measured_step().map_or("", |measured| measured.name);
+        if declared.iter().any(|step| step.changes_settings && step.name == name) {
+            return Ok(());
+        }
+        let steps = declared.iter().filter(|step| step.changes_settings).map(|step| step.name);
+        let message = format!(
+            "settings are changed while a recovery goes on, in one of the steps {}; this plan has none of them",
+            steps.collect::<Vec<_>>().join(", ")
+        );
+        Err(self.error(first.at.span(), message))
+    }
+}
+
+/// Whether a cluster that is in use takes the setting. What is not known here the cluster itself refuses.
+fn check_is_dynamic(name: &str) -> Result<(), String> {
+    let is_of_others = OF_OTHERS.iter().any(|prefix| name.starts_with(prefix));
+    let is_fixed = find(name)
+        .is_some_and(|setting| !setting.dynamic || setting.scope != SettingScope::Cluster);
+    match is_of_others || is_fixed {
+        true => Err(format!(
+            "{name} is no setting that a cluster in use takes; put it into the settings of the variant, which are there \
+             from the beginning"
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_cluster_in_use_takes_can_be_changed() {
+        for name in ["indices.recovery.max_bytes_per_sec", "known.to.another.release"] {
+            assert_eq!(check_is_dynamic(name), Ok(()));
+        }
+        let refused =
+            ["index.number_of_replicas", "follow.max_read_request_size", "dcp.item_expel"];
+        for name in refused {
+            let said = check_is_dynamic(name).unwrap_err();
+            assert!(said.starts_with(name) && said.contains("settings of the variant"), "{said}");
+        }
+    }
+}

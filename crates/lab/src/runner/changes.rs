@@ -1,0 +1,103 @@
+//! Settings that are changed while a recovery goes on.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use record::Line;
+use serde_json::json;
+use world::Time;
+
+use super::base::Runner;
+use crate::error::Result;
+use crate::plan::{FOLLOWER, LEADER, SettingChange, Variant};
+
+/// How far a variant's changes of settings are made in a lap.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// When the recovery began, from which their times count.
+    began: Cell<Option<Time>>,
+    made: Cell<usize>,
+    /// The settings that are not as at the beginning, each as the record has it.
+    changed: RefCell<BTreeMap<String, String>>,
+}
+
+impl Changes {
+    /// The times of changes count from now on.
+    pub(super) fn begin(&self, now: Time) {
+        self.began.set(Some(now));
+    }
+
+    /// The change that is made next, and when; none where all are made.
+    fn next<'v>(
+        &self,
+        variant: &'v Variant,
+        is_virtual: bool,
+    ) -> Option<(Time, &'v SettingChange)> {
+        let began = self.began.get()?;
+        let mut all: Vec<&SettingChange> = variant.setting_changes.iter().collect();
+        all.sort_by_key(|change| change.at.of(is_virtual));
+        let change = all.get(self.made.get()).copied()?;
+        Some((began + change.at.of(is_virtual), change))
+    }
+}
+
+impl Runner<'_> {
+    /// When the next change is due; none where all are made.
+    pub(super) fn next_change_at(&self, variant: &Variant, changes: &Changes) -> Option<Time> {
+        changes.next(variant, self.clusters.is_virtual()).map(|(at, _)| at)
+    }
+
+    /// Makes the changes that are due.
+    pub(super) async fn make_changes(&self, variant: &Variant, changes: &Changes) -> Result<()> {
+        while let Some((at, change)) = changes.next(variant, self.clusters.is_virtual()) {
+            if at > self.env.now() {
+                break;
+            }
+            changes.made.set(changes.made.get() + 1);
+            self.make_change(variant, changes, change).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that the recovery is over, and which change it ended before.
+    pub(super) fn end_changes(&self, variant: &Variant, changes: &Changes) -> Result<()> {
+        for what in changes.changed.take().into_values() {
+            self.tell_changed(variant, what, false)?;
+        }
+        let next = changes.next(variant, self.clusters.is_virtual());
+        let Some((_, change)) = next else { return Ok(()) };
+        let names = change.settings.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.note(Some(variant), &format!("the recovery ended before {names} was changed"))
+    }
+
+    async fn make_change(
+        &self,
+        variant: &Variant,
+        changes: &Changes,
+        change: &SettingChange,
+    ) -> Result<()> {
+        let body = json!({ "persistent": change.settings });
+        self.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
+        if self.plan.follower.is_some() && !self.plan.joined {
+            self.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&body)).await?;
+        }
+        for (name, value) in &change.settings {
+            self.note(Some(variant), &format!("{name} is {value} from now on"))?;
+            let before = changes.changed.borrow_mut().remove(name);
+            if let Some(before) = before {
+                self.tell_changed(variant, before, false)?;
+            }
+            if variant.settings.get(name) != Some(value) {
+                let what = format!("{name} = {value}");
+                changes.changed.borrow_mut().insert(name.clone(), what.clone());
+                self.tell_changed(variant, what, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_changed(&self, variant: &Variant, what: String, begins: bool) -> Result<()> {
+        let (t_ms, variant) = (self.journal.t_ms(), variant.name.clone());
+        self.journal.line(&Line::Fault { t_ms, variant, what, begins })
+    }
+}
