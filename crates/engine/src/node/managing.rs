@@ -77,36 +77,24 @@ fn leave_terms(old: &ClusterState, new: &mut ClusterState) {
 /// newer one; publishing does not wait for either for long.
 async fn publish(core: &Rc<Core>, old: &Arc<ClusterState>, new: &Arc<ClusterState>) {
     core.accept_state(new.clone());
-    let diff = Arc::new(StateDiff::between(old, new));
+    let diff = Publication::diff(Arc::new(StateDiff::between(old, new)), new);
     let own = core.name();
     // A node that has just joined is sent the state as the answer to that.
     let others = new.present_nodes().filter(|n| n.name != own && old.present.contains(&n.name));
-    let calls: Vec<_> = others
-        .map(|other| {
-            let (from, address) = (core.clone(), other.transport_address.clone());
-            let (state, diff) = (new.clone(), diff.clone());
-            core.env.spawn("publishes", publish_to(from, address, state, diff))
-        })
-        .collect();
-    for call in calls {
-        let _ = call.await;
+    let others = others.map(|other| other.transport_address.clone()).collect();
+    let without_the_old = publish_to(core, others, diff).await;
+    if !without_the_old.is_empty() {
+        publish_to(core, without_the_old, Publication::Whole(new.clone())).await;
     }
 }
 
-async fn publish_to(
-    from: Rc<Core>,
-    address: String,
-    state: Arc<ClusterState>,
-    diff: Arc<StateDiff>,
-) -> Result<Response, CallError> {
-    let publish = async |publication| {
-        let request = Request::Publish(publication);
-        from.pool.call(&address, Class::Control, request, PUBLISH_TIMEOUT).await
-    };
-    match publish(Publication::diff(diff, &state)).await {
-        Err(CallError::Failed(_)) => publish(Publication::Whole(state)).await,
-        other => other,
-    }
+/// Sends a state to these addresses at once, and waits for the answers. Answers with those that have refused it.
+async fn publish_to(core: &Core, addresses: Vec<String>, publication: Publication) -> Vec<String> {
+    let request = Request::Publish(publication);
+    let answers = core.pool.call_each(&addresses, Class::Control, &request, PUBLISH_TIMEOUT).await;
+    let answered = addresses.into_iter().zip(answers);
+    let refusing = answered.filter(|(_, answer)| matches!(answer, Err(CallError::Failed(_))));
+    refusing.map(|(address, _)| address).collect()
 }
 
 /// Handles events, all that wait at once, until the node ends.

@@ -20,13 +20,16 @@ use crate::settings::Settings;
 /// Places every copy that may be placed now; [`super::explain()`] says why others are not.
 ///
 /// Runs after each batch of events, and changes nothing when run again. `touched` are the shards that the
-/// events changed. Looks at every copy once to find those on no node; each of these costs a logarithm of the
-/// number of nodes.
+/// events changed. Looks at the indices that have changed since they were counted last, and at every copy on no node;
+/// each of these costs a logarithm of the number of nodes.
 pub(super) fn reroute(state: &mut ClusterState, now_ms: u64, mut touched: Touched) -> Vec<Change> {
     let mut changes = Vec::new();
     let settings = state.settings();
     let mut filters = Filters::of(state, &settings);
     let indices = by_priority(state);
+    if !indices.is_empty() {
+        state.counted.follow(&state.present, &state.routing);
+    }
     let mut placed = (!indices.is_empty()).then(|| RecoveryCounts::of(state, &settings));
     // A copy that is placed later may change which node an earlier one waits for.
     while let Some(placed) = &mut placed {
@@ -118,18 +121,15 @@ fn stop_orphans(
 ///
 /// The order of Elasticsearch's `PriorityComparator`: writers and followers wait for the newest index.
 fn by_priority(state: &ClusterState) -> Vec<String> {
-    let lacks = |shards: &[IndexShardRoutingTable]| {
-        shards.iter().flat_map(|shard| &shard.copies).any(|copy| !copy.is_assigned())
-    };
-    let lacking = state.routing.iter().filter(|(_, shards)| lacks(shards));
+    let lacking = state.counted.lacking(&state.routing).into_iter();
     let mut ranked: Vec<_> = lacking
-        .map(|(index, _)| {
-            let meta = &state.indices[index];
+        .map(|index| {
+            let meta = &state.indices[&index];
             (meta.priority(), meta.created_ms, index)
         })
         .collect();
     ranked.sort_unstable_by(|one, other| other.cmp(one));
-    ranked.into_iter().map(|(_, _, index)| index.clone()).collect()
+    ranked.into_iter().map(|(_, _, index)| index).collect()
 }
 
 /// The unassigned primaries, or the unassigned replicas, of these indices in this order.

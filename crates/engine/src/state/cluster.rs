@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changed_indices::{ChangedIndices, Places, ShardId};
 use super::cluster_info::ClusterInfo;
+use super::counted::Counted;
 use super::on_disk_copies::{Holders, OnDiskCopies};
 use super::reported_extents::ReportedExtents;
 use super::tombstones::Tombstones;
@@ -117,6 +118,8 @@ pub struct ClusterState {
     pub(super) by_node: ByNode,
     #[serde(skip)]
     pub(super) since_before: SinceBefore,
+    #[serde(skip)]
+    pub(super) counted: Counted,
 }
 
 impl ClusterState {
@@ -147,6 +150,7 @@ impl ClusterState {
             extents: ReportedExtents::default(),
             by_node: ByNode::default(),
             since_before: SinceBefore::default(),
+            counted: Counted::default(),
         }
     }
 

@@ -6,9 +6,10 @@
 
 use serde::Serialize;
 
+use super::counted::NodeRecoveryCounts;
 use super::delayed::delayed_until_ms;
 use super::filters::{Against, Filters};
-use super::recovery_counts::{HighestPrimaries, NodeRecoveryCounts, RecoveryCounts};
+use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, MAX_RETRIES, ShardCopy};
 use crate::settings::{AllocationEnable, Settings};
 

@@ -16,7 +16,8 @@
 //! | `placed` | an index that is put in place with its copies |
 //! | `dangling`, `tombstones` | indices that are on disks alone, and those that were deleted |
 //! | `allocation` | where copies go |
-//! | `recovery_counts` | what is on each node, and which is to be filled first |
+//! | `counted` | what is on each node, counted from an earlier state |
+//! | `recovery_counts` | which node is to be filled first, and which may receive or send a recovery |
 //! | `relocation` | a copy that is moved, from the beginning to the end |
 //! | `commands` | what an operator does with copies by hand |
 //! | `moving`, `filters` | which copies are moved, and which nodes they may be on |
@@ -60,6 +61,7 @@ mod check_aliases;
 mod cluster;
 mod cluster_info;
 mod commands;
+mod counted;
 mod dangling;
 mod deciders;
 mod delayed;

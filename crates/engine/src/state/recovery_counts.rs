@@ -1,23 +1,11 @@
 //! What is on each node, and which node is to be filled first.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::counted::{NodeNames, NodeRecoveryCounts};
 use super::{ClusterState, IndexShardRoutingTable, RecoverySource};
 use crate::settings::Settings;
-
-/// What is on a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct NodeRecoveryCounts {
-    /// Without those that are being moved away.
-    pub copies: u32,
-    /// Primaries that come up from disk, from nothing or from remote.
-    pub initial_primaries: u32,
-    /// Peer recoveries that it receives.
-    pub incoming: u32,
-    /// Peer recoveries that it sends.
-    pub outgoing: u32,
-}
 
 /// How many copies may come up on a node at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +22,7 @@ type FillRank = (u32, bool, usize);
 /// The counts of each present node. Built once a batch of events, and kept up to date while copies are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecoveryCounts {
-    /// Sorted.
-    names: Arc<Vec<String>>,
+    names: Arc<NodeNames>,
     counts: Vec<NodeRecoveryCounts>,
     limits: Limits,
     /// For primaries that come up, and for replicas.
@@ -43,28 +30,14 @@ pub(super) struct RecoveryCounts {
 }
 
 impl RecoveryCounts {
-    /// Looks at every copy.
+    /// Looks at every copy of the indices that have changed since they were counted last.
     pub fn of(state: &ClusterState, settings: &Settings) -> Self {
-        let names: Vec<String> = state.present.iter().cloned().collect();
-        let mut counts = RecoveryCounts {
-            counts: vec![NodeRecoveryCounts::default(); names.len()],
-            names: Arc::new(names),
-            limits: Limits {
-                initial_primaries: settings.node_initial_primaries_recoveries(),
-                recoveries: settings.node_concurrent_recoveries(),
-            },
-            orders: Default::default(),
+        let (names, counts) = state.counted.count(&state.present, &state.routing);
+        let limits = Limits {
+            initial_primaries: settings.node_initial_primaries_recoveries(),
+            recoveries: settings.node_concurrent_recoveries(),
         };
-        let names = counts.names.clone();
-        // Nothing iterates over it, so that it need not be ordered.
-        let numbers: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
-        for (_, _, shard) in state.shards() {
-            for copy in shard.assigned().filter(|copy| !copy.is_relocating()) {
-                let number = |node: &str| numbers.get(node).copied();
-                let on = copy.node.as_deref().and_then(number);
-                counts.count(on, copy.recovery(), number, |count| *count += 1);
-            }
-        }
+        let mut counts = RecoveryCounts { names, counts, limits, orders: Default::default() };
         for number in 0..counts.names.len() {
             counts.insert_rank(number);
         }
@@ -91,7 +64,7 @@ impl RecoveryCounts {
             }
         }
         let names = self.names.clone();
-        self.count(number, recovery, |node| number_of(&names, node), step);
+        self.count(number, recovery, |node| names.place(node), step);
         if let Some(number) = number {
             self.insert_rank(number);
         }
@@ -119,7 +92,7 @@ impl RecoveryCounts {
     }
 
     fn number(&self, node: &str) -> Option<usize> {
-        number_of(&self.names, node)
+        self.names.place(node)
     }
 
     fn rank(&self, number: usize, primaries: bool) -> FillRank {
@@ -163,7 +136,7 @@ impl RecoveryCounts {
 
     /// The name of a node by its place among them.
     pub fn name(&self, number: usize) -> &str {
-        &self.names[number]
+        self.names.name(number)
     }
 
     /// How many nodes are present.
@@ -198,7 +171,7 @@ impl RecoveryCounts {
             Some(order.range(split..after).chain(order.range(first..split)))
         })
         .flatten()
-        .map(|(_, _, number)| self.names[*number].as_str())
+        .map(|(_, _, number)| self.names.name(*number))
     }
 }
 
@@ -228,10 +201,6 @@ impl HighestPrimaries {
         nodes.sort_by_key(|node| (self.0[*node] < Some(number), self.0[*node]));
         nodes
     }
-}
-
-fn number_of(names: &[String], node: &str) -> Option<usize> {
-    names.binary_search_by(|name| name.as_str().cmp(node)).ok()
 }
 
 #[cfg(test)]

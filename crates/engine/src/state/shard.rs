@@ -217,7 +217,7 @@ impl ShardCopy {
 
     /// Whether it is complete and in use.
     pub fn is_started(&self) -> bool {
-        self.state == CopyState::Started
+        matches!(self.state, CopyState::Started)
     }
 
     /// Where it recovers from; none unless it is initializing.
