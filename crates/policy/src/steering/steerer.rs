@@ -47,6 +47,8 @@ const HALF_STEP: f64 = 1.15;
 /// be the change that keeps a trial from telling.
 const AGAIN: Duration = Duration::from_secs(300);
 const AGAIN_DOUBLED: u32 = 5;
+/// So often a raise that seemed to bring nothing is tried again at once, where the rate fell when it was taken back.
+const AT_ONCE: u32 = 2;
 /// Nothing is raised for so long after users suffered.
 const QUIET: Duration = Duration::from_secs(30);
 /// A recovery that began this lately says that others begin.
@@ -80,6 +82,14 @@ enum Phase {
     Over(String),
 }
 
+/// A raise that was measured, and taken back: what follows may say that it was measured in a bad moment.
+#[derive(Clone, Debug)]
+struct TakenBack {
+    setting: String,
+    role: Role,
+    after: Measured,
+}
+
 /// A value from which a raise is not tried.
 #[derive(Clone, Copy, Debug)]
 struct Knee {
@@ -111,6 +121,7 @@ pub struct Steering {
     /// What was changed and helped, the last one last.
     kept: Vec<Made>,
     knees: BTreeMap<String, Knee>,
+    taken_back: Option<TakenBack>,
     hurts: BTreeMap<String, Hurt>,
     /// Settings that are left alone, because somebody else sets them or the cluster refused them.
     left: BTreeSet<String>,
@@ -131,6 +142,7 @@ impl Steering {
             found: BTreeMap::new(),
             kept: Vec::new(),
             knees: BTreeMap::new(),
+            taken_back: None,
             hurts: BTreeMap::new(),
             left: BTreeSet::new(),
             foreign: BTreeMap::new(),
@@ -258,6 +270,7 @@ impl Steering {
 
     fn give_way(&mut self, at: Time, why: String) -> Decision {
         self.guard.forgive();
+        self.taken_back = None;
         self.quiet_until = at + QUIET;
         let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
@@ -285,6 +298,7 @@ impl Steering {
         if look.active.is_empty() {
             // What is measured next begins with what recovers next.
             self.phase = Phase::Watching(look.at.max(since));
+            self.taken_back = None;
             return wait("nothing recovers");
         }
         if look.at < self.quiet_until {
@@ -293,14 +307,13 @@ impl Steering {
         if look.at - since < MEASURE {
             return Decision::Look;
         }
+        self.reconsider(look.at, since);
         let (verdict, lever, to) = match self.choose(look) {
             Ok(found) => found,
             Err(why) => return Decision::Wait(why),
         };
         let before = self.meter.since(since, lever.role);
-        let Some(before) = before.filter(|rate| rate.span >= MEASURE && rate.steps >= STEPS) else {
-            return Decision::Look;
-        };
+        let Some(before) = before.filter(is_whole) else { return Decision::Look };
         let from = lever.setting.value.clone();
         let times = amount(lever.role, &from).map_or(STEP, |from| to as f64 / from as f64);
         let proposal = Proposal {
@@ -321,6 +334,25 @@ impl Steering {
             settled: None,
         }));
         Decision::Set(proposal)
+    }
+
+    /// Has a raise that seemed to bring nothing tried again, if the rate without it, since this moment, is clearly
+    /// lower: not the raise was bad, but the moment.
+    fn reconsider(&mut self, now: Time, since: Time) {
+        let Some(TakenBack { setting, role, after }) = &self.taken_back else { return };
+        let without = self.meter.since(since, *role).filter(is_whole);
+        let Some(without) = without else { return };
+        let fallen = after.per_s - without.per_s;
+        let helped = are_alike(after, &without, *role)
+            && after.per_s >= without.per_s * WORTH
+            && fallen >= CLEAR * after.error.hypot(without.error);
+        if let Some(knee) = self.knees.get_mut(setting)
+            && helped
+            && knee.times < AT_ONCE
+        {
+            knee.until = Some(now);
+        }
+        self.taken_back = None;
     }
 
     /// The setting to raise, and to which value; why there is none otherwise.
@@ -418,14 +450,9 @@ impl Steering {
         let after = trial.settled.and_then(|settled| self.meter.since(settled, role));
         let patience = if trial.later_only { PATIENCE + PATIENCE_LATER } else { PATIENCE };
         let is_late = look.at - trial.changed >= patience;
-        let is_alike = |after: &Measured| {
-            let ratio = after.active / trial.before.active.max(f64::MIN_POSITIVE);
-            role == Role::Slots || (1.0 / AS_MANY..=AS_MANY).contains(&ratio)
-        };
-        let whole = after.filter(|after| {
-            after.span >= MEASURE && after.steps >= STEPS && (is_alike(after) || is_late)
-        });
         let before = trial.before;
+        let is_alike = |after: &Measured| are_alike(after, &before, role);
+        let whole = after.filter(|after| is_whole(after) && (is_alike(after) || is_late));
         match whole {
             Some(after) if !is_alike(&after) => {
                 let says = "recoveries ended or began meanwhile, so that it does not tell";
@@ -444,7 +471,13 @@ impl Steering {
                 if is_worth {
                     return self.keep(trial, after);
                 }
-                self.take_back(look, trial, Some(after), "it brings nothing")
+                // Where what is not sure may hide what is worth having, nobody knows.
+                let tells = is_clear || risen + LIKELY * error < before.per_s * (WORTH - 1.0);
+                let says = match tells {
+                    true => "it brings nothing",
+                    false => "the rate varies too much to tell what it brings",
+                };
+                self.take_back(look, trial, Some((after, tells)), says)
             }
             None if is_late && trial.later_only => {
                 let says = "no recovery began with it, and only those that begin obey it";
@@ -466,6 +499,7 @@ impl Steering {
         let name = trial.made.proposal.setting.clone();
         // What brought nothing before may bring something now.
         self.knees.clear();
+        self.taken_back = None;
         // What was measured after this change is the rate before the next.
         self.phase = Phase::Watching(trial.settled.unwrap_or(trial.changed));
         let proposal = trial.made.proposal.clone();
@@ -477,19 +511,24 @@ impl Steering {
         })
     }
 
+    /// Takes a trial back. `measured` is the rate with it, and whether that tells that it brings nothing.
     fn take_back(
         &mut self,
         look: &Look,
         trial: Trial,
-        after: Option<Measured>,
+        measured: Option<(Measured, bool)>,
         says: &str,
     ) -> Decision {
         let back = self.back(&trial.made);
         let name = trial.made.proposal.setting.clone();
+        let tells = measured.is_some_and(|(_, tells)| tells);
+        let after = measured.map(|(after, _)| after);
+        let role = trial.made.role;
+        self.taken_back = after.map(|after| TakenBack { setting: name.clone(), role, after });
         if let Some(amount) = amount(trial.made.role, &trial.made.proposal.from) {
             let before = self.knees.get(&name).filter(|knee| knee.amount == amount);
             let times = before.map_or(0, |knee| knee.times + 1).min(AGAIN_DOUBLED);
-            let until = after.is_none().then(|| look.at + AGAIN * 2u32.pow(times));
+            let until = (!tells).then(|| look.at + AGAIN * 2u32.pow(times));
             self.knees.insert(name, Knee { amount, times, until });
         }
         self.phase = Phase::Watching(look.at + look.passes_in.clamp(SETTLE, SETTLE_MAX));
@@ -500,6 +539,17 @@ impl Steering {
         };
         Decision::TakeBack(outcome, back)
     }
+}
+
+/// Whether a measurement took long enough.
+fn is_whole(measured: &Measured) -> bool {
+    measured.span >= MEASURE && measured.steps >= STEPS
+}
+
+/// Whether two rates can be compared: about as many recoveries went on, unless their number is what was changed.
+fn are_alike(one: &Measured, other: &Measured, role: Role) -> bool {
+    let ratio = one.active / other.active.max(f64::MIN_POSITIVE);
+    role == Role::Slots || (1.0 / AS_MANY..=AS_MANY).contains(&ratio)
 }
 
 /// Whether a verdict speaks of the recoveries that a setting rules: those within a cluster, or those from another one.

@@ -414,3 +414,61 @@ fn what_is_in_force_is_told_with_what_was_found() {
     sim.steer(&mut steering, 100);
     assert_eq!(steering.in_force(), BTreeMap::from([(LIMIT, ("10mb", "40mb"))]));
 }
+
+/// Steers until the limit has a value.
+fn until(sim: &mut Sim, steering: &mut Steering, limit: &str) {
+    for _ in 0..60 {
+        if sim.value(LIMIT) == limit {
+            return;
+        }
+        sim.steer(steering, 1);
+    }
+    panic!("the limit is not {limit}: {:#?}", sim.did);
+}
+
+#[test]
+fn a_raise_in_a_bad_moment_is_tried_again_once_the_rate_without_it_is_worse() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    until(&mut sim, &mut steering, "20mb");
+    // A disk that is slow for a while, and slower yet.
+    sim.knee = 9.0 * MB;
+    until(&mut sim, &mut steering, "10mb");
+    sim.knee = 6.0 * MB;
+    sim.steer(&mut steering, 10);
+    sim.knee = 1e9;
+    sim.steer(&mut steering, 30);
+    assert_ne!(sim.value(LIMIT), "10mb", "{:#?}", sim.did);
+}
+
+#[test]
+fn a_raise_in_a_bad_moment_that_is_over_is_not_tried_again_at_once() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    until(&mut sim, &mut steering, "20mb");
+    sim.knee = 9.0 * MB;
+    until(&mut sim, &mut steering, "10mb");
+    sim.knee = 1e9;
+    sim.steer(&mut steering, 60);
+    assert_eq!(sim.value(LIMIT), "10mb", "{:#?}", sim.did);
+}
+
+#[test]
+fn a_rate_that_varies_by_more_than_a_raise_may_bring_does_not_tell_and_it_is_tried_again_later() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    let mut at = Vec::new();
+    for second in 0..500 {
+        // Every other second next to nothing goes; otherwise as much with the raise as without it.
+        sim.knee = match (second % 2, sim.value(LIMIT)) {
+            (0, _) => 2.0 * MB,
+            (_, "10mb") => 1e9,
+            _ => 9.9 * MB,
+        };
+        let did = sim.steer(&mut steering, 1);
+        at.extend(did.iter().filter(|one| matches!(one, Decision::Set(_))).map(|_| second));
+        for one in &did {
+            let Decision::TakeBack(outcome, _) = one else { continue };
+            assert!(outcome.says.contains("varies too much to tell"), "{outcome:?}");
+        }
+    }
+    assert_eq!(at.len(), 2, "{:#?}", sim.did);
+    assert!(at[1] - at[0] >= 300, "{at:?}");
+}
