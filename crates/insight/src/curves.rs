@@ -45,6 +45,8 @@ pub struct Curves {
     pub indexed: Vec<Point>,
     /// Operations that a follower lacked; empty where nobody follows.
     pub lag: Vec<Point>,
+    /// When a follower had caught up that was waited for, in seconds since the variant began.
+    pub caught_up_s: Vec<f64>,
     /// Mean latency of each operation of a load, in ms, by its name.
     pub latency: Vec<(String, Vec<Point>)>,
     /// Bytes a second that left the link towards the follower; empty without a link.
@@ -172,6 +174,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         recovered: recovered(&trace.recovery, begins_ms, within, end),
         indexed: indexed(trace, begins_ms, seconds),
         lag: lag(&trace.following, within),
+        caught_up_s: caught_up(&trace.following, within),
         latency: Vec::new(),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
         nodes,
@@ -239,6 +242,12 @@ fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) ->
         })
         .collect();
     thin(points, POINTS)
+}
+
+/// When a wait for the follower ended.
+fn caught_up(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) -> Vec<f64> {
+    let ends = samples.iter().filter(|(_, sample)| sample.caught_up);
+    ends.filter_map(|(t_ms, _)| within(*t_ms)).collect()
 }
 
 /// Bytes recovered over time. The curve starts at zero, since what was there when the variant began does not count, and
@@ -429,5 +438,14 @@ mod tests {
             samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
         let points = lag(&samples, |t_ms| Some(t_ms / 1e3));
         assert!(points.len() <= POINTS && points.iter().any(|point| point.value == 99.0));
+    }
+
+    #[test]
+    fn the_end_of_each_wait_for_a_follower_is_kept_as_far_as_it_is_within_the_variant() {
+        let of = |caught_up| FollowSample { caught_up, ..Default::default() };
+        let (behind, level) = (of(false), of(true));
+        let samples = [(0.0, &behind), (500.0, &level), (900.0, &behind), (2000.0, &level)];
+        let within = |t_ms: f64| (t_ms < 1000.0).then_some(t_ms / 1e3);
+        assert_eq!(caught_up(&samples, within), [0.5]);
     }
 }

@@ -124,6 +124,9 @@ pub struct FollowSample {
     pub outstanding_writes: u64,
     /// Bytes that were read and are not written yet.
     pub buffer_bytes: u64,
+    /// Whether it lacks so little that a wait of the plan for that is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub caught_up: bool,
 }
 
 /// One line of the record.

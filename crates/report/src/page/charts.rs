@@ -233,6 +233,7 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
             factor,
             unit,
             levels: panel.levels.iter().map(|(at, words)| (*at, (*words).to_owned())).collect(),
+            marks_s: curves.iter().flat_map(|curve| curve.caught_up_s.iter().copied()).collect(),
             area: curves.len() == 1,
             // Words at the ends tell apart those who see no colours, and more lines than there are colours.
             labels: curves.len() > 1,
@@ -404,8 +405,8 @@ fn link_chart(
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_million_is_not_written_as_a_thousand_thousand() {
+    /// Documents indexed a second, up to most of a million.
+    fn indexed(caught_up_s: Vec<f64>) -> String {
         let points = [0.0, 990_000.0].map(|value| Point { t_s: value / 1e5, value });
         let curves = Curves {
             variant: "a".to_owned(),
@@ -414,12 +415,24 @@ mod tests {
             recovered: Vec::new(),
             indexed: points.to_vec(),
             lag: Vec::new(),
+            caught_up_s,
             latency: Vec::new(),
             link: Vec::new(),
             nodes: Vec::new(),
             shades: Vec::new(),
         };
-        let drawn = panels("", &[&curves], &[INDEXED]).into_string();
+        panels("", &[&curves], &[INDEXED]).into_string()
+    }
+
+    #[test]
+    fn a_million_is_not_written_as_a_thousand_thousand() {
+        let drawn = indexed(Vec::new());
         assert!(drawn.contains(">1 million<") && !drawn.contains("1000 thousand"), "{drawn}");
+    }
+
+    #[test]
+    fn a_line_marks_each_moment_at_which_a_follower_had_caught_up() {
+        let marks = |caught_up_s| indexed(caught_up_s).matches("class=\"ceiling\"").count();
+        assert_eq!((marks(vec![]), marks(vec![3.0, 7.0])), (0, 2 * WIDTHS.len()));
     }
 }

@@ -2,6 +2,7 @@
 
 use insight::{Curves, Summary};
 use maud::{Markup, html};
+use record::units;
 
 use super::charts::{INDEXED, LAG, SERIES, panels};
 use crate::following::{COLUMNS, found, rows};
@@ -30,6 +31,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             }
             @for (number, curves) in overlaid(curves).iter().enumerate() {
                 @if curves.len() == 1 { h3 { (curves[0].variant) } }
+                (caught_up(curves))
                 (panels(&format!("-{number}"), curves, &[INDEXED, LAG]))
             }
         }
@@ -43,5 +45,18 @@ fn overlaid(curves: &[Curves]) -> Vec<Vec<&Curves>> {
         0 => Vec::new(),
         count if count <= SERIES.len() => vec![drawn],
         _ => drawn.into_iter().map(|curve| vec![curve]).collect(),
+    }
+}
+
+/// When the follower had caught up, where it was waited for: what is marked from top to bottom.
+fn caught_up(curves: &[&Curves]) -> Markup {
+    let drawn = curves.iter().filter(|curve| !curve.caught_up_s.is_empty());
+    let told = drawn.map(|curve| {
+        let times = curve.caught_up_s.iter().map(|at_s| units::show_seconds(*at_s));
+        format!("{} after {}", curve.variant, times.collect::<Vec<_>>().join(", "))
+    });
+    let told: Vec<String> = told.collect();
+    html! {
+        @if !told.is_empty() { p.hint { "Vertical lines: the follower had caught up. " (told.join("; ")) "." } }
     }
 }

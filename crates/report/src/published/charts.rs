@@ -155,6 +155,7 @@ mod tests {
             recovered: points(POINTS),
             indexed: points(POINTS),
             lag: Vec::new(),
+            caught_up_s: Vec::new(),
             latency: Vec::new(),
             link: points(LINK_POINTS),
             nodes: ["leader-0", "leader-7", "follower-0", "follower-2"].map(node).into(),

@@ -433,6 +433,7 @@ mod tests {
             recovered: points.into(),
             indexed: Vec::new(),
             lag: Vec::new(),
+            caught_up_s: Vec::new(),
             latency: Vec::new(),
             link: Vec::new(),
             nodes: Vec::new(),

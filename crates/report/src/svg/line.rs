@@ -43,6 +43,8 @@ pub(crate) struct LineChart<'a> {
     pub unit: &'static str,
     /// Values to mark across the plot, each with its words.
     pub levels: Vec<(f64, String)>,
+    /// Seconds to mark from top to bottom.
+    pub marks_s: Vec<f64>,
     /// Whether lines are labelled above the place where they end.
     pub labels: bool,
     /// Whether the space below a line is tinted.
@@ -80,6 +82,10 @@ impl LineChart<'_> {
             @for (value, _) in &self.levels {
                 @let at = y.at(*value);
                 line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+            }
+            @for at_s in &self.marks_s {
+                @let at = x.at(*at_s);
+                line.ceiling x1=(c(at)) x2=(c(at)) y1=(c(top)) y2=(c(bottom)) {}
             }
             @for line in &self.lines { (self.line(line, &x, &y, bottom)) }
             // Over the lines: a curve that crosses a level's words leaves them readable.

@@ -166,11 +166,12 @@ pub(super) async fn wait_for_lag(
     let mut due = began;
     loop {
         Box::pin(restart_if_due(run, following)).await?;
-        let sample = ask_for_lag(run, following).await?;
+        let mut sample = ask_for_lag(run, following).await?;
         // It was so at this moment, and not once every node was asked, too.
         let now = run.env.now();
         waiting.look(&sample, following.is_whole());
         let has_caught_up = sample.answered && sample.lag_operations < under;
+        sample.caught_up = has_caught_up;
         if has_caught_up || now >= due {
             record_sample(run, following, &sample).await?;
             due = (due + run.plan.sample).max(run.env.now());
