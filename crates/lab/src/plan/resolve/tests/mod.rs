@@ -157,7 +157,7 @@ fn keys_are_checked() {
        | ^^
     "#);
     insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, virtual, node_settings, settings, fitted, variant
+    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, change, virtual, node_settings, settings, fitted, variant
       |
     9 | nonsense = 2
       | ^^^^^^^^
@@ -187,7 +187,7 @@ fn keys_are_checked() {
       |          ^
     "#);
     insta::assert_snapshot!(said("[follower]", "[folower]"), @r#"
-    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, virtual, node_settings, settings, fitted, variant
+    my.toml:15:2: unknown key "folower"; did you mean "follower"? Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, change, virtual, node_settings, settings, fitted, variant
        |
     15 | [folower]
        |  ^^^^^^^
