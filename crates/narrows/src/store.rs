@@ -85,10 +85,11 @@ impl Store {
             Err(Failure::Refused { status: 400, kind }) if kind == "illegal_argument_exception" => {
                 Ok(())
             }
-            // A store without templates maps the fields by itself.
-            Err(Failure::Refused { status: 400 | 404 | 405, .. }) => {
+            // A store that has no templates, or not all types of fields, maps them by itself.
+            Err(Failure::Refused { status: status @ (400 | 404 | 405), kind }) => {
                 say!(
-                    "narrows: the store has no index templates: fields of {name}-* are mapped as it does by itself"
+                    "narrows: the store refuses the index template {name} ({status} {kind}): it maps fields of {name}-* \
+                     by itself"
                 );
                 Ok(())
             }

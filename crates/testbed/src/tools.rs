@@ -14,10 +14,9 @@ pub use machine::{
 pub static MOUNT: machine::Tool = machine::Tool::new(
     "mounts",
     || {
-        let place = std::env::temp_dir().join(format!("mount-{}", std::process::id()));
-        std::fs::create_dir_all(&place).map_err(|error| error.to_string())?;
-        let mounted = SmallDisk::mount(&place, 1 << 20).map(drop);
-        let _ = std::fs::remove_dir(&place);
+        // Each test that looks has a place of its own.
+        let place = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mounted = SmallDisk::mount(place.path(), 1 << 20).map(drop);
         mounted.map_err(|error| format!("this user may not mount a file system: {error}"))?;
         Ok("a file system can be mounted".to_owned())
     },

@@ -12,16 +12,20 @@ from opensearchpy import OpenSearch
 url, race = sys.argv[1:]
 client = OpenSearch(url, timeout=60)
 client.indices.refresh(index="rally-*")
+# A store that refuses Rally's templates maps text with a keyword below it.
+mapping = client.indices.get_mapping(index="rally-results-*")
+fields = next(iter(mapping.values()))["mappings"]["properties"]
+operation = "operation" if fields["operation"]["type"] == "keyword" else "operation.keyword"
 mean = {"mean": {"max": {"field": "value.mean"}}}
 body = {
     "size": 100,
-    "query": {"bool": {"filter": [{"term": {"race-id": race}}, {"term": {"name": "service_time"}}]}},
-    "aggs": {"operations": {"terms": {"field": "operation", "size": 100}, "aggs": mean}},
+    "query": {"bool": {"filter": [{"match_phrase": {"race-id": race}}, {"match": {"name": "service_time"}}]}},
+    "aggs": {"operations": {"terms": {"field": operation, "size": 100}, "aggs": mean}},
 }
 found = client.search(index="rally-results-*", body=body)
 hits = [hit["_source"] for hit in found["hits"]["hits"]]
 buckets = found["aggregations"]["operations"]["buckets"]
-races = client.search(index="rally-races-*", body={"query": {"term": {"race-id": race}}})
+races = client.search(index="rally-races-*", body={"query": {"match_phrase": {"race-id": race}}})
 whole = races["hits"]["hits"][0]["_source"]
 print(
     json.dumps(

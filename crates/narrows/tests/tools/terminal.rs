@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -75,22 +75,36 @@ pub fn a_key_ends_watch_while_the_cluster_is_silent() {
     assert!(text.contains(ENTERS) && text.contains(LEAVES), "{text:?}");
 }
 
-/// A run in virtual time whose record goes to a disk of so many bytes.
+fn run_in_virtual_time(runs: &Path) -> Output {
+    Command::new(BINARY)
+        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.01", "--runs"])
+        .arg(runs)
+        .output()
+        .unwrap()
+}
+
+/// The run of a disk of so many bytes.
 fn run_on_a_disk(bytes: u64) -> (Option<i32>, String, String) {
     let dir = tempfile::tempdir().unwrap();
     let _disk = SmallDisk::mount(dir.path(), bytes).unwrap();
-    let output = Command::new(BINARY)
-        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.01", "--runs"])
-        .arg(dir.path())
-        .output()
-        .unwrap();
+    let output = run_in_virtual_time(dir.path());
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 pub fn a_disk_that_fills_does_not_take_the_table_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(run_in_virtual_time(dir.path()).status.success());
+    let run = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+    let length = |file: &str| std::fs::metadata(run.join(file)).unwrap().len();
+    let lines = std::fs::read_to_string(run.join("lines.jsonl")).unwrap();
+    let first = lines.rfind("\"64 KB x 1\"").unwrap() as u64;
+    let without_page = length("manifest.json") + length("rows.jsonl");
+    let (all, page) = (length("lines.jsonl"), length("report.html"));
     // One holds the record of the first variant, the other all of it, and not the page.
-    for (bytes, page_alone) in [(1_100_000, false), (1_520_000, true)] {
+    for (bytes, page_alone) in
+        [(without_page + (first + all) / 2, false), (without_page + all + page / 2, true)]
+    {
         let (code, shown, said) = run_on_a_disk(bytes);
         assert_eq!(code, Some(1), "{bytes}: {shown}{said}");
         assert!(said.contains("No space left"), "{bytes}: {said}");
