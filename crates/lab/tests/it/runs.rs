@@ -392,10 +392,9 @@ fn a_limit_that_is_raised_meanwhile_counts_from_then_on_and_in_no_other_variant(
     let plan = Plan::parse("changed.toml", &text).unwrap();
     let (rows, run_dir, _) = run_plan(&plan, 1.0, |_| ());
     assert!(rows.iter().all(|row| row.verified && row.bytes > 0), "{rows:?}");
-    // Files are as long as the index library happens to merge them.
+    // Each variant has files of other lengths, in another order: at such a limit a pause more or less is much.
     let rates: Vec<f64> = rows.iter().map(|row| row.bytes as f64 / row.seconds).collect();
-    assert!(rates[1] > rates[0] * 2.0, "{rates:?}");
-    assert!((rates[2] / rates[0] - 1.0).abs() < 0.1, "{rates:?}");
+    assert!(rates[1] > 5.0 * rates[0] && rates[1] > 5.0 * rates[2], "{rates:?}");
     let told = run_dir.lines.iter().filter_map(|line| match line {
         Line::Fault { variant, what, begins, .. } => Some((&**variant, &**what, *begins)),
         _ => None,
