@@ -313,8 +313,9 @@ fn what_befalls_a_copy_is_met_when_it_is_opened() {
     ];
     for (damage, documents) in kinds {
         virtual_world::run(7, move |env| async move {
-            let (host, path) = (env.host("n"), format!("{INDICES}uuid/0/"));
-            let (dir, options) = (dir_of(&path), Options::default);
+            // Made without what finds it below.
+            let (host, dir) = (env.host("n"), format!("{INDICES}uuid/0"));
+            let (path, dir, options) = (format!("{dir}/"), Path::new(&dir), Options::default);
             let mapping = Mapping::default();
             let shard = Shard::create(&host, dir, &mapping, options()).await.unwrap();
             for first in [0, 10] {
