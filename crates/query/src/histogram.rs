@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::date::{CalendarUnit, DAY_MS};
+use super::date::CalendarUnit;
+use super::value::DAY_MS;
 use super::{DateFormat, Zone};
 
 /// Width of the buckets of a [`Histogram`].

@@ -85,6 +85,9 @@ impl Literal {
     }
 }
 
+/// Milliseconds of a day.
+pub const DAY_MS: i64 = 86_400_000;
+
 /// The calendar repeats itself after 400 years. With it, dates reach as far as milliseconds do; those of `time` end
 /// with the year 9999.
 const CYCLE_YEARS: i64 = 400;
@@ -147,9 +150,9 @@ pub struct Moment {
 
 /// The parts of a date: what may stand before each, its digits, and what is open where it is the last one.
 const PARTS: [(&[u8], usize, i64); 6] = [
-    (b"", 4, 86_400_000 - 1),
-    (b"-", 2, 86_400_000 - 1),
-    (b"-", 2, 86_400_000 - 1),
+    (b"", 4, DAY_MS - 1),
+    (b"-", 2, DAY_MS - 1),
+    (b"-", 2, DAY_MS - 1),
     (b"T", 2, 3_600_000 - 1),
     (b":", 2, 60_000 - 1),
     (b":", 2, 999),
@@ -179,22 +182,33 @@ pub fn iso(text: &str) -> Option<Moment> {
         millis = rest.number(kept).filter(|_| kept > 0)? * 10i64.pow(3 - kept as u32);
         (rest, open_ms) = (Digits(&rest.0[digits - kept..]), 0);
     }
-    let zone = if read > 3 { rest.skip(b"Z+-") } else { None };
-    let mut offset = 0;
-    if let Some(sign @ (b'+' | b'-')) = zone {
-        let hours = rest.number(2)?;
-        rest.skip(b":");
-        let minutes = if rest.0.is_empty() { 0 } else { rest.number(2).filter(|of| *of < 60)? };
-        offset = (hours * 60 + minutes) * if sign == b'-' { -1 } else { 1 };
-    }
+    let offset = match rest.0 {
+        [] => None,
+        zone if read > 3 => Some(offset_minutes(zone)?),
+        _ => return None,
+    };
     // Every month has 28 days: of most dates the calendar is not asked.
     let is_day = |days| (1..=days).contains(&day);
     let is_date = (1..=12).contains(&month) && (is_day(28) || is_day(days_in_month(year, month)));
-    let is_time = hour <= 23 && minute <= 59 && second <= 59 && offset.abs() <= MAX_OFFSET_MINUTES;
-    let fits = rest.0.is_empty() && is_date && is_time;
-    let of_day = ((hour * 60 + minute - offset) * 60 + second) * 1000 + millis;
-    let ms = || (days_to_month(year, month) + day - 1) * 86_400_000 + of_day;
-    fits.then(|| Moment { ms: ms(), open_ms, is_zoned: zone.is_some() })
+    let is_time = hour <= 23 && minute <= 59 && second <= 59;
+    let of_day = ((hour * 60 + minute - offset.unwrap_or(0)) * 60 + second) * 1000 + millis;
+    let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
+    (is_date && is_time).then(|| Moment { ms: ms(), open_ms, is_zoned: offset.is_some() })
+}
+
+/// Minutes that clocks are ahead of UTC, as a date ends: `Z`, `+02:00`, `+0200`, `+02`.
+pub(crate) fn offset_minutes(text: &[u8]) -> Option<i64> {
+    let mut rest = Digits(text);
+    let sign = match rest.skip(b"Z+-")? {
+        b'Z' => return rest.0.is_empty().then_some(0),
+        b'-' => -1,
+        _ => 1,
+    };
+    let hours = rest.number(2)?;
+    rest.skip(b":");
+    let minutes = if rest.0.is_empty() { 0 } else { rest.number(2).filter(|of| *of < 60)? };
+    let offset = hours * 60 + minutes;
+    (rest.0.is_empty() && offset <= MAX_OFFSET_MINUTES).then_some(sign * offset)
 }
 
 /// An address; IPv4 as an IPv4-mapped IPv6 address.

@@ -38,6 +38,17 @@ fn a_run_is_stored_as_rally_stores_its_races() {
     assert_eq!(of("recovery_time"), run["rows"][0]["seconds"].as_f64().unwrap());
     assert_eq!(of("recovery_rate"), run["rows"][0]["bytes_per_s"].as_f64().unwrap());
 
+    // An object of races is nested, and here objects are flattened: their fields are mapped by their first values.
+    for (name, is_taken) in
+        [("rally-metrics", true), ("rally-results", true), ("rally-races", false)]
+    {
+        let found = cluster.ask("GET", &format!("/_index_template/{name}"), "");
+        assert_eq!(found["index_templates"][0]["name"] == name, is_taken, "{found}");
+    }
+    let since = r#"{"query": {"range": {"race-timestamp": {"gte": "20200101T000000Z"}}}}"#;
+    let dated = cluster.ask("POST", "/rally-results-*/_count", since);
+    assert_eq!(dated["count"], 2, "{dated}");
+
     let again = narrows(&["store", "last", "--to", cluster.url(), "--runs", runs]);
     assert_eq!(again.status.code(), Some(0), "{}", said(&again));
     let after = [count("rally-races-*"), count("rally-results-*"), count("rally-metrics-*")];
