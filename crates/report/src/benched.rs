@@ -92,6 +92,7 @@ impl Bench {
                     "severity": case.severity,
                     "seed": case.seed,
                     "verdicts": case.verdicts,
+                    "next": case.next,
                     "promised": case.promised,
                     "got": case.got,
                     "seconds": case.seconds,
@@ -266,6 +267,12 @@ impl Bench {
             share(|case| case.classes.len() > 1),
             share(|case| case.classes == [Class::Unknown]),
         )];
+        if let Some(next) = scores(&cases, &passive).next {
+            about.push(format!(
+                "next right: {}, of the cases with two causes whose first finding by looking is right",
+                words::percent(next)
+            ));
+        }
         if self.is_drawn {
             about.push(format!("{refused} draws of both halves were no cases"));
         }
@@ -294,7 +301,9 @@ impl Bench {
 }
 
 fn cells(line: &Line) -> Vec<String> {
-    let Scores { ac1, ac3, macro_f1, false_alarms, unknown, gain_error_median } = line.scores;
+    // The next limit stands below the table.
+    let Scores { ac1, ac3, macro_f1, false_alarms, unknown, gain_error_median, next: _ } =
+        line.scores;
     let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), words::percent);
     let f1 = macro_f1.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     let shares = [share(false_alarms), share(unknown), share(gain_error_median)];
@@ -339,6 +348,7 @@ mod tests {
             seed,
             verdicts: verdicts.to_vec(),
             probed: None,
+            next: None,
             sentence: "so | so".to_owned(),
             promised: Some(2.0),
             got: Some(1.9),
@@ -365,18 +375,39 @@ mod tests {
         let keys = |value: &Value| -> Vec<String> {
             value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
         };
-        let case =
-            ["class", "got", "promised", "seconds", "seed", "severity", "target", "verdicts"];
+        let case = [
+            "class", "got", "next", "promised", "seconds", "seed", "severity", "target", "verdicts",
+        ];
         let mut found = keys(&json["cases"][0]);
         found.sort();
         assert_eq!(found, case);
         let mut found = keys(&json["scores"]);
         found.sort();
-        let scores = ["ac1", "ac3", "false_alarms", "gain_error_median", "macro_f1", "unknown"];
+        let scores =
+            ["ac1", "ac3", "false_alarms", "gain_error_median", "macro_f1", "next", "unknown"];
         assert_eq!(found, scores);
         assert_eq!(json["cases"][0]["class"], "rate_limit+disk");
         assert_eq!(json["cases"][1]["class"], "healthy");
         assert_eq!(json["scores"]["false_alarms"], 1.0);
+    }
+
+    #[test]
+    fn how_often_the_next_limit_is_right_stands_below_the_scores_where_there_are_two_causes() {
+        let mut bench = bench();
+        let says = |bench: &Bench, words: &str| {
+            [bench.text(), bench.markdown("narrows diagnose")].iter().all(|all| all.contains(words))
+        };
+        assert!(says(&bench, "next right: 0 %, of the cases with two causes"), "{}", bench.text());
+        bench.cases[0].next = Some(Class::Disk);
+        assert!(
+            says(&bench, "next right: 100 %, of the cases with two causes"),
+            "{}",
+            bench.text()
+        );
+        assert_eq!(bench.json()["scores"]["next"], 1.0);
+        assert_eq!(bench.json()["cases"][0]["next"], "disk");
+        bench.cases.remove(0);
+        assert!(!bench.text().contains("next right"), "{}", bench.text());
     }
 
     #[test]

@@ -7,19 +7,29 @@
 
 use super::busy::{BusyCores, BusyDisk};
 use super::class::Class;
-use super::copying::{Copying, End};
-use super::finding::Finding;
+use super::copying::{ChunkTimes, Copying, End};
+use super::finding::{Finding, Next};
 use super::series::MS_PER_S;
-use super::threshold::{CPU_OWN, DISK_OWN, NEAR_PATH, NEAR_USE, Threshold};
+use super::threshold::{CPU_OWN, DISK_OWN, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, Threshold};
 use crate::words;
 
 /// A limit after the one that holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ceiling {
     /// Where it holds, in times the rate of today.
-    pub(crate) factor: f64,
+    factor: f64,
+    /// Its class; none where nothing tells what keeps chunks for so long.
+    class: Option<Class>,
     /// What it is, in words.
-    pub(crate) text: String,
+    text: String,
+}
+
+impl Ceiling {
+    /// As a finding names it.
+    pub(crate) fn into_next(self) -> Next {
+        let Ceiling { factor, class, text } = self;
+        Next { sentence: Some(text), class, factor: Some(factor.max(1.0)) }
+    }
 }
 
 /// Lowers what a finding promises to the nearest of the limits that these recoveries meet next.
@@ -27,23 +37,67 @@ pub(crate) fn cap<'r, 's: 'r, 'a: 's>(
     finding: &mut Finding,
     recoveries: impl IntoIterator<Item = &'r Copying<'s, 'a>>,
 ) {
-    let Some(gain) = &mut finding.gain else { return };
-    let setting = finding.lift.as_ref().and_then(|lift| lift.setting.as_deref());
-    let all = recoveries.into_iter().flat_map(|one| ceilings(one, finding.class, setting));
-    let nearest = all.min_by(|a, b| a.factor.total_cmp(&b.factor));
-    let Some(nearest) = nearest.filter(|nearest| nearest.factor < gain.factor) else { return };
-    gain.factor = nearest.factor.max(1.0);
-    gain.formula = format!("{}, but {} is reached first", gain.formula, nearest.text);
-    finding.next = Some(nearest.text);
+    if finding.gain.is_none() {
+        return;
+    }
+    if let Some(nearest) = nearest(finding, recoveries)
+        && lower(finding, &nearest)
+    {
+        finding.next = nearest.into_next();
+    }
 }
 
-/// The limits that a recovery meets next once that of a class, which a setting lifts, no longer holds it.
-fn ceilings(recovery: &Copying<'_, '_>, lifted: Class, setting: Option<&str>) -> Vec<Ceiling> {
-    let ends = recovery.ends.iter();
-    let mut all: Vec<Ceiling> = ends.clone().filter_map(disk).collect();
-    if lifted != Class::CpuQuota {
-        all.extend(ends.filter_map(cores));
+/// The same for what holds one recovery, whose next limit is the nearest, even where less than that is promised, or
+/// nothing. A cause that was seen to hold besides is nearer than what is reckoned, and of two sentences on limits of one
+/// class that of the cause stays.
+pub(crate) fn name_next(finding: &mut Finding, recovery: &Copying<'_, '_>) {
+    let Some(nearest) = nearest(finding, [recovery]) else { return };
+    let known = &finding.next;
+    let is_nearer =
+        known.class.is_none() || known.factor.is_some_and(|factor| nearest.factor < factor);
+    let is_another = known.sentence.is_none() || nearest.class != known.class;
+    if lower(finding, &nearest) || (is_nearer && is_another) {
+        finding.next = nearest.into_next();
     }
+}
+
+/// The nearest of the limits that these recoveries meet once a finding no longer holds them.
+fn nearest<'r, 's: 'r, 'a: 's>(
+    finding: &Finding,
+    recoveries: impl IntoIterator<Item = &'r Copying<'s, 'a>>,
+) -> Option<Ceiling> {
+    let all = recoveries.into_iter().flat_map(|one| ceilings(one, finding));
+    // Of what does not move at all, nothing is so many times as much.
+    all.filter(|one| one.factor.is_finite()).min_by(|a, b| a.factor.total_cmp(&b.factor))
+}
+
+/// Lowers what a finding promises to a limit; whether that is less.
+fn lower(finding: &mut Finding, limit: &Ceiling) -> bool {
+    let Some(gain) = &mut finding.gain else { return false };
+    if limit.factor >= gain.factor {
+        return false;
+    }
+    gain.factor = limit.factor.max(1.0);
+    gain.formula = format!("{}, but {} is reached first", gain.formula, limit.text);
+    true
+}
+
+/// The limits that a recovery meets next once a finding no longer holds it.
+fn ceilings(recovery: &Copying<'_, '_>, finding: &Finding) -> Vec<Ceiling> {
+    let lifted = finding.class;
+    let setting = finding.lift.as_ref().and_then(|lift| lift.setting.as_deref());
+    // What is lifted at one end may be near at the other.
+    let is_there = |end: &&End<'_>| end.node() == finding.place;
+    let has_disk = |end: &&End<'_>| lifted != Class::Disk || !is_there(end);
+    // A quota is of cores, at whichever end.
+    let has_cores = |end: &&End<'_>| match lifted {
+        Class::CpuQuota => false,
+        Class::Cpu => !is_there(end),
+        _ => true,
+    };
+    let ends = recovery.ends.iter();
+    let mut all: Vec<Ceiling> = ends.clone().filter(has_disk).filter_map(disk).collect();
+    all.extend(ends.filter(has_cores).filter_map(cores));
     let knob = recovery.knobs.rate.map(|(name, _)| name);
     if knob.is_none() || knob != setting {
         all.extend(limiter(recovery));
@@ -73,7 +127,7 @@ fn disk(end: &End<'_>) -> Option<Ceiling> {
         end.side(),
         words::percent(disk.share)
     );
-    Some(Ceiling { factor, text })
+    Some(Ceiling { factor, class: Some(Class::Disk), text })
 }
 
 fn cores(end: &End<'_>) -> Option<Ceiling> {
@@ -85,7 +139,7 @@ fn cores(end: &End<'_>) -> Option<Ceiling> {
         end.side(),
         words::percent(cores.share)
     );
-    Some(Ceiling { factor, text })
+    Some(Ceiling { factor, class: Some(Class::Cpu), text })
 }
 
 /// The limiter of the node, where there is one.
@@ -94,7 +148,7 @@ pub(crate) fn limiter(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     let limit = recovery.limit_bytes_per_s?;
     let factor = limit / recovery.node_bytes_per_s;
     let text = format!("the limiter at {} a node ({name})", words::rate(limit));
-    Some(Ceiling { factor, text })
+    Some(Ceiling { factor, class: Some(Class::RateLimit), text })
 }
 
 /// A source that pauses in line sends all that comes in the rest of the time: without pauses, it carries so much more
@@ -105,7 +159,11 @@ fn sender(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
         "what chunks sent one after another carry: they are on their way {} of the time already",
         words::percent(sends)
     );
-    Some(Ceiling { factor: 1.0 / sends, text })
+    let unpaused_bytes_per_s = recovery.rate_bytes_per_s / sends;
+    let little = recovery.little_bytes_per_s();
+    let is_explained = little.is_some_and(|most| unpaused_bytes_per_s >= most * LITTLE_USED.value);
+    let class = is_explained.then_some(Class::Latency);
+    Some(Ceiling { factor: 1.0 / sends, class, text })
 }
 
 /// What chunks in flight carry without their pauses. Pauses are told of chunks that came, and time of those that wait,
@@ -118,17 +176,42 @@ fn in_flight(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
         recovery.in_flight()?,
         words::rtt(chunks.unpaused_ms().round())
     );
-    Some(Ceiling { factor, text })
+    Some(Ceiling { factor, class: chunk_class(recovery, &chunks), text })
 }
 
-/// The path carries chunks one after another: what a chunk takes there is what neither its pauses nor the round trip
-/// nor cores nor disks take of its time. Whatever else it waits for counts as well, so that the path is reckoned to be
-/// nearer than it may be; where it would be used for more than all of the time, that is shown to be so.
-fn path(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
-    let (rtt_ms, chunks) = (recovery.rtt_ms?, recovery.chunk_times()?);
+/// What keeps chunks in flight for as long as they take without their pauses: the round trip, where it explains that as
+/// it would explain a rate, or the path, where they are there for longer than all the rest. Otherwise nothing tells.
+fn chunk_class(recovery: &Copying<'_, '_>, chunks: &ChunkTimes) -> Option<Class> {
+    let (rtt_ms, unpaused_ms) = (recovery.rtt_ms?, chunks.unpaused_ms());
+    let path_ms = on_path(recovery, chunks)?.each_ms;
+    if rtt_ms >= NEAR_MS.value && rtt_ms >= unpaused_ms * LITTLE_USED.value {
+        return Some(Class::Latency);
+    }
+    (path_ms > unpaused_ms - path_ms).then_some(Class::Bandwidth)
+}
+
+/// The chunks of all recoveries between two nodes on the path between them.
+struct OnPath {
+    chunks_per_ms: f64,
+    /// What each takes there.
+    each_ms: f64,
+}
+
+/// What a chunk takes on the path is what neither its pauses nor the round trip nor cores nor disks take of its time.
+/// None where the round trip is not known.
+fn on_path(recovery: &Copying<'_, '_>, chunks: &ChunkTimes) -> Option<OnPath> {
     let chunks_per_ms = recovery.path_bytes_per_s() / chunks.bytes / MS_PER_S;
     let served: f64 = recovery.ends.iter().map(served).sum();
-    let used = (chunks.unpaused_ms() - rtt_ms) * chunks_per_ms - served;
+    let each_ms = chunks.unpaused_ms() - recovery.rtt_ms? - served / chunks_per_ms;
+    Some(OnPath { chunks_per_ms, each_ms })
+}
+
+/// The path carries chunks one after another. Whatever else a chunk waits for counts as well, so that the path is
+/// reckoned to be nearer than it may be; where it would be used for more than all of the time, that is shown to be so.
+fn path(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
+    let chunks = recovery.chunk_times()?;
+    let OnPath { chunks_per_ms, each_ms } = on_path(recovery, &chunks)?;
+    let used = each_ms * chunks_per_ms;
     if !(NEAR_PATH.value..=1.0).contains(&used) {
         return None;
     }
@@ -136,9 +219,9 @@ fn path(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     let text = format!(
         "the path at about {}, which takes {} of the time of each chunk, pauses apart",
         words::rate(carries),
-        words::percent(used / chunks_per_ms / chunks.unpaused_ms())
+        words::percent(each_ms / chunks.unpaused_ms())
     );
-    Some(Ceiling { factor: 1.0 / used, text })
+    Some(Ceiling { factor: 1.0 / used, class: Some(Class::Bandwidth), text })
 }
 
 /// Cores and disk of an end that are at work for the recoveries at once, on average.

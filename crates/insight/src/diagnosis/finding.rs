@@ -29,7 +29,8 @@ pub struct Finding {
     /// What lifting it brings.
     pub gain: Option<Gain>,
     /// The limit after this one.
-    pub next: Option<String>,
+    #[serde(flatten)]
+    pub next: Next,
     /// Other classes that the evidence does not rule out, and what would.
     pub doubt: Option<String>,
     /// The causes that were looked for as well, and what speaks against each; of several subjects, those of the
@@ -58,7 +59,7 @@ impl Finding {
             evidence: Vec::new(),
             lift: Some(Lift::action(rule.lift)),
             gain: None,
-            next: None,
+            next: Next::default(),
             doubt: None,
             ruled_out: Vec::new().into(),
             yielded: None,
@@ -155,6 +156,32 @@ impl Lift {
             to,
             action: action.to_owned(),
         }
+    }
+}
+
+/// The limit after the one that holds. Its keys stand beside those of its finding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Next {
+    /// What it is, in words; none where nothing is said of it.
+    #[serde(rename = "next")]
+    pub sentence: Option<String>,
+    /// Its class; none where nothing that was seen tells.
+    #[serde(rename = "next_class")]
+    pub class: Option<Class>,
+    /// Where it holds, in times the rate of today; none where that is not reckoned.
+    #[serde(rename = "next_factor")]
+    pub factor: Option<f64>,
+}
+
+impl Next {
+    /// A limit whose class nothing tells.
+    pub(crate) fn words(sentence: impl Into<String>) -> Next {
+        Next { sentence: Some(sentence.into()), ..Next::default() }
+    }
+
+    /// A limit of a class, which is reckoned to hold at so many times the rate of today.
+    pub(crate) fn at(factor: f64, class: Class, sentence: String) -> Next {
+        Next { sentence: Some(sentence), class: Some(class), factor: Some(factor.max(1.0)) }
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
 //! | `unanswered` | what a look has no answer to |
-//! | `ceilings` | which limits are near besides, so that a gain is promised up to there |
+//! | `ceilings` | which limits are near besides: a gain is promised up to the nearest, and it is the next |
 //! | `knobs` | which settings rule which recovery |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
@@ -66,7 +66,7 @@ pub use changes::{Changes, Pair, changes};
 pub use class::Class;
 pub use diagnose::{Diagnosis, OfNodes, diagnose, diagnose_again, recorded};
 pub use events::{Event, EventFinder, Topic};
-pub use finding::{Evidence, Finding, Gain, Lift};
+pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
 pub(crate) use knobs::{Knobs, show_whole_mib};

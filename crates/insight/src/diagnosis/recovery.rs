@@ -8,7 +8,7 @@ use super::causes::{follower_stopped, judges, latency, unknown};
 use super::ceilings;
 use super::class::Class;
 use super::copying::{Copying, Recovering, Standstill};
-use super::finding::Finding;
+use super::finding::{Finding, Next};
 use super::replaying::Replaying;
 use super::rivals::Against;
 use super::series::{MS_PER_S, Series, Transfer};
@@ -72,13 +72,16 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         if first.class == Class::Latency {
             first.evidence = latency::evidence(copying);
         }
-        if first.next.is_none() {
-            first.next = answers
-                .strongest(VERDICT.value)
-                .filter(|second| second.class != first.class)
-                .map(|second| format!("{} ({})", second.class.label(), second.sentence));
+        if first.next.sentence.is_none() {
+            let second = answers.strongest(VERDICT.value);
+            let second = second.filter(|second| second.class != first.class);
+            let next = second.map(|second| Next {
+                class: Some(second.class),
+                ..Next::words(format!("{} ({})", second.class.label(), second.sentence))
+            });
+            first.next = next.unwrap_or_default();
         }
-        ceilings::cap(&mut first, [copying]);
+        ceilings::name_next(&mut first, copying);
         first.evidence.extend(copying.own_accounting());
         first.ruled_out = answers.ruled_out(first.class);
         return Judged::Held(first);

@@ -40,6 +40,8 @@ pub struct Scored {
     pub verdicts: Vec<Class>,
     /// The same with probes; none where none was made.
     pub probed: Option<Vec<Class>>,
+    /// The class that the first finding by looking alone names as the next limit; none where it names none.
+    pub next: Option<Class>,
     /// What was said by looking alone, in a sentence.
     pub sentence: String,
     /// How many times the rate the first finding promised, where it named a setting.
@@ -78,6 +80,9 @@ pub struct Scores {
     pub unknown: Option<f64>,
     /// Median of the relative difference between the gain that was promised and the one that came.
     pub gain_error_median: Option<f64>,
+    /// Of the cases with two causes whose first verdict is the one that holds, the share in which looking alone named
+    /// the other as the next limit. It is no verdict, and counts for nothing above.
+    pub next: Option<f64>,
 }
 
 /// The cases that no threshold was chosen by.
@@ -121,6 +126,8 @@ pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
     let yes = |is: bool| if is { 1.0 } else { 0.0 };
     let is_known = |case: &&&Scored| case.classes.first().is_some_and(|c| *c != Class::Unknown);
     let healthy = cases.iter().filter(|case| case.classes.is_empty());
+    let first_of_two =
+        cases.iter().filter(|case| case.classes.len() > 1 && is_right(case, &verdicts(case)));
     let errors: Vec<f64> = cases
         .iter()
         .filter_map(|case| Some((case.promised? / case.got.filter(|got| *got > 0.0)? - 1.0).abs()))
@@ -138,6 +145,9 @@ pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
                 .collect(),
         ),
         gain_error_median: median(&errors),
+        next: share(
+            first_of_two.map(|case| yes(case.next == case.classes.get(1).copied())).collect(),
+        ),
     }
 }
 
@@ -199,6 +209,7 @@ mod tests {
             seed,
             verdicts: verdicts.to_vec(),
             probed: None,
+            next: None,
             sentence: String::new(),
             promised: None,
             got: None,
@@ -236,6 +247,28 @@ mod tests {
         // Rate limit 1, latency 0, healthy 2/3, unknown 1/2.
         near(found.macro_f1, (1.0 + 0.0 + 2.0 / 3.0 + 0.5) / 4.0);
         assert_eq!(confusion(&cases, &passive)[&(Some(Latency), Some(Disk))], 1);
+    }
+
+    #[test]
+    fn the_next_limit_is_scored_where_the_first_of_two_causes_is_named_and_nowhere_else() {
+        use Class::{Disk, Latency, RateLimit};
+        let mut all = vec![
+            case(1, &[RateLimit, Disk], &[RateLimit]),
+            case(3, &[RateLimit, Disk], &[RateLimit]),
+            case(5, &[RateLimit, Disk], &[RateLimit]),
+            case(7, &[RateLimit, Disk], &[Latency]),
+            case(9, &[RateLimit], &[RateLimit]),
+            case(11, &[], &[]),
+        ];
+        let without = scores(&held_out(&all), &passive);
+        assert_eq!(without.next, Some(0.0));
+        // The right one, another one, and none; where the first is wrong or alone, nothing comes next.
+        (all[0].next, all[1].next) = (Some(Disk), Some(Latency));
+        (all[3].next, all[4].next) = (Some(Disk), Some(Disk));
+        let with = scores(&held_out(&all), &passive);
+        assert!((with.next.unwrap() - 1.0 / 3.0).abs() < 1e-9, "{with:?}");
+        assert_eq!(Scores { next: without.next, ..with }, without);
+        assert_eq!(scores(&[&all[4], &all[5]], &passive).next, None);
     }
 
     #[test]

@@ -89,10 +89,11 @@ pub(crate) const DISK_OWN: Threshold = at("recovery bytes over device bytes", 0.
 pub(crate) const GIVEN_BACK: Threshold = at("share of the time that a gain counts at most", 0.9);
 
 /// Cores or a disk count as the next limit where they are busy for this share of the time already.
-pub(crate) const NEAR_USE: Threshold = at("use of cores or a disk that caps a gain", 0.1);
+pub(crate) const NEAR_USE: Threshold =
+    at("use of cores or a disk that counts as the next limit", 0.1);
 /// The path counts as the next limit where it is reckoned to be used for this share of the time, and for no more than
 /// all of it.
-pub(crate) const NEAR_PATH: Threshold = at("use of the path that caps a gain", 0.2);
+pub(crate) const NEAR_PATH: Threshold = at("use of the path that counts as the next limit", 0.2);
 /// How long chunks take is told by as many as are in flight at once, this many times over: one more or less at either
 /// end of what was seen counts little then.
 pub(crate) const ROUNDS: Threshold =

@@ -257,7 +257,7 @@ fn held(finding: &Finding, also: &[&str], view: &View) -> Held {
         action: finding.lift.as_ref().map(|lift| lift.action.clone()),
         how: finding.lift.as_ref().and_then(request),
         gain: finding.gain.as_ref().map(|gain| format!("{} ({})", promised(gain), gain.formula)),
-        next: finding.next.clone(),
+        next: finding.next.sentence.clone(),
         doubt: finding.doubt.clone(),
         strength: finding.strength.clamp(0.0, 1.0),
         subjects: finding.subjects.iter().take(SUBJECTS_MAX).cloned().collect(),

@@ -57,7 +57,7 @@ fn one(finding: &Finding) -> Markup {
         @if let Some(gain) = &finding.gain {
             p { "Expected: up to " (words::times(gain.factor)) " the rate (" (gain.formula) ")." }
         }
-        @if let Some(next) = &finding.next { p { "Next limit: " (next) "." } }
+        @if let Some(next) = &finding.next.sentence { p { "Next limit: " (next) "." } }
         @if let Some(doubt) = &finding.doubt { p { "Doubt: " (doubt) "." } }
         @if !finding.ruled_out.is_empty() {
             details {

@@ -72,7 +72,7 @@ fn one(finding: &Finding, style: Style) -> String {
         text.push_str(&row("strength", &words::percent(finding.strength), style));
     }
     text.push_str(&advised(&finding.evidence, finding.lift.as_ref(), finding.gain.as_ref(), style));
-    if let Some(next) = &finding.next {
+    if let Some(next) = &finding.next.sentence {
         text.push_str(&row("next", next, style));
     }
     if let Some(doubt) = &finding.doubt {

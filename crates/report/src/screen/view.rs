@@ -137,7 +137,8 @@ fn found(finding: &Finding) -> Found {
         };
         let gain = finding.gain.as_ref();
         let gain = gain.map_or_else(String::new, |gain| format!(": {}", promised(gain)));
-        let next = finding.next.as_ref().map_or_else(String::new, |next| format!("; then {next}"));
+        let next = finding.next.sentence.as_ref();
+        let next = next.map_or_else(String::new, |next| format!("; then {next}"));
         format!("{action}{gain}{next}")
     });
     Found { class: finding.class.label().to_owned(), sentence: finding.sentence.clone(), lift }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift};
+use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
@@ -90,7 +90,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             set_by: found.map(|found| found.scope),
             ..Lift::action(&format!("{action}{of_index}"))
         }),
-        next: Some("a recovery slot, then the recovery itself".to_owned()),
+        next: Next::words("a recovery slot, then the recovery itself"),
         ..Finding::of(&CAUSE.rule, name, strength.value, sentence)
     }
 }

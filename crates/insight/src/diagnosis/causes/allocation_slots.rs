@@ -7,7 +7,7 @@ use record::observation::Scope;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, RECOVERY};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, NEAR_USE, Threshold, at};
@@ -94,8 +94,8 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
             factor: to / now,
             formula: format!("{to} slots / {now}, while each recovery keeps its rate"),
         }),
-        next: Some(
-            "the limiter of a node, its disks and its link, which its recoveries share".to_owned(),
+        next: Next::words(
+            "the limiter of a node, its disks and its link, which its recoveries share",
         ),
         ..Finding::of(&CAUSE.rule, place, strength.value, sentence)
     })

@@ -7,13 +7,14 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
-use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, RECOVERY};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, Next, RECOVERY};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Step};
 use crate::diagnosis::threshold::{
-    CORES_ANSWER, CPU_OWN, FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS,
-    LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, PAUSED_ALONE, Threshold, at,
+    CORES_ANSWER, CPU_OWN, DISK_OWN, FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
+    LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_USE,
+    PAUSED_ALONE, Threshold, at,
 };
 use crate::words;
 
@@ -63,6 +64,8 @@ pub(super) static CAUSE: Cause = Cause {
             LATE_ANSWERS,
             CORES_ANSWER,
             CPU_OWN,
+            DISK_OWN,
+            NEAR_USE,
             BELOW_CARD,
             ABOVE_CARD,
             CARDS_BYTES_PER_S[0],
@@ -129,10 +132,16 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         subjects: vec![recovery.transfer.name()],
         evidence,
         lift: Some(Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, action) }),
-        next: little.map(|little| format!("latency at {} a shard", words::rate(little))),
+        next: little.map(|little| latency(recovery, little)).unwrap_or_default(),
         doubt: Some(doubt),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
     })
+}
+
+/// What the round trip allows, which is more than the path carries.
+fn latency(recovery: &Copying<'_, '_>, little: f64) -> Next {
+    let sentence = format!("latency at {} a shard", words::rate(little));
+    Next::at(little / recovery.rate_bytes_per_s, Class::Latency, sentence)
 }
 
 /// The window by connection that would hold the rate as well (bytes in flight = rate x round trip), in words; none

@@ -3,7 +3,7 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next};
 use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -92,7 +92,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         let formula = format!("{raised} reads under way / {under_way}");
         Finding {
             gain: Some(Gain { factor: raised / under_way, formula }),
-            next: Some("the link, then the follower's writes".to_owned()),
+            next: Next::words("the link, then the follower's writes"),
             ..found
         }
     })
@@ -149,7 +149,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
             factor: raised / readers,
             formula: format!("{raised:.0} readers / {readers:.0}"),
         }),
-        next: Some("the link, then the follower's writes".to_owned()),
+        next: Next::words("the link, then the follower's writes"),
         ..found
     })
 }

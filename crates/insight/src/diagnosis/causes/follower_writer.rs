@@ -5,7 +5,7 @@ use record::units::show_bytes;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
 use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -68,7 +68,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let strength = if is_full { STRENGTH_FULL } else { STRENGTH_GROWS };
     Ok(Finding {
         evidence,
-        next: Some("the follower's disks and cores".to_owned()),
+        next: Next::words("the follower's disks and cores"),
         ..following.finding(&CAUSE.rule, strength.value, sentence)
     })
 }
@@ -104,7 +104,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     Ok(Finding {
         evidence,
         lift: Some(Lift::action(action)),
-        next: Some("the follower's disks and cores".to_owned()),
+        next: Next::words("the follower's disks and cores"),
         ..following.finding(&CAUSE.rule, strength.value, sentence)
     })
 }

@@ -7,7 +7,7 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::ceilings::limiter;
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, alias_of};
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
@@ -80,7 +80,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         subjects: vec![recovery.transfer.name()],
         lift: Some(lift),
         gain: Some(Gain { factor, formula }),
-        next: Some(after_latency(recovery)),
+        next: after_latency(recovery),
         doubt,
         ..Finding::of(&CAUSE.rule, format!("between {between}"), strength, sentence)
     })
@@ -192,9 +192,9 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
 }
 
 /// What binds once latency does not.
-fn after_latency(recovery: &Copying<'_, '_>) -> String {
+fn after_latency(recovery: &Copying<'_, '_>) -> Next {
     match limiter(recovery) {
-        Some(limiter) => limiter.text,
-        None => "the link, then disks and cores".to_owned(),
+        Some(limiter) => limiter.into_next(),
+        None => Next::words("the link, then disks and cores"),
     }
 }

@@ -3,7 +3,7 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Finding, Gain, Lift};
+use crate::diagnosis::finding::{Finding, Gain, Lift, Next};
 use crate::diagnosis::replaying::Replaying;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -71,7 +71,7 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
                 "{to:.0} batches at once / {now:.0}, until the target's cores are busy"
             ),
         }),
-        next: Some("the target's cores or disk".to_owned()),
+        next: Next::words("the target's cores or disk"),
         ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
     })
 }

@@ -7,15 +7,15 @@ use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
-use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
 use crate::diagnosis::knobs::show_whole_mib;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::snapshots::written;
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, NEAR_MS, NEAR_PATH,
-    NEAR_USE, PAUSED_ALONE, ROUNDS, SHORT_S, Threshold, VERDICT, at,
+    CPU_OWN, DISK_OWN, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS,
+    NEAR_PATH, NEAR_USE, PAUSED_ALONE, ROUNDS, SHORT_S, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -72,6 +72,7 @@ pub(super) static CAUSE: Cause = Cause {
             CPU_OWN,
             DISK_OWN,
             NEAR_PATH,
+            LITTLE_USED,
             ROUNDS,
             FEW,
             SHORT_S,
@@ -151,7 +152,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         evidence,
         lift: Some(Lift::setting(name, setting, Some(to_text), action)),
         gain: Some(Gain { factor: (to / today_bytes_per_s).max(1.0), formula }),
-        next: Some(next_limit(recovery, ceiling)),
+        next: next_limit(recovery, ceiling, today_bytes_per_s),
         doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
     })
@@ -250,7 +251,7 @@ fn in_line(
             factor: RAISE_MAX.value,
             formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
         }),
-        next: Some(next_limit(recovery, recovery.little_bytes_per_s())),
+        next: next_limit(recovery, recovery.little_bytes_per_s(), limit),
         doubt: Some(
             "a path that carries nothing looks the same until a chunk has passed".to_owned(),
         ),
@@ -287,10 +288,14 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
         ],
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
-        next: Some(match recovery.limit_bytes_per_s {
-            Some(of_node) => format!("the limiter of {node} at {}", words::rate(of_node)),
-            None => "the path to the repository, disks or cores".to_owned(),
-        }),
+        next: match recovery.limit_bytes_per_s {
+            Some(of_node) => Next::at(
+                of_node / recovery.node_bytes_per_s,
+                Class::RateLimit,
+                format!("the limiter of {node} at {}", words::rate(of_node)),
+            ),
+            None => Next::words("the path to the repository, disks or cores"),
+        },
         // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
         ..Finding::of(&CAUSE.rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
@@ -334,7 +339,7 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
         ],
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
-        next: Some("the path to the repository, disks or cores".to_owned()),
+        next: Next::words("the path to the repository, disks or cores"),
         doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
         ruled_out: Answers::new(slower(used).into_iter()).ruled_out(Class::RateLimit),
         ..Finding::of(&CAUSE.rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
@@ -440,17 +445,23 @@ fn node_pauses(recovery: &Copying<'_, '_>) -> Option<Evidence> {
     Some(Evidence::new(NODES_STATS, "indices.recovery.throttle_time_in_millis", value))
 }
 
-fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>) -> String {
+fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>, today_bytes_per_s: f64) -> Next {
     match (ceiling, recovery.rtt_ms) {
-        (Some(ceiling), rtt_ms) => format!(
-            "latency at {} ({} over {})",
-            words::rate(ceiling),
-            recovery.in_flight().unwrap_or_default(),
-            words::rtt_tenths(rtt_ms.unwrap_or_default())
+        (Some(ceiling), rtt_ms) => Next::at(
+            ceiling / today_bytes_per_s,
+            Class::Latency,
+            format!(
+                "latency at {} ({} over {})",
+                words::rate(ceiling),
+                recovery.in_flight().unwrap_or_default(),
+                words::rtt_tenths(rtt_ms.unwrap_or_default())
+            ),
         ),
         (None, Some(rtt_ms)) if rtt_ms < NEAR_MS.value => {
-            "disks, cores or the network: the nodes are near each other".to_owned()
+            Next::words("disks, cores or the network: the nodes are near each other")
         }
-        (None, _) => "latency, disks, cores or the network; the round trip is not known".to_owned(),
+        (None, _) => {
+            Next::words("latency, disks, cores or the network; the round trip is not known")
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::standstills;
 use crate::diagnosis::diagnose::{Diagnosis, headline, sort, unsettle};
-use crate::diagnosis::finding::{Evidence, Finding, Lift};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
 use crate::diagnosis::rivals::{By, RuledOut};
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{Threshold, at};
@@ -69,7 +69,7 @@ fn reclassify(finding: &mut Finding, class: Class, sentence: String, result: &Pr
     finding.sentence = sentence;
     finding.strength = if class == Class::Unknown { 0.0 } else { CONFIRMED.value };
     finding.gain = None;
-    finding.next = None;
+    finding.next = Next::default();
     finding.doubt = None;
     finding.evidence.push(evidence(result));
 }

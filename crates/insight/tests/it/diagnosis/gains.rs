@@ -1,10 +1,10 @@
 //! What lifting a limit is promised to bring, where another one is near.
 
-use insight::diagnosis::{Class, Finding};
+use insight::diagnosis::{Class, Finding, Next};
 use record::observation::{Observation, WaitingCopy};
 
 use super::{judge, looks_at, only};
-use crate::common::{node, rtt, settings};
+use crate::common::{MB, node, rtt, settings};
 
 /// 20 chunks of 4 MiB a second, eight in flight: each takes 400 ms.
 const RATE: u64 = 80 << 20;
@@ -37,17 +37,26 @@ fn throttled_on(
 }
 
 #[track_caller]
-fn promises(finding: &Finding, factor: f64, next: &str) {
+fn promises(finding: &Finding, factor: f64, class: Option<Class>, next: &str) {
     let gain = finding.gain.as_ref().unwrap();
     assert!((gain.factor / factor - 1.0).abs() < 0.01, "{gain:?} {factor}");
-    assert!(finding.next.as_ref().unwrap().contains(next), "{:?}", finding.next);
+    assert!(finding.next.sentence.as_ref().unwrap().contains(next), "{:?}", finding.next);
+    assert_eq!(finding.next.class, class, "{:?}", finding.next);
+}
+
+/// That a limit of a class is named as the next, which holds at so many times the rate of today.
+#[track_caller]
+fn names(finding: &Finding, class: Class, factor: f64) {
+    let Next { class: named, factor: at, .. } = &finding.next;
+    assert_eq!(*named, Some(class), "{finding:?}");
+    assert!((at.unwrap() / factor - 1.0).abs() < 0.01, "{:?} {factor}", finding.next);
 }
 
 /// Chunks that pause nearly all of their time, and nodes that idle: eight times the limit.
 #[test]
 fn where_nothing_else_is_near_a_limit_is_worth_its_whole_raise() {
     let finding = throttled(395, 5.0, |_, _| ());
-    promises(&finding, 8.0, "latency at");
+    promises(&finding, 8.0, Some(Class::Latency), "latency at");
     assert!(!finding.gain.unwrap().formula.contains("first"));
 }
 
@@ -60,13 +69,19 @@ fn a_disk_that_is_busy_for_two_thirds_of_the_time_carries_half_as_much_again() {
             far.read_kib = Some(0);
         })
     };
-    promises(&busy(667, 80 << 10), 1.5, "the disk of b (target), busy 67 % of the time already");
+    let near = busy(667, 80 << 10);
+    promises(
+        &near,
+        1.5,
+        Some(Class::Disk),
+        "the disk of b (target), busy 67 % of the time already",
+    );
     // Half of what it moves is somebody else's, who goes on: of 0.6 the recovery has 0.3, and 0.7 is there for it.
-    promises(&busy(600, 160 << 10), 0.7 / 0.3, "the disk of b");
+    promises(&busy(600, 160 << 10), 0.7 / 0.3, Some(Class::Disk), "the disk of b");
     // What is busy mostly for somebody else may have more room for the recovery than what is left.
-    promises(&busy(950, 400 << 10), 8.0, "latency");
+    promises(&busy(950, 400 << 10), 8.0, Some(Class::Latency), "latency");
     // What is hardly used says nothing of where it ends.
-    promises(&busy(90, 80 << 10), 8.0, "latency");
+    promises(&busy(90, 80 << 10), 8.0, Some(Class::Latency), "latency");
 }
 
 #[test]
@@ -75,7 +90,7 @@ fn cores_that_are_half_used_carry_twice_as_much() {
         let near = &mut look.nodes[0];
         (near.process_cpu_ms, near.cores, near.os_cpu_percent) = (Some(s * 500), Some(1), Some(50));
     });
-    promises(&finding, 2.0, "the cores of a (source), busy 50 %");
+    promises(&finding, 2.0, Some(Class::Cpu), "the cores of a (source), busy 50 %");
 }
 
 /// Disks and cores of both nodes take 0.3 of each chunk's turn of 50 ms (15 ms), the round trip 2 ms, the path 33 ms.
@@ -83,18 +98,19 @@ fn cores_that_are_half_used_carry_twice_as_much() {
 fn a_path_that_chunks_take_two_thirds_of_their_turn_for_carries_half_as_much_again() {
     let unpaused_ms = 15 + 2 + 33;
     let finding = throttled(400 - unpaused_ms, 2.0, |_, _| ());
-    promises(&finding, 50.0 / 33.0, "the path at about 127 MB/s");
+    promises(&finding, 50.0 / 33.0, Some(Class::Bandwidth), "the path at about 127 MB/s");
     // Pauses that take more than all of their time tell nothing.
-    promises(&throttled(410, 2.0, |_, _| ()), 8.0, "latency");
+    promises(&throttled(410, 2.0, |_, _| ()), 8.0, Some(Class::Latency), "latency");
     // Where they take longer than their turn, they do not go there one after another.
     let finding = throttled(300, 2.0, |_, _| ());
-    promises(&finding, 4.0, "each of which takes 100 ms without its pauses");
+    let each = "each of which takes 100 ms without its pauses";
+    promises(&finding, 4.0, Some(Class::Bandwidth), each);
     // The embedded engine's source keeps no room for all of them, so that some are not on their way.
     let finding = throttled(400 - unpaused_ms, 2.0, |_, look| {
         let all = look.settings.as_mut().unwrap();
         all.extend(settings(&[("narrows.recovery.read_ahead", "24mb")]).unwrap());
     });
-    promises(&finding, 8.0, "latency");
+    promises(&finding, 8.0, Some(Class::Latency), "latency");
 }
 
 /// The field's source sends chunks one after another and pauses before each: 20 times 49 ms are nearly all of a second,
@@ -103,12 +119,13 @@ fn a_path_that_chunks_take_two_thirds_of_their_turn_for_carries_half_as_much_aga
 fn where_chunks_pause_one_after_another_only_the_rest_of_the_time_tells_what_comes_next() {
     for flavour in ["opensearch", "elasticsearch"] {
         let finding = throttled_on(flavour, 49, 5.0, |_, _| ());
-        promises(&finding, 2.0, "latency at");
+        promises(&finding, 2.0, Some(Class::Latency), "latency at");
         assert!(finding.lift.unwrap().action.contains("step by step"));
         let finding = throttled_on(flavour, 30, 5.0, |_, _| ());
         promises(
             &finding,
             2.5,
+            None,
             "what chunks sent one after another carry: they are on their way 40 % of the time",
         );
     }
@@ -132,6 +149,63 @@ fn more_slots_bring_no_more_than_the_limiter_of_the_node_lets_through() {
         let found = judge(&looks).findings;
         found.into_iter().find(|finding| finding.class == Class::AllocationSlots).unwrap()
     };
-    promises(&slots("40mb"), 2.0, "the limiter of a node, its disks and its link");
-    promises(&slots("15000000b"), 1.5, "the limiter at 15.0 MB/s a node");
+    promises(&slots("40mb"), 2.0, None, "the limiter of a node, its disks and its link");
+    promises(&slots("15000000b"), 1.5, Some(Class::RateLimit), "the limiter at 15.0 MB/s a node");
+}
+
+/// Of the 100 ms that a chunk takes without its pauses, the round trip takes 80, or 57 beside 35 of cores and disks.
+#[test]
+fn chunks_are_of_latency_where_they_mostly_travel_and_of_no_class_where_nothing_takes_most() {
+    let each = "each of which takes 100 ms without its pauses";
+    promises(&throttled(300, 80.0, |_, _| ()), 4.0, Some(Class::Latency), each);
+    let finding = throttled(300, 57.0, |s, look| {
+        look.nodes[0].process_cpu_ms = Some(s * 500);
+    });
+    promises(&finding, 4.0, None, each);
+}
+
+/// 12 MB/s over a path of 20 ms, where 5 chunks of 512 KiB would let 131 MB/s through.
+fn full_path(limit: &str, io_ms: u64) -> Finding {
+    only(&looks_at(12 * MB, |look, s| {
+        look.settings = settings(&[
+            ("indices.recovery.max_bytes_per_sec", limit),
+            ("indices.recovery.max_concurrent_file_chunks", "5"),
+        ]);
+        look.round_trips = rtt(20.0);
+        let far = &mut look.nodes[1];
+        (far.io_time_ms, far.read_kib) = (Some(s * io_ms), Some(0));
+        far.write_kib = Some(s * 12 * MB / 1024);
+    }))
+}
+
+#[test]
+fn what_promises_nothing_names_the_nearest_limit_behind_it_all_the_same() {
+    let limit_bytes_per_s = f64::from(40 << 20);
+    let path = full_path("-1", 50);
+    assert_eq!(path.class, Class::Bandwidth);
+    names(&path, Class::Latency, 5.0 * f64::from(512 << 10) / 0.02 / 12e6);
+    names(&full_path("40mb", 50), Class::RateLimit, limit_bytes_per_s / 12e6);
+    names(&full_path("40mb", 500), Class::Disk, 2.0);
+}
+
+#[test]
+fn the_disk_that_is_lifted_is_not_its_own_next_limit() {
+    let disk = full_path("40mb", 900);
+    assert_eq!((disk.class, disk.place.as_str()), (Class::Disk, "b"));
+    names(&disk, Class::RateLimit, f64::from(40 << 20) / 12e6);
+    assert!(disk.next.sentence.unwrap().contains("max_bytes_per_sec"));
+    let alone = full_path("-1", 900);
+    assert_eq!((alone.class, alone.next), (Class::Disk, Next::default()));
+}
+
+#[test]
+fn for_programs_the_next_limit_stays_a_sentence_and_its_class_stands_beside_it() {
+    let printed = serde_json::to_value(full_path("40mb", 500)).unwrap();
+    assert_eq!(printed["next"], "the disk of b (target), busy 50 % of the time already");
+    assert_eq!(printed["next_class"], "disk");
+    assert!(printed["next_factor"].is_number(), "{printed}");
+    let none = serde_json::to_value(full_path("-1", 900)).unwrap();
+    for key in ["next", "next_class", "next_factor"] {
+        assert_eq!(none.get(key), Some(&serde_json::Value::Null), "{none}");
+    }
 }

@@ -26,7 +26,7 @@ fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
     assert_eq!((lift.now.as_deref(), lift.set_by), (Some("40mb"), Some(Scope::Persistent)));
     // Latency of two recoveries of 2 x 512 KiB over 5 ms is far above the limit; what is nearer is not told.
     assert_eq!(lift.to.as_deref(), Some("80mb"));
-    assert!(finding.next.unwrap().contains("latency"));
+    assert!(finding.next.sentence.unwrap().contains("latency"));
 }
 
 /// The trap: a limiter that pauses for bursts is not what holds, and pauses of several threads add up to more than
@@ -43,7 +43,7 @@ fn pauses_far_below_the_limit_are_bursts_of_latency() {
     assert_eq!(finding.lift.unwrap().to.as_deref(), Some("5"));
     let gain = finding.gain.unwrap();
     assert!((gain.factor - 2.5).abs() < 1e-9, "{gain:?}");
-    assert!(finding.next.unwrap().contains("max_bytes_per_sec"));
+    assert!(finding.next.sentence.unwrap().contains("max_bytes_per_sec"));
 }
 
 /// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.

@@ -6,7 +6,7 @@ use insight::diagnosis::Class;
 use insight::diagnosis::score::Scored;
 use world::Env;
 
-use super::trial::{COSTS, Judgement, Outcome, classes};
+use super::trial::{COSTS, Judgement, Outcome, classes, next_class};
 
 /// Where a case is made.
 #[derive(Clone, Copy)]
@@ -130,6 +130,7 @@ pub(super) async fn trial(staged: &impl Staged) -> anyhow::Result<Outcome> {
         seed,
         verdicts: classes(&diagnosis),
         probed: None,
+        next: next_class(&diagnosis),
         sentence: diagnosis.headline,
         promised: None,
         got: None,

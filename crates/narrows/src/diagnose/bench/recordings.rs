@@ -10,7 +10,7 @@ use report::benched::Bench;
 use world::Env;
 
 use super::label::Label;
-use super::trial::{Judgement, classes};
+use super::trial::{Judgement, classes, next_class};
 use crate::exit::Usage;
 use crate::live::looked_again;
 
@@ -35,6 +35,7 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
             seed: number,
             verdicts: classes(&diagnosis),
             probed: None,
+            next: next_class(&diagnosis),
             sentence: diagnosis.headline,
             promised: None,
             got: None,

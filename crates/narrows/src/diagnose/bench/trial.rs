@@ -98,6 +98,7 @@ pub(crate) async fn trial(
         seed: case.seed,
         verdicts: looked.passive,
         probed: looked.probed,
+        next: looked.next,
         sentence: looked.sentence,
         promised,
         got,
@@ -213,6 +214,7 @@ impl<'a, P: Place> Runs<'a, P> {
 struct Looked {
     passive: Vec<Class>,
     probed: Option<Vec<Class>>,
+    next: Option<Class>,
     sentence: String,
     /// The setting that the first finding advises, its value, and what is promised.
     advice: Option<(String, String, f64)>,
@@ -284,6 +286,7 @@ async fn explain(
             let lift = finding.lift.as_ref()?;
             Some((lift.setting.clone()?, lift.to.clone()?, finding.gain.as_ref()?.factor))
         }),
+        next: next_class(&passive),
         sentence: passive.headline.clone(),
         passive: classes(&passive),
         probed,
@@ -324,6 +327,11 @@ pub(super) fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
         }
     }
     classes
+}
+
+/// The class of the limit that the first finding names as the next.
+pub(super) fn next_class(diagnosis: &Diagnosis) -> Option<Class> {
+    diagnosis.findings.first()?.next.class
 }
 
 /// Bytes a second of all recoveries together over so long at most, while files are copied: of a few MB, opening and
