@@ -33,6 +33,11 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// As [`three_digits`], with two digits after the point at most, for where there is little room: `0.08`, `< 0.01`.
+pub fn two_decimals(value: f64) -> String {
+    if value < 9.995 { cores(value) } else { three_digits(value) }
+}
+
 /// Cores, `0.23` or `< 0.01`.
 pub fn cores(cores: f64) -> String {
     match cores {
@@ -144,6 +149,8 @@ mod tests {
         assert_eq!([0.0, 3.0, 50.0].map(rate), ["0.00 MB/s", "< 0.0001 MB/s", "0.0001 MB/s"]);
         assert_eq!(gain(48.23), "48.2×");
         assert_eq!([0.0, 0.0012, 0.234].map(cores), ["0", "< 0.01", "0.23"]);
+        let short = [0.0, 0.0012, 0.0778, 9.99, 9.996, 118.4].map(two_decimals);
+        assert_eq!(short, ["0", "< 0.01", "0.08", "9.99", "10.0", "118"]);
         assert_eq!(times(48.23), "48 times");
         assert_eq!(times(1.078), "1.08 times");
     }

@@ -30,6 +30,11 @@ fn peak(points: &[Point]) -> f64 {
     points.iter().map(|point| point.value).fold(0.0, f64::max)
 }
 
+/// The number of MB. The figure beside a row has little room.
+fn megabytes(bytes: f64) -> String {
+    words::two_decimals(bytes / 1e6)
+}
+
 const CPU: Measure = Measure {
     id: "cpu",
     title: "CPU of each node",
@@ -49,7 +54,7 @@ const HEAP: Measure = Measure {
     unit: " MB",
     legend: None,
     of: |node| peak(&node.heap),
-    show: |bytes| words::three_digits(bytes / 1e6),
+    show: megabytes,
     points: |node| &node.heap,
     line: |_| &[],
 };
@@ -73,7 +78,7 @@ const NETWORK: Measure = Measure {
     unit: " MB/s",
     legend: Some(["sent", "received"]),
     of: |node| peak(&node.sent).max(peak(&node.received)),
-    show: |bytes| words::three_digits(bytes / 1e6),
+    show: megabytes,
     points: |node| &node.sent,
     line: |node| &node.received,
 };
@@ -85,7 +90,7 @@ const DISK: Measure = Measure {
     unit: " MB/s",
     legend: Some(["read", "written"]),
     of: |node| peak(&node.disk_read).max(peak(&node.disk_written)),
-    show: |bytes| words::three_digits(bytes / 1e6),
+    show: megabytes,
     points: |node| &node.disk_read,
     line: |node| &node.disk_written,
 };
@@ -215,5 +220,25 @@ impl Measure {
             shades: curve.shades.iter().collect(),
         }
         .render()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::spark::NOTE;
+    use crate::svg::text_width;
+
+    /// A longer one touches the line at its left.
+    #[test]
+    fn the_figure_beside_a_row_is_short_whatever_it_is() {
+        assert_eq!([77_800.0, 0.3e6, 118.4e6].map(NETWORK.show), ["0.08", "0.30", "118"]);
+        for measure in BELOW.into_iter().chain([&CPU]) {
+            let is_of_bytes = measure.unit.starts_with(" MB");
+            for value in [0.0, 0.0001, 0.0778, 0.3, 1.0] {
+                let shown = (measure.show)(if is_of_bytes { value * 1e6 } else { value });
+                assert!(text_width(&shown) < NOTE, "{}: {shown}", measure.title);
+            }
+        }
     }
 }

@@ -44,7 +44,8 @@ const PITCH: f64 = 27.0;
 const GROUP: f64 = 28.0;
 const FIRST_GROUP: f64 = 14.0;
 const NAME: f64 = 92.0;
-const NOTE: f64 = 42.0;
+/// Room for the words at the right: `< 0.1 %`, and a gap before them.
+pub(crate) const NOTE: f64 = 52.0;
 const LONGEST_NAME: usize = 14;
 
 impl SparkChart<'_> {
