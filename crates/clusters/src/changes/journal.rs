@@ -269,10 +269,10 @@ impl Journal {
         self.unanswered().any(|change| matches!(change, Change::Index { name } if name == index))
     }
 
-    /// Whether a setting was set to this value here.
-    pub(super) fn has_set(&self, scope: Scope, name: &str, value: &str) -> bool {
+    /// Whether a setting was set to this value here, or taken away where it is none.
+    pub(super) fn has_set(&self, scope: Scope, name: &str, value: Option<&str>) -> bool {
         let mut set = self.of(scope).filter_map(|(_, set)| set.get(name));
-        set.any(|set| set.as_deref() == Some(value))
+        set.any(|set| set.as_deref() == value)
     }
 
     /// How the settings of a scope are put back, given their values now.

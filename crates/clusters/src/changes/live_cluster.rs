@@ -184,6 +184,15 @@ impl LiveCluster {
         }
     }
 
+    /// The text of a value as the cluster tells it later: the embedded engine keeps `1gb` where `1024mb` is set.
+    fn kept(&self, name: &str, value: &Value) -> String {
+        let text = text(value);
+        match self.identity.embedded {
+            true => engine::settings::check(name, &text).unwrap_or(text),
+            false => text,
+        }
+    }
+
     /// As [`LiveCluster::journal_before`], for settings. Null stands for the value before the run, which need not be
     /// the default.
     async fn journal_before_settings(&self, body: &Bytes) -> Result<(Bytes, Option<usize>)> {
@@ -194,16 +203,27 @@ impl LiveCluster {
         let asked: Value = serde_json::from_slice(body).map_err(not_json)?;
         let asked = asked["persistent"].as_object().cloned().unwrap_or_default();
         let there = ClusterSettings::ask(&self.client).await?;
+        let now = |name: &str| there.at(Scope::Persistent).get(name).cloned();
         let original = |name: &str| {
             let journal = self.journal.borrow();
             let known = journal
                 .as_ref()
                 .and_then(|journal| journal.original(Scope::Persistent, name).cloned());
-            known.unwrap_or_else(|| there.at(Scope::Persistent).get(name).cloned())
+            known.unwrap_or_else(|| now(name))
+        };
+        let has_set = |name: &str, value: &SettingValue| {
+            let journal = self.journal.borrow();
+            let value = value.as_deref();
+            journal.as_ref().is_some_and(|it| it.has_set(Scope::Persistent, name, value))
         };
         let mut before: BTreeMap<String, SettingValue> = BTreeMap::new();
         let mut set: BTreeMap<String, SettingValue> = BTreeMap::new();
         for (name, value) in &asked {
+            // A cluster takes that for all settings whose names begin so, and the journal has one.
+            if name.contains('*') {
+                let (method, path) = ("PUT".to_owned(), format!("{name} of {SETTINGS}"));
+                return Err(Error::NotOurs { method, path });
+            }
             if let Some(value) = there.at(Scope::Transient).get(name) {
                 let (name, value) = (name.clone(), value.clone());
                 return Err(Error::Transient { name, value });
@@ -212,8 +232,15 @@ impl LiveCluster {
             if name.starts_with(REMOTES) && found.is_some() && found != Some(text(value)) {
                 return Err(Error::RemoteTaken { name: name.clone() });
             }
+            // Whoever runs the cluster may have had a reason, and wants to find it so at the end.
+            let now = now(name);
+            if now != found && !has_set(name, &now) {
+                let (name, found) = (name.clone(), "as this run had set it".to_owned());
+                let now = now.unwrap_or_else(|| "not set".to_owned());
+                return Err(Error::ChangedMeanwhile { name, found, now });
+            }
             before.insert(name.clone(), found);
-            let value = if value.is_null() { original(name) } else { Some(text(value)) };
+            let value = if value.is_null() { original(name) } else { Some(self.kept(name, value)) };
             set.insert(name.clone(), value);
         }
         let body = json!({ "persistent": set });

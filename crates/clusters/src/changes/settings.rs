@@ -155,7 +155,7 @@ impl BorrowedSettings {
     ) -> Result<Option<String>> {
         // Of changes that were not answered some were made, and nobody knows which.
         let now = self.now(name).await?;
-        let now = now.filter(|now| self.journal.has_set(now.scope, name, &now.value));
+        let now = now.filter(|now| self.journal.has_set(now.scope, name, Some(&now.value)));
         match self.set(name, now.as_ref().unwrap_or(ours), to).await {
             Err(error @ Error::ChangedMeanwhile { .. }) => Ok(Some(error.to_string())),
             answer => answer.map(|()| None),

@@ -74,6 +74,44 @@ fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
     });
 }
 
+/// Whoever runs the cluster lowers a limit while a run goes on.
+#[test]
+fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        for value in ["1mb", "2mb"] {
+            put(&run, "/_cluster/settings", &settings(value)).await.unwrap();
+        }
+        let theirs = BTreeMap::from([(LIMIT.to_owned(), Value::from("3mb"))]);
+        cluster.manager.borrow_mut().set = theirs.clone();
+        for value in [Value::from("4mb"), Value::Null] {
+            let body = json!({ "persistent": { LIMIT: value } });
+            let refused = put(&run, "/_cluster/settings", &body).await;
+            assert!(matches!(refused, Err(Error::ChangedMeanwhile { .. })), "{refused:?}");
+        }
+        run.stop().await;
+        let left = run.ended().unwrap().unwrap();
+        assert!(left.len() == 1 && left[0].contains("\"3mb\" now"), "{left:?}");
+        everything_is_as_it_was(&cluster, &theirs);
+    });
+}
+
+/// A cluster takes back all settings that begin so, and nobody would know what they were.
+#[test]
+fn a_setting_that_stands_for_many_is_not_sent() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        let body = json!({ "persistent": { "indices.recovery.*": null } });
+        let refused = put(&run, "/_cluster/settings", &body).await.unwrap_err();
+        assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
 /// Of `_cluster/reroute` nothing is sent but that replicas of indices are given up which are in the journal.
 #[test]
 fn only_copies_of_its_own_indices_are_given_up() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::base::Runner;
 use super::topology::link_config;
 use crate::error::{Error, Result};
-use crate::plan::{FOLLOWER, LEADER, OF_FOLLOWER, ParameterScope, Variant, models};
+use crate::plan::{FOLLOWER, LEADER, OF_FOLLOWER, ParameterScope, SettingChange, Variant, models};
 
 /// How long the follower may take to reach the leader.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
@@ -16,6 +16,15 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 const FIXED: [(&str, &str); 1] = [("indices.recovery.chunk_size", "512kb")];
 /// A follower connects to so many nodes of a remote cluster (`cluster.remote.*.node_connections`).
 const SNIFFED_MAX: u32 = 3;
+
+/// Whether a release without a setting cannot run the variant. What is changed meanwhile it would refuse only then.
+fn needs(variant: &Variant, name: &str) -> bool {
+    let fixed = FIXED.iter().find(|(setting, _)| *setting == name);
+    let is_as_fixed = |value: &String| fixed.is_some_and(|(_, fixed)| value == fixed);
+    let is_changed = |change: &SettingChange| change.settings.contains_key(name);
+    variant.settings.get(name).is_some_and(|value| !is_as_fixed(value))
+        || variant.setting_changes.iter().any(is_changed)
+}
 
 impl Runner<'_> {
     /// Gives the clusters the variant's settings, and takes back those of other variants; in the virtual world
@@ -56,9 +65,7 @@ impl Runner<'_> {
             let Some(name) = settings.keys().copied().find(is_unknown) else {
                 return asked.map(drop);
             };
-            let fixed = FIXED.iter().find(|(setting, _)| *setting == name);
-            let is_as_fixed = |value: &String| fixed.is_some_and(|(_, fixed)| value == fixed);
-            if variant.settings.get(name).is_some_and(|value| !is_as_fixed(value)) {
+            if needs(variant, name) {
                 let (variant, setting) = (variant.name.clone(), name.to_owned());
                 return Err(Error::NoSetting { variant, setting });
             }
@@ -123,5 +130,23 @@ impl Runner<'_> {
             }
             self.env.sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::ByWorld;
+
+    #[test]
+    fn a_release_without_a_setting_runs_no_variant_that_has_it_or_changes_it_meanwhile() {
+        let (chunk, _) = FIXED[0];
+        let to = |value: &str| BTreeMap::from([(chunk.to_owned(), value.to_owned())]);
+        let has = |value: &str| Variant { settings: to(value), ..Variant::default() };
+        assert!(needs(&has("4mb"), chunk) && !needs(&has("512kb"), chunk));
+        let change =
+            SettingChange { at: ByWorld::both(Duration::from_secs(1)), settings: to("4mb") };
+        let changes = Variant { setting_changes: vec![change], ..has("512kb") };
+        assert!(needs(&changes, chunk) && !needs(&changes, "another"));
     }
 }

@@ -152,6 +152,73 @@ fn ctrl_c_puts_everything_back() {
     assert!(!run.join("changes.jsonl").exists());
 }
 
+/// A limit that is changed while a copy recovers.
+const CHANGES: &str = r#"
+name = "changes"
+about = "A limit that is changed while a copy recovers."
+steps = ["start", "index", "add_replica", "verify"]
+laps = 1
+sample = "100ms"
+
+[leader]
+nodes = 1
+
+[follower]
+nodes = 1
+joins = "leader"
+
+[link]
+rtt = "100ms"
+rate = "1gbit"
+
+[corpus]
+name = "http_logs"
+documents = 10_000
+bulk_documents = 1000
+clients = 2
+
+[[index]]
+name = "logs"
+shards = 1
+replicas = 0
+
+[settings]
+"indices.recovery.max_bytes_per_sec" = "100kb"
+
+[[variant]]
+name = "changed"
+change = [{ at = "1ms", settings = { "indices.recovery.max_bytes_per_sec" = "TO" } }]
+"#;
+
+#[test]
+fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c() {
+    let (cluster, plans) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let mine = json!({ THROTTLE: "77mb" });
+    cluster.set(&mine);
+    let run = |to: &str, more: &[&str]| {
+        let plan = plans.path().join(format!("{to}.toml"));
+        std::fs::write(&plan, CHANGES.replace("TO", to)).unwrap();
+        run_plan(plan.to_str().unwrap(), &cluster, plans.path(), more)
+    };
+    failed(&run("1024mb", &[]).output().unwrap(), 2, &["--allow-changes"]);
+    // The engine keeps it as 1gb.
+    let output = run("1024mb", &["--allow-changes"]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains(&format!("{THROTTLE} is 1024mb from now on")), "{said}");
+    assert_eq!((cluster.settings(), cluster.indices()), (mine.clone(), vec![]), "{said}");
+    // So slow that it is interrupted long before its end.
+    let mut running = run("20kb", &["--allow-changes"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the limit is changed", || cluster.settings()[THROTTLE] == "20kb");
+    signal(running.id(), "INT");
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    assert_eq!((cluster.settings(), cluster.indices()), (mine, vec![]));
+}
+
 /// `remote-recovery` between two clusters that are there, through `_ccr`.
 #[test]
 fn one_cluster_follows_another_and_both_are_left_as_they_were() {
