@@ -2,20 +2,23 @@
 
 use record::Limit;
 
-use super::claim::{claim, not_measured, one, slower};
+use super::claim::{claim, figure, not_measured, one, slower};
 use super::conclusion::Bound::{About, AtLeast, AtMost, Between};
 use super::conclusion::Expected::{Fails, Holds, HoldsBut};
-use super::conclusion::{Conclusion, Document, Quantity};
+use super::conclusion::{Conclusion, Document, Measure, Quantity, When};
 
 pub(super) const DOCUMENT: Document = Document {
     id: "life-after-ec2",
     title: "Life After EC2",
     by: "@drewr, 2013",
-    plans: &["shard-recovery"],
+    plans: &[SHARDS, RAISED],
     conclusions: CONCLUSIONS,
 };
 
 const SHARDS: &str = "shard-recovery";
+const RAISED: &str = "shard-recovery-raised";
+/// What the node that restarts receives in the ten seconds with the most.
+const RESTARTED: Quantity = Quantity::Received(When::Peak, "leader-7");
 
 #[rustfmt::skip]
 const CONCLUSIONS: &[Conclusion] = &[
@@ -39,6 +42,9 @@ const CONCLUSIONS: &[Conclusion] = &[
         one(SHARDS, "20mb, the default", Quantity::HeldBy(Limit::Throttle)), AtLeast(0.9), Holds),
     claim("slides 28 and 29", "Raising the throttle to 500mb is progress",
         slower(SHARDS, "20mb, the default", "500mb"), AtLeast(1.5), Holds),
+    claim("slides 28 and 29", "... also while copies recover: their node receives more than before",
+        Measure::Ratio(figure(RAISED, "raised meanwhile", RESTARTED), figure(RAISED, "20mb, the default", RESTARTED)),
+        AtLeast(1.5), HoldsBut("When it was raised is not published, so that peaks are compared, and no times.")),
     not_measured("slides 28 and 30", "concurrent_streams of 12, then 24, handle interleaving",
         "No setting here is that one, and the charts have no scale. Nearest to it are files that one recovery fetches at \
          the same time: variants of the plan shard-recovery have 12 and 24 of them."),

@@ -17,7 +17,7 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 30] = [
+const BUNDLED: [Bundled; 31] = [
     plan!("chunks-over-link"),
     plan!("chunks-over-link-compressed"),
     plan!("dcp-larger-items"),
@@ -44,6 +44,7 @@ const BUNDLED: [Bundled; 30] = [
     plan!("selection-policies"),
     plan!("shard-recovery"),
     plan!("shard-recovery-ec2"),
+    plan!("shard-recovery-raised"),
     plan!("small-nodes-compression"),
     plan!("soak"),
     plan!("stability"),

@@ -167,8 +167,8 @@ mod tests {
             let variants = document.get("variant").and_then(toml::Value::as_array);
             // Searches do not depend on how a shard is cut; slides show no seconds that could be met.
             if !variants.is_some_and(|all| all.iter().any(published))
-                || ["replica-selection", "replica-selection-pmc", "shard-recovery"]
-                    .contains(&file.as_str())
+                || ["replica-selection", "replica-selection-pmc"].contains(&file.as_str())
+                || ["shard-recovery", "shard-recovery-raised"].contains(&file.as_str())
             {
                 continue;
             }

@@ -156,6 +156,25 @@ fn nodes_restart_in_turn_and_copy_what_they_held() {
 }
 
 #[test]
+fn slots_and_a_throttle_are_raised_while_a_node_copies_what_it_held() {
+    const SCALE: f64 = 0.01;
+    let plan = Plan::open("shard-recovery-raised").unwrap();
+    let (rows, run_dir, _) = run_plan(&plan, SCALE, |plan| {
+        for change in plan.variants.iter_mut().flat_map(|variant| &mut variant.setting_changes) {
+            change.at.full = change.at.full.mul_f64(SCALE);
+        }
+    });
+    // An eighth of all 256 copies, each a 128th of the primaries.
+    let whole = 12.8e12 * SCALE / 4.0;
+    for row in &rows {
+        assert!(row.verified && (row.bytes as f64 / whole - 1.0).abs() < 0.05, "{row:?}");
+    }
+    assert!(rows[0].seconds > 1.5 * rows[1].seconds, "{rows:?}");
+    let begins = |line: &&Line| matches!(line, Line::Fault { begins: true, .. });
+    assert_eq!(run_dir.lines.iter().filter(begins).count(), 3, "each change is made");
+}
+
+#[test]
 fn a_node_is_drained_and_what_it_held_is_elsewhere() {
     let rows = run("drain-node", 0.01, |_| ());
     assert_eq!(rows.len(), 3);

@@ -245,6 +245,8 @@ pub(super) const CHARTS: &[Chart] = &[
     over_time((SLIDES, "slide 29, the throttle raised: progress"), SHARDS, &["20mb, the default", "500mb"], THROTTLE),
     over_time((SLIDES, "slide 31, the throttle raised again: nodes basically bored"),
         SHARDS, &["500mb", "2gb"], &[RESTARTED_RECEIVED, RECOVERED]),
+    over_time((SLIDES, "slides 29 and 31, the throttle raised twice while copies recover; when is ours"),
+        "shard-recovery-raised", &["20mb, the default", "raised meanwhile"], THROTTLE),
     over_time((SLIDES, "slides 51 to 53, the disk scheduler changed; in ours on all nodes from the beginning"),
         SHARDS, &["2gb", "2gb, noop"], &[RESTARTED_RECEIVED, RESTARTED_BUSY, RECOVERED]),
     searches("the searches that each node completed, 1 replica and es3 loaded, with selection",
