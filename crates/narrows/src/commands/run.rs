@@ -1,22 +1,20 @@
 //! `narrows run`
 
+mod overrides;
 mod place;
 
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::slice;
-use std::time::Duration;
 
 use anyhow::Context;
 use lab::plan::Plan;
-use lab::{Ended, Executed, Options};
-use record::units::{parse_duration, parse_rate};
+use lab::{Ended, Executed};
 
 use super::show::{Form, write_table};
 use crate::live::ConnectArgs;
-use crate::progress::Progress;
+use crate::runs;
 use crate::track_args::TrackArgs;
-use crate::{interrupt, runs};
+use overrides::Overrides;
 use place::{PlaceArgs, patient_options};
 
 #[derive(clap::Args)]
@@ -26,24 +24,8 @@ pub(crate) struct Args {
     plan: String,
     #[command(flatten)]
     place: PlaceArgs,
-    /// Size of the corpus; 1 is the plan's own.
-    #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
-    scale: f64,
-    /// Repetitions of every variant, instead of the plan's.
-    #[arg(long, value_name = "N")]
-    laps: Option<u32>,
-    /// Only these variants; may be given several times.
-    #[arg(long = "variant", value_name = "NAME")]
-    variants: Vec<String>,
-    /// Round trip of the link, instead of the plan's.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    rtt: Option<Duration>,
-    /// Rate of the link, instead of the plan's; for example 100mbit.
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    rate: Option<u64>,
-    /// Seed of everything random, instead of the plan's.
-    #[arg(long)]
-    seed: Option<u64>,
+    #[command(flatten)]
+    overrides: Overrides,
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
@@ -58,16 +40,6 @@ pub(crate) struct Args {
     // Last: what follows would stand below its heading.
     #[command(flatten)]
     track: TrackArgs,
-}
-
-/// A number; whoever writes it as a percentage is told the number. Its bounds are those of plans.
-fn parse_scale(text: &str) -> Result<f64, String> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|scale| scale.is_finite());
-    match (number(text), text.strip_suffix('%').and_then(number)) {
-        (Some(scale), _) => Ok(scale),
-        (None, Some(percent)) => Err(format!("write --scale {}", percent / 100.0)),
-        (None, None) => Err("write a number, for example --scale 0.1 for a tenth".to_owned()),
-    }
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -103,22 +75,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Runs the plan, or the track.
 fn executed(args: &Args) -> anyhow::Result<Executed> {
     let place = || args.place.resolve(&args.connect);
-    Ok(match args.track.open(&args.plan, args.scale, &args.place.on)? {
-        Some(track) => lab::execute_track(track, args.track.nodes(), &place()?, &options(args))?,
-        None => lab::execute(&Plan::open(&args.plan)?, &place()?, &options(args))?,
+    let options = args.overrides.options(&args.runs);
+    Ok(match args.track.open(&args.plan, args.overrides.scale, &args.place.on)? {
+        Some(track) => lab::execute_track(track, args.track.nodes(), &place()?, &options)?,
+        None => lab::execute(&Plan::open(&args.plan)?, &place()?, &options)?,
     })
-}
-
-fn options(args: &Args) -> Options {
-    Options {
-        scale: args.scale,
-        laps: args.laps,
-        variants: args.variants.clone(),
-        rtt: args.rtt,
-        rate_bytes_per_s: args.rate,
-        seed: args.seed,
-        watch: Rc::new(Progress::new()),
-        interrupt: || Box::pin(interrupt::told()),
-        ..Options::new(&args.runs)
-    }
 }
