@@ -45,7 +45,7 @@ impl Outcome for Result<(), CannotRun> {
 }
 
 /// So many tests run beside each other: most wait for processes that they start.
-const SIDE_BY_SIDE: usize = 2;
+const SIDE_BY_SIDE: usize = 3;
 
 /// Read-locked by every test while it runs; write-locked by one that must run alone.
 static MACHINE: RwLock<()> = RwLock::new(());
