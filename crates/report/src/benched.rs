@@ -155,8 +155,14 @@ impl Bench {
         for (why, count) in &self.refused {
             text.push_str(&format!("| {why} | {count} |\n"));
         }
-        text.push_str("\n## Mistakes\n\n| case | said |\n| --- | --- |\n");
-        for case in self.mistakes() {
+        text.push_str("\n## Mistakes\n\n");
+        let mistakes = self.mistakes();
+        text.push_str(if mistakes.is_empty() {
+            "None.\n"
+        } else {
+            "| case | said |\n| --- | --- |\n"
+        });
+        for case in mistakes {
             let right = right_of(case);
             let said = case.sentence.replace('|', "\\|");
             text.push_str(&format!(

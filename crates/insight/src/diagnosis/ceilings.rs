@@ -48,8 +48,8 @@ pub(crate) fn cap<'r, 's: 'r, 'a: 's>(
 }
 
 /// The same for what holds one recovery, whose next limit is the nearest, even where less than that is promised, or
-/// nothing. A cause that was seen to hold besides is nearer than what is reckoned, and of two sentences on limits of one
-/// class that of the cause stays.
+/// nothing. A cause that was seen to hold besides is nearer than what is reckoned, and of two sentences on limits of
+/// one class that of the cause stays.
 pub(crate) fn name_next(finding: &mut Finding, recovery: &Copying<'_, '_>) {
     let Some(nearest) = nearest(finding, [recovery]) else { return };
     let known = &finding.next;
