@@ -169,7 +169,12 @@ fn a_small_run_is_measured_verified_and_rebuilt() {
             row["limits"].as_array().unwrap().iter().map(|l| l["share"].as_f64().unwrap()).sum();
         assert!((shares - 1.0).abs() < 1e-6, "{row}");
     }
-    assert_eq!(rows[0]["limits"][0]["limit"], "latency");
+    // Three shards, a round trip a chunk. The machine's disk may hold it for longer, where others keep that busy.
+    let least = rows[0]["bytes"].as_f64().unwrap() / f64::from(64 << 10) / 3.0 * 0.04;
+    let limits = rows[0]["limits"].as_array().unwrap();
+    let latency = limits.iter().find(|limit| limit["limit"] == "latency").unwrap();
+    let waited = latency["share"].as_f64().unwrap() * rows[0]["seconds"].as_f64().unwrap();
+    assert!(waited > least / 2.0, "{waited} s of {least} s: {}", rows[0]);
     assert_eq!(rows[0]["published_s"], 14384.9);
     assert_eq!(rows[4]["published_s"], Value::Null);
     let run = found["run"].as_str().unwrap();
