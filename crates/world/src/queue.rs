@@ -1,5 +1,6 @@
 //! Queues with rates: the models of links, disks and cores. Pure.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::model::{Disk, DiskScheduler, at_rate};
@@ -146,8 +147,28 @@ impl CoreQueue {
 pub struct DiskQueue {
     heads: CoreQueue,
     line: RateQueue,
+    /// With all that passes the line later.
     counts: DiskCounts,
+    /// What has passed the line when, one after another; what is through for long is forgotten.
+    passes: VecDeque<Pass>,
     busy: Occupied,
+}
+
+/// Bytes of an operation that pass the line of a disk.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    until: Time,
+    takes: Duration,
+    work: Work,
+}
+
+impl Pass {
+    /// Its bytes that are still to pass.
+    fn left(&self, now: Time, bytes: u64) -> u64 {
+        let left = (self.until - now).min(self.takes);
+        let share = u128::from(bytes) * left.as_nanos() / self.takes.as_nanos().max(1);
+        share as u64
+    }
 }
 
 /// What a disk did so far, as the kernel counts it.
@@ -167,6 +188,7 @@ impl Default for DiskQueue {
             heads: CoreQueue::new(1),
             line: RateQueue::default(),
             counts: DiskCounts::default(),
+            passes: VecDeque::new(),
             busy: Occupied::default(),
         }
     }
@@ -185,9 +207,18 @@ impl DiskQueue {
         done
     }
 
-    /// What it did until `now`. The bytes of an operation count when it is asked for.
+    /// What it did until `now`. The kernel counts the bytes of a request when it is done; those of an operation, which is
+    /// many requests, count here as they pass.
     pub fn counts(&self, now: Time) -> DiskCounts {
-        DiskCounts { busy: self.busy.so_far(now), ..self.counts }
+        let mut counts = DiskCounts { busy: self.busy.so_far(now), ..self.counts };
+        for pass in &self.passes {
+            match pass.work {
+                Work::DiskRead { bytes } => counts.read_bytes -= pass.left(now, bytes),
+                Work::DiskWrite { bytes } => counts.written_bytes -= pass.left(now, bytes),
+                _ => {}
+            }
+        }
+        counts
     }
 
     fn queue(&mut self, now: Time, disk: &Disk, work: Work) -> Time {
@@ -204,6 +235,10 @@ impl DiskQueue {
         let alone = self.heads(disk).start(now) + seeks;
         // Its bytes pass once its head is in place and the line, which operations share, is free.
         let done = self.line.reserve(alone, transfer);
+        while self.passes.front().is_some_and(|pass| pass.until <= now) {
+            self.passes.pop_front();
+        }
+        self.passes.push_back(Pass { until: done, takes: transfer, work });
         self.heads.reserve(now, seeks + (done - alone));
         done
     }
@@ -321,7 +356,10 @@ mod tests {
         // Both seek at once; their bytes pass one after the other.
         assert_eq!(queue.reserve(Time(0), &disk, read), Time(3_000_000));
         assert_eq!(queue.reserve(Time(0), &disk, read), Time(4_000_000));
-        assert_eq!(queue.counts(Time(1_000_000)).busy, MS);
+        let seeking = DiskCounts { busy: MS, ..DiskCounts::default() };
+        assert_eq!(queue.counts(Time(1_000_000)), seeking);
+        // Bytes count as they pass: all of the first, and half of the second.
+        assert_eq!(queue.counts(Time(3_500_000)).read_bytes, 1500);
         queue.reserve(Time(10_000_000), &disk, read);
         let counts = queue.counts(Time(20_000_000));
         assert_eq!(counts, DiskCounts { read_bytes: 3000, written_bytes: 0, busy: 7 * MS });

@@ -69,6 +69,8 @@ pub(crate) struct BusyDisk {
     pub(crate) share: f64,
     /// The part of its bytes that the recoveries move, 0 to 1; none where the device does not tell.
     pub(crate) own: Option<f64>,
+    /// The same with what chunks under way may have moved besides: of a slow disk that is most of it.
+    own_at_most: Option<f64>,
 }
 
 impl BusyDisk {
@@ -89,20 +91,27 @@ impl BusyDisk {
         let written = end.span.bytes_per_s(|node| node.write_kib);
         let is_told = read.is_some() || written.is_some();
         let device = read.unwrap_or(0.0) + written.unwrap_or(0.0);
-        let moved = if device > 0.0 { (end.moved_bytes_per_s / device).min(1.0) } else { 1.0 };
-        Some(BusyDisk { share, own: is_told.then_some(moved) })
+        let part = |moved: f64| {
+            let part = if device > 0.0 { (moved / device).min(1.0) } else { 1.0 };
+            is_told.then_some(part)
+        };
+        Some(BusyDisk {
+            share,
+            own: part(end.moved_bytes_per_s),
+            own_at_most: part(end.moved_bytes_per_s + end.under_way_bytes_per_s),
+        })
     }
 
     /// Whether it is busy with the recoveries.
     pub(crate) fn is_own(&self) -> bool {
-        self.own.is_none_or(|own| own >= DISK_OWN.value)
+        self.own_at_most.is_none_or(|own| own >= DISK_OWN.value)
     }
 
     /// Busy with the recoveries, or with something else: what speaks against the other.
     pub(crate) fn against(&self, end: &End<'_>) -> Against {
-        let own = words::percent(self.own.unwrap_or(1.0));
+        let own = words::percent(self.own_at_most.unwrap_or(1.0));
         Against::figure(format!(
-            "the disk of {} is busy, and {own} of what it moves is the recovery's",
+            "the disk of {} is busy, and up to {own} of what it moves is the recovery's",
             end.node()
         ))
     }

@@ -132,6 +132,8 @@ pub(crate) struct End<'a> {
     pub(crate) process_cpu: Option<f64>,
     /// Bytes a second that all recoveries read and write there, whichever limiters they pass.
     pub(crate) moved_bytes_per_s: f64,
+    /// What chunks that were under way may have moved there besides: a recovery tells of whole ones.
+    pub(crate) under_way_bytes_per_s: f64,
 }
 
 impl<'a> End<'a> {
@@ -194,6 +196,8 @@ impl<'s, 'a> Copying<'s, 'a> {
             .into_iter()
             .filter_map(|end| Some((end(last)?, shared(end, &since_this_began))))
             .reduce(|a, b| if b.1 > a.1 || (b.1 == a.1 && b.0 == node) { b } else { a });
+        let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
+        let in_flight_bytes = chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count);
         let end = |is_source, name: &Option<String>, span: Option<&'s NodeSpan<'a>>| {
             let span = span?;
             let (cpu, process_cpu) = (span.cpu(), span.process_cpu());
@@ -201,8 +205,18 @@ impl<'s, 'a> Copying<'s, 'a> {
                 let other = other.last();
                 other.source == *name || other.target == *name
             });
-            let moved_bytes_per_s = there.filter_map(meanwhile).sum();
-            Some(End { is_source, span, cpu, process_cpu, moved_bytes_per_s })
+            let moved_bytes_per_s = there.clone().filter_map(meanwhile).sum();
+            let under_way = there.filter(|other| !other.last().ended).count() as f64;
+            let under_way_bytes = under_way * in_flight_bytes.unwrap_or(0.0);
+            let under_way_bytes_per_s = under_way_bytes / (transfer.wall_ms() / MS_PER_S);
+            Some(End {
+                is_source,
+                span,
+                cpu,
+                process_cpu,
+                moved_bytes_per_s,
+                under_way_bytes_per_s,
+            })
         };
         let ends = [end(true, &last.source, source), end(false, &last.target, target)];
         let is_beside = |other: &&Transfer<'_>| {
@@ -217,12 +231,11 @@ impl<'s, 'a> Copying<'s, 'a> {
             (None, Some(source), Some(target)) => series.rtt_ms(source, target),
             _ => None,
         };
-        let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
         Some(Copying {
             limit_bytes_per_s: knobs.rate_bytes_per_s(series),
             chunk_bytes,
             chunk_count,
-            in_flight_bytes: chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count),
+            in_flight_bytes,
             series,
             transfer,
             knobs,

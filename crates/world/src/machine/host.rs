@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::timer;
@@ -27,6 +28,8 @@ pub(crate) struct Host {
     slowness: Cell<f64>,
     /// A disk in place of the machine's own, and what waits for it.
     disk: RefCell<Option<(Disk, DiskQueue)>>,
+    /// What waits for a disk that is taken away waits no more.
+    disk_changed: Notify,
     lanes: Lanes,
 }
 
@@ -35,7 +38,8 @@ impl Host {
         let random = Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed));
         let (random, slowness) = (RefCell::new(random), Cell::new(1.0));
         let (counters, disk, lanes) = (Rc::default(), RefCell::default(), Lanes::default());
-        Host { began, seed, random, counters, slowness, disk, lanes }
+        let disk_changed = Notify::new();
+        Host { began, seed, random, counters, slowness, disk, disk_changed, lanes }
     }
 
     pub(crate) fn sibling(&self, name: &str) -> Host {
@@ -63,17 +67,24 @@ impl Host {
     ) -> T {
         let began = self.now();
         let through = self.emulated(|disk, queue| queue.reserve(began, disk, work));
+        // It listens from here on: the disk may change while the work is done.
+        let changed = self.disk_changed.notified();
         let value = work::work(&self.lanes, work, f).await;
         self.lengthen(began).await;
         if let Some(through) = through.filter(|through| *through > began) {
-            self.sleep_until(through).await;
+            tokio::select! {
+                () = self.sleep_until(through) => {}
+                () = changed => {}
+            }
         }
         value
     }
 
     /// From now on, work on a disk takes as long as on this one at least; without, as long as the machine's own takes.
+    /// What waited for the disk before is through.
     pub(crate) fn emulate_disk(&self, disk: Option<Disk>) {
         self.disk.replace(disk.map(|disk| (disk, DiskQueue::default())));
+        self.disk_changed.notify_waiters();
     }
 
     /// What the disk did that is emulated; the machine's own is not counted by host.
@@ -156,6 +167,20 @@ mod tests {
             assert!(counts.busy >= Duration::from_millis(20), "{counts:?}");
             env.emulate_disk(None);
             assert_eq!(env.disk_counts(), None);
+        });
+    }
+
+    #[test]
+    fn work_does_not_wait_for_a_disk_that_was_taken_away() {
+        crate::real_world::run(7, async |env| {
+            env.emulate_disk(Some(Disk { write_bytes_per_s: 1, ..Disk::default() }));
+            let write = env.work(Work::DiskWrite { bytes: 1 << 20 }, || ());
+            let lift = async {
+                env.sleep(Duration::from_millis(5)).await;
+                env.emulate_disk(None);
+            };
+            // On that disk it would take twelve days.
+            tokio::join!(write, lift);
         });
     }
 }

@@ -322,6 +322,23 @@ fn a_disk_is_busy_with_what_recoveries_move_at_its_own_node() {
     assert!(finding.sentence.contains("88 % of it with something else"), "{}", finding.sentence);
 }
 
+/// The trap: chunks under way on a slow disk are the recovery's long before it tells of them.
+#[test]
+fn a_disk_is_busy_with_chunks_that_have_not_come_yet() {
+    let class_at = |written_kib_per_s: u64| {
+        let finding = only(&looks_at(0, |look, s| {
+            look.settings = settings(&[("indices.recovery.chunk_size", "4mb")]);
+            look.nodes[1].io_time_ms = Some(s * 1000);
+            look.nodes[1].read_kib = Some(0);
+            look.nodes[1].write_kib = Some(s * written_kib_per_s);
+        }));
+        (finding.class, finding.place)
+    };
+    assert_eq!(class_at(1_000), (Class::Disk, "b".to_owned()));
+    // Two chunks of 4 MB are no tenth of what this disk writes meanwhile.
+    assert_eq!(class_at(60_000), (Class::NoisyNeighbour, "b".to_owned()));
+}
+
 /// Five chunks that queued up at 1 MB/s keep to it for a while after the limit was raised.
 #[test]
 fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
