@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
+use clusters::{DEFAULT_HEAP, Release};
 use insight::Summary;
 use lab::conclusions::{Conclusion, DOCUMENTS, Elsewhere, Figure};
 use lab::plan::Plan;
-use lab::{Ended, Options, Place};
+use lab::{Ended, OpenSearchNodes, Options, Place};
 use report::published::{Found, Place as Shown};
 
 use crate::seeds::figures;
@@ -91,6 +92,7 @@ pub(crate) fn run(
         }
     };
     let asked = options(Vec::new());
+    let laps = asked.laps.unwrap_or(1);
     let found = Shown {
         on: match place {
             Place::OpenSearch(nodes) => format!("OpenSearch {}", nodes.release.name),
@@ -99,13 +101,49 @@ pub(crate) fn run(
         date: lab::now()[..10].to_owned(),
         cores: crate::seeds::cores(),
         scale: asked.scale,
-        laps: asked.laps.unwrap_or(1),
-        command: format!(
-            "narrows published --on {} --scale {} --write docs/published",
-            on.id(),
-            asked.scale
-        ),
+        laps,
+        command: again(on, place, asked.scale, laps),
         conclusions: compared().map(judged).collect(),
     };
     Ok(Tried { found, failed })
+}
+
+/// The command that makes the same again. Of a node's options those that are not the default are in it.
+fn again(on: Elsewhere, place: &Place, scale: f64, laps: u32) -> String {
+    let mut command = format!("narrows published --on {}", on.id());
+    if let Place::OpenSearch(OpenSearchNodes { release, heap, home }) = place {
+        if let Some(home) = home {
+            command += &format!(" --opensearch-home {}", home.display());
+        } else if release.name != Release::DEFAULT {
+            command += &format!(" --opensearch-version {}", release.name);
+        }
+        if heap != DEFAULT_HEAP {
+            command += &format!(" --heap {heap}");
+        }
+    }
+    command + &format!(" --scale {scale} --laps {laps} --write docs/published")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_says_the_command_that_finds_it_again() {
+        let nodes = |name: &str, heap: &str| {
+            let (release, heap) = (Release::named(name).unwrap(), heap.to_owned());
+            Place::OpenSearch(OpenSearchNodes { release, heap, home: None })
+        };
+        let place = nodes(Release::DEFAULT, DEFAULT_HEAP);
+        assert_eq!(
+            again(Elsewhere::OpenSearch, &place, 0.5, 2),
+            "narrows published --on opensearch --scale 0.5 --laps 2 --write docs/published"
+        );
+        let place = nodes("1.3.13", "1g");
+        assert_eq!(
+            again(Elsewhere::OpenSearch, &place, 1.0, 1),
+            "narrows published --on opensearch --opensearch-version 1.3.13 --heap 1g --scale 1 --laps 1 --write \
+             docs/published"
+        );
+    }
 }

@@ -9,7 +9,9 @@ use super::{Conclusion, Document, Published, grid, new_table};
 impl Published {
     /// What makes the files.
     fn command(&self) -> String {
-        format!("narrows published --seeds {} --write docs/published", self.seeds)
+        let scale =
+            if self.scale == 1.0 { String::new() } else { format!(" --scale {}", self.scale) };
+        format!("narrows published --seeds {}{scale} --write docs/published", self.seeds)
     }
 
     /// The files of a folder, by their names: `README.md` with the medians, and one for each document.
@@ -190,6 +192,8 @@ mod tests {
         assert!(page.contains("- 40 seconds faster: Bytes bind."), "{page}");
         let small = Published { scale: 0.1, ..sample() }.markdown();
         assert!(small[0].1.contains("**Not at the published size: scale 0.1.**"));
+        let command = "`narrows published --seeds 20 --scale 0.1 --write docs/published`";
+        assert!(small[0].1.contains(command));
         let wide = |line: &&str| line.chars().count() > 120 && !line.starts_with('|');
         assert_eq!(files.iter().flat_map(|(_, text)| text.lines()).find(wide), None);
     }
