@@ -11,7 +11,9 @@ use super::place::Place;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Action, OF_FOLLOWER, Plan, Question, Resolved, Step, Twin, Variant, bounds};
+use crate::plan::{
+    Action, OF_FOLLOWER, Plan, Question, Resolved, SettingChange, Step, Twin, Variant, bounds,
+};
 
 const ALLOCATION: &str = "cluster.routing.allocation.enable";
 const REBALANCE: &str = "cluster.routing.rebalance.enable";
@@ -311,8 +313,10 @@ fn follow_as_it_is(plan: &mut Resolved, options: &Options) -> Result<()> {
 const AS_SET: &str = "as it is set";
 
 /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with the variants of
-/// such a restore: chunks and how many of them are in flight are no settings of it.
+/// such a restore: chunks and how many of them are in flight are no settings of it. What the plan changes meanwhile is
+/// changed in each of them.
 fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<()> {
+    let changes = changes_of_restore(plan)?;
     let restore = Plan::open(RESTORE_PLAN)?.resolve(1.0, STEPS, |_, _| Ok(()))?;
     let restores = restore.measured_step().expect("it measures a restore").clone();
     for step in plan.steps.iter_mut().filter(|step| step.name() == RECOVER) {
@@ -323,6 +327,9 @@ fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<()> {
          cross-cluster replication.",
     );
     plan.variants = restore.variants;
+    for variant in &mut plan.variants {
+        variant.setting_changes.extend(changes.iter().cloned());
+    }
     let sentence = format!(
         "The follower restores a snapshot in place of a recovery from remote: these nodes have no cross-cluster replication \
          (OpenSearch has it in a plugin that is not on Maven Central). The variants are those of {RESTORE_PLAN}."
@@ -330,6 +337,43 @@ fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<()> {
     options.watch.note(&sentence);
     plan.changes.push(sentence);
     Ok(())
+}
+
+/// What every variant changes while it recovers, where a restore obeys it. What one variant alone changes would go with
+/// its variant, so it is refused.
+fn changes_of_restore(plan: &Resolved) -> Result<Vec<SettingChange>> {
+    let Some((first, others)) = plan.variants.split_first() else { return Ok(Vec::new()) };
+    let in_all = |change: &SettingChange| {
+        others.iter().all(|variant| variant.setting_changes.contains(change))
+    };
+    let changes: Vec<SettingChange> =
+        first.setting_changes.iter().filter(|change| in_all(change)).cloned().collect();
+    let own = |variant: &&Variant| variant.setting_changes.len() > changes.len();
+    if let Some(variant) = plan.variants.iter().find(own) {
+        return Err(usage(format!(
+            "\"{}\" changes settings while it recovers, and would be left out: these nodes restore a snapshot in place of \
+             a recovery from remote, with the variants of {RESTORE_PLAN}; put the change into [[change]] of the plan, or \
+             run it with --on embedded or --on virtual",
+            variant.name
+        )));
+    }
+    let names = || changes.iter().flat_map(|change| change.settings.keys());
+    if let Some(name) = names().find(|name| !is_obeyed_by_restore(name)) {
+        return Err(usage(format!(
+            "{name} is changed while the follower recovers, and these nodes restore a snapshot in its place, which does \
+             not obey it; change {RESTORE_LIMIT}, or run the plan with --on embedded or --on virtual"
+        )));
+    }
+    Ok(changes)
+}
+
+/// The limit of a node that a restore obeys while it goes on.
+const RESTORE_LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+
+/// Whether a restore may obey a setting: not those of copies between nodes and clusters. Of others the nodes know.
+fn is_obeyed_by_restore(name: &str) -> bool {
+    let of_copies = ["ccr.", "indices.recovery."].iter().any(|prefix| name.starts_with(prefix));
+    name == RESTORE_LIMIT || !(of_copies || is_our_own(name))
 }
 
 const SELECTION: &str = "narrows.search.selection";
@@ -389,6 +433,7 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::place::OpenSearchNodes;
 
     #[test]
     fn what_virtual_time_changes_is_said() {
@@ -441,5 +486,50 @@ mod tests {
         // Theirs has the exponent 3.
         assert!(names.contains(&"4 replicas: ARS") && !names.contains(&"4 replicas: ARS, b = 4"));
         assert!(plan.variants.iter().all(|v| !v.settings.keys().any(|name| is_our_own(name))));
+    }
+
+    #[test]
+    fn a_restore_takes_over_what_a_plan_changes_meanwhile_or_refuses_it_by_name() {
+        let on = || {
+            let release = clusters::Release::named(clusters::Release::DEFAULT).unwrap();
+            Place::OpenSearch(OpenSearchNodes { release, heap: "512m".to_owned(), home: None })
+        };
+        let text = Plan::open("remote-recovery").unwrap().text().to_owned();
+        let adapted = |text: &str| {
+            let plan = Plan::parse("mine.toml", text).unwrap();
+            adapted(&plan, &on(), &Options::new("unused"))
+        };
+        let change =
+            |name: &str| format!("{{ at = \"2s\", settings = {{ \"{name}\" = \"1mb\" }} }}");
+        // The key of the plan itself stands before its tables.
+        let of_plan = |name: &str| {
+            text.replacen("laps = 1", &format!("laps = 1\nchange = [{}]", change(name)), 1)
+        };
+        let plan = adapted(&of_plan(RESTORE_LIMIT)).unwrap();
+        let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names, ["default", "not throttled"]);
+        for variant in &plan.variants {
+            let changes: Vec<&SettingChange> = variant.setting_changes.iter().collect();
+            assert!(
+                matches!(*changes, [one] if one.settings[RESTORE_LIMIT] == "1mb"),
+                "{changes:?}"
+            );
+        }
+        let refused = |text: &str| {
+            let error = adapted(text).unwrap_err();
+            assert!(error.is_usage(), "{error}");
+            error.to_string()
+        };
+        let chunk = "ccr.indices.recovery.chunk_size";
+        let said = refused(&of_plan(chunk));
+        assert!(said.starts_with(chunk) && said.contains(RESTORE_LIMIT), "{said}");
+        let named = "name = \"5 MB x 1\"\n";
+        let own =
+            text.replacen(named, &format!("{named}change = [{}]\n", change(RESTORE_LIMIT)), 1);
+        let said = refused(&own);
+        assert!(
+            said.starts_with("\"5 MB x 1\" changes settings") && said.contains("[[change]]"),
+            "{said}"
+        );
     }
 }

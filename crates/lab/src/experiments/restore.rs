@@ -26,7 +26,8 @@ const OF_REPOSITORY: &str = "repository.";
 pub(crate) struct RestoreSnapshot;
 
 impl RestoreSnapshot {
-    pub(crate) const STEP: DeclaredStep = DeclaredStep::new("restore", Needs::TwoClusters);
+    pub(crate) const STEP: DeclaredStep =
+        DeclaredStep { changes_settings: true, ..DeclaredStep::new("restore", Needs::TwoClusters) };
 }
 
 #[async_trait(?Send)]
@@ -94,13 +95,15 @@ async fn take_snapshot(run: &Runner<'_>, variant: Option<&Variant>) -> Result<()
     run.journal.phase("snapshot", false, name, 1)
 }
 
-/// Gives the follower the variant's settings, and the leader's repository with those that are the repository's.
+/// Gives the clusters the variant's settings, and the follower the leader's repository with those that are the
+/// repository's. The leader has no use for the settings, but what was changed in another variant is taken back of it.
 async fn connect_repository(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     run.set_models(variant)?;
-    let (own, cluster): (BTreeMap<&str, Value>, BTreeMap<&str, Value>) =
+    let (own, mut of_cluster): (BTreeMap<&str, Value>, BTreeMap<&str, Value>) =
         run.settings_of(variant).into_iter().partition(|(name, _)| name.starts_with(OF_REPOSITORY));
-    let settings = json!({ "persistent": cluster });
-    run.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&settings)).await?;
+    for cluster in [LEADER, FOLLOWER] {
+        run.put_settings(cluster, variant, &mut of_cluster).await?;
+    }
     let mut settings = json!({ "url": repository(run)?.url });
     for (name, value) in own.into_iter().filter(|(_, value)| !value.is_null()) {
         settings[name.trim_start_matches(OF_REPOSITORY)] = value;

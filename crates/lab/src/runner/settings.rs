@@ -45,7 +45,7 @@ impl Runner<'_> {
 
     /// Sets settings of a variant. A setting that this release does not know is left out where only other variants have
     /// it: there is nothing to take back. A variant that has it cannot be run here.
-    async fn put_settings(
+    pub(crate) async fn put_settings(
         &self,
         cluster: &str,
         variant: &Variant,

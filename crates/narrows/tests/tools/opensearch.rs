@@ -109,6 +109,9 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
     let plan = include_str!("../../../../plans/remote-recovery.toml");
     let plan = plan.replace("nodes = 3", "nodes = 1");
     let plan = plan.replace("\"recover\"", &format!("{IN_BACKGROUND}, \"recover\""));
+    let limit = "indices.recovery.max_bytes_per_sec";
+    let change = format!("change = [{{ at = \"1ms\", settings = {{ \"{limit}\" = \"100mb\" }} }}]");
+    let plan = plan.replacen("laps = 1", &format!("laps = 1\n{change}"), 1);
     let file = dir.path().join("plan.toml");
     std::fs::write(&file, plan).unwrap();
     let more = ["--scale", "0.02", "--variant", "default"];
@@ -118,6 +121,8 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
     assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &50_000.into()), "{row}");
     // What was indexed meanwhile is not in the snapshot.
     assert!(said.contains("documents beside"), "{said}");
+    // What the plan changes meanwhile is changed.
+    assert!(said.contains(&format!("{limit} is 100mb from now on")), "{said}");
     // It says which way it went: at once, and on the page.
     assert!(said.contains("restores a snapshot in place of a recovery from remote"), "{said}");
     let record = only_run(&dir.path().join("runs"));

@@ -282,7 +282,7 @@ pub(super) static FAULT: Section = Section {
 
 pub(super) static CHANGE: Section = Section {
     title: "[[change]]",
-    about: "Settings that are changed while a recovery goes on, in every cluster of the plan: with `recover`, `recover_peers`, `add_replica` and `drain`. Charts shade what is not as it was at the beginning.",
+    about: "Settings that are changed while a recovery goes on, in every cluster of the plan: with `recover`, `recover_peers`, `add_replica`, `drain` and `restore`. Charts shade what is not as it was at the beginning.",
     keys: &[
         needed("at", Time, "\"30s\"", "When, after the recovery began, 1ms to 100d."),
         optional("full", Time, "the same", "\"10m\"", "What is so in virtual time."),
