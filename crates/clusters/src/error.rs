@@ -162,7 +162,7 @@ pub enum Error {
          remove the transient setting first"
     )]
     Transient { name: String, value: String },
-    /// A setting that was to be changed for a while is not what it was found to be.
+    /// A setting that was to be changed for a while is not what it was found to be. By then something was changed.
     #[error(
         "{name} is {now} now and was {found} a moment ago: someone else is changing it, so it is left alone"
     )]
@@ -282,7 +282,6 @@ impl Error {
                 | Error::Unfamiliar { .. }
                 | Error::Transient { .. }
                 | Error::VirtualOnly { .. }
-                | Error::ChangedMeanwhile { .. }
                 | Error::Leased { .. }
                 | Error::OtherCluster { .. }
         )

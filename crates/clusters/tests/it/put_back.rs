@@ -87,8 +87,9 @@ fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
         cluster.manager.borrow_mut().set = theirs.clone();
         for value in [Value::from("4mb"), Value::Null] {
             let body = json!({ "persistent": { LIMIT: value } });
-            let refused = put(&run, "/_cluster/settings", &body).await;
-            assert!(matches!(refused, Err(Error::ChangedMeanwhile { .. })), "{refused:?}");
+            let refused = put(&run, "/_cluster/settings", &body).await.unwrap_err();
+            assert!(matches!(refused, Error::ChangedMeanwhile { .. }), "{refused:?}");
+            assert!(!refused.is_usage(), "the run has begun");
         }
         run.stop().await;
         let left = run.ended().unwrap().unwrap();

@@ -219,6 +219,37 @@ fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c(
     assert_eq!((cluster.settings(), cluster.indices()), (mine, vec![]));
 }
 
+/// Whoever runs the cluster lowers the limit while the run changes it.
+#[test]
+fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting() {
+    let (cluster, plans) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    // Many changes: whenever the other one comes, one is yet to be made.
+    let change = |at: u32| {
+        let kilobytes = 20 + at;
+        format!("{{ at = \"{at}s\", settings = {{ \"{THROTTLE}\" = \"{kilobytes}kb\" }} }}")
+    };
+    let changes = (1..10).map(change).collect::<Vec<_>>().join(", ");
+    let (head, _) = CHANGES.split_once("change = ").unwrap();
+    let plan = plans.path().join("changes.toml");
+    std::fs::write(&plan, format!("{head}change = [{changes}]\n")).unwrap();
+    let mut running =
+        run_plan(plan.to_str().unwrap(), &cluster, plans.path(), &["--allow-changes"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let is_changed = |limit: &str| limit.starts_with('2') && limit.ends_with("kb");
+    until("the limit is changed", || cluster.settings()[THROTTLE].as_str().is_some_and(is_changed));
+    let theirs = json!({ THROTTLE: "10kb" });
+    until("the run ends", || {
+        cluster.set(&theirs);
+        running.try_wait().unwrap().is_some()
+    });
+    let output = running.wait_with_output().unwrap();
+    failed(&output, 1, &[THROTTLE, "someone else is changing it"]);
+    assert_eq!((cluster.settings(), cluster.indices()), (theirs, vec![]));
+}
+
 /// `remote-recovery` between two clusters that are there, through `_ccr`.
 #[test]
 fn one_cluster_follows_another_and_both_are_left_as_they_were() {
