@@ -250,6 +250,34 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
     assert_eq!((cluster.settings(), cluster.indices()), (theirs, vec![]));
 }
 
+/// The copies of the run's index leave a node, and nobody else's.
+#[test]
+fn a_node_of_a_cluster_that_is_there_is_drained_of_the_runs_own_copies_alone() {
+    let (cluster, runs) = (Cluster::start(3), tempfile::tempdir().unwrap());
+    let mine = json!({ THROTTLE: "77mb" });
+    cluster.set(&mine);
+    let settings = r#"{"settings":{"number_of_shards":3,"number_of_replicas":1}}"#;
+    cluster.ask("PUT", "/logs", settings);
+    cluster.until_healthy("wait_for_status=green");
+    let where_mine_are = || {
+        let path = "/_cat/shards/logs?format=json&h=shard,prirep,node&s=shard,prirep,node";
+        cluster.ask("GET", path, "")
+    };
+    let before = where_mine_are();
+    let more = ["--allow-changes", "--scale", "0.005", "--variant", "no throttle"];
+    let output = run_plan("drain-node", &cluster, runs.path(), &more).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("copies left narrows-2"), "{said}");
+    assert_eq!(where_mine_are(), before);
+    assert_eq!((cluster.settings(), cluster.indices()), (mine, vec!["logs".to_owned()]));
+    // Two nodes are too few for two copies and one that is drained: that is found before anything is made.
+    let (small, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let output = run_plan("drain-node", &small, runs.path(), &more).output().unwrap();
+    failed(&output, 2, &["has 2 data nodes", "takes 3"]);
+    assert_eq!((small.settings(), small.indices()), (json!({}), vec![]));
+}
+
 /// `remote-recovery` between two clusters that are there, through `_ccr`.
 #[test]
 fn one_cluster_follows_another_and_both_are_left_as_they_were() {

@@ -30,7 +30,7 @@ pub(in crate::plan) static STEPS: &[Section] = &[
     Section { title: "what_if", about: "Does to the twin what `[twin]` asks, and waits until it is green; with --on virtual. Without `index`.", keys: &[] },
     Section {
         title: "drain",
-        about: "Everything leaves some nodes, one after another: each is named by cluster.routing.allocation.exclude._name.",
+        about: "Everything leaves some nodes, one after another: each is named by cluster.routing.allocation.exclude._name. With --on URL that is the same setting of the plan's indices: all others stay, and the last node by name that holds any copy goes first.",
         keys: &[optional("nodes", Whole, "1", "2", "Nodes that are drained, the last one first.")],
     },
     Section { title: "add_replica", about: "Every index gets a replica across the link; with `joins = \"leader\"`.", keys: &[] },
