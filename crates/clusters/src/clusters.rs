@@ -154,6 +154,12 @@ pub trait VirtualControls {
     /// Sets what the hosts of a cluster are like from now on.
     fn set_hosts(&self, cluster: &str, host: &Host);
 
+    /// Changes what a node's host is like, until [`VirtualControls::set_hosts`] says it of its whole cluster.
+    ///
+    /// # Errors
+    /// If no node has this name.
+    fn change_host(&self, node: &str, change: &dyn Fn(Host) -> Host) -> Result<()>;
+
     /// Fills every copy of an index with documents that exist only as a number. That takes no time: they were indexed
     /// before the experiment began.
     async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<()>;

@@ -333,6 +333,16 @@ impl VirtualControls for VirtualClusters {
         self.give_hosts(cluster, host);
     }
 
+    fn change_host(&self, node: &str, change: &dyn Fn(Host) -> Host) -> Result<()> {
+        if !self.nodes.iter().any(|known| known.handle.name == node) {
+            return Err(Error::Unknown { what: "node", name: node.to_owned() });
+        }
+        let env = self.env.host(node);
+        let host = env.virtual_host_model().unwrap_or_default();
+        env.set_host_model(change(host));
+        Ok(())
+    }
+
     async fn load_index(&self, cluster: &str, index: &SyntheticIndex) -> Result<()> {
         let fill = |copy: CopyOnNode| {
             let (documents, bytes) = (copy.part(index.documents), copy.part(index.bytes));

@@ -63,6 +63,9 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     if place.is_virtual() {
         resolved.changes = in_virtual_time(&written, &resolved, options);
     }
+    if !place.is_virtual() {
+        leave_out_changed_hosts(&mut resolved, options)?;
+    }
     take_what_there_is(&mut resolved, place, options)?;
     for name in &options.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
@@ -404,28 +407,61 @@ fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<()> {
         let theirs = |name: &str, value: &str| name == SELECTION && value == SELECTION_OF_2017;
         variant.settings.retain(|name, value| !theirs(name, value));
     }
+    let lacks = Lacks {
+        what: "has settings of the embedded engine alone; run it with --on embedded",
+        why: "only the embedded engine has its settings",
+    };
     let own = |variant: &Variant| variant.setting_names().any(|name| is_our_own(name));
+    leave_out(plan, options, own, lacks)
+}
+
+/// Leaves out the variants that change a host while it recovers, which only simulated ones can be, and says so.
+fn leave_out_changed_hosts(plan: &mut Resolved, options: &Options) -> Result<()> {
+    let lacks = Lacks {
+        what: "changes a host while it recovers, which only virtual time can; run it with --on virtual",
+        why: "only virtual time can change a host while it recovers",
+    };
+    let changes_host =
+        |variant: &Variant| variant.setting_changes.iter().any(|change| change.host.is_some());
+    leave_out(plan, options, changes_host, lacks)
+}
+
+/// What a place lacks of variants.
+struct Lacks {
+    /// What is said of a variant that was asked for, after its name.
+    what: &'static str,
+    /// Why one is left out.
+    why: &'static str,
+}
+
+/// Leaves out variants that a place cannot run, and says so; refuses those that were asked for, and a plan without
+/// others.
+fn leave_out(
+    plan: &mut Resolved,
+    options: &Options,
+    is_out: impl Fn(&Variant) -> bool,
+    Lacks { what, why }: Lacks,
+) -> Result<()> {
     let mut left_out = Vec::new();
-    for variant in plan.variants.iter().filter(|variant| own(variant)) {
+    for variant in plan.variants.iter().filter(|variant| is_out(variant)) {
         let name = &variant.name;
         if options.variants.contains(name) {
-            return Err(usage(format!(
-                "\"{name}\" has settings of the embedded engine alone; run it with --on embedded"
-            )));
+            return Err(usage(format!("\"{name}\" {what}")));
         }
-        let sentence = format!("{name} is left out: only the embedded engine has its settings.");
+        let sentence = format!("{name} is left out: {why}.");
         options.watch.note(&sentence);
         left_out.push(sentence);
     }
-    plan.variants.retain(|variant| !own(variant));
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    plan.variants.retain(|variant| !is_out(variant));
     // With a selection of variants nothing is missing.
     if options.variants.is_empty() {
         plan.changes.extend(left_out);
     }
     match plan.variants.is_empty() {
-        true => Err(usage(
-            "every variant has settings of the embedded engine alone; run it with --on embedded",
-        )),
+        true => Err(usage(format!("every variant {what}"))),
         false => Ok(()),
     }
 }
@@ -531,5 +567,22 @@ mod tests {
             said.starts_with("\"5 MB x 1\" changes settings") && said.contains("[[change]]"),
             "{said}"
         );
+    }
+    #[test]
+    fn a_variant_that_changes_a_host_is_left_out_where_hosts_are_no_simulated_ones() {
+        let on = || Place::Embedded { program: "unused".into(), own_mounts: || Ok(()) };
+        let plan = Plan::open("shard-recovery-raised").unwrap();
+        let name = "raised, then noop node by node";
+        let of = |place: Place, variants: &[&str]| {
+            let variants = variants.iter().map(|name| (*name).to_owned()).collect();
+            adapted(&plan, &place, &Options { variants, scale: 1e-4, ..Options::new("unused") })
+        };
+        assert_eq!(of(Place::VIRTUAL, &[]).unwrap().variants.len(), 3);
+        let there = of(on(), &[]).unwrap();
+        assert!(there.variants.len() == 2 && there.changes[0].starts_with(name), "{there:?}");
+        let refused = of(on(), &[name]).unwrap_err();
+        assert!(refused.is_usage(), "{refused}");
+        let said = refused.to_string();
+        assert!(said.contains(name) && said.contains("--on virtual"), "{said}");
     }
 }

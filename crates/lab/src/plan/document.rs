@@ -319,13 +319,18 @@ pub(super) struct FaultTable {
     pub(super) lasts: Option<Spanned<String>>,
 }
 
-/// Settings that are changed while a recovery goes on.
+/// Settings that are changed while a recovery goes on, or the host of a node.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChangeTable {
     pub(super) at: Spanned<String>,
     pub(super) full: Option<Spanned<String>>,
-    pub(super) settings: Spanned<Values>,
+    #[serde(default)]
+    pub(super) settings: Values,
+    /// Whose host `parameters` are of.
+    pub(super) node: Option<Spanned<String>>,
+    #[serde(default, rename = "virtual")]
+    pub(super) parameters: Parameters,
 }
 
 #[derive(Clone, Debug, Deserialize)]

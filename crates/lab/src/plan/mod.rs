@@ -66,7 +66,7 @@ pub use published::Published;
 pub use resolve::target_bed;
 pub use resolved::Resolved;
 pub use rollover::RolloverRule;
-pub use setting_change::SettingChange;
+pub use setting_change::{HostChange, SettingChange};
 pub use step::{Measured, Step};
 pub use topology::{Cluster, FOLLOWER, LEADER, Link};
 pub(crate) use twin::DELAY;

@@ -32,7 +32,7 @@ pub struct Variant {
     pub load: Option<LoadUse>,
     /// Faults of nodes or the link while the load is sent.
     pub faults: Vec<Fault>,
-    /// Settings that are changed while a recovery goes on.
+    /// Settings and hosts that are changed while a recovery goes on.
     pub setting_changes: Vec<SettingChange>,
 }
 

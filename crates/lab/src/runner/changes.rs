@@ -1,4 +1,4 @@
-//! Settings that are changed while a recovery goes on.
+//! Settings, and in virtual time hosts, that are changed while a recovery goes on.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use record::Line;
 use serde_json::json;
 use world::Time;
+use world::model::{Host, Models};
 
 use super::base::Runner;
 use crate::error::Result;
-use crate::plan::{FOLLOWER, LEADER, SettingChange, Variant};
+use crate::plan::{FOLLOWER, HostChange, LEADER, Parameter, SettingChange, Variant};
 
 /// How far a variant's changes of settings are made in a lap.
 #[derive(Default)]
@@ -17,7 +18,7 @@ pub(crate) struct Changes {
     /// When the recovery began, from which their times count.
     began: Cell<Option<Time>>,
     made: Cell<usize>,
-    /// The settings that are not as at the beginning, each as the record has it.
+    /// What is not as at the beginning, each setting or parameter as the record has it.
     changed: RefCell<BTreeMap<String, String>>,
 }
 
@@ -66,7 +67,7 @@ impl Runner<'_> {
         }
         let next = changes.next(variant, self.clusters.is_virtual());
         let Some((_, change)) = next else { return Ok(()) };
-        let names = change.settings.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let names = change.names().collect::<Vec<_>>().join(", ");
         self.note(Some(variant), &format!("the recovery ended before {names} was changed"))
     }
 
@@ -76,22 +77,58 @@ impl Runner<'_> {
         changes: &Changes,
         change: &SettingChange,
     ) -> Result<()> {
+        if let Some(host) = &change.host {
+            self.change_host(variant, changes, host)?;
+        }
+        // A cluster refuses a request that sets nothing.
+        if change.settings.is_empty() {
+            return Ok(());
+        }
         let body = json!({ "persistent": change.settings });
         self.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
         if self.plan.follower.is_some() && !self.plan.joined {
             self.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&body)).await?;
         }
         for (name, value) in &change.settings {
-            self.note(Some(variant), &format!("{name} is {value} from now on"))?;
-            let before = changes.changed.borrow_mut().remove(name);
-            if let Some(before) = before {
-                self.tell_changed(variant, before, false)?;
-            }
-            if variant.settings.get(name) != Some(value) {
-                let what = format!("{name} = {value}");
-                changes.changed.borrow_mut().insert(name.clone(), what.clone());
-                self.tell_changed(variant, what, true)?;
-            }
+            let as_begun = variant.settings.get(name).map(String::as_str);
+            self.tell(variant, changes, name.clone(), value, as_begun)?;
+        }
+        Ok(())
+    }
+
+    /// Changes what simulated hosts are like. Elsewhere there is no such variant.
+    fn change_host(&self, variant: &Variant, changes: &Changes, change: &HostChange) -> Result<()> {
+        let Some(controls) = self.clusters.virtual_controls() else { return Ok(()) };
+        let HostChange { node, parameters } = change;
+        for name in self.plan.nodes_called(node) {
+            controls.change_host(&name, &|host| changed(host, parameters))?;
+        }
+        for Parameter { name, value, .. } in parameters {
+            let begun_with = variant.parameters.iter().rfind(|begun| begun.name == *name);
+            let as_begun = begun_with.map(|begun| begun.value.as_str());
+            self.tell(variant, changes, format!("{name} of {node}"), value, as_begun)?;
+        }
+        Ok(())
+    }
+
+    /// Says and records that something is changed, for as long as it is not what the variant began with.
+    fn tell(
+        &self,
+        variant: &Variant,
+        changes: &Changes,
+        name: String,
+        value: &str,
+        as_begun: Option<&str>,
+    ) -> Result<()> {
+        self.note(Some(variant), &format!("{name} is {value} from now on"))?;
+        let before = changes.changed.borrow_mut().remove(&name);
+        if let Some(before) = before {
+            self.tell_changed(variant, before, false)?;
+        }
+        if as_begun != Some(value) {
+            let what = format!("{name} = {value}");
+            changes.changed.borrow_mut().insert(name, what.clone());
+            self.tell_changed(variant, what, true)?;
         }
         Ok(())
     }
@@ -100,4 +137,13 @@ impl Runner<'_> {
         let (t_ms, variant) = (self.journal.t_ms(), variant.name.clone());
         self.journal.line(&Line::Fault { t_ms, variant, what, begins })
     }
+}
+
+/// A host with other values of some parameters.
+fn changed(host: Host, parameters: &[Parameter]) -> Host {
+    let mut models = Models { host, ..Models::default() };
+    for Parameter { name, value, .. } in parameters {
+        models.set(name, value).expect("a resolved plan's parameters were set once already");
+    }
+    models.host
 }

@@ -11,7 +11,7 @@
 //! | `indices` | creating, filling and deleting the leader's indices |
 //! | `sampling` | telemetry of nodes and of the link |
 //! | `recovery_rows`, `recoveries` | what a cluster says of its recoveries, and its sums |
-//! | `changes` | settings that are changed while a recovery goes on |
+//! | `changes` | settings and hosts that are changed while a recovery goes on |
 //! | `recovery` | following recoveries until all are done |
 //! | `faults` | faults of nodes and of the link |
 //! | `following` | what a follower is asked, through whichever API it has |

@@ -144,8 +144,11 @@ mod tests {
         let to = |value: &str| BTreeMap::from([(chunk.to_owned(), value.to_owned())]);
         let has = |value: &str| Variant { settings: to(value), ..Variant::default() };
         assert!(needs(&has("4mb"), chunk) && !needs(&has("512kb"), chunk));
-        let change =
-            SettingChange { at: ByWorld::both(Duration::from_secs(1)), settings: to("4mb") };
+        let change = SettingChange {
+            at: ByWorld::both(Duration::from_secs(1)),
+            settings: to("4mb"),
+            host: None,
+        };
         let changes = Variant { setting_changes: vec![change], ..has("512kb") };
         assert!(needs(&changes, chunk) && !needs(&changes, "another"));
     }

@@ -1,6 +1,7 @@
 //! The runner on the virtual world: the same steps, record and checker as on real processes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lab::load::Extent;
 use lab::plan::{Full, Measured, Parameter, ParameterScope, Plan, Resolved, Step};
@@ -155,14 +156,20 @@ fn nodes_restart_in_turn_and_copy_what_they_held() {
     assert!(rows[1].seconds < rows[0].seconds, "noop removes the limit");
 }
 
+/// Has all changes come as much sooner as the recovery is shorter.
+fn sooner(plan: &mut Resolved, scale: f64) {
+    for change in plan.variants.iter_mut().flat_map(|variant| &mut variant.setting_changes) {
+        change.at.full = change.at.full.mul_f64(scale);
+    }
+}
+
 #[test]
 fn slots_and_a_throttle_are_raised_while_a_node_copies_what_it_held() {
     const SCALE: f64 = 0.01;
     let plan = Plan::open("shard-recovery-raised").unwrap();
     let (rows, run_dir, _) = run_plan(&plan, SCALE, |plan| {
-        for change in plan.variants.iter_mut().flat_map(|variant| &mut variant.setting_changes) {
-            change.at.full = change.at.full.mul_f64(SCALE);
-        }
+        plan.variants.truncate(2);
+        sooner(plan, SCALE);
     });
     // An eighth of all 256 copies, each a 128th of the primaries.
     let whole = 12.8e12 * SCALE / 4.0;
@@ -172,6 +179,48 @@ fn slots_and_a_throttle_are_raised_while_a_node_copies_what_it_held() {
     assert!(rows[0].seconds > 1.5 * rows[1].seconds, "{rows:?}");
     let begins = |line: &&Line| matches!(line, Line::Fault { begins: true, .. });
     assert_eq!(run_dir.lines.iter().filter(begins).count(), 3, "each change is made");
+}
+
+#[test]
+fn a_recovery_is_faster_once_the_disks_of_its_sources_are_without_cfq() {
+    const SCALE: f64 = 0.01;
+    let plan = Plan::open("shard-recovery-raised").unwrap();
+    let (rows, run_dir, _) = run_plan(&plan, SCALE, |plan| {
+        keep(&["raised, then noop node by node"])(plan);
+        sooner(plan, SCALE);
+        plan.sample = Duration::from_millis(600);
+    });
+    assert!(rows[0].verified, "{rows:?}");
+    let begins_ms: Vec<(&str, f64)> = run_dir
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Fault { what, begins: true, t_ms, .. } => Some((&**what, *t_ms)),
+            _ => None,
+        })
+        .collect();
+    let schedulers: Vec<(&str, f64)> =
+        begins_ms.iter().copied().filter(|(what, _)| what.starts_with("disk.scheduler")).collect();
+    assert_eq!(schedulers.len(), 8, "{begins_ms:?}");
+    assert_eq!(schedulers[0].0, "disk.scheduler of leader-0 = noop");
+    let samples: Vec<(f64, f64)> = run_dir
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Recovery { t_ms, sample, .. } => Some((*t_ms, sample.recovered_bytes as f64)),
+            _ => None,
+        })
+        .collect();
+    // Bytes a millisecond between the samples that are within two moments.
+    let rate = |from_ms: f64, to_ms: f64| {
+        let within: Vec<&(f64, f64)> =
+            samples.iter().filter(|(t_ms, _)| (from_ms..=to_ms).contains(t_ms)).collect();
+        let (first, last) = (within[0], within[within.len() - 1]);
+        (last.1 - first.1) / (last.0 - first.0)
+    };
+    let last = samples.last().unwrap().0;
+    let (before, after) = (rate(begins_ms[1].1, schedulers[0].1), rate(schedulers[7].1, last));
+    assert!(after > 1.5 * before, "{before} and {after} bytes a millisecond: {samples:?}");
 }
 
 #[test]

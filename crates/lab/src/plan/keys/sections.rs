@@ -282,11 +282,13 @@ pub(super) static FAULT: Section = Section {
 
 pub(super) static CHANGE: Section = Section {
     title: "[[change]]",
-    about: "Settings that are changed while a recovery goes on, in every cluster of the plan: with `recover`, `recover_peers`, `add_replica`, `drain` and `restore`. Charts shade what is not as it was at the beginning.",
+    about: "Settings that are changed while a recovery goes on, in every cluster of the plan: with `recover`, `recover_peers`, `add_replica`, `drain` and `restore`. In virtual time also what the host of a node is like; other places leave out variants that change one. Charts shade what is not as it was at the beginning.",
     keys: &[
         needed("at", Time, "\"30s\"", "When, after the recovery began, 1ms to 100d."),
         optional("full", Time, "the same", "\"10m\"", "What is so in virtual time."),
-        needed("settings", Settings, "{ \"indices.recovery.max_bytes_per_sec\" = \"500mb\" }", "Settings that a cluster in use takes, and their values from then on."),
+        optional("settings", Settings, NONE, "{ \"indices.recovery.max_bytes_per_sec\" = \"500mb\" }", "Settings that a cluster in use takes, and their values from then on."),
+        optional("node", Text, "none; `virtual` has one", "\"leader-1\"", "Whose host is changed: a node, or a cluster for all of its nodes."),
+        optional("virtual", Parameters(&PARAMETER), NONE, "{ \"disk.scheduler\" = { value = \"noop\", source = \"a slide\" } }", "Parameters of that host from then on."),
     ],
 };
 

@@ -11,8 +11,9 @@ use crate::plan::by_world::ByWorld;
 use crate::plan::declared::DeclaredSteps;
 use crate::plan::document::ChangeTable;
 use crate::plan::file::Plan;
+use crate::plan::parameter::ParameterScope;
 use crate::plan::resolved::Resolved;
-use crate::plan::setting_change::SettingChange;
+use crate::plan::setting_change::{HostChange, SettingChange};
 use crate::plan::variant::OF_FOLLOWER;
 
 const TIMES: RangeInclusive<Duration> =
@@ -41,15 +42,39 @@ impl Plan {
     ) -> Result<SettingChange> {
         let at = self.time("at", &table.at, &TIMES);
         let full = table.full.as_ref().map(|full| self.time("full", full, &TIMES));
-        let settings = match table.settings.get_ref().is_empty() {
+        let is_nothing =
+            table.settings.is_empty() && table.parameters.is_empty() && table.node.is_none();
+        let settings = match is_nothing {
             true => Err(self.error(
-                table.settings.span(),
+                table.at.span(),
                 "say which: settings = { \"indices.recovery.max_bytes_per_sec\" = \"500mb\" }",
             )),
-            false => self.settings(table.settings.get_ref(), check_setting),
+            false => self.settings(&table.settings, check_setting),
         };
-        let (at, full, settings) = (at, full.transpose(), settings).together()?;
-        Ok(SettingChange { at: ByWorld { real: at, full: full.unwrap_or(at) }, settings })
+        let (at, full, settings, host) =
+            (at, full.transpose(), settings, self.host_change(table)).together()?;
+        Ok(SettingChange { at: ByWorld { real: at, full: full.unwrap_or(at) }, settings, host })
+    }
+
+    /// What a change says of a host: a node, and parameters of it.
+    fn host_change(&self, table: &ChangeTable) -> Result<Option<HostChange>> {
+        let parameters = &table.parameters;
+        let node = match &table.node {
+            None if parameters.is_empty() => return Ok(None),
+            None => Err(self.error(
+                table.at.span(),
+                "say whose host it is: node = \"leader-1\", or a cluster for all of its nodes",
+            )),
+            Some(node) if parameters.is_empty() => Err(self.error(
+                node.span(),
+                "settings are those of whole clusters; say what its host is like: virtual = { \"disk.scheduler\" = { \
+                 value = \"noop\", source = \"...\" } }",
+            )),
+            Some(node) => self.node_called(node, &self.fault_nodes()),
+        };
+        let parameters = self.parameters(ParameterScope::Leader, parameters);
+        let (node, parameters) = (node, parameters).together()?;
+        Ok(Some(HostChange { node, parameters }))
     }
 
     /// Refuses changes in a step that goes on without looking at them.

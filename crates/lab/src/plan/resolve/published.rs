@@ -39,7 +39,10 @@ impl Plan {
         let document = &self.document;
         let settings = document.fitted.iter().map(|fitted| &fitted.calibrated_on);
         let segments = document.index.iter().filter_map(|index| index.full.as_ref());
+        let changes = plan.variants.iter().flat_map(|variant| &variant.setting_changes);
+        let hosts = changes.filter_map(|change| change.host.as_ref());
         let parameters = plan.variants.iter().flat_map(|variant| &variant.parameters);
+        let parameters = parameters.chain(hosts.flat_map(|host| &host.parameters));
         let fitted: Vec<String> = settings
             .chain(segments.map(|full| &full.calibrated_on))
             .chain(parameters.map(|parameter| &parameter.calibrated_on))

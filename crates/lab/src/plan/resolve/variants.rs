@@ -142,7 +142,11 @@ impl Plan {
         bed.parameters()
     }
 
-    fn parameters(&self, scope: ParameterScope, tables: &Parameters) -> Result<Vec<Parameter>> {
+    pub(super) fn parameters(
+        &self,
+        scope: ParameterScope,
+        tables: &Parameters,
+    ) -> Result<Vec<Parameter>> {
         parameters(scope, tables, |span, message| self.error(span, message))
     }
 }

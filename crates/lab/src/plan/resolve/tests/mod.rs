@@ -594,6 +594,13 @@ fn a_change_says_when_and_what_and_knows_its_settings() {
     let unknown =
         change("{ at = \"5s\", settings = { \"ccr.indices.recovery.chunk_sise\" = \"1mb\" } }");
     assert!(unknown.contains("did you mean \"ccr.indices.recovery.chunk_size\""), "{unknown}");
+    let noop = "virtual = { \"disk.scheduler\" = { value = \"noop\", source = \"a slide\" } }";
+    let nowhere = change(&format!("{{ at = \"5s\", {noop} }}"));
+    assert!(nowhere.contains("say whose host it is"), "{nowhere}");
+    let nothing_of_it = change("{ at = \"5s\", node = \"leader-1\" }");
+    assert!(nothing_of_it.contains("virtual = {"), "{nothing_of_it}");
+    let no_node = change(&format!("{{ at = \"5s\", node = \"leader-99\", {noop} }}"));
+    assert!(no_node.contains("no node is called \"leader-99\""), "{no_node}");
     let never = change("{ settings = { \"ccr.indices.recovery.chunk_size\" = \"1mb\" } }");
     assert!(never.contains("at = \"30s\""), "{never}");
 }
