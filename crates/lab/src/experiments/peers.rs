@@ -8,7 +8,7 @@ use clusters::FaultKind;
 use record::Row;
 use serde_json::{Value, json};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
 use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn, Wanted, WatchedRecovery};
 
@@ -39,6 +39,15 @@ fn restarts(leader: Cluster) -> (String, RangeInclusive<i64>) {
 impl Experiment for RecoverPeers {
     fn step(&self) -> &'static DeclaredStep {
         &Self::STEP
+    }
+
+    fn check_clusters(&self, run: &Runner<'_>) -> Result<()> {
+        if nodes_to_restart(run).is_some() && run.is_elsewhere() {
+            let why = "this plan restarts nodes, and those of a cluster that was not started for the run are left alone; \
+                       run it with --on embedded, --on virtual or --on opensearch";
+            return Err(Error::Usage { why: why.to_owned() });
+        }
+        Ok(())
     }
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {

@@ -250,6 +250,20 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
     assert_eq!((cluster.settings(), cluster.indices()), (theirs, vec![]));
 }
 
+/// Before, allocation was switched off there, and then the run had failed.
+#[test]
+fn a_plan_that_restarts_nodes_leaves_a_cluster_that_is_there_alone() {
+    let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
+    let plan = runs.path().join("restarts.toml");
+    let drains = include_str!("../../../../plans/drain-node.toml");
+    let restarts = drains.replace("\"drain\"", "{ recover_peers = { restart = 1 } }");
+    std::fs::write(&plan, restarts).unwrap();
+    let more = ["--allow-changes", "--scale", "0.005"];
+    let output = run_plan(plan.to_str().unwrap(), &cluster, runs.path(), &more).output().unwrap();
+    failed(&output, 2, &["restarts nodes", "--on embedded"]);
+    assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
+}
+
 /// The copies of the run's index leave a node, and nobody else's.
 #[test]
 fn a_node_of_a_cluster_that_is_there_is_drained_of_the_runs_own_copies_alone() {
