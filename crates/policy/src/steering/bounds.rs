@@ -33,6 +33,8 @@ const SLOTS_TIMES: u64 = 4;
 const SLOTS_MOST: u64 = 16;
 /// The most chunks where a release does not say how many it takes.
 const CHUNKS_MOST: u64 = 5;
+/// What a bound leaves above a step is not worth a trial of its own below this.
+const STEP_MIN: f64 = 1.1;
 
 /// How far each setting may rise.
 #[derive(Clone, Debug, Default)]
@@ -96,7 +98,8 @@ pub(super) fn text(role: Role, amount: u64) -> String {
     }
 }
 
-/// The next value above, `times` as large and no more than `most`, in round numbers; none where there is no room.
+/// The next value above, `times` as large and no more than `most`; none where there is no room. In round numbers, but
+/// for `most` itself, which is taken where hardly anything is left up to there.
 pub(super) fn raised(role: Role, from: u64, times: f64, most: u64) -> Option<u64> {
     let to = (from as f64 * times) as u64;
     let to = match role {
@@ -105,7 +108,8 @@ pub(super) fn raised(role: Role, from: u64, times: f64, most: u64) -> Option<u64
         Role::Rate | Role::ChunkSize if to >= 8 << 10 => to >> 10 << 10,
         _ => to.max(from + 1),
     };
-    Some(to.min(most)).filter(|to| *to > from)
+    let to = if to as f64 * STEP_MIN >= most as f64 { most } else { to };
+    Some(to).filter(|to| *to as f64 >= from as f64 * STEP_MIN)
 }
 
 #[cfg(test)]
@@ -122,6 +126,15 @@ mod tests {
         assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 60 << 20), Some(60 << 20));
         assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 40 << 20), None);
         assert_eq!(raised(Role::Chunks, 1, 1.4, 8), Some(2));
+    }
+
+    #[test]
+    fn a_step_that_ends_just_below_the_bound_goes_up_to_it() {
+        // In whole megabytes it would end at 43 MB, and what is left would be too little for another trial.
+        let (found, most) = (5_648_609, 8 * 5_648_609);
+        assert_eq!(raised(Role::Rate, found * 4, 2.0, most), Some(most));
+        assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 43 << 20), None);
+        assert_eq!(raised(Role::Rate, 20 << 20, 2.0, 43 << 20), Some(43 << 20));
     }
 
     #[test]

@@ -107,6 +107,12 @@ impl Guard {
         self.bad = 0;
     }
 
+    /// Whether cores stay below their mark even where all that they do becomes so many times as much; not where nobody
+    /// knows what they do.
+    pub(super) fn has_room(&self, figures: &Foreground, times: f64) -> bool {
+        figures.cpu.is_some_and(|cpu| cpu * times <= self.marks.cpu)
+    }
+
     fn amiss(&self, figures: &Foreground) -> Option<String> {
         let Marks { p99_ms, cpu, gc, times, margin_ms } = &self.marks;
         let slower = |what: &str, now: Option<f64>, baseline: &Baseline| {

@@ -57,11 +57,19 @@ impl Holds {
     pub fn roles(self) -> &'static [Role] {
         match self {
             Holds::Rate => &[Role::Rate],
-            Holds::InFlight | Holds::Unknown => &[Role::Chunks, Role::ChunkSize],
+            Holds::InFlight => &[Role::Chunks, Role::ChunkSize],
             Holds::Operations => &[Role::Operations],
-            Holds::Slots => &[Role::Slots],
+            // A recovery that is over sooner leaves its slot sooner.
+            Holds::Slots => &[Role::Slots, Role::Chunks, Role::ChunkSize],
+            // What helps is found by trying.
+            Holds::Unknown => &[Role::Chunks, Role::ChunkSize, Role::Rate],
             Holds::Elsewhere => &[],
         }
+    }
+
+    /// Whether a verdict's gain is that of raising such a setting; otherwise it is tried, and nobody knows what it brings.
+    pub(super) fn promises(self, role: Role) -> bool {
+        self != Holds::Unknown && (self != Holds::Slots || role == Role::Slots)
     }
 }
 

@@ -9,6 +9,14 @@ use super::look::{Look, Role};
 
 /// Looks that are kept.
 const KEPT: usize = 600;
+/// A measurement takes at least this long and has so many steps.
+pub(super) const MEASURE: Duration = Duration::from_secs(5);
+const STEPS: usize = 4;
+/// The same of one that shows only what cannot be overlooked.
+pub(super) const MEASURE_BRIEF: Duration = Duration::from_secs(3);
+const STEPS_BRIEF: usize = 3;
+/// Rates are comparable while the number of recoveries differs by no more than this factor.
+const AS_MANY: f64 = 1.34;
 
 /// One look's counters.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +46,24 @@ pub(super) struct Measured {
     pub(super) steps: usize,
     /// The time that they make up.
     pub(super) span: Duration,
+}
+
+impl Measured {
+    /// Whether it took long enough.
+    pub(super) fn is_whole(&self) -> bool {
+        self.span >= MEASURE && self.steps >= STEPS
+    }
+
+    /// Whether it took long enough to show what cannot be overlooked.
+    pub(super) fn is_brief(&self) -> bool {
+        self.span >= MEASURE_BRIEF && self.steps >= STEPS_BRIEF
+    }
+
+    /// Whether two rates can be compared: about as many recoveries went on, unless their number is what was changed.
+    pub(super) fn is_like(&self, other: &Measured, role: Role) -> bool {
+        let ratio = self.active / other.active.max(f64::MIN_POSITIVE);
+        role == Role::Slots || (1.0 / AS_MANY..=AS_MANY).contains(&ratio)
+    }
 }
 
 impl Meter {

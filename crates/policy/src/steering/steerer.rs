@@ -10,15 +10,12 @@ use super::bounds::{Bounds, amount, raised, text};
 use super::decision::{Back, Decision, Outcome, Proposal};
 use super::guard::{Guard, Marks, Users};
 use super::look::{Holds, Lever, Look, Role, Verdict};
-use super::meter::{Measured, Meter};
+use super::meter::{MEASURE, MEASURE_BRIEF, Measured, Meter};
 
 /// Nothing is measured for so long after a change, which has to reach every node; longer where what is in flight takes
 /// longer to pass, but not for ever.
-const SETTLE: Duration = Duration::from_millis(1500);
+const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_MAX: Duration = Duration::from_secs(30);
-/// A measurement takes at least this long and has so many steps.
-const MEASURE: Duration = Duration::from_secs(5);
-const STEPS: usize = 4;
 /// A measurement that is not clear after so long is taken as it is.
 const MEASURE_MAX: Duration = Duration::from_secs(20);
 /// A trial that cannot be measured for so long is given up.
@@ -30,13 +27,14 @@ const WORTH: f64 = 1.03;
 /// A difference of so many standard errors is clear; one of a single error will do once there is no more time.
 const CLEAR: f64 = 2.0;
 const LIKELY: f64 = 1.0;
-/// Rates are comparable while the number of recoveries differs by no more than this factor.
-const AS_MANY: f64 = 1.34;
-/// By how many times a step raises a setting: as a rule, and where no user is about and [`MUCH`] more is expected.
+/// A leap is a rise by the root of what the setting was raised by, or more, and by so many standard errors: it is seen
+/// after a few steps, and those tell little of their error.
+const CLEAR_LEAP: f64 = 3.0;
+/// By how many times a step raises a setting: as a rule, and where users have room and [`MUCH`] more is expected, or
+/// where what was put in flight last brought this share of its step.
 const STEP: f64 = 2.0;
 const STRIDE: f64 = 4.0;
-/// What a bound leaves of a step is not worth a trial below this.
-const STEP_MIN: f64 = 1.1;
+const FULL: f64 = 0.9;
 const MUCH: f64 = 3.0;
 /// A value at which users suffered is not tried again for so long. Half of the step is tried below it, so often, and as
 /// long as it is worth a trial.
@@ -67,6 +65,8 @@ struct Made {
 struct Trial {
     made: Made,
     later_only: bool,
+    /// By how many times the setting is raised.
+    times: f64,
     before: Measured,
     /// Since when the rate before was measured.
     since: Time,
@@ -88,6 +88,15 @@ struct TakenBack {
     setting: String,
     role: Role,
     after: Measured,
+}
+
+/// How well a raise did that was kept; neither where the last one was not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    /// The rate leapt, so that a short measurement told it.
+    leapt: bool,
+    /// The rate rose about as much as the setting.
+    in_full: bool,
 }
 
 /// A value from which a raise is not tried.
@@ -122,6 +131,8 @@ pub struct Steering {
     kept: Vec<Made>,
     knees: BTreeMap<String, Knee>,
     taken_back: Option<TakenBack>,
+    /// What came of the last trial, where it was kept.
+    last: Kept,
     hurts: BTreeMap<String, Hurt>,
     /// Settings that are left alone, because somebody else sets them or the cluster refused them.
     left: BTreeSet<String>,
@@ -143,6 +154,7 @@ impl Steering {
             kept: Vec::new(),
             knees: BTreeMap::new(),
             taken_back: None,
+            last: Kept::default(),
             hurts: BTreeMap::new(),
             left: BTreeSet::new(),
             foreign: BTreeMap::new(),
@@ -271,6 +283,7 @@ impl Steering {
     fn give_way(&mut self, at: Time, why: String) -> Decision {
         self.guard.forgive();
         self.taken_back = None;
+        self.last = Kept::default();
         self.quiet_until = at + QUIET;
         let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
@@ -299,12 +312,17 @@ impl Steering {
             // What is measured next begins with what recovers next.
             self.phase = Phase::Watching(look.at.max(since));
             self.taken_back = None;
+            self.last = Kept::default();
             return wait("nothing recovers");
         }
         if look.at < self.quiet_until {
             return wait("users suffered a moment ago");
         }
-        if look.at - since < MEASURE {
+        // A rate that has leapt is known well enough to be compared with the next one.
+        let leapt = self.last.leapt;
+        let least = if leapt { MEASURE_BRIEF } else { MEASURE };
+        let is_enough = |measured: &Measured| measured.is_whole() || (leapt && measured.is_brief());
+        if look.at - since < least {
             return Decision::Look;
         }
         self.reconsider(look.at, since);
@@ -313,7 +331,7 @@ impl Steering {
             Err(why) => return Decision::Wait(why),
         };
         let before = self.meter.since(since, lever.role);
-        let Some(before) = before.filter(is_whole) else { return Decision::Look };
+        let Some(before) = before.filter(is_enough) else { return Decision::Look };
         let from = lever.setting.value.clone();
         let times = amount(lever.role, &from).map_or(STEP, |from| to as f64 / from as f64);
         let proposal = Proposal {
@@ -322,12 +340,15 @@ impl Steering {
             from,
             label: verdict.label.clone(),
             before_per_s: before.per_s,
-            expected: (verdict.holds != Holds::Unknown)
+            expected: verdict
+                .holds
+                .promises(lever.role)
                 .then(|| verdict.gain.unwrap_or(times).min(times)),
         };
         self.phase = Phase::Trying(Box::new(Trial {
             made: Made { proposal: proposal.clone(), role: lever.role },
             later_only: lever.later_only,
+            times,
             before,
             since,
             changed: look.at,
@@ -340,10 +361,10 @@ impl Steering {
     /// lower: not the raise was bad, but the moment.
     fn reconsider(&mut self, now: Time, since: Time) {
         let Some(TakenBack { setting, role, after }) = &self.taken_back else { return };
-        let without = self.meter.since(since, *role).filter(is_whole);
+        let without = self.meter.since(since, *role).filter(Measured::is_whole);
         let Some(without) = without else { return };
         let fallen = after.per_s - without.per_s;
-        let helped = are_alike(after, &without, *role)
+        let helped = after.is_like(&without, *role)
             && after.per_s >= without.per_s * WORTH
             && fallen >= CLEAR * after.error.hypot(without.error);
         if let Some(knee) = self.knees.get_mut(setting)
@@ -356,9 +377,16 @@ impl Steering {
     }
 
     /// The setting to raise, and to which value; why there is none otherwise.
-    fn choose<'l>(&self, look: &'l Look) -> Result<(&'l Verdict, &'l Lever, u64), String> {
+    fn choose<'l>(&self, look: &'l Look) -> Result<(Verdict, &'l Lever, u64), String> {
         let mut at_bound = None;
-        for verdict in &look.verdicts {
+        let unnamed = [Verdict {
+            holds: Holds::Unknown,
+            label: "nothing visible".to_owned(),
+            setting: None,
+            gain: None,
+        }];
+        let verdicts = if look.verdicts.is_empty() { &unnamed[..] } else { &look.verdicts[..] };
+        for verdict in verdicts {
             if verdict.holds == Holds::Elsewhere {
                 let label = &verdict.label;
                 return Err(format!("at the knee: {label} holds, which no setting here lifts"));
@@ -369,7 +397,7 @@ impl Steering {
                 };
                 for lever in look.levers.iter().filter(of_role) {
                     match self.raise(look, verdict, lever) {
-                        Ok(to) => return Ok((verdict, lever, to)),
+                        Ok(to) => return Ok((verdict.clone(), lever, to)),
                         Err(why) => at_bound = at_bound.or(Some((verdict, why))),
                     }
                 }
@@ -377,10 +405,9 @@ impl Steering {
         }
         Err(match at_bound {
             Some((verdict, why)) => format!("at the knee: {} holds, and {why}", verdict.label),
-            None if look.verdicts.is_empty() => "nothing holds what recovers".to_owned(),
             None => format!(
                 "{} holds, and no setting of this cluster that may be changed lifts it",
-                look.verdicts[0].label
+                verdicts[0].label
             ),
         })
     }
@@ -411,12 +438,14 @@ impl Steering {
         }
         let first = amount(lever.role, &found.setting.value).unwrap_or(now);
         let most = self.bounds.most(lever, first);
-        let is_bold = look.foreground.is_idle()
-            && verdict.gain.is_some_and(|gain| gain >= MUCH)
-            && matches!(lever.role, Role::Rate | Role::Chunks | Role::ChunkSize);
+        let is_in_flight = matches!(lever.role, Role::Chunks | Role::ChunkSize);
+        let is_much = verdict.gain.is_some_and(|gain| gain >= MUCH)
+            && (is_in_flight || lever.role == Role::Rate);
+        // Over a round trip the rate follows what is in flight, whichever of the two settings was raised.
+        let is_bold = (is_much || (is_in_flight && self.last.in_full))
+            && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most)
-            .filter(|to| *to as f64 >= now as f64 * STEP_MIN)
             .ok_or_else(|| format!("{name} = {value} is as far as it may rise"))?;
         let Some(hurt) = self.hurts.get(name).filter(|hurt| look.at < hurt.until) else {
             return Ok(to);
@@ -451,8 +480,20 @@ impl Steering {
         let patience = if trial.later_only { PATIENCE + PATIENCE_LATER } else { PATIENCE };
         let is_late = look.at - trial.changed >= patience;
         let before = trial.before;
-        let is_alike = |after: &Measured| are_alike(after, &before, role);
-        let whole = after.filter(|after| is_whole(after) && (is_alike(after) || is_late));
+        let is_alike = |after: &Measured| after.is_like(&before, role);
+        let leaps = |after: &Measured| {
+            let risen = after.per_s - before.per_s;
+            after.is_brief()
+                && risen > 0.0
+                && !trial.later_only
+                && is_alike(after)
+                && after.per_s >= before.per_s * trial.times.sqrt()
+                && risen >= CLEAR_LEAP * before.error.hypot(after.error)
+        };
+        if let Some(after) = after.filter(leaps) {
+            return self.keep(trial, after);
+        }
+        let whole = after.filter(|after| after.is_whole() && (is_alike(after) || is_late));
         match whole {
             Some(after) if !is_alike(&after) => {
                 let says = "recoveries ended or began meanwhile, so that it does not tell";
@@ -500,6 +541,8 @@ impl Steering {
         // What brought nothing before may bring something now.
         self.knees.clear();
         self.taken_back = None;
+        let got = after.per_s / trial.before.per_s;
+        self.last = Kept { leapt: !after.is_whole(), in_full: got >= trial.times * FULL };
         // What was measured after this change is the rate before the next.
         self.phase = Phase::Watching(trial.settled.unwrap_or(trial.changed));
         let proposal = trial.made.proposal.clone();
@@ -524,6 +567,7 @@ impl Steering {
         let tells = measured.is_some_and(|(_, tells)| tells);
         let after = measured.map(|(after, _)| after);
         let role = trial.made.role;
+        self.last = Kept::default();
         self.taken_back = after.map(|after| TakenBack { setting: name.clone(), role, after });
         if let Some(amount) = amount(trial.made.role, &trial.made.proposal.from) {
             let before = self.knees.get(&name).filter(|knee| knee.amount == amount);
@@ -541,20 +585,10 @@ impl Steering {
     }
 }
 
-/// Whether a measurement took long enough.
-fn is_whole(measured: &Measured) -> bool {
-    measured.span >= MEASURE && measured.steps >= STEPS
-}
-
-/// Whether two rates can be compared: about as many recoveries went on, unless their number is what was changed.
-fn are_alike(one: &Measured, other: &Measured, role: Role) -> bool {
-    let ratio = one.active / other.active.max(f64::MIN_POSITIVE);
-    role == Role::Slots || (1.0 / AS_MANY..=AS_MANY).contains(&ratio)
-}
-
 /// Whether a verdict speaks of the recoveries that a setting rules: those within a cluster, or those from another one.
+/// Slots are of both.
 fn is_of_family(verdict: &Verdict, lever: &Lever) -> bool {
     let family = |name: &str| name.rsplit_once('.').map_or("", |(family, _)| family).to_owned();
-    let named = verdict.setting.as_ref();
+    let named = verdict.setting.as_ref().filter(|_| verdict.holds != Holds::Slots);
     named.is_none_or(|setting| family(setting) == family(&lever.name))
 }

@@ -11,6 +11,7 @@ use super::*;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const MB: f64 = (1 << 20) as f64;
 
 /// Recoveries whose rate is the least of some ceilings.
@@ -29,6 +30,10 @@ struct Sim {
     active: usize,
     /// Milliseconds of a search at a rate.
     search_ms: Option<Box<dyn Fn(f64) -> f64>>,
+    cpu: Option<f64>,
+    /// What is said to hold, where that is not what does.
+    says: Option<Vec<Verdict>>,
+    gain: Option<f64>,
     /// Values that recoveries which go on keep to.
     obeyed: BTreeMap<&'static str, u64>,
     did: Vec<Decision>,
@@ -52,6 +57,9 @@ impl Sim {
             takes: None,
             active: 1,
             search_ms: None,
+            cpu: None,
+            says: None,
+            gain: None,
             obeyed: BTreeMap::new(),
             did: Vec::new(),
         }
@@ -69,9 +77,10 @@ impl Sim {
     }
 
     fn ceilings(&self) -> [(Holds, &'static str, f64); 3] {
+        let slots = if self.settings.contains_key(SLOTS) { self.number(SLOTS) } else { 1.0 };
         [
             (Holds::Rate, "rate limit", self.number(LIMIT)),
-            (Holds::InFlight, "latency", self.number(CHUNKS) * self.per_chunk),
+            (Holds::InFlight, "latency", self.number(CHUNKS) * self.per_chunk * slots),
             (Holds::Elsewhere, "disk", self.knee),
         ]
     }
@@ -91,6 +100,7 @@ impl Sim {
             later_only: self.later_only && *role == Role::Chunks,
         });
         let search_ms = self.search_ms.as_ref().map(|of| of(rate));
+        let held = Verdict { holds, label: label.into(), setting: None, gain: self.gain };
         Look {
             at: self.now,
             moved_bytes: self.moved as u64,
@@ -98,10 +108,10 @@ impl Sim {
             active: vec![self.began; self.active],
             waiting: 0,
             passes_in: Duration::from_millis(100),
-            verdicts: vec![Verdict { holds, label: label.into(), setting: None, gain: None }],
+            verdicts: self.says.clone().unwrap_or_else(|| vec![held]),
             levers: levers.collect(),
             settings_are_new: true,
-            foreground: Foreground { search_ms, ..Foreground::default() },
+            foreground: Foreground { search_ms, cpu: self.cpu, ..Foreground::default() },
         }
     }
 
@@ -267,7 +277,7 @@ fn a_cluster_that_does_not_answer_is_given_way() {
 fn what_is_on_trial_is_told() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
     assert_eq!(steering.on_trial(), None);
-    let did = sim.steer(&mut steering, 10);
+    let did = sim.steer(&mut steering, 8);
     let Some(Decision::Set(proposal)) = did.last() else { panic!("{did:#?}") };
     let back = steering.on_trial().unwrap();
     assert_eq!((&back.from, &back.to, back.is_as_found), (&proposal.to, &proposal.from, true));
@@ -289,7 +299,7 @@ fn users_who_suffer_anyway_are_no_reason_to_change_what_was_found() {
 #[test]
 fn a_setting_that_somebody_else_changes_meanwhile_ends_it() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
-    let did = sim.steer(&mut steering, 10);
+    let did = sim.steer(&mut steering, 8);
     assert!(matches!(did.last(), Some(Decision::Set(_))), "{did:#?}");
     sim.set(LIMIT, "15mb", Scope::Persistent);
     let did = sim.steer(&mut steering, 5);
@@ -471,4 +481,77 @@ fn a_rate_that_varies_by_more_than_a_raise_may_bring_does_not_tell_and_it_is_tri
     }
     assert_eq!(at.len(), 2, "{:#?}", sim.did);
     assert!(at[1] - at[0] >= 300, "{at:?}");
+}
+
+/// The values that a setting was given, one after the other.
+fn tried<'d>(did: &'d [Decision], name: &str) -> Vec<&'d str> {
+    let sets = did.iter().filter_map(|one| match one {
+        Decision::Set(proposal) if proposal.setting == name => Some(proposal.to.as_str()),
+        _ => None,
+    });
+    sets.collect()
+}
+
+#[test]
+fn a_rate_that_leaps_is_not_measured_for_long() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    let did = sim.steer(&mut steering, 16);
+    assert_eq!(tried(&did, LIMIT), ["20mb", "40mb", "80mb"]);
+}
+
+#[test]
+fn a_rate_that_rises_by_less_than_a_leap_is_measured_for_as_long_as_one_that_does_not() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    sim.knee = 13.0 * MB;
+    let did = sim.steer(&mut steering, 11);
+    assert!(matches!(&did[..], [Decision::Set(_)]), "{did:#?}");
+    let did = sim.steer(&mut steering, 1);
+    assert!(matches!(&did[..], [Decision::Keep(_)]), "{did:#?}");
+}
+
+#[test]
+fn steps_are_larger_where_much_is_promised_and_cores_have_room_beside_users() {
+    for (cpu, to) in [(Some(0.2), "40mb"), (Some(0.3), "20mb"), (None, "20mb")] {
+        let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+        sim.search_ms = Some(Box::new(|_| 10.0));
+        (sim.cpu, sim.gain) = (cpu, Some(8.0));
+        let did = sim.steer(&mut steering, 8);
+        assert_eq!(tried(&did, LIMIT), [to], "{cpu:?}");
+    }
+}
+
+#[test]
+fn where_all_that_was_put_in_flight_came_back_as_rate_the_next_step_is_larger() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "1"), steering());
+    sim.per_chunk = MB;
+    let did = sim.steer(&mut steering, 60);
+    assert_eq!(tried(&did, CHUNKS), ["2", "8"]);
+}
+
+#[test]
+fn where_nothing_visible_holds_what_is_in_flight_is_tried_and_then_the_limit() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+    (sim.per_chunk, sim.says) = (5.0 * MB, Some(Vec::new()));
+    let did = sim.steer(&mut steering, 200);
+    assert_eq!((tried(&did, CHUNKS), tried(&did, LIMIT).len()), (vec!["4", "8"], 1), "{did:#?}");
+    assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "500mb"), "what helps stays");
+    let tells = |one: &Decision| matches!(one, Decision::Set(one) if one.expected.is_some());
+    assert!(!did.iter().any(tells), "nobody promised anything: {did:#?}");
+    assert!(sim.waits(&mut steering).contains("nothing visible holds"));
+}
+
+#[test]
+fn once_slots_are_at_their_most_what_each_recovery_has_in_flight_is_raised() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+    let setting = Setting { value: "1".to_owned(), scope: Scope::Persistent };
+    sim.settings.insert(SLOTS, (Role::Slots, setting));
+    sim.per_chunk = MB;
+    sim.says = Some(vec![Verdict {
+        holds: Holds::Slots,
+        label: "allocation slots".to_owned(),
+        setting: Some(SLOTS.to_owned()),
+        gain: Some(2.0),
+    }]);
+    let did = sim.steer(&mut steering, 60);
+    assert_eq!((tried(&did, SLOTS), tried(&did, CHUNKS)), (vec!["2", "4"], vec!["8"]), "{did:#?}");
 }
