@@ -123,12 +123,27 @@ fn verdict(finding: &Finding) -> Option<Verdict> {
         setting.as_ref().is_some_and(|name| STEERED.iter().any(|(one, _)| one == name));
     let holds = match finding.class {
         Class::RateLimit if !is_steered => return None,
+        Class::AllocationSlots if is_steered => Holds::Slots,
+        class => limit_of(class)?,
+    };
+    Some(Verdict {
+        holds,
+        label: finding.class.label().to_owned(),
+        setting: setting.filter(|_| is_steered),
+        gain: finding.gain.as_ref().map(|gain| gain.factor),
+        then: finding.next.class.and_then(limit_of),
+    })
+}
+
+/// Where the limit of a class lies; none where that is no recovery that goes on.
+fn limit_of(class: Class) -> Option<Holds> {
+    Some(match class {
         Class::RateLimit => Holds::Rate,
         Class::Latency | Class::ThreadCpu => Holds::InFlight,
         Class::OperationReplay => Holds::Operations,
-        Class::AllocationSlots if is_steered => Holds::Slots,
+        Class::Bandwidth => Holds::Path,
         Class::Unknown => Holds::Unknown,
-        // These hold copies or followers, and no recovery that goes on.
+        // These hold copies or followers.
         Class::AllocationSlots
         | Class::AllocationBlock
         | Class::FollowerReader
@@ -139,12 +154,6 @@ fn verdict(finding: &Finding) -> Option<Verdict> {
         | Class::DcpConsumer
         | Class::DcpProducer => return None,
         _ => Holds::Elsewhere,
-    };
-    Some(Verdict {
-        holds,
-        label: finding.class.label().to_owned(),
-        setting: setting.filter(|_| is_steered),
-        gain: finding.gain.as_ref().map(|gain| gain.factor),
     })
 }
 

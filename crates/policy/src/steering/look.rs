@@ -46,7 +46,9 @@ pub enum Holds {
     Operations,
     /// Recovery slots.
     Slots,
-    /// Something that no setting of these lifts: disks, cores, the link.
+    /// The path, which carries no more for any reason that is seen: nothing shows that it would not carry more either.
+    Path,
+    /// Something that no setting of these lifts: disks, cores.
     Elsewhere,
     /// Nobody knows.
     Unknown,
@@ -57,7 +59,7 @@ impl Holds {
     pub fn roles(self) -> &'static [Role] {
         match self {
             Holds::Rate => &[Role::Rate],
-            Holds::InFlight => &[Role::Chunks, Role::ChunkSize],
+            Holds::InFlight | Holds::Path => &[Role::Chunks, Role::ChunkSize],
             Holds::Operations => &[Role::Operations],
             // A recovery that is over sooner leaves its slot sooner.
             Holds::Slots => &[Role::Slots, Role::Chunks, Role::ChunkSize],
@@ -67,9 +69,14 @@ impl Holds {
         }
     }
 
-    /// Whether a verdict's gain is that of raising such a setting; otherwise it is tried, and nobody knows what it brings.
+    /// Whether a verdict's gain is that of raising such a setting; otherwise it is tried, and nobody knows what it
+    /// brings.
     pub(super) fn promises(self, role: Role) -> bool {
-        self != Holds::Unknown && (self != Holds::Slots || role == Role::Slots)
+        match self {
+            Holds::Unknown | Holds::Path => false,
+            Holds::Slots => role == Role::Slots,
+            _ => true,
+        }
     }
 }
 
@@ -84,6 +91,23 @@ pub struct Verdict {
     pub setting: Option<String>,
     /// How many times today's rate lifting it brings, at most; none where that is not known.
     pub gain: Option<f64>,
+    /// Where the limit lies that holds next; none where nobody can tell.
+    pub then: Option<Holds>,
+}
+
+impl Verdict {
+    /// Whether the limit of another setting holds next, however far this one is raised.
+    pub(super) fn is_held_next(&self) -> bool {
+        matches!(self.then, Some(Holds::Rate | Holds::InFlight))
+    }
+
+    /// Whether it speaks of the recoveries that a setting rules: those within a cluster, or those from another one.
+    /// Slots are of both.
+    pub(super) fn is_of(&self, lever: &Lever) -> bool {
+        let family = |name: &str| name.rsplit_once('.').map_or("", |(family, _)| family).to_owned();
+        let named = self.setting.as_ref().filter(|_| self.holds != Holds::Slots);
+        named.is_none_or(|setting| family(setting) == family(&lever.name))
+    }
 }
 
 /// What the users of the cluster feel. What is not told is none.

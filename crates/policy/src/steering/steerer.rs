@@ -22,19 +22,22 @@ const MEASURE_MAX: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A trial has this much longer where only later recoveries obey.
 const PATIENCE_LATER: Duration = Duration::from_secs(240);
+/// No round trip takes longer. What takes longer to pass a path stands in line: with more in flight it would stand
+/// longer.
+const ROUND_TRIP_MAX: Duration = Duration::from_millis(500);
 /// A change that brings less than this is not worth having.
 const WORTH: f64 = 1.03;
 /// A difference of so many standard errors is clear; one of a single error will do once there is no more time.
 const CLEAR: f64 = 2.0;
 const LIKELY: f64 = 1.0;
-/// A leap is a rise by the root of what the setting was raised by, or more, and by so many standard errors: it is seen
-/// after a few steps, and those tell little of their error.
+/// A leap is a rise by the root of what is expected, and by so many times at least. It is also one by so many standard
+/// errors: it is seen after a few steps, and those tell little of their error.
+const LEAP: f64 = 1.2;
 const CLEAR_LEAP: f64 = 3.0;
-/// By how many times a step raises a setting: as a rule, and where users have room and [`MUCH`] more is expected, or
-/// where what was put in flight last brought this share of its step.
+/// By how many times a step raises a setting: as a rule, and where users have room and a large step is safe.
 const STEP: f64 = 2.0;
 const STRIDE: f64 = 4.0;
-const FULL: f64 = 0.9;
+/// So many times the rate is much to be promised.
 const MUCH: f64 = 3.0;
 /// A value at which users suffered is not tried again for so long. Half of the step is tried below it, so often, and as
 /// long as it is worth a trial.
@@ -65,8 +68,10 @@ struct Made {
 struct Trial {
     made: Made,
     later_only: bool,
-    /// By how many times the setting is raised.
-    times: f64,
+    /// By how many times the rate rises where it leaps.
+    leap: f64,
+    /// And where the raise is worth having.
+    worth: f64,
     before: Measured,
     /// Since when the rate before was measured.
     since: Time,
@@ -88,15 +93,6 @@ struct TakenBack {
     setting: String,
     role: Role,
     after: Measured,
-}
-
-/// How well a raise did that was kept; neither where the last one was not.
-#[derive(Clone, Copy, Debug, Default)]
-struct Kept {
-    /// The rate leapt, so that a short measurement told it.
-    leapt: bool,
-    /// The rate rose about as much as the setting.
-    in_full: bool,
 }
 
 /// A value from which a raise is not tried.
@@ -131,8 +127,8 @@ pub struct Steering {
     kept: Vec<Made>,
     knees: BTreeMap<String, Knee>,
     taken_back: Option<TakenBack>,
-    /// What came of the last trial, where it was kept.
-    last: Kept,
+    /// Whether the last trial was a leap, so that a short measurement told it.
+    leapt: bool,
     hurts: BTreeMap<String, Hurt>,
     /// Settings that are left alone, because somebody else sets them or the cluster refused them.
     left: BTreeSet<String>,
@@ -154,7 +150,7 @@ impl Steering {
             kept: Vec::new(),
             knees: BTreeMap::new(),
             taken_back: None,
-            last: Kept::default(),
+            leapt: false,
             hurts: BTreeMap::new(),
             left: BTreeSet::new(),
             foreign: BTreeMap::new(),
@@ -283,7 +279,7 @@ impl Steering {
     fn give_way(&mut self, at: Time, why: String) -> Decision {
         self.guard.forgive();
         self.taken_back = None;
-        self.last = Kept::default();
+        self.leapt = false;
         self.quiet_until = at + QUIET;
         let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
@@ -312,14 +308,14 @@ impl Steering {
             // What is measured next begins with what recovers next.
             self.phase = Phase::Watching(look.at.max(since));
             self.taken_back = None;
-            self.last = Kept::default();
+            self.leapt = false;
             return wait("nothing recovers");
         }
         if look.at < self.quiet_until {
             return wait("users suffered a moment ago");
         }
         // A rate that has leapt is known well enough to be compared with the next one.
-        let leapt = self.last.leapt;
+        let leapt = self.leapt;
         let least = if leapt { MEASURE_BRIEF } else { MEASURE };
         let is_enough = |measured: &Measured| measured.is_whole() || (leapt && measured.is_brief());
         if look.at - since < least {
@@ -348,7 +344,12 @@ impl Steering {
         self.phase = Phase::Trying(Box::new(Trial {
             made: Made { proposal: proposal.clone(), role: lever.role },
             later_only: lever.later_only,
-            times,
+            leap: proposal.expected.unwrap_or(times).sqrt().max(LEAP),
+            worth: match proposal.expected {
+                // Little is promised because another setting holds next: that one is raised then.
+                Some(little) if verdict.is_held_next() => WORTH.min((1.0 + little) / 2.0),
+                _ => WORTH,
+            },
             before,
             since,
             changed: look.at,
@@ -384,16 +385,18 @@ impl Steering {
             label: "nothing visible".to_owned(),
             setting: None,
             gain: None,
+            then: None,
         }];
         let verdicts = if look.verdicts.is_empty() { &unnamed[..] } else { &look.verdicts[..] };
         for verdict in verdicts {
-            if verdict.holds == Holds::Elsewhere {
+            let is_queued = verdict.holds == Holds::Path && look.passes_in > ROUND_TRIP_MAX;
+            if verdict.holds == Holds::Elsewhere || is_queued {
                 let label = &verdict.label;
                 return Err(format!("at the knee: {label} holds, which no setting here lifts"));
             }
             for role in verdict.holds.roles() {
                 let of_role = |lever: &&Lever| {
-                    lever.role == *role && is_of_family(verdict, lever) && self.may_touch(lever)
+                    lever.role == *role && verdict.is_of(lever) && self.may_touch(lever)
                 };
                 for lever in look.levers.iter().filter(of_role) {
                     match self.raise(look, verdict, lever) {
@@ -438,11 +441,7 @@ impl Steering {
         }
         let first = amount(lever.role, &found.setting.value).unwrap_or(now);
         let most = self.bounds.most(lever, first);
-        let is_in_flight = matches!(lever.role, Role::Chunks | Role::ChunkSize);
-        let is_much = verdict.gain.is_some_and(|gain| gain >= MUCH)
-            && (is_in_flight || lever.role == Role::Rate);
-        // Over a round trip the rate follows what is in flight, whichever of the two settings was raised.
-        let is_bold = (is_much || (is_in_flight && self.last.in_full))
+        let is_bold = is_safe(verdict, lever.role)
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most)
@@ -487,7 +486,7 @@ impl Steering {
                 && risen > 0.0
                 && !trial.later_only
                 && is_alike(after)
-                && after.per_s >= before.per_s * trial.times.sqrt()
+                && after.per_s >= before.per_s * trial.leap
                 && risen >= CLEAR_LEAP * before.error.hypot(after.error)
         };
         if let Some(after) = after.filter(leaps) {
@@ -505,7 +504,7 @@ impl Steering {
                     let risen = after.per_s - before.per_s;
                     (risen, risen.abs() >= CLEAR * error)
                 };
-                let is_worth = after.per_s >= before.per_s * WORTH && risen >= LIKELY * error;
+                let is_worth = after.per_s >= before.per_s * trial.worth && risen >= LIKELY * error;
                 if !is_clear && after.span < MEASURE_MAX && !is_late {
                     return self.go_on(trial);
                 }
@@ -513,7 +512,7 @@ impl Steering {
                     return self.keep(trial, after);
                 }
                 // Where what is not sure may hide what is worth having, nobody knows.
-                let tells = is_clear || risen + LIKELY * error < before.per_s * (WORTH - 1.0);
+                let tells = is_clear || risen + LIKELY * error < before.per_s * (trial.worth - 1.0);
                 let says = match tells {
                     true => "it brings nothing",
                     false => "the rate varies too much to tell what it brings",
@@ -541,8 +540,7 @@ impl Steering {
         // What brought nothing before may bring something now.
         self.knees.clear();
         self.taken_back = None;
-        let got = after.per_s / trial.before.per_s;
-        self.last = Kept { leapt: !after.is_whole(), in_full: got >= trial.times * FULL };
+        self.leapt = !after.is_whole();
         // What was measured after this change is the rate before the next.
         self.phase = Phase::Watching(trial.settled.unwrap_or(trial.changed));
         let proposal = trial.made.proposal.clone();
@@ -567,7 +565,7 @@ impl Steering {
         let tells = measured.is_some_and(|(_, tells)| tells);
         let after = measured.map(|(after, _)| after);
         let role = trial.made.role;
-        self.last = Kept::default();
+        self.leapt = false;
         self.taken_back = after.map(|after| TakenBack { setting: name.clone(), role, after });
         if let Some(amount) = amount(trial.made.role, &trial.made.proposal.from) {
             let before = self.knees.get(&name).filter(|knee| knee.amount == amount);
@@ -585,10 +583,16 @@ impl Steering {
     }
 }
 
-/// Whether a verdict speaks of the recoveries that a setting rules: those within a cluster, or those from another one.
-/// Slots are of both.
-fn is_of_family(verdict: &Verdict, lever: &Lever) -> bool {
-    let family = |name: &str| name.rsplit_once('.').map_or("", |(family, _)| family).to_owned();
-    let named = verdict.setting.as_ref().filter(|_| verdict.holds != Holds::Slots);
-    named.is_none_or(|setting| family(setting) == family(&lever.name))
+/// Whether a large step is safe. Chunks grow in small ones where they are known to hold: on some links ever larger ones
+/// bring less again.
+fn is_safe(verdict: &Verdict, role: Role) -> bool {
+    let is_much = verdict.gain.is_some_and(|gain| gain >= MUCH);
+    // Where nobody knows what a raise brings, a large one tells it sooner.
+    let is_tried = matches!(verdict.holds, Holds::Unknown | Holds::Slots);
+    match role {
+        Role::Rate => is_much || verdict.is_held_next(),
+        Role::Chunks => is_much || verdict.is_held_next() || is_tried,
+        Role::ChunkSize => is_tried,
+        Role::Operations | Role::Slots => false,
+    }
 }

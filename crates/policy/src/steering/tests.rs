@@ -33,7 +33,9 @@ struct Sim {
     cpu: Option<f64>,
     /// What is said to hold, where that is not what does.
     says: Option<Vec<Verdict>>,
+    passes_in: Duration,
     gain: Option<f64>,
+    then: Option<Holds>,
     /// Values that recoveries which go on keep to.
     obeyed: BTreeMap<&'static str, u64>,
     did: Vec<Decision>,
@@ -59,7 +61,9 @@ impl Sim {
             search_ms: None,
             cpu: None,
             says: None,
+            passes_in: Duration::from_millis(100),
             gain: None,
+            then: None,
             obeyed: BTreeMap::new(),
             did: Vec::new(),
         }
@@ -100,14 +104,15 @@ impl Sim {
             later_only: self.later_only && *role == Role::Chunks,
         });
         let search_ms = self.search_ms.as_ref().map(|of| of(rate));
-        let held = Verdict { holds, label: label.into(), setting: None, gain: self.gain };
+        let held =
+            Verdict { holds, label: label.into(), setting: None, gain: self.gain, then: self.then };
         Look {
             at: self.now,
             moved_bytes: self.moved as u64,
             replayed_ops: 0,
             active: vec![self.began; self.active],
             waiting: 0,
-            passes_in: Duration::from_millis(100),
+            passes_in: self.passes_in,
             verdicts: self.says.clone().unwrap_or_else(|| vec![held]),
             levers: levers.collect(),
             settings_are_new: true,
@@ -521,11 +526,50 @@ fn steps_are_larger_where_much_is_promised_and_cores_have_room_beside_users() {
 }
 
 #[test]
-fn where_all_that_was_put_in_flight_came_back_as_rate_the_next_step_is_larger() {
-    let (mut sim, mut steering) = (Sim::new("500mb", "1"), steering());
-    sim.per_chunk = MB;
-    let did = sim.steer(&mut steering, 60);
-    assert_eq!(tried(&did, CHUNKS), ["2", "8"]);
+fn a_limit_is_raised_far_where_what_is_in_flight_holds_next_anyway() {
+    for (then, to) in [(Some(Holds::InFlight), "40mb"), (Some(Holds::Elsewhere), "20mb")] {
+        let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+        (sim.gain, sim.then) = (Some(1.5), then);
+        let did = sim.steer(&mut steering, 8);
+        assert_eq!(tried(&did, LIMIT), [to], "{then:?}");
+    }
+}
+
+/// Neither brings much alone.
+#[test]
+fn of_two_limits_at_nearly_the_same_rate_both_are_lifted() {
+    let (mut sim, mut steering) = (Sim::new("20mb", "2"), steering());
+    sim.per_chunk = 9.8 * MB;
+    (sim.gain, sim.then) = (Some(1.02), Some(Holds::Rate));
+    sim.steer(&mut steering, 100);
+    assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "80mb"), "{:#?}", sim.did);
+}
+
+#[test]
+fn a_leap_of_what_is_expected_is_one_even_where_the_setting_was_raised_by_more() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    (sim.gain, sim.then) = (Some(1.5), Some(Holds::InFlight));
+    sim.knee = 15.0 * MB;
+    let did = sim.steer(&mut steering, 10);
+    assert!(matches!(did.last(), Some(Decision::Keep(_))), "{did:#?}");
+}
+
+#[test]
+fn what_is_in_flight_is_tried_where_a_path_carries_no_more_unless_it_stands_in_line_there() {
+    for (passes_in_ms, values) in [(100, &["4", "8"][..]), (600, &[])] {
+        let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+        (sim.per_chunk, sim.passes_in) = (5.0 * MB, Duration::from_millis(passes_in_ms));
+        sim.says = Some(vec![Verdict {
+            holds: Holds::Path,
+            label: "bandwidth".to_owned(),
+            setting: None,
+            gain: None,
+            then: None,
+        }]);
+        let did = sim.steer(&mut steering, 60);
+        assert_eq!(tried(&did, CHUNKS), values, "{passes_in_ms} ms");
+        assert!(tried(&did, LIMIT).is_empty(), "{did:#?}");
+    }
 }
 
 #[test]
@@ -533,7 +577,7 @@ fn where_nothing_visible_holds_what_is_in_flight_is_tried_and_then_the_limit() {
     let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
     (sim.per_chunk, sim.says) = (5.0 * MB, Some(Vec::new()));
     let did = sim.steer(&mut steering, 200);
-    assert_eq!((tried(&did, CHUNKS), tried(&did, LIMIT).len()), (vec!["4", "8"], 1), "{did:#?}");
+    assert_eq!((tried(&did, CHUNKS), tried(&did, LIMIT).len()), (vec!["8"], 1), "{did:#?}");
     assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "500mb"), "what helps stays");
     let tells = |one: &Decision| matches!(one, Decision::Set(one) if one.expected.is_some());
     assert!(!did.iter().any(tells), "nobody promised anything: {did:#?}");
@@ -551,6 +595,7 @@ fn once_slots_are_at_their_most_what_each_recovery_has_in_flight_is_raised() {
         label: "allocation slots".to_owned(),
         setting: Some(SLOTS.to_owned()),
         gain: Some(2.0),
+        then: None,
     }]);
     let did = sim.steer(&mut steering, 60);
     assert_eq!((tried(&did, SLOTS), tried(&did, CHUNKS)), (vec!["2", "4"], vec!["8"]), "{did:#?}");
