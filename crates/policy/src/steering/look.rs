@@ -5,6 +5,9 @@ use std::time::Duration;
 use record::observation::Setting;
 use world::Time;
 
+/// So many times the rate is much to be promised.
+const MUCH: f64 = 3.0;
+
 /// What a setting rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
@@ -59,12 +62,10 @@ impl Holds {
     pub fn roles(self) -> &'static [Role] {
         match self {
             Holds::Rate => &[Role::Rate],
-            Holds::InFlight | Holds::Path => &[Role::Chunks, Role::ChunkSize],
+            Holds::InFlight | Holds::Path | Holds::Unknown => &[Role::Chunks, Role::ChunkSize],
             Holds::Operations => &[Role::Operations],
             // A recovery that is over sooner leaves its slot sooner.
             Holds::Slots => &[Role::Slots, Role::Chunks, Role::ChunkSize],
-            // What helps is found by trying.
-            Holds::Unknown => &[Role::Chunks, Role::ChunkSize, Role::Rate],
             Holds::Elsewhere => &[],
         }
     }
@@ -96,9 +97,29 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// What is said where nobody says that anything holds: a limit that cannot be seen may still.
+    pub(super) fn unseen() -> Verdict {
+        let label = "nothing visible".to_owned();
+        Verdict { holds: Holds::Unknown, label, setting: None, gain: None, then: None }
+    }
+
     /// Whether the limit of another setting holds next, however far this one is raised.
     pub(super) fn is_held_next(&self) -> bool {
         matches!(self.then, Some(Holds::Rate | Holds::InFlight))
+    }
+
+    /// Whether a large step of a setting is safe. Chunks grow in small ones where they are known to hold: on some links
+    /// ever larger ones bring less again.
+    pub(super) fn is_safe(&self, role: Role) -> bool {
+        let is_much = self.gain.is_some_and(|gain| gain >= MUCH);
+        // Where nobody knows what a raise brings, a large one tells it sooner.
+        let is_tried = matches!(self.holds, Holds::Unknown | Holds::Slots);
+        match role {
+            Role::Rate => is_much || self.is_held_next(),
+            Role::Chunks => is_much || self.is_held_next() || is_tried,
+            Role::ChunkSize => is_tried,
+            Role::Operations | Role::Slots => false,
+        }
     }
 
     /// Whether it speaks of the recoveries that a setting rules: those within a cluster, or those from another one.

@@ -37,8 +37,6 @@ const CLEAR_LEAP: f64 = 3.0;
 /// By how many times a step raises a setting: as a rule, and where users have room and a large step is safe.
 const STEP: f64 = 2.0;
 const STRIDE: f64 = 4.0;
-/// So many times the rate is much to be promised.
-const MUCH: f64 = 3.0;
 /// A value at which users suffered is not tried again for so long. Half of the step is tried below it, so often, and as
 /// long as it is worth a trial.
 const HURT_FOR: Duration = Duration::from_secs(900);
@@ -68,6 +66,8 @@ struct Made {
 struct Trial {
     made: Made,
     later_only: bool,
+    /// By how many times the setting is raised.
+    times: f64,
     /// By how many times the rate rises where it leaps.
     leap: f64,
     /// And where the raise is worth having.
@@ -126,6 +126,8 @@ pub struct Steering {
     /// What was changed and helped, the last one last.
     kept: Vec<Made>,
     knees: BTreeMap<String, Knee>,
+    /// Settings of which a large step brought nothing: a small one may.
+    timid: BTreeSet<String>,
     taken_back: Option<TakenBack>,
     /// Whether the last trial was a leap, so that a short measurement told it.
     leapt: bool,
@@ -149,6 +151,7 @@ impl Steering {
             found: BTreeMap::new(),
             kept: Vec::new(),
             knees: BTreeMap::new(),
+            timid: BTreeSet::new(),
             taken_back: None,
             leapt: false,
             hurts: BTreeMap::new(),
@@ -344,6 +347,7 @@ impl Steering {
         self.phase = Phase::Trying(Box::new(Trial {
             made: Made { proposal: proposal.clone(), role: lever.role },
             later_only: lever.later_only,
+            times,
             leap: proposal.expected.unwrap_or(times).sqrt().max(LEAP),
             worth: match proposal.expected {
                 // Little is promised because another setting holds next: that one is raised then.
@@ -380,14 +384,8 @@ impl Steering {
     /// The setting to raise, and to which value; why there is none otherwise.
     fn choose<'l>(&self, look: &'l Look) -> Result<(Verdict, &'l Lever, u64), String> {
         let mut at_bound = None;
-        let unnamed = [Verdict {
-            holds: Holds::Unknown,
-            label: "nothing visible".to_owned(),
-            setting: None,
-            gain: None,
-            then: None,
-        }];
-        let verdicts = if look.verdicts.is_empty() { &unnamed[..] } else { &look.verdicts[..] };
+        let unseen = [Verdict::unseen()];
+        let verdicts = if look.verdicts.is_empty() { &unseen[..] } else { &look.verdicts[..] };
         for verdict in verdicts {
             let is_queued = verdict.holds == Holds::Path && look.passes_in > ROUND_TRIP_MAX;
             if verdict.holds == Holds::Elsewhere || is_queued {
@@ -441,7 +439,8 @@ impl Steering {
         }
         let first = amount(lever.role, &found.setting.value).unwrap_or(now);
         let most = self.bounds.most(lever, first);
-        let is_bold = is_safe(verdict, lever.role)
+        let is_bold = verdict.is_safe(lever.role)
+            && !self.timid.contains(name)
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most)
@@ -539,6 +538,7 @@ impl Steering {
         let name = trial.made.proposal.setting.clone();
         // What brought nothing before may bring something now.
         self.knees.clear();
+        self.timid.clear();
         self.taken_back = None;
         self.leapt = !after.is_whole();
         // What was measured after this change is the rate before the next.
@@ -567,7 +567,9 @@ impl Steering {
         let role = trial.made.role;
         self.leapt = false;
         self.taken_back = after.map(|after| TakenBack { setting: name.clone(), role, after });
-        if let Some(amount) = amount(trial.made.role, &trial.made.proposal.from) {
+        if trial.times > STEP && tells {
+            self.timid.insert(name);
+        } else if let Some(amount) = amount(role, &trial.made.proposal.from) {
             let before = self.knees.get(&name).filter(|knee| knee.amount == amount);
             let times = before.map_or(0, |knee| knee.times + 1).min(AGAIN_DOUBLED);
             let until = (!tells).then(|| look.at + AGAIN * 2u32.pow(times));
@@ -580,19 +582,5 @@ impl Steering {
             says: says.to_owned(),
         };
         Decision::TakeBack(outcome, back)
-    }
-}
-
-/// Whether a large step is safe. Chunks grow in small ones where they are known to hold: on some links ever larger ones
-/// bring less again.
-fn is_safe(verdict: &Verdict, role: Role) -> bool {
-    let is_much = verdict.gain.is_some_and(|gain| gain >= MUCH);
-    // Where nobody knows what a raise brings, a large one tells it sooner.
-    let is_tried = matches!(verdict.holds, Holds::Unknown | Holds::Slots);
-    match role {
-        Role::Rate => is_much || verdict.is_held_next(),
-        Role::Chunks => is_much || verdict.is_held_next() || is_tried,
-        Role::ChunkSize => is_tried,
-        Role::Operations | Role::Slots => false,
     }
 }
