@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use engine::remote::{NODE_CONNECTIONS, connected_nodes};
+use engine::remote::{NODE_CONNECTIONS, connected_nodes, connected_sockets};
 use engine::settings::Remote;
 use engine::transport::Result;
 
@@ -21,8 +21,12 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
         .iter()
         .map(|(alias, remote)| {
             let (node, name) = (call.node.clone(), alias.clone());
+            let proxy = remote.proxy.clone();
             let asking = call.node.core().env.spawn("asks a remote cluster", async move {
-                connected_nodes(node.remotes(), &name, PATIENCE).await
+                match proxy {
+                    Some(proxy) => connected_sockets(node.remotes(), &proxy),
+                    None => connected_nodes(node.remotes(), &name, PATIENCE).await,
+                }
             });
             (alias.clone(), remote.clone(), asking)
         })
@@ -34,12 +38,25 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
     Ok(Value::Object(answer).into())
 }
 
-fn remote_json(remote: &Remote, nodes: usize) -> Value {
+/// `connected` counts nodes, or sockets to a proxy.
+fn remote_json(remote: &Remote, connected: usize) -> Value {
+    if let Some(proxy) = &remote.proxy {
+        return json!({
+            "connected": connected > 0,
+            "mode": "proxy",
+            "proxy_address": proxy.address,
+            "server_name": proxy.server_name,
+            "num_proxy_sockets_connected": connected,
+            "max_proxy_socket_connections": proxy.sockets,
+            "initial_connect_timeout": "30s",
+            "skip_unavailable": false,
+        });
+    }
     json!({
-        "connected": nodes > 0,
+        "connected": connected > 0,
         "mode": "sniff",
         "seeds": remote.seeds,
-        "num_nodes_connected": nodes,
+        "num_nodes_connected": connected,
         "max_connections_per_cluster": NODE_CONNECTIONS,
         "initial_connect_timeout": "30s",
         "skip_unavailable": false,

@@ -78,15 +78,17 @@ async fn refuse_wrong_seeds(call: &Call, updates: [&Update; 2]) -> Result<()> {
         let named = Settings::resolve(&[&values.collect::<SettingsMap>()]);
         for (alias, remote) in named.remotes() {
             let seeds = remote.seeds.iter().filter(|seed| !is_set(alias, seed));
-            new.extend(seeds.map(|seed| (alias.clone(), seed.clone())));
+            let setting = if remote.proxy.is_some() { "proxy_address" } else { "seeds" };
+            let setting = format!("cluster.remote.{alias}.{setting}");
+            new.extend(seeds.map(|seed| (setting.clone(), seed.clone())));
         }
     }
-    let asking = new.into_iter().map(|(alias, seed)| {
+    let asking = new.into_iter().map(|(setting, seed)| {
         let env = core.env.clone();
         async move {
             match why_no_seed(&env, &seed).await {
                 None => Ok(()),
-                Some(why) => Err(bad_request(wrong_seed(&alias, &seed, &why))),
+                Some(why) => Err(bad_request(wrong_seed(&setting, &seed, &why))),
             }
         }
     });
@@ -96,9 +98,9 @@ async fn refuse_wrong_seeds(call: &Call, updates: [&Update; 2]) -> Result<()> {
     Ok(())
 }
 
-fn wrong_seed(alias: &str, seed: &str, why: &str) -> String {
+fn wrong_seed(setting: &str, seed: &str, why: &str) -> String {
     format!(
-        "cluster.remote.{alias}.seeds: [{seed}] is no transport address of a node ({why}). Is it the port of REST? \
+        "{setting}: [{seed}] is no transport address of a node ({why}). Is it the port of REST? \
          Give the address that GET _nodes there shows as transport_address"
     )
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
 
+use super::proxied::connected_address;
 use super::shared::Core;
 use crate::state::Event;
 use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
@@ -25,6 +26,9 @@ impl Core {
         if address == self.row.transport {
             return Ok((self.upward().dispatch)(request).await?.response);
         }
+        if let Some(proxied) = self.proxied(address)? {
+            return self.call_proxied(proxied, address, class, request, limit).await;
+        }
         self.pool.call(address, class, request, limit).await
     }
 
@@ -38,7 +42,7 @@ impl Core {
         let mut all = self.round_trips.borrow_mut();
         if !all.contains_key(address) {
             // Nodes come back at other addresses.
-            all.retain(|known, _| self.pool.knows(known));
+            all.retain(|known, _| self.pool.knows(connected_address(known)));
         }
         let best = all.entry(address.to_owned()).or_insert(took);
         *best = (*best).min(took);

@@ -11,6 +11,7 @@
 //! | `state` | how a new state is taken over, and waited for |
 //! | `task_manager` | the requests of clients that the node works on, and the last results that nobody waited for |
 //! | `calls` | requests to other nodes, to the manager, and to itself |
+//! | `proxied` | requests to a remote cluster that is reached through one address |
 //! | `copies` | the shard copies that are open on this node, their use and their failure |
 //! | `recovery_speed` | how fast recoveries may go, and whether users of this node suffer |
 //!
@@ -24,6 +25,7 @@ mod changed_copies;
 mod compression;
 mod config;
 mod copies;
+mod proxied;
 mod published;
 mod recovery_speed;
 mod release;
@@ -38,6 +40,7 @@ pub use basic_auth::BasicAuth;
 pub(crate) use calls::MANAGER_TIMEOUT;
 pub(crate) use changed_copies::{ChangedCopies, all_of};
 pub use config::NodeConfig;
+pub(crate) use proxied::{address_via, node_address};
 pub use release::PresentedAs;
 pub use shared::Core;
 pub(crate) use shared::{Submit, Upward};

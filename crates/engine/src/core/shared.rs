@@ -1,6 +1,6 @@
 //! What a node's features share.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -44,6 +44,8 @@ pub struct Core {
     pub(super) compression: RefCell<Paths>,
     /// Shortest round trips seen, by address.
     pub(super) round_trips: RefCell<BTreeMap<String, Duration>>,
+    /// Which socket to a proxy is next.
+    pub(super) next_socket: Cell<u32>,
     ids: RefCell<IdSource>,
     pub(crate) started: Time,
     pub(crate) upward: OnceCell<Upward>,
@@ -90,6 +92,7 @@ impl Core {
             foreground: RefCell::new(ForegroundDetector::new()),
             compression: RefCell::default(),
             round_trips: RefCell::default(),
+            next_socket: Cell::default(),
             task_manager: TaskManager::new(env, &config.name, ids.first_number()),
             ids: RefCell::new(ids),
             started: env.now(),

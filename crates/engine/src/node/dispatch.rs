@@ -104,6 +104,10 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
         Request::RemoteIndices { known_version, wait } => {
             Box::pin(remote::describe_all(remotes, known_version, wait)).await?
         }
+        Request::Forward { to, class, request, limit } => {
+            let forwarding = remotes.forwarding.forward(core, (to, class), *request, limit);
+            return Box::pin(forwarding).await;
+        }
         Request::AutoFollowStats => Response::Json(node.parts.auto_following.to_json().to_string()),
         Request::OpenSession { index, shard, kind, key } => {
             Box::pin(recovery::open_session(recovery, &index, shard, kind, key)).await?

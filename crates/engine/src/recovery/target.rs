@@ -15,7 +15,7 @@ use super::service::RecoveryService;
 use super::session_opening::{self, PrefetchedChunks, Wanted};
 use super::source_session::{SourceSession, TransferError};
 use super::transfer::{WAITS_FOR_ANSWER, as_failure, fetch_files, measure_round_trip};
-use crate::core::Core;
+use crate::core::{Core, node_address};
 use crate::planted;
 use crate::remote::{self, claims};
 use crate::replication::{fill_gaps, follow_mapping_to, follows, lease_of, set_leases};
@@ -380,7 +380,8 @@ impl Recovery {
         let wanted = Wanted { index: index.to_owned(), shard: number, kind };
         let opened = self.open(sources, wanted).await;
         let (source, opened, prefetched) = opened.inspect_err(|_| remotes.sniff_again(cluster))?;
-        self.progress.ends.borrow_mut().source_address = Some(source.address.clone());
+        let address = node_address(&source.address).to_owned();
+        self.progress.ends.borrow_mut().source_address = Some(address);
         let _pings = self.ping(&source);
         let result = self.copy_remote(&source, &opened, prefetched).await;
         self.end_session(&source);

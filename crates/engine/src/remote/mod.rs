@@ -2,9 +2,11 @@
 //!
 //! A node asks each remote cluster for its indices when it connects, and again from time to time. So a follow begins
 //! without asking first, which saves a round trip. With its indices a cluster says where its nodes are, so that one
-//! seed leads to all of them (`sniff` in the field).
+//! seed leads to all of them (`sniff` in the field). With mode `proxy` there is one address, and the node that answers
+//! there passes on what is for others.
 
 pub(crate) mod claims;
+mod forwarding;
 mod sniffed;
 mod wrong_seed;
 
@@ -18,9 +20,11 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use world::Task;
 
+use self::forwarding::Forwarding;
 use self::sniffed::Sniffed;
 pub use self::wrong_seed::why_no_seed;
-use crate::core::Core;
+use crate::core::{Core, address_via};
+use crate::settings::{Proxy, Remote};
 use crate::state::{Event, Index, IndexMeta, IndexShardRoutingTable};
 use crate::transport::{
     CallError, Class, Failure, RemoteIndex, Request, Response, Result, UNAVAILABLE, unexpected,
@@ -52,6 +56,8 @@ pub struct RemoteClusterService {
     keeping: RefCell<Option<Task<()>>>,
     /// On a leader: its indices as they were described last, each with its description.
     described: RefCell<Described>,
+    /// On a leader: requests that it passes on.
+    pub(crate) forwarding: Forwarding,
 }
 
 /// A remote cluster's indices, as they were at a version of its state.
@@ -72,6 +78,7 @@ impl RemoteClusterService {
             answered: RefCell::default(),
             keeping: RefCell::default(),
             described: RefCell::default(),
+            forwarding: Forwarding::new(),
         })
     }
 
@@ -220,20 +227,36 @@ fn description(meta: &IndexMeta) -> RemoteIndex {
     }
 }
 
-/// Where the nodes of a remote cluster are reached: at the settings' seeds, and then where the cluster says.
+/// Where the nodes of a remote cluster are reached: at the settings' seeds, and then where the cluster says. With a
+/// proxy: each through it, and before they are known, whichever is there.
 pub(crate) fn addresses(service: &RemoteClusterService, alias: &str) -> Result<Vec<String>> {
+    let remote = remote_of(service, alias)?;
+    let sniffed = service.sniffed.borrow();
+    let known = sniffed.get(alias).filter(|known| known.is_of(&remote.seeds));
+    if let (Some(proxy), Some(known)) = (&remote.proxy, known)
+        && !known.nodes().is_empty()
+    {
+        return Ok(known.nodes().iter().map(|node| address_via(node, &proxy.address)).collect());
+    }
+    Ok(known.map_or_else(|| remote.seeds.clone(), Sniffed::addresses))
+}
+
+/// Where any node of a remote cluster answers.
+fn addresses_of_any(service: &RemoteClusterService, alias: &str) -> Result<Vec<String>> {
+    let remote = remote_of(service, alias)?;
+    if remote.proxy.is_some() { Ok(remote.seeds) } else { addresses(service, alias) }
+}
+
+fn remote_of(service: &RemoteClusterService, alias: &str) -> Result<Remote> {
     let settings = service.core.settings();
-    let remote = settings.remotes().get(alias).ok_or_else(|| {
+    settings.remotes().get(alias).cloned().ok_or_else(|| {
         let known: Vec<&str> = settings.remotes().keys().map(String::as_str).collect();
         let reason = format!(
             "no such remote cluster [{alias}]; set cluster.remote.{alias}.seeds{}",
             record::names::did_you_mean(alias, known)
         );
         Failure::new(404, "no_such_remote_cluster_exception", reason)
-    })?;
-    let sniffed = service.sniffed.borrow();
-    let known = sniffed.get(alias).filter(|known| known.is_of(&remote.seeds));
-    Ok(known.map_or_else(|| remote.seeds.clone(), Sniffed::addresses))
+    })
 }
 
 /// Asks a remote cluster to describe one of its indices.
@@ -300,7 +323,7 @@ async fn ask_any(
 ) -> Result<Response> {
     let env = &service.core.env;
     let mut failure = None;
-    let mut addresses = addresses(service, alias)?;
+    let mut addresses = addresses_of_any(service, alias)?;
     let last = service.answered.borrow().get(alias).cloned();
     let begin = addresses.iter().position(|one| Some(one) == last.as_ref()).unwrap_or(0);
     addresses.rotate_left(begin);
@@ -375,22 +398,32 @@ async fn refresh(service: &Rc<RemoteClusterService>, alias: &str) {
         let known = Known { version, indices };
         service.by_alias.borrow_mut().insert(alias.to_owned(), known);
     }
+    reopen_sockets(service, alias).await;
 }
 
 /// Connects to every seed of every remote cluster, so that the first recovery need not wait for it, and asks who is
 /// there.
 async fn connect(service: Rc<RemoteClusterService>) {
     let settings = service.core.settings();
-    let remotes = settings.remotes().iter();
-    let seeds = remotes.flat_map(|(alias, remote)| remote.seeds.iter().map(move |s| (alias, s)));
-    let recovery = (0..settings.transport_recovery_connections()).map(Class::Recovery);
-    let classes: Vec<Class> = std::iter::once(Class::Control).chain(recovery).collect();
-    let calls: Vec<_> = seeds
-        .flat_map(|seed| classes.iter().map(move |class| (seed, *class)))
-        .map(|((alias, seed), class)| {
-            let (service2, alias, seed) = (service.clone(), alias.clone(), seed.clone());
+    let mut calls = Vec::new();
+    for (alias, remote) in settings.remotes() {
+        let classes: Vec<Class> = match &remote.proxy {
+            Some(proxy) => (0..proxy.sockets).map(Class::Proxied).collect(),
+            None => {
+                let recovery = (0..settings.transport_recovery_connections()).map(Class::Recovery);
+                std::iter::once(Class::Control).chain(recovery).collect()
+            }
+        };
+        for seed in &remote.seeds {
+            calls.extend(classes.iter().map(|class| (alias.clone(), seed.clone(), *class)));
+        }
+    }
+    let calls: Vec<_> = calls
+        .into_iter()
+        .map(|(alias, seed, class)| {
+            let service2 = service.clone();
             service.core.env.spawn("connects to a seed", async move {
-                let asks_who = class == Class::Control;
+                let asks_who = matches!(class, Class::Control | Class::Proxied(0));
                 let question = if asks_who { Request::Hello } else { Request::Ping };
                 // The first call connects; the second finds a warm connection.
                 for _ in 0..2 {
@@ -410,6 +443,28 @@ async fn connect(service: Rc<RemoteClusterService>) {
     for call in calls {
         let _ = call.await;
     }
+}
+
+/// Opens the sockets to a proxy that are not open, until one fails, and closes those beyond what the settings ask for.
+async fn reopen_sockets(service: &Rc<RemoteClusterService>, alias: &str) {
+    let proxy = remote_of(service, alias).ok().and_then(|remote| remote.proxy);
+    let Some(Proxy { address, sockets, .. }) = proxy else { return };
+    let core = &service.core;
+    let open = core.pool.open_sockets(&address);
+    for number in open.range(sockets..) {
+        core.pool.close_unused(&address, Class::Proxied(*number));
+    }
+    for class in (0..sockets).filter(|number| !open.contains(number)).map(Class::Proxied) {
+        if core.call(&address, class, Request::Ping, SILENT_PATIENCE).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// How many sockets to the proxy of a remote cluster are open, of those that the settings ask for.
+pub fn connected_sockets(service: &RemoteClusterService, proxy: &Proxy) -> usize {
+    let open = service.core.pool.open_sockets(&proxy.address);
+    open.range(..proxy.sockets).count()
 }
 
 /// How many nodes of a remote cluster answer within `limit`, of those that the field connects to.

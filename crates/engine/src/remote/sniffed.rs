@@ -62,6 +62,11 @@ impl Sniffed {
         self.beyond_seeds().next().is_some()
     }
 
+    /// Where the nodes are, as one of them said last.
+    pub(super) fn nodes(&self) -> &BTreeSet<String> {
+        &self.nodes
+    }
+
     /// The seeds, and after them the nodes that no seed leads to.
     pub(super) fn addresses(&self) -> Vec<String> {
         self.seeds.iter().chain(self.beyond_seeds()).cloned().collect()

@@ -38,6 +38,8 @@ pub enum Kind {
     },
     /// One of these words.
     Word(&'static [&'static str]),
+    /// `host:port`, one of them.
+    Address,
     /// `host:port`, any number of them.
     Addresses,
     /// Names or patterns with `*`, any number of them.
@@ -100,7 +102,8 @@ impl Kind {
                     Err(format!("write one of {}{hint}", words.join(", ")))
                 }
             },
-            Kind::Addresses => read_addresses(text),
+            Kind::Address if parts(text).count() > 1 => Err("write one address".to_owned()),
+            Kind::Address | Kind::Addresses => read_addresses(text),
             Kind::Names => Ok(Typed::Names(parts(text).map(str::to_owned).collect())),
             Kind::Watermark => Watermark::read(text).map(Typed::Watermark),
             Kind::Text { chars_max } if text.chars().count() > chars_max => {
@@ -246,6 +249,7 @@ mod tests {
             (Kind::Duration { min: Duration::ZERO, may_be_off: true }, "0ms", "0ms"),
             (Kind::Addresses, "a:9300, [::1]:9301,", "a:9300,[::1]:9301"),
             (Kind::Addresses, "", ""),
+            (Kind::Address, " a:9300", "a:9300"),
             (Kind::Names, "a, b-*,", "a,b-*"),
             (Kind::Watermark, "0.85", "85%"),
             (Kind::Watermark, "92.5%", "92.5%"),
@@ -273,6 +277,7 @@ mod tests {
             (TIMEOUT, "0s", "it must be at least 1ms"),
             (Kind::Word(&["lz4", "zstd"]), "zst", "write one of lz4, zstd; did you mean \"zstd\"?"),
             (Kind::Addresses, "a:9300,b", "\"b\" is no address; write host:port[,host:port...]"),
+            (Kind::Address, "a:9300,b:9300", "write one address"),
             (Kind::Addresses, ":9300", "\":9300\" is no address; write host:port[,host:port...]"),
         ] {
             assert_eq!(kind.read(given), Err(why.to_owned()), "{kind:?} {given}");

@@ -6,6 +6,7 @@
 //! | `kind` | what a value may be; reading one, and its canonical text |
 //! | `follow` | the parameters of a follower index |
 //! | `words` | the settings that are one word of a few |
+//! | `remote` | what is set for one remote cluster, and whether it goes with its mode |
 //! | `update` | a change of settings: from JSON, checked against the table, applied to a map |
 //! | `render` | a map of settings as JSON, nested or flat, with the defaults |
 //! | `watermark` | how full a disk may be |
@@ -16,6 +17,7 @@
 
 mod follow;
 mod kind;
+mod remote;
 mod render;
 mod snapshot;
 mod table;
@@ -28,8 +30,9 @@ use std::collections::BTreeMap;
 
 pub use follow::FollowParameters;
 pub use kind::{Kind, Typed};
+pub use remote::{Proxy, Remote};
 pub use render::{cluster_settings, flat, index_settings, nested};
-pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Remote, Settings};
+pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Settings};
 pub(crate) use table::SHARDS_MAX;
 pub use table::{Setting, SettingScope, TABLE, check, find};
 pub use update::{
@@ -39,7 +42,7 @@ pub use update::{
 pub use watermark::{Watermark, Watermarks};
 pub use words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
-    FollowPace, RebalanceEnable, Scheduler, Selection,
+    FollowPace, RebalanceEnable, RemoteMode, Scheduler, Selection,
 };
 
 /// Settings that were given, by full name, as canonical text; a list is joined by commas.

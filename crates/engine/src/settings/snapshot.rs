@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use policy::balancing::Balance;
 
-use super::SettingsMap;
 use super::kind::Typed;
+use super::remote::{GivenRemote, Remote};
 use super::table::{SettingScope, find};
 use super::values::{
     TypedValues, count, decimal, duration, flag, names, optional_duration, size, throttle,
@@ -18,6 +18,7 @@ use super::words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
     FollowPace, RebalanceEnable, Scheduler, Selection,
 };
+use super::{SettingError, SettingsMap};
 
 /// What a filter asks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,19 +58,12 @@ pub struct NodeFilter {
     pub patterns: Vec<String>,
 }
 
-/// What is set for one remote cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remote {
-    /// Transport addresses, `host:port` each.
-    pub seeds: Vec<String>,
-    /// Whether to compress; none leaves it to `transport.compress`.
-    pub compress: Option<Compress>,
-}
-
 #[derive(Debug, PartialEq, Eq)]
 struct Values {
     plain: TypedValues,
     remotes: BTreeMap<String, Remote>,
+    /// A setting of a remote cluster that does not belong to its mode.
+    remotes_at_odds: Option<SettingError>,
     /// Values of attributes, by the names of these.
     forced: BTreeMap<String, Vec<String>>,
 }
@@ -102,7 +96,7 @@ impl Settings {
     ///
     /// A value that this build does not accept (kept by an older one) counts as not given.
     pub fn resolve(layers: &[&SettingsMap]) -> Self {
-        let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
+        let mut given: BTreeMap<String, GivenRemote> = BTreeMap::new();
         let mut forced = BTreeMap::new();
         // The weakest layer first, so that a stronger one overwrites it.
         for (name, text) in layers.iter().rev().flat_map(|layer| layer.iter()) {
@@ -113,23 +107,29 @@ impl Settings {
                 forced.insert(alias.to_owned(), values);
                 continue;
             }
-            let remote = remotes.entry(alias.to_owned()).or_default();
-            match typed {
-                Ok(Typed::Addresses(seeds)) => remote.seeds = seeds,
-                Ok(Typed::Word(text)) => remote.compress = Compress::of(text),
-                _ => {}
+            if let Ok(typed) = typed {
+                given.entry(alias.to_owned()).or_default().set(setting.name, typed);
             }
         }
-        remotes.retain(|_, remote| !remote.seeds.is_empty());
+        let remotes_at_odds = given.iter().find_map(|(alias, remote)| remote.at_odds(alias));
+        let remotes =
+            given.into_iter().filter_map(|(alias, remote)| Some((alias, remote.remote()?)));
+        let remotes = remotes.collect();
         Settings(Arc::new(Values {
             plain: TypedValues::resolve(SettingScope::Cluster, layers),
             remotes,
+            remotes_at_odds,
             forced,
         }))
     }
 
     fn plain(&self) -> &TypedValues {
         &self.0.plain
+    }
+
+    /// Why a setting of a remote cluster does not go with its mode.
+    pub(super) fn remotes_at_odds(&self) -> Option<&SettingError> {
+        self.0.remotes_at_odds.as_ref()
     }
 
     readers! {

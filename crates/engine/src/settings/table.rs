@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::words::{
     AllocationEnable, AllowRebalance, CheckOnStartup, Compress, CompressionScheme, Durability,
-    FollowPace, RebalanceEnable, Scheduler, Selection,
+    FollowPace, RebalanceEnable, RemoteMode, Scheduler, Selection,
 };
 use super::{Kind, SettingError, watermark};
 
@@ -99,8 +99,17 @@ pub static TABLE: &[Setting] = &[
         "Copies of shards that the cluster may have for each node that is there; what would make more is refused."),
     cluster("cluster.metadata.*", Kind::Text { chars_max: 1024 }, "",
         "Anything that whoever runs the cluster wants to note there; no node obeys it."),
+    cluster("cluster.remote.*.mode", Kind::Word(RemoteMode::WORDS), "sniff",
+        "How a remote cluster is reached: at its nodes, which the seeds lead to, or through one proxy_address alone."),
+    cluster("cluster.remote.*.proxy_address", Kind::Address, "",
+        "With mode proxy, the one transport address to which all connections go; the node there passes on what is for \
+         others."),
+    cluster("cluster.remote.*.proxy_socket_connections", count(1, 1000), "18",
+        "With mode proxy, connections that each node opens to that address."),
     cluster("cluster.remote.*.seeds", Kind::Addresses, "",
         "Transport addresses through which a remote cluster is reached."),
+    cluster("cluster.remote.*.server_name", Kind::Text { chars_max: 1024 }, "",
+        "With mode proxy, the name that TLS asks for; kept and shown, but connections here have no TLS."),
     cluster("cluster.remote.*.transport.compress", Kind::Word(Compress::WORDS), "false",
         "Whether bytes from this remote cluster are compressed (auto: while that makes the link carry more); unset, \
          transport.compress decides."),

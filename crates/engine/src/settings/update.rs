@@ -197,11 +197,15 @@ pub fn apply(map: &mut SettingsMap, update: &Update) -> Vec<String> {
     names.into_iter().filter(|name| before.get(*name) != map.get(*name)).cloned().collect()
 }
 
-/// Whether settings go together: a node that may still be given copies must not have them taken away.
+/// Whether settings go together: those of a remote cluster belong to its mode, and a node that may still be given
+/// copies must not have them taken away.
 ///
 /// # Errors
 /// If they do not.
 pub fn check_together(settings: &Settings) -> Result<(), SettingError> {
+    if let Some(error) = settings.remotes_at_odds() {
+        return Err(error.clone());
+    }
     let Watermarks { low, high } = settings.disk_watermarks();
     let why = match (low, high) {
         (Watermark::Used(low), Watermark::Used(high)) if low <= high => return Ok(()),

@@ -72,6 +72,16 @@ words! {
 }
 
 words! {
+    /// `cluster.remote.*.mode`: how a remote cluster is reached.
+    RemoteMode {
+        /// At its nodes, which the seeds lead to.
+        Sniff = "sniff",
+        /// Through one address alone.
+        Proxy = "proxy",
+    }
+}
+
+words! {
     /// `transport.compress`: whether bytes between nodes are compressed.
     Compress {
         /// They are not.

@@ -9,6 +9,7 @@ use query::{FetchRequest, FetchedHit};
 use serde::{Deserialize, Serialize};
 use store::{Operation, ShardStats, WriteOutcome, WriteRequest};
 
+use super::class::Class;
 use super::follow_stats::FollowStats;
 use super::operations::ops_bytes;
 use super::searching::{hit_bytes, page_bytes, searched_bytes};
@@ -364,6 +365,16 @@ pub enum Request {
     },
     /// To the node that was asked for a scroll: it is over. None: all of that node are.
     ClearScroll(Option<u64>),
+    /// From another cluster that reaches this one through one node alone: ask the node of your cluster at this address.
+    Forward {
+        /// Transport address of a node of the cluster.
+        to: String,
+        /// What the connection to it is for.
+        class: Class,
+        request: Box<Request>,
+        /// How long whoever asks waits.
+        limit: Duration,
+    },
     /// How full is its search pool, and how long do searches take in such company?
     Probe,
     /// These views are held for a point in time of this name.
@@ -479,6 +490,7 @@ impl Request {
         match self {
             Request::Write(write) => SMALL + write.requests.iter().map(request_bytes).sum::<u64>(),
             Request::Replicate { ops, .. } => SMALL + ops_bytes(ops),
+            Request::Forward { request, .. } => SMALL + request.wire_bytes(),
             Request::Publish(publication) => SMALL + publication.wire_bytes(),
             Request::Join(_, found) => SMALL + 64 * found.len() as u64,
             _ => SMALL,

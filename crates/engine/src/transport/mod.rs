@@ -7,10 +7,11 @@
 //! | `failure` | errors that cross the wire |
 //! | `follow_stats` | how a shard follows, in the field's numbers |
 //! | `operations`, `compress` | operations on their way, packed where that is asked for |
-//! | `envelope`, `pool` | frames and connections |
+//! | `class`, `envelope`, `pool` | kinds of connections, frames, connections |
 //! | `round` | a question that is asked of many at once |
 //! | `network_partition` | what passes between a node and others while it is cut off |
 
+mod class;
 mod compress;
 mod envelope;
 mod failure;
@@ -24,6 +25,7 @@ mod recovery;
 mod round;
 mod searching;
 
+pub use class::Class;
 pub use compress::{decompress, maybe_compress};
 pub use envelope::{Envelope, WIRE_VERSION};
 pub(crate) use failure::UNAVAILABLE;
@@ -37,7 +39,7 @@ pub use message::{
 pub use operations::Operations;
 pub(crate) use operations::{OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, bytes_at_once};
 pub use pool::Reply;
-pub use pool::{CallError, Class, Pool};
+pub use pool::{CallError, Pool};
 pub(crate) use pool::{Handlers, Warn, serve};
 pub use recovery::{
     PrimaryContext, RecoveredFiles, RecoveryState, SessionKind, SessionOpened, SourcePhases,

@@ -1,7 +1,7 @@
 //! Pooled connections to peers, and the serving side of them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
@@ -11,24 +11,12 @@ use policy::failures::ErrorKind;
 use tokio::sync::{Notify, oneshot};
 use world::{Connection, Env, Listener, Receiver, Sender, Task};
 
+use super::class::Class;
 use super::envelope::{Envelope, is_other_version};
 use super::message::{Request, Response};
 use super::network_partition::NetworkPartition;
 use super::round::{Round, at_once};
 use super::{Failure, Result};
-
-/// What a connection is for, so that bulk does not delay what is small.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// State, sessions, pings.
-    Control,
-    /// Writes and their replication.
-    Bulk,
-    /// Searches and fetches.
-    Search,
-    /// Chunks and operations of recoveries; the number chooses among several connections.
-    Recovery(u32),
-}
 
 /// Why a call gave no answer.
 #[expect(missing_docs, reason = "each message says what its fields are")]
@@ -261,6 +249,19 @@ impl Pool {
     /// Whether there is a connection to this address, or was one lately.
     pub(crate) fn knows(&self, address: &str) -> bool {
         self.inner.channels.borrow().contains_key(address)
+    }
+
+    /// Which sockets to a proxy are open, by their numbers.
+    pub(crate) fn open_sockets(&self, address: &str) -> BTreeSet<u32> {
+        let channels = self.inner.channels.borrow();
+        let slots = channels.get(address).into_iter().flatten();
+        let open = slots.filter_map(|(class, slot)| match (class, slot.try_lock()) {
+            (Class::Proxied(number), Ok(channel)) => {
+                channel.as_ref().is_some_and(|channel| channel.open.get()).then_some(*number)
+            }
+            _ => None,
+        });
+        open.collect()
     }
 
     async fn call_without_limit(

@@ -21,6 +21,7 @@ mod leases;
 mod lossy_paths;
 mod membership;
 mod planted_histories;
+mod proxied;
 mod put_back;
 mod recovery;
 mod relocation;

@@ -23,7 +23,7 @@ fn seed(address: &str) -> Value {
     json!({ "persistent": { "cluster.remote.leader.seeds": [address] } })
 }
 
-fn whom() -> Value {
+pub(crate) fn whom() -> Value {
     json!({
         "remote_cluster": "leader", "leader_index": "a",
         "settings": { "index.number_of_replicas": 0 },
@@ -31,7 +31,7 @@ fn whom() -> Value {
 }
 
 /// Waits until an index of the follower holds what the leader holds.
-async fn same(leader: &Cluster, follower: &Cluster, index: &str) {
+pub(crate) async fn same(leader: &Cluster, follower: &Cluster, index: &str) {
     let content = |rows: Vec<(u64, u64, String)>| rows.into_iter().collect::<BTreeSet<_>>();
     let expected = content(leader.digests("a").await);
     assert_eq!(expected.len(), 3, "{expected:?}");
