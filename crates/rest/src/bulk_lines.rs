@@ -58,10 +58,14 @@ const ACTIONS_MAX: usize = 100_000;
 /// What comes of a line takes beside its bytes: half of an action, of its write and of its result.
 const LINE_BYTES: usize = 256;
 
-/// What comes of a body takes beside its bytes. With more lines than [`ACTIONS_MAX`] have it is refused.
+/// What comes of a body takes beside its bytes.
 pub(super) fn held_bytes(body: &[u8]) -> usize {
-    let lines = body.iter().filter(|byte| **byte == b'\n').count();
-    lines.min(2 * ACTIONS_MAX) * LINE_BYTES
+    lines_of(body) * LINE_BYTES
+}
+
+/// Lines of a body. With more than [`ACTIONS_MAX`] actions have it is refused.
+fn lines_of(body: &[u8]) -> usize {
+    body.iter().filter(|byte| **byte == b'\n').count().min(2 * ACTIONS_MAX)
 }
 
 /// Reads a whole body. `index` is that of the path. Sources are slices of the body.
@@ -76,7 +80,8 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
     }
     let default: Option<Arc<str>> = index.map(Arc::from);
     let mut lines = Lines { body, at: 0, number: 0 };
-    let mut actions: Vec<Action> = Vec::new();
+    // Nearly all have a source.
+    let mut actions: Vec<Action> = Vec::with_capacity(lines_of(body) / 2);
     while let Some((from, to)) = lines.next() {
         let line = &body[from..to];
         if line.iter().all(u8::is_ascii_whitespace) {

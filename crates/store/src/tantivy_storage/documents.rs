@@ -85,6 +85,7 @@ impl Shared {
     /// Reads the documents of new writes, each for itself.
     pub(super) fn parse(&self, sources: &[Option<Bytes>]) -> Parsed {
         let mut parsed = Parsed::default();
+        parsed.documents.reserve_exact(sources.len());
         let handles = self.handles();
         let mut growing: Vec<(usize, &[u8])> = Vec::new();
         for (at, source) in sources.iter().enumerate() {
