@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use world::model::Disk;
+
 /// What is wrong with a node while a fault lasts. On the link only [`FaultKind::Cut`] is possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultKind {
@@ -53,12 +55,23 @@ pub struct DiskRates {
     pub write_bytes_per_s: u64,
 }
 
-/// What a node's own process does to itself while it runs: its statistics show it as they would show the real thing.
+/// A disk of these rates, and else as usual.
+impl From<DiskRates> for Disk {
+    fn from(rates: DiskRates) -> Disk {
+        let DiskRates { read_bytes_per_s, write_bytes_per_s } = rates;
+        Disk { read_bytes_per_s, write_bytes_per_s, ..Disk::default() }
+    }
+}
+
+/// What is done to a node while it runs: its statistics show it as they would show the real thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Strain {
-    /// Its disk reads and writes so many bytes a second at most; none is the machine's own rate. Only the embedded
-    /// engine can do that.
+    /// Its disk reads and writes so many bytes a second at most; none is the machine's own rate. The embedded engine
+    /// emulates that; OpenSearch needs a disk of its own.
     Disk(Option<DiskRates>),
+    /// So many processes beside it write to its disk, each 1 MiB after another. Only OpenSearch with a disk of its own
+    /// has such neighbours.
+    Neighbours(u32),
     /// Garbage collections stop it for this share of the time, 0 to 1; at 0 it has its own alone. Only a JVM can do
     /// that.
     Collections(f64),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod ask;
+mod disks;
 mod java;
 mod limits;
 mod mounts;
@@ -9,6 +10,7 @@ mod quota;
 mod tool;
 
 pub use ask::{ask, why_not_started};
+pub use disks::OWN_DISKS;
 pub use java::{JAVA, JAVA_21, Java, java};
 pub use limits::{disk_bytes, free_bytes, memory_limit_bytes, open_files_max};
 pub use mounts::{OWN_MOUNTS, own_mounts};

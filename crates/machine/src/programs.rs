@@ -1,6 +1,7 @@
 //! Other people's programs.
 
 use crate::ask::ask;
+use crate::disks::OWN_DISKS;
 use crate::java::{JAVA, JAVA_21};
 use crate::mounts::OWN_MOUNTS;
 use crate::quota::CONTROL_GROUPS;
@@ -75,7 +76,7 @@ pub static COUCHBASE_PY: Tool = Tool {
 };
 
 /// What the tests of this workspace need. `.ci/run` installs all of it.
-pub static FOR_TESTS: [&Tool; 13] = [
+pub static FOR_TESTS: [&Tool; 14] = [
     &CHROMIUM,
     &PROMETHEUS,
     &JAVA,
@@ -87,6 +88,7 @@ pub static FOR_TESTS: [&Tool; 13] = [
     &COUCHBASE_PY,
     &SCRIPT,
     &OWN_MOUNTS,
+    &OWN_DISKS,
     &CONTROL_GROUPS,
     &STRESS_NG,
 ];

@@ -10,11 +10,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
-use clusters::{DiskRates, NodeReady, NodeStart, Order, STOP, Strain, TemporaryUse};
+use clusters::{NodeReady, NodeStart, Order, STOP, Strain, TemporaryUse};
 use engine::NodeConfig;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use world::model::Disk;
 
 use crate::terminal;
 
@@ -77,9 +76,9 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
                 Order::CutOff(cut) => ordered.cut_off(cut),
                 Order::FailSearches(fails) => ordered.fail_searches(fails),
                 Order::Slow(factor) => ordered.slow_down(factor),
-                Order::Strain(Strain::Disk(rates)) => own.emulate_disk(rates.map(disk)),
-                // Nothing is collected here.
-                Order::Strain(Strain::Collections(_)) => {}
+                Order::Strain(Strain::Disk(rates)) => own.emulate_disk(rates.map(Into::into)),
+                // Nothing is collected here, and an emulated disk has no neighbours.
+                Order::Strain(Strain::Collections(_) | Strain::Neighbours(_)) => {}
             }
         }
     });
@@ -99,12 +98,6 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
     // Copies that cannot be closed in order are recovered from their logs.
     let _ = env.timeout(STOP_PATIENCE, node.stop()).await;
     Ok(end)
-}
-
-/// A disk of these rates.
-fn disk(rates: DiskRates) -> Disk {
-    let DiskRates { read_bytes_per_s, write_bytes_per_s } = rates;
-    Disk { read_bytes_per_s, write_bytes_per_s, ..Disk::default() }
 }
 
 /// Waits for the end of standard input on a thread of its own; hands on the orders before it.

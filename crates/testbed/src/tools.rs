@@ -6,8 +6,8 @@ use crate::SmallDisk;
 use crate::generated::path_of;
 
 pub use machine::{
-    CHROMIUM, CONTROL_GROUPS, COUCHBASE_PY, GO, JAVA, JAVA_21, MAVEN, OPENSEARCH_PY, OWN_MOUNTS,
-    PROMETHEUS, SCRIPT, STRESS_NG, TSHARK, python,
+    CHROMIUM, CONTROL_GROUPS, COUCHBASE_PY, GO, JAVA, JAVA_21, MAVEN, OPENSEARCH_PY, OWN_DISKS,
+    OWN_MOUNTS, PROMETHEUS, SCRIPT, STRESS_NG, TSHARK, python,
 };
 
 /// The right to mount a file system where everybody sees it.

@@ -8,14 +8,19 @@
 //! | `process` | a node as a child process |
 //! | `warnings` | which lines of a process's standard error are printed |
 //! | `process_nodes` | the faults of nodes that are processes |
+//! | `slow_disk` | [`SlowDisk`]: a disk that can be slowed, whose device the kernel counts |
+//! | `disk_server`, `fuse` | [`serve_disk`]: what waits for such a disk; the protocol in which the kernel asks for it |
 //! | `ports`, `small_disk`, `temporary` | free ports; a disk that can be filled; a directory that goes with its last user |
 
+mod disk_server;
+mod fuse;
 mod list;
 mod order;
 mod ports;
 mod process;
 mod process_fault;
 mod process_nodes;
+mod slow_disk;
 mod small_disk;
 mod temporary;
 mod warnings;
@@ -23,10 +28,13 @@ mod warnings;
 pub(crate) use list::{Nodes, RunningNode, StartedNode};
 pub(crate) use ports::free_ports;
 pub(crate) use process::NodeProcess;
+pub(crate) use slow_disk::SlowDisks;
 pub(crate) use small_disk::SmallDisks;
 pub(crate) use temporary::TemporaryDir;
 
+pub use disk_server::serve_disk;
 pub use order::{Order, STOP};
 pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, end_process_on_panic};
 pub use process_fault::ProcessFault;
+pub use slow_disk::SlowDisk;
 pub use temporary::TemporaryUse;

@@ -17,7 +17,8 @@ pub enum Order {
     /// `slow 4`: everything that it computes takes this many times as long.
     Slow(f64),
     /// `disk 2000000 1000000`: its disk reads and writes so many bytes a second; `disk own`: as many as the machine's.
-    /// `collect 0.5`: collections of garbage take this share of the time.
+    /// `collect 0.5`: collections of garbage take this share of the time. `neighbours 4`: so many processes beside it
+    /// write to its disk.
     Strain(Strain),
 }
 
@@ -37,6 +38,9 @@ impl Order {
                     (read.parse().ok()?, write.parse().ok()?);
                 let rates = DiskRates { read_bytes_per_s, write_bytes_per_s };
                 Some(Order::Strain(Strain::Disk(Some(rates))))
+            }
+            Some(("neighbours", count)) => {
+                count.parse().ok().map(|count| Order::Strain(Strain::Neighbours(count)))
             }
             Some(("collect", share)) => {
                 share.parse().ok().map(|share| Order::Strain(Strain::Collections(share)))
@@ -58,6 +62,7 @@ impl fmt::Display for Order {
                 write!(f, "disk {} {}", rates.read_bytes_per_s, rates.write_bytes_per_s)
             }
             Order::Strain(Strain::Disk(None)) => f.write_str("disk own"),
+            Order::Strain(Strain::Neighbours(count)) => write!(f, "neighbours {count}"),
             Order::Strain(Strain::Collections(share)) => write!(f, "collect {share}"),
         }
     }
@@ -71,8 +76,9 @@ mod tests {
     fn orders_are_lines() {
         let switches = [true, false].map(|on| [Order::CutOff(on), Order::FailSearches(on)]);
         let disk = DiskRates { read_bytes_per_s: 2_000_000, write_bytes_per_s: 1_000_000 };
-        let strains = [Strain::Disk(Some(disk)), Strain::Disk(None), Strain::Collections(0.35)];
-        let others = strains.map(Order::Strain).into_iter().chain([Order::Slow(2.5)]);
+        let disks = [Strain::Disk(Some(disk)), Strain::Disk(None)];
+        let strains = disks.into_iter().chain([Strain::Neighbours(4), Strain::Collections(0.35)]);
+        let others = strains.map(Order::Strain).chain([Order::Slow(2.5)]);
         for order in switches.into_iter().flatten().chain(others) {
             assert_eq!(Order::of(&order.to_string()), Some(order));
         }

@@ -90,7 +90,14 @@ impl ProcessFault {
         )
     }
 
-    fn begin(script: &str, arguments: &[String]) -> Result<ProcessFault, String> {
+    /// The shell's process, by its id.
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Has a shell run a script that says `done`, and undoes what it did when its input ends. The error is what it said
+    /// on its standard error.
+    pub(super) fn begin(script: &str, arguments: &[String]) -> Result<ProcessFault, String> {
         use std::os::unix::process::CommandExt;
         let mut child = Command::new("sh")
             .args(["-c", script, "sh"])

@@ -209,7 +209,9 @@ impl StartedHere for EmbeddedClusters {
     async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
         match strain {
             Strain::Disk(_) => self.nodes.order(node, Order::Strain(strain)).await,
-            Strain::Collections(_) => Err(self.nodes.not_strained(node, strain)),
+            Strain::Neighbours(_) | Strain::Collections(_) => {
+                Err(self.nodes.not_strained(node, strain))
+            }
         }
     }
 

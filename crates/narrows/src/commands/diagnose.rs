@@ -248,7 +248,11 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
             bench::on_processes(&env, start, asked).await
         })?,
         On::OpenSearch => world::real_world::run(SEED, async |env| {
-            let start = || anyhow::Ok(args.opensearch.nodes()?.clusters(&env));
+            let (program, disks) = (std::env::current_exe()?, bench::nodes_with_disks());
+            let start = || {
+                let clusters = args.opensearch.nodes()?.clusters(&env);
+                anyhow::Ok(clusters.with_slow_disks(program.clone(), disks.clone()))
+            };
             bench::on_processes(&env, start, asked).await
         })?,
         On::Virtual | On::Url(_) => bench::in_virtual_time(asked)?,

@@ -23,6 +23,7 @@ mod store;
 mod watch;
 mod what_if;
 
+use anyhow::Context;
 use clap::Subcommand;
 
 /// What to do.
@@ -82,6 +83,9 @@ pub(crate) enum Command {
     /// One node of an embedded cluster; reads its configuration from standard input.
     #[command(hide = true)]
     Node,
+    /// A disk of given rates for a node; the kernel asks for it through standard input.
+    #[command(hide = true)]
+    Disk,
 }
 
 pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()> {
@@ -109,5 +113,8 @@ pub(crate) fn run(command: Command, mut cli: clap::Command) -> anyhow::Result<()
         Command::Completions(args) => completions::run(&args, &mut cli),
         Command::Man(args) => man::run(&args, cli),
         Command::Node => crate::node_process::run(),
+        Command::Disk => clusters::serve_disk().context(
+            "standard input is no file system that waits to be served; `narrows diagnose` starts disks",
+        ),
     }
 }

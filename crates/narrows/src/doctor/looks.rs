@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use clusters::{DEFAULT_HEAP, OpenSearchClusters, Release};
-use machine::{CONTROL_GROUPS, FOR_TESTS, JAVA, JAVA_21, MAVEN, OWN_MOUNTS, STRESS_NG};
+use machine::{CONTROL_GROUPS, FOR_TESTS, JAVA, JAVA_21, MAVEN, OWN_DISKS, OWN_MOUNTS, STRESS_NG};
 use record::units::show_bytes;
 
 use super::finding::{Finding, Group, State};
@@ -60,6 +60,7 @@ pub(super) fn opensearch() -> Group {
 pub(super) fn faults() -> Group {
     let waits = "the embedded engine waits in place of it, OpenSearch is not slowed";
     let slowed = "a loaded node is slowed in place of it";
+    let no_slow_disk = "diagnose --bench draws no slow disk of OpenSearch";
     let not_filled = "no disk is filled on processes, only with --on virtual";
     Group {
         title: "faults on processes: plans with slow or loaded nodes or full disks, diagnose",
@@ -67,6 +68,7 @@ pub(super) fn faults() -> Group {
             Finding::of(&CONTROL_GROUPS, State::Less, waits),
             Finding::of(&STRESS_NG, State::Less, slowed),
             Finding::of(&OWN_MOUNTS, State::Less, not_filled),
+            Finding::of(&OWN_DISKS, State::Less, no_slow_disk),
         ],
     }
 }

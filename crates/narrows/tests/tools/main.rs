@@ -16,6 +16,7 @@ mod opensearch;
 mod ordinary_client;
 mod real_against_virtual;
 mod side_by_side;
+mod slow_disk;
 mod steer;
 mod terminal;
 mod web;
@@ -59,6 +60,8 @@ testbed::main! {
     terminal::a_key_ends_watch_while_the_cluster_is_silent [SCRIPT],
     terminal::a_disk_that_fills_does_not_take_the_table_with_it [MOUNT],
     terminal::a_full_directory_for_temporary_files_is_named [MOUNT],
+    slow_disk::a_slow_disk_is_busy_for_as_long_as_its_rate_says [OWN_DISKS],
+    slow_disk::nothing_of_a_slow_disk_is_left_when_its_holder_or_its_server_is_killed [OWN_DISKS],
     cores::a_slow_node_is_held_to_a_share_of_the_cores [CONTROL_GROUPS],
     cores::a_loaded_node_shares_its_cores_with_competitors [CONTROL_GROUPS, STRESS_NG],
     load::the_embedded_engine_behind_tls [],

@@ -76,21 +76,27 @@ impl Installation {
         Ok(Installation { java, arguments, home: Some(home.to_owned()), dialect })
     }
 
-    /// A command that starts a node with a heap of `heap`; it writes to the directory `own`, and removes it.
-    pub(super) fn command(&self, heap: &str, own: &Path) -> Command {
-        let mut command = Command::new(&self.java);
-        let property = |name: &str, path: &Path| {
-            let mut text = OsString::from(format!("-D{name}="));
+    /// A command that starts a node with a heap of `heap`; it writes to the directory `own`, and removes it. In a mount
+    /// namespace, it has what is mounted there.
+    pub(super) fn command(&self, heap: &str, own: &Path, namespace: Option<&Path>) -> Command {
+        let option = |name: &str, path: &Path| {
+            let mut text = OsString::from(name);
             text.push(path);
             text
         };
+        let mut command = Command::new(&self.java);
+        if let Some(namespace) = namespace {
+            // It goes on as Java, with the same process id.
+            command = Command::new("nsenter");
+            command.arg(option("--mount=", namespace)).arg(option("--wd=", own)).arg(&self.java);
+        }
         command
             .arg(format!("-Xms{heap}"))
             .arg(format!("-Xmx{heap}"))
             .args(["-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData", "-Dfile.encoding=UTF-8"])
             .args(["-Dlog4j2.disable.jmx=true", "-Dlog4j.shutdownHookEnabled=false"])
-            .arg(property("java.io.tmpdir", &own.join("tmp")))
-            .arg(property("narrows.remove", own))
+            .arg(option("-Djava.io.tmpdir=", &own.join("tmp")))
+            .arg(option("-Dnarrows.remove=", own))
             .current_dir(own);
         // Jars of Maven Central do not know how they were packed, and Elasticsearch's own clients from 7.14 on refuse a
         // node that does not say this.

@@ -18,7 +18,7 @@ mod installation;
 mod node;
 mod release;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use crate::clusters::{Faults, LinkControl};
 use crate::fault::{FaultKind, Strain};
 use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
-use crate::nodes::{NodeProcess, Nodes, Order, StartedNode, TemporaryDir, free_ports};
+use crate::nodes::{NodeProcess, Nodes, Order, SlowDisks, StartedNode, TemporaryDir, free_ports};
 use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use crate::{Error, Result};
 use file_server::FileServer;
@@ -62,6 +62,8 @@ pub struct OpenSearchClusters {
     /// The snapshot repository of each cluster, and its HTTP server for the other clusters.
     repositories: BTreeMap<String, (Repository, FileServer)>,
     /// Below `nodes`: dropped after the processes that write there have ended.
+    disks: SlowDisks,
+    /// Below `disks`, which are mounted there.
     root: Option<TemporaryDir>,
 }
 
@@ -80,6 +82,7 @@ impl OpenSearchClusters {
             link: None,
             node_links: None,
             repositories: BTreeMap::new(),
+            disks: SlowDisks::default(),
             root: None,
         }
     }
@@ -107,6 +110,13 @@ impl OpenSearchClusters {
     /// cluster. Clients reach it regardless. Not possible together with a link between clusters.
     pub fn with_node_links(mut self, node_links: bool) -> Self {
         self.node_links = node_links.then(BTreeMap::new);
+        self
+    }
+
+    /// Nodes with disks of their own, in memory, so that [`Strain::Disk`] works; `program disk` serves each. Needs
+    /// [`machine::OWN_DISKS`]. What is on such a disk goes with its node.
+    pub fn with_slow_disks(mut self, program: PathBuf, nodes: BTreeSet<String>) -> Self {
+        self.disks = SlowDisks::of(program, nodes);
         self
     }
 
@@ -165,8 +175,7 @@ impl OpenSearchClusters {
         let mut tries = 1;
         loop {
             let (spec, through_link) = self.spec(cluster, n, manager, joined)?;
-            let installation = self.installation.as_ref().expect("it is installed");
-            match spec.start(&self.env, installation, &self.nodes.ends).await {
+            match self.start_process(&spec).await {
                 Ok(process) => {
                     let address = |port: u16| format!("127.0.0.1:{port}");
                     let handle = NodeHandle {
@@ -183,6 +192,12 @@ impl OpenSearchClusters {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    async fn start_process(&mut self, spec: &NodeSpec) -> Result<NodeProcess> {
+        let namespace = self.disks.namespace(Self::NAME, &spec.name, &spec.dir)?;
+        let installation = self.installation.as_ref().expect("it is installed");
+        spec.start(&self.env, installation, namespace.as_deref(), &self.nodes.ends).await
     }
 
     /// The link of a node, with which they were started; an error where they have none.
@@ -318,15 +333,25 @@ impl StartedHere for OpenSearchClusters {
     }
 
     async fn start_again(&mut self, spec: &NodeSpec) -> Result<NodeProcess> {
-        let installation = self.installation.as_ref().expect("it is installed");
-        spec.start(&self.env, installation, &self.nodes.ends).await
+        self.start_process(spec).await
     }
 
     async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
+        let refused = |why: String| {
+            let what = format!("slow the disk of {node}");
+            Error::NoFault { target: Self::NAME, what, why }
+        };
+        let none = || self.nodes.not_strained(node, strain);
+        let disk = || self.disks.find(node).ok_or_else(none);
         match strain {
             Strain::Collections(_) => self.nodes.order(node, Order::Strain(strain)).await,
-            Strain::Disk(_) => Err(self.nodes.not_strained(node, strain)),
+            Strain::Disk(rates) => disk()?.set(rates).map_err(|why| refused(why.to_string())),
+            Strain::Neighbours(count) => disk()?.write_beside(count).map_err(refused),
         }
+    }
+
+    fn clear_node(&mut self, node: &str) {
+        self.disks.remove(node);
     }
 
     fn clear(&mut self) {
@@ -335,6 +360,7 @@ impl StartedHere for OpenSearchClusters {
         if let Some(links) = &mut self.node_links {
             links.clear();
         }
+        self.disks.clear();
         self.root = None;
     }
 

@@ -68,11 +68,12 @@ impl NodeSpec {
         settings
     }
 
-    /// Starts it; returns when it listens.
+    /// Starts it, in a mount namespace where there is one; returns when it listens.
     pub(super) async fn start(
         &self,
         env: &Env,
         installation: &Installation,
+        namespace: Option<&Path>,
         ends: &Rc<Notify>,
     ) -> Result<NodeProcess> {
         for name in ["config", "tmp"] {
@@ -88,7 +89,7 @@ impl NodeSpec {
             let _ = writeln!(input, "{name}={value}");
         }
         input.push('\n');
-        let command = installation.command(&self.heap, &self.dir);
+        let command = installation.command(&self.heap, &self.dir, namespace);
         let (process, _) = NodeProcess::spawn(env, &self.name, command, &input, ends).await?;
         process.watch();
         Ok(process)

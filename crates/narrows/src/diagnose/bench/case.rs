@@ -135,8 +135,9 @@ const OF_EMBEDDED: [Kind; 11] = {
         Two(DiskRead, RateLimit),
     ]
 };
-/// What OpenSearch has beside that, and others with it, so that the shares of healthy cases and of two causes stay.
-const OF_OPENSEARCH: [Kind; 8] = {
+/// What OpenSearch has beside that, whose nodes have disks of their own where the machine lets us make such, and others
+/// with it, so that the shares of healthy cases and of two causes stay.
+const OF_OPENSEARCH: [Kind; 16] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
@@ -149,6 +150,14 @@ const OF_OPENSEARCH: [Kind; 8] = {
         Two(RateLimit, Bandwidth),
         One(Loss),
         Healthy(Quick, None),
+        One(DiskWrite),
+        Two(RateLimit, DiskWrite),
+        Healthy(Quick, Some(Load::Indexing)),
+        One(DiskRead),
+        Two(DiskWrite, RateLimit),
+        One(Neighbour),
+        Two(RateLimit, DiskRead),
+        Healthy(Quick, Some(Load::Search)),
     ]
 };
 
@@ -529,15 +538,44 @@ mod tests {
         }
     }
 
-    /// A kernel's own TCP and a machine's own cores are as they are.
+    /// A kernel's own TCP and a machine's own cores are as they are; of a disk, the rates can be set.
     #[test]
     fn processes_are_asked_for_nothing_that_only_simulated_hosts_can_do() {
         for seed in 0..160 {
             let case = Case::on_processes(seed, Engine::OPENSEARCH);
             let injected = case.injected(case.with_second(16e6), 16e6);
             injected.link.check_real().unwrap();
-            assert_eq!((&injected.near, &injected.far), (&Host::default(), &Host::default()));
-            assert_eq!(injected.neighbour_bytes, 0, "{seed}");
+            for host in [&injected.near, &injected.far] {
+                let mut usual = Host::default();
+                usual.disk.read_bytes_per_s = host.disk.read_bytes_per_s;
+                usual.disk.write_bytes_per_s = host.disk.write_bytes_per_s;
+                assert_eq!(*host, usual, "{seed}");
+            }
+            // Who writes beside needs a disk on which that tells.
+            assert!(injected.neighbours() == 0 || injected.has_slow_disk(), "{seed}");
         }
+    }
+
+    #[test]
+    fn a_disk_of_opensearch_is_slow_to_read_slow_to_write_and_shared_and_a_limit_comes_before_it() {
+        use Cause::{DiskRead, DiskWrite, Neighbour, RateLimit};
+        let deck = deck_of_processes(Engine::OPENSEARCH);
+        let one = [DiskRead, DiskWrite, Neighbour].map(Kind::One);
+        let two = [(RateLimit, DiskRead), (RateLimit, DiskWrite), (DiskWrite, RateLimit)];
+        let two = two.map(|(first, second)| Kind::Two(first, second));
+        for kind in one.iter().chain(&two) {
+            assert!(deck.contains(kind), "{kind:?}");
+        }
+        // With each severity a neighbour leaves less of the disk.
+        let seeds = 2 * deck.len() as u64;
+        let of = |turn: u64| {
+            let case = |seed: u64| Case::on_processes(seed + turn * seeds, Engine::OPENSEARCH);
+            let is_shared = |case: &Case| case.kind == Kind::One(Neighbour);
+            let case = (0..seeds).map(case).find(is_shared).unwrap();
+            (case.severity, case.injected(case.surroundings.clone(), 10e6).neighbours())
+        };
+        let mut neighbours = [0, 1, 2].map(of);
+        neighbours.sort_unstable();
+        assert_eq!(neighbours, [(1, 3), (2, 6), (3, 17)]);
     }
 }

@@ -44,6 +44,8 @@ const PAUSED_MS: [u64; 3] = [350, 600, 850];
 const CORE_BYTES_PER_S: f64 = 2.8e9;
 /// A neighbour shares a disk that alone would carry so many times the rate.
 const ROOMY_DISK: f64 = 3.0;
+/// A neighbour's writes are of this size.
+pub(super) const NEIGHBOUR_WRITE_BYTES: u64 = 1 << 20;
 /// Connections that carry recoveries between two nodes, by default.
 const CONNECTIONS: f64 = 2.0;
 
@@ -57,15 +59,28 @@ pub(crate) struct Engine {
     core_bytes_per_s: f64,
     /// With a smaller part of a core, a process hardly answers.
     core_share_min: f64,
+    /// Bytes that all recoveries together have in the queue of a slow disk, about, where that is not what they have in
+    /// flight: of files, the kernel writes a part at a time. Measured with such a loop device, and with no node.
+    queued_bytes: Option<f64>,
     /// Settings that it alone has.
     own: &'static [&'static str],
 }
 
 impl Engine {
-    pub(crate) const OURS: Engine =
-        Engine { chunks_max: 8, core_bytes_per_s: 550e6, core_share_min: 0.002, own: &[] };
-    pub(crate) const OPENSEARCH: Engine =
-        Engine { chunks_max: 5, core_bytes_per_s: 60e6, core_share_min: 0.1, own: &[OPERATIONS] };
+    pub(crate) const OURS: Engine = Engine {
+        chunks_max: 8,
+        core_bytes_per_s: 550e6,
+        core_share_min: 0.002,
+        queued_bytes: None,
+        own: &[],
+    };
+    pub(crate) const OPENSEARCH: Engine = Engine {
+        chunks_max: 5,
+        core_bytes_per_s: 60e6,
+        core_share_min: 0.1,
+        queued_bytes: Some(0.7e6),
+        own: &[OPERATIONS],
+    };
 
     /// Every setting that conditions name.
     pub(crate) fn settings(self) -> impl Iterator<Item = &'static str> {
@@ -173,6 +188,17 @@ impl Conditions {
         self.set(LIMIT, show_size_setting((bytes_per_s as u64).max(16 << 10)));
     }
 
+    /// Neighbours at the far node's disk, each of which always has one write in its queue.
+    pub(crate) fn neighbours(&self) -> u32 {
+        let count = self.neighbour_bytes.div_ceil(NEIGHBOUR_WRITE_BYTES);
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a disk is slower than it comes.
+    pub(crate) fn has_slow_disk(&self) -> bool {
+        [&self.near, &self.far].iter().any(|host| host.disk != Host::default().disk)
+    }
+
     fn slots(&self) -> u32 {
         self.settings.get(SLOTS).and_then(|text| text.parse().ok()).unwrap_or(SLOTS_USUAL)
     }
@@ -228,7 +254,8 @@ impl Conditions {
             }
             Cause::Neighbour => {
                 self.far.disk.write_bytes_per_s = (rate * ROOMY_DISK) as u64;
-                let ours = self.in_flight_bytes() * f64::from(self.shards);
+                let in_flight = self.in_flight_bytes() * f64::from(self.shards);
+                let ours = self.engine.queued_bytes.unwrap_or(in_flight);
                 self.neighbour_bytes = (ours * (ROOMY_DISK / LEFT[step] - 1.0)) as u64;
             }
             Cause::Replay => self.set(OPERATIONS, BATCHES_LEFT[step]),

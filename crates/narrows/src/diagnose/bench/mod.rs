@@ -59,6 +59,7 @@ use case::Case;
 use draw::{Subject, Turn};
 use kept::{Job, Kept};
 use one_cause::{Drawn, InWorld, OneCause, World};
+pub(crate) use place::nodes_with_disks;
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
 pub(crate) use steered::{Steered, as_json, table};

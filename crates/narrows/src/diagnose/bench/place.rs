@@ -1,6 +1,8 @@
 //! Where cases are staged: in virtual time, or on nodes that run as processes.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,7 +13,7 @@ use world::{Env, LinkConfig};
 use super::case::Case;
 use super::conditions::{Conditions, Engine};
 use super::stage::{Shape, Stage};
-use crate::diagnose::bed;
+use crate::diagnose::bed::{self, FAR, NEAR};
 use crate::interrupt::in_virtual_time;
 
 /// So many chunks of the usual size that one more or less at either end counts little.
@@ -99,6 +101,15 @@ pub(super) fn engine(clusters: &impl Clusters) -> Engine {
     if clusters.name() == "opensearch" { Engine::OPENSEARCH } else { Engine::OURS }
 }
 
+/// The nodes of OpenSearch that are to have disks of their own, which can be slowed: both, where this machine lets us
+/// make such disks.
+pub(crate) fn nodes_with_disks() -> BTreeSet<String> {
+    static CAN_MAKE: OnceLock<bool> = OnceLock::new();
+    let can_make = *CAN_MAKE.get_or_init(|| machine::OWN_DISKS.look().is_ok());
+    let nodes = [NEAR, FAR].into_iter().filter(|_| can_make);
+    nodes.map(|site| format!("{site}-0")).collect()
+}
+
 /// Nodes that run for the whole bench: what a stage leaves is taken back, and the index stays for the next.
 pub(crate) struct Processes<'a, C> {
     env: &'a Env,
@@ -136,8 +147,13 @@ impl<C: Clusters> Place for Processes<'_, C> {
     }
 
     fn cannot_make(&self, conditions: &Conditions) -> Option<&'static str> {
-        let cannot = conditions.quota.is_some() && machine::CONTROL_GROUPS.look().is_err();
-        cannot.then_some("this machine lets us make no control group")
+        if conditions.quota.is_some() && machine::CONTROL_GROUPS.look().is_err() {
+            return Some("this machine lets us make no control group");
+        }
+        // The embedded engine emulates a slow disk.
+        let needs = engine(self.clusters) == Engine::OPENSEARCH && conditions.has_slow_disk();
+        (needs && nodes_with_disks().is_empty())
+            .then_some("this machine lets us make no disk of our own")
     }
 
     async fn on_stage<T: 'static>(

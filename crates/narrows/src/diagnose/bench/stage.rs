@@ -13,7 +13,7 @@ use world::model::{Disk, Host};
 use world::{Env, Task, Work};
 
 use super::cause::Load;
-use super::conditions::{Conditions, EXCLUDE, Engine};
+use super::conditions::{Conditions, EXCLUDE, Engine, NEIGHBOUR_WRITE_BYTES};
 use crate::diagnose::LIMIT;
 use crate::diagnose::bed::{self, BULK_BYTES, FAR, NEAR, bulk, incompressible};
 
@@ -31,8 +31,6 @@ const READS: &str = "/_tasks?actions=internal:index/shard/recovery/start_recover
 const CANCELLED_WITHIN: Duration = Duration::from_secs(60);
 /// Between two requests of the load.
 const REQUEST_EVERY: Duration = Duration::from_millis(20);
-/// A neighbour's writes are of this size.
-const NEIGHBOUR_WRITE_BYTES: u64 = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 /// What a search of the load reads, where it has to say so.
 const SEARCHED_DOCUMENTS: u64 = 50_000;
@@ -53,6 +51,8 @@ pub(crate) struct Stage<'a> {
     disturbed: (Option<ProcessFault>, Option<Quota>),
     /// What ends the strains of nodes that are processes.
     strained: Vec<(String, Strain)>,
+    /// The slow disk that copies are read from, where nothing of it may be in memory when they begin.
+    read_anew: Option<(String, Strain)>,
 }
 
 /// What the index is like: one of the same shape serves again.
@@ -91,10 +91,17 @@ impl<'a> Stage<'a> {
         filled: Option<Shape>,
     ) -> anyhow::Result<Stage<'a>> {
         let Conditions { engine, recovers, is_flushed, .. } = *conditions;
-        let (env, beside, disturbed, strained) =
-            (env.clone(), Vec::new(), (None, None), Vec::new());
-        let mut stage =
-            Stage { env, clusters, engine, recovers, is_flushed, beside, disturbed, strained };
+        let mut stage = Stage {
+            env: env.clone(),
+            clusters,
+            engine,
+            recovers,
+            is_flushed,
+            beside: Vec::new(),
+            disturbed: (None, None),
+            strained: Vec::new(),
+            read_anew: None,
+        };
         if filled != Some(Shape::of(conditions)) {
             // What is placed now stays there, and may be placed.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
@@ -123,6 +130,9 @@ impl<'a> Stage<'a> {
     pub(crate) async fn begin(&self) -> anyhow::Result<()> {
         if !self.recovers {
             return Ok(());
+        }
+        if let Some((node, strain)) = &self.read_anew {
+            self.clusters.strain(node, *strain).await?;
         }
         let body = json!({ "index.number_of_replicas": 1 });
         self.ask("PUT", &format!("/{DATA}/_settings"), body).await.map(drop)
@@ -225,11 +235,15 @@ impl<'a> Stage<'a> {
     }
 
     async fn index(&self, name: &str, shards: u32) -> anyhow::Result<()> {
-        let settings = json!({
+        let mut settings = json!({
             "number_of_shards": shards,
             "number_of_replicas": 0,
             "refresh_interval": "-1",
         });
+        if self.engine == Engine::OPENSEARCH {
+            // What is mapped into memory stays there, and is not read from a slow disk.
+            settings["store.type"] = "niofs".into();
+        }
         let body = json!({ "settings": settings, "mappings": incompressible() });
         self.ask("PUT", &format!("/{name}"), body).await?;
         let path = format!("/_cluster/health/{name}?wait_for_status=green&timeout=60s");
@@ -288,18 +302,17 @@ impl<'a> Stage<'a> {
                 .json()?;
             self.beside.push(self.env.spawn("load", requests(env, address, request)));
         }
-        let writers = conditions.neighbour_bytes.div_ceil(NEIGHBOUR_WRITE_BYTES);
-        for _ in 0..writers {
+        if self.clusters.virtual_controls().is_none() {
+            self.strain(conditions).await?;
+            return self.disturb(conditions);
+        }
+        for _ in 0..conditions.neighbours() {
             let host = self.env.host(&format!("{FAR}-0"));
             self.beside.push(self.env.spawn("neighbour", async move {
                 loop {
                     host.work(Work::DiskWrite { bytes: NEIGHBOUR_WRITE_BYTES }, || ()).await;
                 }
             }));
-        }
-        if self.clusters.virtual_controls().is_none() {
-            self.strain(conditions).await?;
-            return self.disturb(conditions);
         }
         if let Some((site, paused)) = conditions.pauses {
             let (env, name) = (self.env.clone(), format!("{site}-0"));
@@ -315,14 +328,22 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Slow disks and collections of nodes that are processes. A disk that is as it comes is the machine's own.
+    /// Slow disks, their neighbours, and collections of nodes that are processes. A disk that is as it comes is the
+    /// machine's own.
     async fn strain(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
         let slow = |host: &Host| {
             let Disk { read_bytes_per_s, write_bytes_per_s, .. } = host.disk;
             let rates = DiskRates { read_bytes_per_s, write_bytes_per_s };
             (host.disk != Disk::default()).then_some(Strain::Disk(Some(rates)))
         };
+        let neighbours = conditions.neighbours();
+        let neighbours = (neighbours > 0).then_some(Strain::Neighbours(neighbours));
+        if self.engine == Engine::OPENSEARCH {
+            self.read_anew = slow(&conditions.near).map(|strain| (format!("{NEAR}-0"), strain));
+        }
         let strains = [
+            // They end before their disk is fast again.
+            (FAR, neighbours, Strain::Neighbours(0)),
             (NEAR, slow(&conditions.near), Strain::Disk(None)),
             (FAR, slow(&conditions.far), Strain::Disk(None)),
             (FAR, conditions.collections.map(Strain::Collections), Strain::Collections(0.0)),

@@ -63,12 +63,14 @@ pub(crate) async fn trial(
     writes: Writes<'_>,
 ) -> anyhow::Result<Outcome> {
     let runs = Runs::of(place, case.seed);
+    // At whatever rates, the same has to be made.
+    let alike = case.injected(case.with_second(1e6), 1e6);
+    if let Some(why) = place.cannot_make(&alike) {
+        return Ok(Outcome::Refused(why.to_owned()));
+    }
     let (base, injected) = runs.injected(case).await?;
     if base <= 0.0 && case.surroundings.recovers {
         return Ok(Outcome::Refused("nothing moves before anything is injected".to_owned()));
-    }
-    if let Some(why) = place.cannot_make(&injected) {
-        return Ok(Outcome::Refused(why.to_owned()));
     }
     let now = runs.rate(&injected).await?;
     if let Some(why) = runs.refused(case, &injected, base, now).await? {
