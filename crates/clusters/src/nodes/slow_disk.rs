@@ -7,6 +7,7 @@
 //! namespace: were it the last one there, its end would wait for writes that it is to serve.
 
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
@@ -202,14 +203,17 @@ impl SlowDisks {
         if !self.nodes.contains(node) {
             return Ok(None);
         }
-        if !self.made.contains_key(node) {
+        let refused = |why| {
             let what = format!("give {node} a disk of its own");
-            let made = SlowDisk::make(dir, &self.program);
-            let made = made.map_err(|why| Error::NoFault { target, what, why })?;
-            self.made.insert(node.to_owned(), made);
-        }
-        let holder = self.made.get(node).map(SlowDisk::holder);
-        Ok(holder.map(|pid| PathBuf::from(format!("/proc/{pid}/ns/mnt"))))
+            Error::NoFault { target, what, why }
+        };
+        let disk = match self.made.entry(node.to_owned()) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(none) => {
+                none.insert(SlowDisk::make(dir, &self.program).map_err(refused)?)
+            }
+        };
+        Ok(Some(PathBuf::from(format!("/proc/{}/ns/mnt", disk.holder()))))
     }
 
     /// The disk of a node that has one of its own.

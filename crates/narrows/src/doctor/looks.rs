@@ -60,7 +60,7 @@ pub(super) fn opensearch() -> Group {
 pub(super) fn faults() -> Group {
     let waits = "the embedded engine waits in place of it, OpenSearch is not slowed";
     let slowed = "a loaded node is slowed in place of it";
-    let no_slow_disk = "diagnose --bench draws no slow disk of OpenSearch";
+    let no_slow_disk = "diagnose --bench slows no disk of OpenSearch";
     let not_filled = "no disk is filled on processes, only with --on virtual";
     Group {
         title: "faults on processes: plans with slow or loaded nodes or full disks, diagnose",
