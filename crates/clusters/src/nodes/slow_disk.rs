@@ -57,9 +57,9 @@ kill 0
 wait
 rm -f "$1""#;
 
-/// Of a slow disk, no more than this waits in memory to be written. With more, a small file is there before most of it
-/// is on the disk, and what is there is told of in bursts.
-const WRITTEN_LATER_BYTES: u64 = 1 << 20;
+/// Of a slow disk, no more than this waits in memory to be written. With less, the disk idles between one part and the
+/// next where cores are busy; with more, a small file is there before most of it is on the disk.
+const WRITTEN_LATER_BYTES: u64 = 2 << 20;
 
 /// A disk, until this is dropped. Whoever uses it has ended by then.
 pub struct SlowDisk {

@@ -576,6 +576,6 @@ mod tests {
         };
         let mut neighbours = [0, 1, 2].map(of);
         neighbours.sort_unstable();
-        assert_eq!(neighbours, [(1, 3), (2, 6), (3, 17)]);
+        assert_eq!(neighbours, [(1, 3), (2, 5), (3, 14)]);
     }
 }
