@@ -3,7 +3,7 @@
 use record::Limit;
 
 use super::claim::{claim, figure, one, slower};
-use super::conclusion::Bound::{About, AtLeast, AtMost, Between, HalfTheEffect};
+use super::conclusion::Bound::{About, AtLeast, AtMost, Between, HalfOf, HalfTheEffect};
 use super::conclusion::Expected::{AtItsBound, Fails, Holds, HoldsBut};
 use super::conclusion::{Conclusion, Document, Measure, Quantity, When};
 
@@ -47,6 +47,8 @@ const TOO_FAST: &str = "At the document's rates the last index would be copied i
                         times allow (docs/published/model.md).";
 const TWO_PEAKS: &str =
     "The document has 67.2 MB/s for the same bytes where they arrive, with which ours agrees.";
+const PAY_MORE: &str = "Ours lies on the bound itself, 1.12 times, and falls to either side of it by how many seeds are drawn: compression \
+                        costs the small nodes less here than it did, as their row says.";
 const AT_MOST_63: &str = "Five chunks of 1 MB for each of three shards carry 63 MB/s here, with compression or without: that is \
                           33 once they are compressed.";
 
@@ -108,7 +110,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         "A large difference of the first leader's CPU with compression, 2 % to 22.3 %: at least half of that effect",
         Measure::Ratio(figure(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("leader-0")),
             figure(HTTP_LOGS, SIXTH, Quantity::PeakCores("leader-0"))),
-        AtLeast(3.339), Holds),
+        HalfOf(11.15), Holds),
     claim(EXPERIMENT_2, "With compression Java 11 makes no significant change in the follower's CPU",
         Measure::Ratio(figure(HTTP_LOGS, COMPRESSED_11, Quantity::PeakCores("follower-2")),
             figure(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("follower-2"))),
@@ -119,7 +121,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         Measure::RatioOfRatios(
             [figure(SMALL, "compressed", Quantity::Seconds), figure(SMALL, "plain", Quantity::Seconds)],
             [figure(HTTP_LOGS, COMPRESSED, Quantity::Seconds), figure(HTTP_LOGS, THIRD, Quantity::Seconds)]),
-        HalfTheEffect, Holds),
+        HalfTheEffect, AtItsBound(PAY_MORE)),
     claim(EXPERIMENT_5,
         "1 MB x 5 are not large enough to saturate the network: the link holds less than half of the time",
         one(SMALL, "plain", Quantity::HeldBy(Limit::LinkRate)), AtMost(0.5), Holds),
@@ -128,11 +130,11 @@ const CONCLUSIONS: &[Conclusion] = &[
          compression; at least half of that effect",
         Measure::Ratio(figure(SMALL, "plain", Quantity::PeakCores("leader-0")),
             figure(SMALL, "plain", Quantity::LastShardCores("leader-0"))),
-        AtLeast(2.049), Holds),
+        HalfOf(4.2), Holds),
     claim(EXPERIMENT_5, "... and 66.18 to 19 % with compression; at least half of that effect",
         Measure::Ratio(figure(SMALL, "compressed", Quantity::PeakCores("leader-0")),
             figure(SMALL, "compressed", Quantity::LastShardCores("leader-0"))),
-        AtLeast(1.866), Holds),
+        HalfOf(3.483), Holds),
     claim(EXPERIMENT_5, "Peak CPU of the leader without compression: 21 % of 4 cores",
         one(SMALL, "plain", Quantity::PeakCores("leader-0")), About(0.84), Fails(NO_SAMPLES)),
     claim(EXPERIMENT_5, "Peak CPU of the leader with compression: 66.18 % of 4 cores",

@@ -136,6 +136,8 @@ pub enum Bound {
     /// The document claims a gain or a loss by a factor r. Ours has to be at least √r in the same direction: half the
     /// effect on a log scale.
     HalfTheEffect,
+    /// The same of an effect whose figures stand in the text, and not in the rows of a plan.
+    HalfOf(f64),
 }
 
 /// What becomes of a conclusion here. A run that finds otherwise fails.

@@ -13,6 +13,8 @@ pub struct Judged {
     pub within: (Option<f64>, Option<f64>),
     /// Whether it holds; none where a row is missing.
     pub holds: Option<bool>,
+    /// Whether the value is within a tenth of the document's own figure; none where it gives none.
+    pub is_near: Option<bool>,
 }
 
 /// A figure with a tenth more or less than the document's is the document's.
@@ -46,24 +48,38 @@ impl Measure {
 impl Conclusion {
     /// Judges `value` of ours beside what the document's figures come to.
     pub fn judge(&self, value: Option<f64>, published: Option<f64>) -> Judged {
-        let within = match (self.bound, published) {
+        let about = |figure: f64| {
+            let off = figure.abs() * TENTH;
+            (figure - off, figure + off)
+        };
+        let (own, effect) = match self.bound {
+            Bound::About(figure) => (Some(figure), None),
+            Bound::HalfOf(effect) => (Some(effect), Some(effect)),
+            Bound::HalfTheEffect => (published, published),
+            Bound::Between(..) | Bound::AtLeast(_) | Bound::AtMost(_) => (published, None),
+        };
+        let within = match (self.bound, effect) {
             (Bound::About(figure), _) => {
-                let off = figure.abs() * TENTH;
-                (Some(figure - off), Some(figure + off))
+                let (low, high) = about(figure);
+                (Some(low), Some(high))
             }
             (Bound::Between(low, high), _) => (Some(low), Some(high)),
             (Bound::AtLeast(low), _) => (Some(low), None),
             (Bound::AtMost(high), _) => (None, Some(high)),
-            (Bound::HalfTheEffect, Some(effect)) if effect >= 1.0 => (Some(effect.sqrt()), None),
-            (Bound::HalfTheEffect, Some(effect)) => (None, Some(effect.sqrt())),
-            (Bound::HalfTheEffect, None) => (None, None),
+            (_, Some(effect)) if effect >= 1.0 => (Some(effect.sqrt()), None),
+            (_, Some(effect)) => (None, Some(effect.sqrt())),
+            (_, None) => (None, None),
         };
         let (low, high) = within;
         let bounded = low.is_some() || high.is_some();
         let holds = value.filter(|_| bounded).map(|value| {
             low.is_none_or(|low| value >= low) && high.is_none_or(|high| value <= high)
         });
-        Judged { value, published, within, holds }
+        let is_near = value.zip(own).map(|(value, own)| {
+            let (low, high) = about(own);
+            low <= value && value <= high
+        });
+        Judged { value, published, within, holds, is_near }
     }
 }
 
@@ -145,10 +161,33 @@ mod tests {
         assert_eq!(holds(Bound::HalfTheEffect, 1.9, 4.0), Some(false));
         assert_eq!(holds(Bound::HalfTheEffect, 0.5, 0.25), Some(true));
         assert_eq!(holds(Bound::HalfTheEffect, 0.6, 0.25), Some(false));
+        assert_eq!(holds(Bound::HalfOf(4.0), 2.0, 9.0), Some(true));
+        assert_eq!(holds(Bound::HalfOf(4.0), 1.9, 9.0), Some(false));
+        assert_eq!(holds(Bound::HalfOf(0.25), 0.6, 0.1), Some(false));
         assert_eq!(holds(Bound::Between(0.9, 1.1), 1.0, 1.0), Some(true));
         assert_eq!(holds(Bound::AtMost(1.0), 1.1, 1.0), Some(false));
         assert_eq!(conclusion(Bound::AtLeast(1.0)).judge(None, Some(1.0)).holds, None);
         assert_eq!(conclusion(Bound::HalfTheEffect).judge(Some(1.0), None).holds, None);
+    }
+
+    #[test]
+    fn what_holds_by_half_the_effect_may_be_far_from_the_documents_figure() {
+        let judged = |bound, value: f64, published: Option<f64>| {
+            let conclusion = Conclusion { bound, ..DOCUMENTS[0].conclusions[0] };
+            let Judged { holds, is_near, .. } = conclusion.judge(Some(value), published);
+            (holds, is_near)
+        };
+        let (holds, fails) = (Some(true), Some(false));
+        assert_eq!(judged(Bound::HalfTheEffect, 2.0, Some(4.0)), (holds, Some(false)));
+        assert_eq!(judged(Bound::HalfTheEffect, 3.7, Some(4.0)), (holds, Some(true)));
+        assert_eq!(judged(Bound::HalfTheEffect, 9.0, Some(4.0)), (holds, Some(false)));
+        assert_eq!(judged(Bound::HalfOf(4.0), 4.3, None), (holds, Some(true)));
+        // The figure that is asked is that of the text, whatever the rows come to.
+        assert_eq!(judged(Bound::About(2.0), 2.1, Some(2.5)), (holds, Some(true)));
+        assert_eq!(judged(Bound::About(2.0), 2.5, Some(2.5)), (fails, Some(false)));
+        assert_eq!(judged(Bound::AtLeast(1.5), 9.3, None), (holds, None));
+        let none = DOCUMENTS[0].conclusions[0].judge(None, Some(4.0));
+        assert_eq!(none.is_near, None);
     }
 
     #[test]

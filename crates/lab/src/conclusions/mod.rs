@@ -1,8 +1,8 @@
 //! What the source documents conclude from their figures, as inequalities that can be checked.
 //!
-//! A conclusion says where it stands, what it claims, which numbers of ours speak of it, and what they have to be. Its
-//! bound is the document's own figure: where the text or a table gives a number, ours is within a tenth of it; where
-//! the text says that something helps or hurts, ours has at least half of the document's own effect, as a factor.
+//! A conclusion says where it stands, what it claims, which numbers of ours speak of it, and what they have to be.
+//! Where the text gives a number, ours is within a tenth of it; where the text says that something helps or hurts, ours
+//! has at least half of the document's own effect, as a factor; where it has words alone, the bound is ours.
 
 mod article;
 mod benchmark_plan;

@@ -293,6 +293,7 @@ fn conclusion(
         ours: judged.value,
         range: range.map(|(low, high)| Interval { low, high }),
         holds: judged.holds,
+        is_near: judged.is_near,
         kind: conclusion.measure.kind(|row| variant(plans, row)),
         expected: conclusion.is_expected(judged.holds),
         why: conclusion.why().to_owned(),

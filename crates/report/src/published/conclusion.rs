@@ -66,6 +66,8 @@ pub struct Conclusion {
     pub range: Option<Interval>,
     /// Whether it holds; none where a row is missing.
     pub holds: Option<bool>,
+    /// Whether ours is within a tenth of the document's own figure; none where it gives none.
+    pub is_near: Option<bool>,
     /// What our number is worth: one that was fitted, or that a setting decides, says nothing of the model.
     pub kind: Kind,
     /// Whether `holds` agrees with what `lab::conclusions` expects; if not, something changed since.
@@ -101,6 +103,45 @@ impl Conclusion {
     pub(super) fn holds(&self) -> &'static str {
         verdict(self.holds)
     }
+}
+
+/// What each kind of bound asks, and why.
+pub(super) const BOUNDS: [(&str, &str); 3] = [
+    (
+        "A range",
+        "the document gives a number, and ours has to be within a tenth of it; where it says that nothing changes, within \
+         the range that its words allow.",
+    ),
+    (
+        "At least, or at most: half of an effect",
+        "it says that something helps or hurts, and its figures say how much. Ours has to go the same way by at least half \
+         of that, as a factor: the root of its ratio, and no upper end. Where its own effect is small, so is what is asked: \
+         2 % of one of 4 %. Such a row tries the direction, and not the size.",
+    ),
+    (
+        "At least, or at most: in words",
+        "the number is that of its words (less than two times, within a quarter), or, where they have none, one of ours: half \
+         of the time for what holds a recovery, 1.5 times for progress that the slides draw without a scale. That one \
+         says little of the size, too.",
+    ),
+];
+
+/// Of those that hold and of which the document gives a figure: how many there are, and how many are within a tenth of
+/// it.
+pub(super) fn near<'a>(conclusions: impl Iterator<Item = &'a Conclusion>) -> (usize, usize) {
+    let holding = conclusions.filter(|conclusion| conclusion.holds == Some(true));
+    let near: Vec<bool> = holding.filter_map(|conclusion| conclusion.is_near).collect();
+    (near.len(), near.iter().filter(|near| **near).count())
+}
+
+/// The same in words, for all conclusions of a document or of all of them.
+pub(super) fn near_text<'a>(conclusions: impl Iterator<Item = &'a Conclusion> + Clone) -> String {
+    let (holding, failing) = holding(conclusions.clone());
+    let (figures, near) = near(conclusions);
+    format!(
+        "{holding} of {} hold, {near} of them within 10 % of the document's own figure, which it gives for {figures} of them",
+        holding + failing
+    )
 }
 
 /// How many hold, and how many do not.

@@ -3,6 +3,7 @@
 use insight::published::Comparison;
 
 use super::beside;
+use super::conclusion::{BOUNDS, near_text};
 use super::place::WHERE_TIME_IS_REAL;
 use super::{Conclusion, Document, Published, grid, new_table};
 
@@ -55,6 +56,11 @@ impl Published {
         );
         parts.push("## Errors by kind".to_owned());
         parts.push(self.medians(true));
+        parts.push("## What is asked of a conclusion".to_owned());
+        let asked = |(bound, why): &(&str, &str)| wrapped(&format!("- *{bound}*: {why}"), "  ");
+        parts.push(BOUNDS.iter().map(asked).collect::<Vec<_>>().join("\n"));
+        let all = format!("Of all conclusions {}.", near_text(self.conclusions.iter()));
+        parts.push(wrapped(&all, ""));
         parts.push("## Documents".to_owned());
         let line = |document: &Document| {
             let conclusions = self.conclusions_of(document);
@@ -62,13 +68,14 @@ impl Published {
             let (holding, failing) = self.predicted_holding(Some(document));
             let line = format!(
                 "- [{}]({}.md) ({}). Conclusions: {} hold, {} fail, {} not measured; of those that were predicted {holding} \
-                 hold, {failing} fail.",
+                 hold, {failing} fail. {}.",
                 document.title,
                 document.id,
                 document.by,
                 count(Some(true)),
                 count(Some(false)),
-                count(None)
+                count(None),
+                near_text(conclusions.iter().copied())
             );
             wrapped(&line, "  ")
         };
@@ -184,7 +191,15 @@ mod tests {
         assert!(index.contains(command) && page.contains(command));
         assert!(index.contains("| Benchmark plan | times   | predicted "), "{index}");
         let all = "Conclusions: 1 hold, 1 fail, 0 not measured; of those that were predicted 1 hold, 0 fail.";
-        assert!(index.replace("\n  ", " ").contains(all), "{index}");
+        let flat = index.replace("\n  ", " ").replace('\n', " ");
+        assert!(flat.contains(all), "{index}");
+        // What holds by half of an effect is counted apart from what is near the document's figure.
+        let near = "1 of 2 hold, 0 of them within 10 % of the document's own figure, which it gives for 1 of them.";
+        assert_eq!(flat.matches(near).count(), 2, "{index}");
+        assert!(
+            index.contains("- *A range*: ") && flat.contains("the root of its ratio"),
+            "{index}"
+        );
         let fitted = page.lines().find(|line| line.contains("| 40 seconds faster")).unwrap();
         assert!(fitted.contains("| 2:28 to 2:30 | calibrated |"), "{fitted}");
         assert!(!index.contains("Not at the published size"));

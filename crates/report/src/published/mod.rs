@@ -186,7 +186,7 @@ impl Published {
                 "document": c.document, "place": c.place, "claim": c.claim, "rows": c.rows,
                 "published": c.published, "low": c.within.0, "high": c.within.1, "ours": c.ours,
                 "ours_low": c.range.map(|range| range.low), "ours_high": c.range.map(|range| range.high),
-                "holds": c.holds, "kind": c.kind, "expected": c.expected, "why": c.why,
+                "holds": c.holds, "within_tenth": c.is_near, "kind": c.kind, "expected": c.expected, "why": c.why,
             })
         };
         let group = |g: &Group| {
@@ -430,6 +430,7 @@ mod tests {
                     ours: Some(15.1),
                     range: None,
                     holds: Some(true),
+                    is_near: Some(false),
                     kind: predicted,
                     expected: true,
                     why: String::new(),
@@ -445,6 +446,7 @@ mod tests {
                     ours: Some(149.0),
                     range: Some(Interval { low: 148.0, high: 150.0 }),
                     holds: Some(false),
+                    is_near: Some(false),
                     kind: calibrated,
                     expected: false,
                     why: "Bytes bind.".to_owned(),
@@ -514,6 +516,7 @@ mod tests {
         }
         assert_eq!(json["rows"][0]["low"], 14000.0, "one seed is its own range");
         assert_eq!(json["conclusions"][0]["holds"], true);
+        assert_eq!(json["conclusions"][0]["within_tenth"], false);
         assert_eq!(json["conclusions"][1]["kind"], "calibrated");
         assert_eq!(json["conclusions"][1]["ours_low"], 148.0);
         assert_eq!(json["conclusions"][1]["claim"], "40 seconds faster");

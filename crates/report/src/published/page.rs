@@ -5,6 +5,7 @@ use insight::words;
 use maud::{Markup, html};
 use record::{Kind, units};
 
+use super::conclusion::{BOUNDS, near_text};
 use super::place::verdict;
 use super::{
     Conclusion, Document, LOADS, Published, RATES, TIMES, error, ours, published, range_text,
@@ -226,11 +227,12 @@ impl Published {
                 p.hint {
                     (document.by) ". Conclusions: " (count(Some(true))) " hold, " (count(Some(false))) " fail"
                     @if count(None) > 0 { ", " (count(None)) " not measured" }
-                    "; of those that were predicted " (holding) " hold, " (failing) " fail."
+                    "; of those that were predicted " (holding) " hold, " (failing) " fail. "
+                    (near_text(conclusions.iter().copied())) "."
                 }
                 @if !rows.is_empty() { (figures_table(&rows)) (beside::folded(&rows)) }
                 (charts::section(&document.id, &document.plans, &self.first_seeds))
-                @if !conclusions.is_empty() { (conclusions_table(&conclusions)) }
+                @if !conclusions.is_empty() { (asked()) (conclusions_table(&conclusions)) }
                 (self.elsewhere_table(document))
             }
         }
@@ -345,6 +347,16 @@ fn strip(row: &Comparison) -> Markup {
     }
 }
 
+/// What each kind of bound asks, folded.
+fn asked() -> Markup {
+    html! {
+        details {
+            summary { "What is asked of a conclusion" }
+            @for (bound, why) in BOUNDS { p.hint { (bound) ": " (why) } }
+        }
+    }
+}
+
 fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Conclusions" { table.conclusions {
@@ -398,7 +410,8 @@ mod tests {
         assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
         for text in [
             "Predicted recoveries are off by 8.8 %; 1 of 1 predicted conclusions hold.",
-            "of those that were predicted 1 hold, 0 fail.",
+            "of those that were predicted 1 hold, 0 fail. 1 of 2 hold, 0 of them within 10 % of the document's own figure",
+            "the root of its ratio, and no upper end",
             "<small>2:28 to 2:30</small><small>calibrated</small>",
             "The experiments of one document, repeated",
             "Bytes bind.",
