@@ -115,7 +115,8 @@ mod tests {
     }
 
     /// What a fitted value's own words, or the words above it, give away.
-    const FITTED: [&str; 4] = ["fitted", "not published", "chosen", "searches a second"];
+    const FITTED: [&str; 5] =
+        ["fitted", "not published", "chosen", "searches a second", "cores of the "];
 
     #[test]
     fn every_fitted_value_names_its_rows() {
@@ -231,6 +232,7 @@ mod tests {
                 "replica-selection-pmc / default: none",
                 "replica-selection-pmc / phrase: none",
                 "replica-selection-pmc / term: none",
+                "small-nodes-compression / compressed",
                 "small-nodes-compression / plain",
             ]
         );
