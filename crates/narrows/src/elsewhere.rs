@@ -88,7 +88,7 @@ pub(crate) fn run(
             claim: conclusion.claim.to_owned(),
             ours: judged.value,
             holds: judged.holds,
-            why: on.why(document, conclusion.claim).to_owned(),
+            why: on.why(document, conclusion.claim, judged.holds).to_owned(),
         }
     };
     let asked = options(Vec::new());

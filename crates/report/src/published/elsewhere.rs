@@ -64,10 +64,8 @@ impl Published {
         let mut known = Vec::new();
         for conclusion in &conclusions {
             for on in &self.elsewhere {
-                let Some(found) = on.of(conclusion).filter(|found| !found.why.is_empty()) else {
-                    continue;
-                };
-                let line = format!("- {}, on {}: {}", conclusion.claim, on.on, found.why);
+                let Some(why) = on.of(conclusion).and_then(Found::explained) else { continue };
+                let line = format!("- {}, on {}: {why}", conclusion.claim, on.on);
                 known.push(wrapped(&line, "  "));
             }
         }
@@ -101,8 +99,8 @@ impl Published {
                         th scope="row" { div {
                             (conclusion.claim)
                             @for on in &self.elsewhere {
-                                @if let Some(found) = on.of(conclusion).filter(|found| !found.why.is_empty()) {
-                                    small { "On " (on.on) ": " (found.why) }
+                                @if let Some(why) = on.of(conclusion).and_then(Found::explained) {
+                                    small { "On " (on.on) ": " (why) }
                                 }
                             }
                         } }
@@ -156,7 +154,7 @@ mod tests {
         let help = "larger chunks <help>";
         Published {
             elsewhere: vec![
-                place("processes", vec![found(help, Some(true), Some(12.0), "")]),
+                place("processes", vec![found(help, Some(true), Some(12.0), "It was to fail.")]),
                 place("OpenSearch", vec![found(help, Some(false), Some(1.1), "It compresses.")]),
             ],
             ..sample()
@@ -173,6 +171,8 @@ mod tests {
         let row = page.lines().find(|line| line.contains("holds, 12.0×")).unwrap();
         assert!(row.contains("does not hold, 1.10×") && row.contains("holds, 15.1×"), "{row}");
         assert!(page.contains("- larger chunks <help>, on OpenSearch: It compresses."), "{page}");
+        // What holds needs no explanation.
+        assert!(!page.contains("It was to fail."), "{page}");
         // What was not tried there is not in that table.
         let table = page.split("## Where time is real").nth(1).unwrap();
         assert!(!table.contains("40 seconds faster"), "{table}");
@@ -184,7 +184,9 @@ mod tests {
         let published = tried();
         let page = published.html();
         assert!(page.contains("<th class=\"n\" scope=\"col\">Processes</th>"), "{page}");
-        assert!(page.contains("On OpenSearch: It compresses."));
+        assert!(
+            page.contains("On OpenSearch: It compresses.") && !page.contains("It was to fail.")
+        );
         assert!(!sample().html().contains("Where time is real"));
         let read: Vec<Place> =
             serde_json::from_value(published.json()["elsewhere"].clone()).unwrap();

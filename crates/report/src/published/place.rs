@@ -32,8 +32,15 @@ pub struct Found {
     pub ours: Option<f64>,
     /// Whether it holds; none where there is no number.
     pub holds: Option<bool>,
-    /// Why it does not hold, or what is to be known of it; may be empty.
+    /// Why it does not hold or is not measured; empty where it holds.
     pub why: String,
+}
+
+impl Found {
+    /// The explanation that it needs; what holds needs none.
+    pub(super) fn explained(&self) -> Option<&str> {
+        (self.holds != Some(true) && !self.why.is_empty()).then_some(self.why.as_str())
+    }
 }
 
 impl Place {
