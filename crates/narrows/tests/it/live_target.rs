@@ -422,6 +422,36 @@ fn clusters_follow_each_other_through_the_api_that_they_have() {
     }
 }
 
+/// What a follower lacks is said by what it refuses to answer, before the leader is looked at.
+#[test]
+fn a_follower_with_neither_api_is_told_what_it_lacks() {
+    const ROOT: &str = r#"{"cluster_name":"c","cluster_uuid":"u",
+        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
+    const NONE: &str = r#"{"error":"no handler found for uri"}"#;
+    let start = || {
+        answering(|path| match path {
+            "/" => Some(("200 OK", ROOT)),
+            _ if path.starts_with("/_cluster/health") => Some(("200 OK", r#"{"status":"green"}"#)),
+            _ => Some(("400 Bad Request", NONE)),
+        })
+    };
+    let runs = tempfile::tempdir().unwrap();
+    let plan = runs.path().join("follows.toml");
+    std::fs::write(&plan, FOLLOWS).unwrap();
+    let mut run = Command::new(BINARY);
+    run.arg("run").arg(&plan).args(["--on", &start(), "--leader", &start(), "--allow-changes"]);
+    run.env_remove("NARROWS_USER").env_remove("NARROWS_PASSWORD");
+    let output = run.arg("--runs").arg(runs.path().join("runs")).output().unwrap();
+    let lacks = [
+        "opensearch 2.19.1 has no cross-cluster replication",
+        "/_plugins/_replication",
+        "/_ccr/stats",
+        "opensearch-cross-cluster-replication",
+        "nothing was changed",
+    ];
+    failed(&output, 2, &lacks);
+}
+
 /// A follower that somebody paused neither reads nor writes: explained through `_ccr` and through OpenSearch's plugin.
 #[test]
 fn a_paused_follower_is_explained_through_either_api() {

@@ -10,8 +10,8 @@ pub(super) const TITLE: &str = "Extremes and errors";
 pub(super) const WHY: &str = "Published, then ours. These have no error beside them and are in no median: an extreme depends on how \
     many searches were sent, and ours are fewer; and the virtual world has no errors of its own. Least and most throughput are \
     not even the same number: Rally's is the mean since its task began, taken anew after each second, and cannot fall far where \
-    one second is slow. Ours are the least and the most of windows of 100 ms to some seconds, as the plan has them; where all \
-    of PMC's searches take a second or two, one window in which most clients wait for a long search is the least.";
+    one second is slow. Ours are the least and the most of windows of 1 s, and with PMC of 100 ms: its searches are over within some seconds, and \
+    one window in which most clients wait for a long search is the least.";
 
 /// A variant, and each figure as published and ours.
 struct Line<'a> {
