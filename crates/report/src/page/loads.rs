@@ -19,9 +19,45 @@ use crate::svg::scatter::Mark;
 /// The forms of figures that share an axis, in their order.
 const MARKS: [Mark; 4] = [Mark::Circle, Mark::Square, Mark::Diamond, Mark::Triangle];
 
+/// The colours of variants, by the part of their names that tells those of a case apart: one has the same colour in
+/// every chart, whatever others a case has.
+struct Colours<'a>(Vec<&'a str>);
+
+impl<'a> Colours<'a> {
+    /// A variant that is beside no other has the first colour: it would take one from those that need it.
+    fn of(cases: &[Case<'a>]) -> Self {
+        let mut labels: Vec<&'a str> = Vec::new();
+        for case in cases.iter().filter(|case| case.loads.len() > 1) {
+            for (label, _) in &case.loads {
+                if !labels.contains(label) {
+                    labels.push(*label);
+                }
+            }
+        }
+        Colours(labels)
+    }
+
+    fn class(&self, label: &str) -> &'static str {
+        let at = self.0.iter().position(|known| *known == label).unwrap_or(0);
+        SERIES[at % SERIES.len()]
+    }
+
+    /// The names of these variants with their colours.
+    fn legend(&self, labels: &[&str]) -> Markup {
+        html! {
+            @if labels.len() > 1 { ul.legend {
+                @for label in labels {
+                    li { span class=(format!("chip {}", self.class(label))) aria-hidden="true" {} (label) }
+                }
+            } }
+        }
+    }
+}
+
 /// Everything that was measured of loads.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let cases = summary.load_cases();
+    let colours = Colours::of(&cases);
     let mut operations: Vec<&str> = Vec::new();
     for load in &summary.loads {
         if !operations.contains(&load.operation.as_str()) {
@@ -34,11 +70,11 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         @for (index, operation) in operations.iter().enumerate().filter(|_| summary.manifest.challenge.is_none()) {
             @let of: Vec<&Case<'_>> = cases.iter().filter(|case| case.loads[0].1.operation == *operation).collect();
             @let named = if several { format!(": {operation}") } else { String::new() };
-            @for unit in ["ops/s", "ms"] { (chart(summary, &of, unit, &named, index)) }
+            @for unit in ["ops/s", "ms"] { (chart(summary, &of, &colours, unit, (&named, index))) }
         }
         (compared_table(summary))
-        (asked(&cases))
-        (over_time(&cases, curves))
+        (asked(&cases, &colours))
+        (over_time(&cases, curves, &colours))
         section {
             h2 { "Every figure" }
             @for load in &summary.loads { (laps(load, summary.loads.len() == 1)) }
@@ -50,9 +86,9 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
 fn chart(
     summary: &Summary<'_>,
     cases: &[&Case<'_>],
+    colours: &Colours<'_>,
     unit: &'static str,
-    named: &str,
-    index: usize,
+    (named, index): (&str, usize),
 ) -> Markup {
     let metrics: Vec<&'static Metric> = compared().filter(|metric| metric.unit == unit).collect();
     let marks: Vec<(&Metric, Mark)> = metrics.into_iter().zip(MARKS).collect();
@@ -77,7 +113,7 @@ fn chart(
             title: format!("{title} of each variant"),
             desc: desc.clone(),
             width,
-            groups: cases.iter().map(|case| group(summary, case, &marks)).collect(),
+            groups: cases.iter().map(|case| group(summary, case, colours, &marks)).collect(),
             log,
             unit,
         };
@@ -105,7 +141,12 @@ fn sign(mark: Mark, class: &str) -> Markup {
     }
 }
 
-fn group(summary: &Summary<'_>, case: &Case<'_>, marks: &[(&Metric, Mark)]) -> DotGroup {
+fn group(
+    summary: &Summary<'_>,
+    case: &Case<'_>,
+    colours: &Colours<'_>,
+    marks: &[(&Metric, Mark)],
+) -> DotGroup {
     let dots = |load: &VariantLoad| -> Vec<RowDot> {
         let one = |(metric, mark): &(&Metric, Mark)| {
             let dot = |at: f64, theirs: bool| RowDot {
@@ -126,12 +167,12 @@ fn group(summary: &Summary<'_>, case: &Case<'_>, marks: &[(&Metric, Mark)]) -> D
         };
         marks.iter().flat_map(one).flatten().collect()
     };
-    let row = |(at, (label, load)): (usize, &(&str, &VariantLoad))| DotRow {
-        class: SERIES[at % SERIES.len()],
+    let row = |(label, load): &(&str, &VariantLoad)| DotRow {
+        class: colours.class(label),
         label: (*label).to_owned(),
         dots: dots(load),
     };
-    DotGroup { name: case.name.to_owned(), rows: case.loads.iter().enumerate().map(row).collect() }
+    DotGroup { name: case.name.to_owned(), rows: case.loads.iter().map(row).collect() }
 }
 
 fn total(load: &VariantLoad, metric: &Metric) -> Option<f64> {
@@ -188,7 +229,7 @@ fn compared_table(summary: &Summary<'_>) -> Markup {
 }
 
 /// Searches of shards by node, where nodes were asked for them.
-fn asked(cases: &[Case<'_>]) -> Markup {
+fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
     let of = |load: &VariantLoad| {
         let mut nodes: BTreeMap<String, u64> = BTreeMap::new();
         for (node, count) in load.laps.iter().flat_map(|lap| &lap.searches) {
@@ -216,10 +257,10 @@ fn asked(cases: &[Case<'_>]) -> Markup {
                     } }
                     tbody { @for node in nodes { tr {
                         th scope="row" { (node) }
-                        @for (at, counts) in counts.iter().enumerate() {
+                        @for ((label, _), counts) in case.loads.iter().zip(&counts) {
                             @let count = counts.get(node).copied().unwrap_or(0);
                             @let share = count as f64 / most as f64;
-                            (amount(SERIES[at % SERIES.len()], share, &count.to_string()))
+                            (amount(colours.class(label), share, &count.to_string()))
                         }
                     } } }
                 }
@@ -236,7 +277,7 @@ fn asked(cases: &[Case<'_>]) -> Markup {
 }
 
 /// The latency of each case over time, its variants over each other, on the same scale.
-fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
+fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Markup {
     let of = |load: &VariantLoad| -> Option<(&Curves, &[Point])> {
         let curve = curves.iter().find(|curve| curve.variant == load.variant)?;
         let (_, points) = curve.latency.iter().find(|(name, _)| *name == load.operation)?;
@@ -247,15 +288,14 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
     let points = cases.iter().flat_map(|case| &case.loads).filter_map(|(_, load)| of(load));
     let most = points.flat_map(|(_, points)| points).map(|point| point.value).fold(1.0, f64::max);
     let chart = |at: usize, case: &Case<'_>| {
-        let drawn: Vec<(usize, &str, &Curves, &[Point])> = (case.loads.iter().enumerate())
-            .filter_map(|(at, (label, load))| {
-                of(load).map(|(curve, points)| (at, *label, curve, points))
-            })
+        let drawn: Vec<(&str, &Curves, &[Point])> = (case.loads.iter())
+            .filter_map(|(label, load)| of(load).map(|(curve, points)| (*label, curve, points)))
             .collect();
-        let until_s = drawn.iter().map(|(_, _, curve, _)| curve.seconds).fold(0.0, f64::max);
+        let labels: Vec<&str> = drawn.iter().map(|(label, ..)| *label).collect();
+        let until_s = drawn.iter().map(|(_, curve, _)| curve.seconds).fold(0.0, f64::max);
         // The variants of a case mostly have the same faults at the same times: once is enough.
         let mut shown: Vec<&Curves> = Vec::new();
-        for (_, _, curve, _) in &drawn {
+        for (_, curve, _) in &drawn {
             let known: BTreeSet<&String> =
                 shown.iter().flat_map(|other| &other.shades).map(|shade| &shade.what).collect();
             if curve.shades.iter().any(|shade| !known.contains(&shade.what)) {
@@ -263,7 +303,7 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
             }
         }
         let worst = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
-        let words = |(_, label, _, points): &(usize, &str, &Curves, &[Point])| {
+        let words = |(label, _, points): &(&str, &Curves, &[Point])| {
             format!("{label}: at most {} ms", three_digits(worst(points)))
         };
         let chart = LineChart {
@@ -274,9 +314,9 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
             plot_height: 110.0,
             lines: drawn
                 .iter()
-                .map(|(at, label, _, points)| Line {
+                .map(|(label, _, points)| Line {
                     label: (*label).to_owned(),
-                    class: SERIES[at % SERIES.len()],
+                    class: colours.class(label),
                     points,
                 })
                 .collect(),
@@ -290,6 +330,7 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
         html! {
             figure {
                 figcaption { b { (if case.name.is_empty() { &case.loads[0].1.operation } else { case.name }) } }
+                (colours.legend(&labels))
                 (shaded(&shown))
                 (chart.render())
             }
@@ -299,20 +340,7 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves]) -> Markup {
         @if !cases.is_empty() { section {
             h2 { "Latency over time" }
             p.hint { "The mean of each window, on the same scale; time since the load began, warm-up included." }
-            (variants(&cases))
             div.small { @for (at, case) in cases.iter().enumerate() { (chart(at, case)) } }
-        } }
-    }
-}
-
-/// The colours of the variants, where every case has the same ones.
-fn variants(cases: &[&Case<'_>]) -> Markup {
-    let labels: Vec<&str> = cases[0].loads.iter().map(|(label, _)| *label).collect();
-    html! {
-        @if labels.len() > 1 { ul.legend {
-            @for (at, label) in labels.iter().enumerate() {
-                li { span class=(format!("chip {}", SERIES[at % SERIES.len()])) aria-hidden="true" {} (label) }
-            }
         } }
     }
 }

@@ -71,7 +71,8 @@ impl FirstSeed {
                 let ran = counts.get(node.node).copied().unwrap_or(0.0);
                 let theirs = (at == 0).then(|| dot(node.name, node.count / published, true));
                 DotRow {
-                    class: SERIES[at % SERIES.len()],
+                    // One colour throughout, as the legend has it: a group's name says which variant it is.
+                    class: SERIES[0],
                     label: node.name.to_owned(),
                     dots: [dot(node.name, ran / all, false)].into_iter().chain(theirs).collect(),
                 }

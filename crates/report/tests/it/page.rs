@@ -247,8 +247,11 @@ fn many_nodes_and_a_single_variant() {
 
 /// A run of two cases: without selection and with it, of which the first has published figures.
 fn of_loads() -> RunDir {
+    of_loads_named(["one: none", "one: ARS", "four: none", "four: ARS"])
+}
+
+fn of_loads_named(names: [&str; 4]) -> RunDir {
     let mut run = whole();
-    let names = ["one: none", "one: ARS", "four: none", "four: ARS"];
     run.rows.truncate(names.len());
     run.manifest.variants.truncate(names.len());
     for (at, name) in names.into_iter().enumerate() {
@@ -310,10 +313,8 @@ fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
     assert_eq!((lines, chart.matches("<text class=\"label\"").count()), (5, 5), "{chart}");
 }
 
-/// The latency of a load over two windows, the second while a node is slow.
-#[test]
-fn latencies_of_a_case_lie_over_each_other() {
-    let mut run = of_loads();
+/// Gives each load its latency over two windows, the second while a node is slow.
+fn over_time(run: &mut RunDir) {
     run.lines.clear();
     for (at, row) in run.rows.iter_mut().enumerate() {
         let variant = row.variant.clone();
@@ -344,6 +345,12 @@ fn latencies_of_a_case_lie_over_each_other() {
             run.lines.extend([fault(2.0, "es2", true), fault(3.0, "es2", false)]);
         }
     }
+}
+
+#[test]
+fn latencies_of_a_case_lie_over_each_other() {
+    let mut run = of_loads();
+    over_time(&mut run);
     let page = report::html(&run);
     check(&page);
     assert_eq!(
@@ -360,6 +367,37 @@ fn latencies_of_a_case_lie_over_each_other() {
     let curves = insight::curves(&run, &summary);
     let times: Vec<f64> = curves[0].latency[0].1.iter().map(|point| point.t_s).collect();
     assert_eq!(times, [6.0, 11.0]);
+}
+
+#[test]
+fn a_variant_has_one_colour_in_every_chart_and_the_legend_of_each_has_its_own_variants() {
+    let mut run = of_loads_named(["one: none", "one: ARS", "four: none", "four: b = 4"]);
+    over_time(&mut run);
+    let page = report::html(&run);
+    check(&page);
+    let chart = |at: usize| {
+        let section = page.split("<h2>Latency over time</h2>").nth(1).expect("the section");
+        section.split("<figure>").nth(at + 1).and_then(|rest| rest.split("</figure>").next())
+    };
+    let (one, four) = (chart(0).expect("a chart"), chart(1).expect("a chart"));
+    let chip = |class: &str, label: &str| {
+        format!("<span class=\"chip {class}\" aria-hidden=\"true\"></span>{label}</li>")
+    };
+    assert!(one.contains(&chip("series-1", "ARS")) && !one.contains("b = 4"), "{one}");
+    assert!(four.contains(&chip("series-2", "b = 4")) && !four.contains("ARS</li>"), "{four}");
+    // Lines, dots and bars have the colours of the legend.
+    for (drawn, class) in [(one, "series-1"), (four, "series-2")] {
+        assert!(drawn.contains(&format!("<g class=\"{class}\"><path class=\"line\"")), "{drawn}");
+    }
+    let dots =
+        page.split("<h2>Throughput</h2>").nth(1).and_then(|rest| rest.split("</svg>").nth(1));
+    let row = dots.and_then(|dots| dots.split("<title>b = 4</title>").nth(1)).expect("a row");
+    assert!(row.contains("<g class=\"series-2\">") && !row.contains("series-1"), "{row}");
+    assert_eq!(
+        page.matches("<td class=\"series-2\"><span class=\"amount\"").count(),
+        2,
+        "of two nodes"
+    );
 }
 
 #[test]
