@@ -86,7 +86,7 @@ impl Group<'_> {
         let share = self.standing.median_error;
         share.map_or_else(dash, |share| match self.what {
             CHANGES => format!("{:.1} points", share * 100.0),
-            _ => format!("{:.1} %", share * 100.0),
+            _ => per_cent(share),
         })
     }
 
@@ -238,11 +238,10 @@ impl Published {
         groups
     }
 
-    /// The median error of what was predicted and is no change, over all documents.
-    fn predicted(&self, figures: &[&str]) -> Standing {
-        standing(self.rows.iter().filter(|row| {
-            row.kind == Kind::Predicted && what(row).is_some_and(|what| figures.contains(&what))
-        }))
+    /// How well the predicted times are met, over all documents.
+    fn predicted_times(&self) -> Standing {
+        let is_it = |row: &&Comparison| row.kind == Kind::Predicted && what(row) == Some(TIMES);
+        standing(self.rows.iter().filter(is_it))
     }
 
     fn medians(&self, markdown: bool) -> String {
@@ -343,6 +342,11 @@ fn range_text(row: &Comparison) -> String {
     let Some(Interval { low, high }) = row.range else { return dash() };
     let inside = if row.is_within_range() { ", it is in" } else { "" };
     format!("{} to {}{inside}", figure(row, low), figure(row, high))
+}
+
+/// An error as tables have it.
+fn per_cent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 fn dash() -> String {

@@ -1,4 +1,4 @@
-//! Pairs of numbers as points, both axes by factors, beside the line on which both are the same.
+//! Pairs of numbers as points: how many times the one the other is, over the one, both axes by factors.
 
 use maud::{Markup, html};
 
@@ -26,9 +26,9 @@ pub(crate) struct Dot {
     pub mark: Mark,
     /// Where it stands on the horizontal axis.
     pub x: f64,
-    /// Where it stands on the vertical axis.
-    pub y: f64,
-    /// From where to where it may lie.
+    /// How many times that the other number is: where it stands on the vertical axis.
+    pub ratio: f64,
+    /// From which ratio to which it may lie.
     pub range: Option<(f64, f64)>,
     /// What is shown where one points at it.
     pub title: String,
@@ -54,6 +54,21 @@ pub(crate) struct Scatter {
     pub dots: Vec<Dot>,
 }
 
+/// The ratios at the edges. What lies beyond stands at the edge, with an arrowhead.
+const EDGES: (f64, f64) = (0.5, 2.0);
+/// Ratios with a line across, and the words beside it.
+const RATIOS: [(f64, &str); 9] = [
+    (0.5, "−50 %"),
+    (2.0 / 3.0, "−33 %"),
+    (0.8, "−20 %"),
+    (0.9, "−10 %"),
+    (1.0, "0"),
+    (1.1, "+10 %"),
+    (1.25, "+25 %"),
+    (1.5, "+50 %"),
+    (2.0, "+100 %"),
+];
+
 const LEFT: f64 = 62.0;
 const BOTTOM: f64 = 46.0;
 const TOP: f64 = 20.0;
@@ -78,6 +93,25 @@ impl Mark {
     }
 }
 
+impl Dot {
+    /// The form where it stands, or at the edge that it lies beyond.
+    fn render(&self, x: f64, y: &Scale) -> Markup {
+        let at = y.at(self.ratio);
+        let inwards = match self.ratio {
+            ratio if ratio > EDGES.1 => 1.0,
+            ratio if ratio < EDGES.0 => -1.0,
+            _ => return self.mark.render(x, at, HALF),
+        };
+        let back = at + 5.0 * inwards;
+        let head =
+            format!("{},{} {},{} {},{}", c(x - HALF), c(back), c(x), c(at), c(x + HALF), c(back));
+        html! {
+            polyline.beyond points=(head) {}
+            (self.mark.render(x, at + 12.0 * inwards, HALF))
+        }
+    }
+}
+
 impl Scatter {
     /// The SVG.
     pub fn render(&self) -> Markup {
@@ -85,29 +119,22 @@ impl Scatter {
         let (from, to) = self.bounds();
         let (right, bottom) = (width - RIGHT, height - BOTTOM);
         let x = Scale::new(from, to, LEFT, right, true);
-        let y = Scale::new(from, to, bottom, TOP, true);
-        let place = |a: f64, b: f64| format!("{} {}", c(x.at(a)), c(y.at(b)));
-        // The band's edges leave the square where they meet its sides.
-        let up = 1.0 + self.band;
-        let band = format!(
-            "M{}L{}L{}L{}L{}L{}Z",
-            place(from, from),
-            place(from, from * up),
-            place(to / up, to),
-            place(to, to),
-            place(to, to / up),
-            place(from * up, from)
-        );
+        let y = Scale::new(EDGES.0, EDGES.1, bottom, TOP, true);
+        let (upper, lower) = (y.at(1.0 + self.band), y.at(1.0 - self.band));
+        let same = y.at(1.0);
         let inside = html! {
             @for tick in ticks(from, to) {
-                @let (at_x, at_y) = (x.at(tick), y.at(tick));
-                line.grid x1=(c(at_x)) x2=(c(at_x)) y1=(c(TOP)) y2=(c(bottom)) {}
-                line.grid x1=(c(LEFT)) x2=(c(right)) y1=(c(at_y)) y2=(c(at_y)) {}
-                text.tick x=(c(at_x)) y=(c(bottom + 18.0)) text-anchor="middle" { (self.tick(tick)) }
-                text.tick x=(c(LEFT - 8.0)) y=(c(at_y + 4.0)) text-anchor="end" { (self.tick(tick)) }
+                @let at = x.at(tick);
+                line.grid x1=(c(at)) x2=(c(at)) y1=(c(TOP)) y2=(c(bottom)) {}
+                text.tick x=(c(at)) y=(c(bottom + 18.0)) text-anchor="middle" { (self.tick(tick)) }
             }
-            path.band d=(band) {}
-            line.same x1=(c(x.at(from))) y1=(c(y.at(from))) x2=(c(x.at(to))) y2=(c(y.at(to))) {}
+            @for (ratio, words) in RATIOS {
+                @let at = y.at(ratio);
+                line.grid x1=(c(LEFT)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                text.tick x=(c(LEFT - 8.0)) y=(c(at + 4.0)) text-anchor="end" { (words) }
+            }
+            rect.band x=(c(LEFT)) y=(c(upper)) width=(c(right - LEFT)) height=(c(lower - upper)) {}
+            line.same x1=(c(LEFT)) y1=(c(same)) x2=(c(right)) y2=(c(same)) {}
             text.tick x=(c(right)) y=(c(height - 8.0)) text-anchor="end" { (self.axes.0) }
             text.tick x=(c(LEFT)) y="11" { (self.axes.1) }
             @for dot in &self.dots {
@@ -117,7 +144,7 @@ impl Scatter {
                         line.reach x1=(c(x.at(dot.x))) x2=(c(x.at(dot.x)))
                             y1=(c(y.at(low))) y2=(c(y.at(high))) {}
                     }
-                    (dot.mark.render(x.at(dot.x), y.at(dot.y), HALF))
+                    (dot.render(x.at(dot.x), &y))
                 }
             }
         };
@@ -133,12 +160,9 @@ impl Scatter {
         format!("{shown}{}", self.unit)
     }
 
-    /// Lowest and highest number on both axes, with some room.
+    /// Lowest and highest number on the horizontal axis, with some room.
     fn bounds(&self) -> (f64, f64) {
-        let numbers = self.dots.iter().flat_map(|dot| {
-            let (low, high) = dot.range.unwrap_or((dot.y, dot.y));
-            [dot.x, dot.y, low, high]
-        });
+        let numbers = self.dots.iter().map(|dot| dot.x);
         let numbers: Vec<f64> = numbers.filter(|n| *n > 0.0 && n.is_finite()).collect();
         let low = numbers.iter().copied().reduce(f64::min).unwrap_or(1.0);
         let high = numbers.iter().copied().reduce(f64::max).unwrap_or(10.0);
@@ -167,32 +191,60 @@ mod tests {
         assert_eq!(ticks(0.3, 3.0), [0.5, 1.0, 2.0]);
     }
 
-    #[test]
-    fn a_point_that_is_met_lies_on_the_line() {
-        let dot = Dot {
+    fn chart(ratio: f64, range: Option<(f64, f64)>) -> String {
+        let dot = |x: f64, ratio, range| Dot {
             class: "predicted",
             mark: Mark::Circle,
-            x: 100.0,
-            y: 100.0,
-            range: Some((10.0, 1000.0)),
+            x,
+            ratio,
+            range,
             title: "<x>".to_owned(),
         };
-        let size = (LEFT + RIGHT + 200.0, TOP + BOTTOM + 200.0);
         let chart = Scatter {
             id: "s",
             title: "t",
             desc: String::new(),
-            size,
+            size: (LEFT + RIGHT + 200.0, TOP + BOTTOM + 200.0),
             axes: ("published", "ours"),
             unit: "",
             band: 0.1,
-            dots: vec![dot],
+            // The others stand at either side, six decades apart.
+            dots: vec![dot(0.1, 0.7, None), dot(100.0, ratio, range), dot(1e5, 0.7, None)],
         };
-        let svg = chart.render().into_string();
-        assert!(
-            svg.contains(&format!("cx=\"{}\" cy=\"{}\"", c(LEFT + 100.0), c(TOP + 100.0))),
-            "{svg}"
-        );
-        assert!(svg.contains("&lt;x&gt;"), "{svg}");
+        chart.render().into_string()
+    }
+
+    /// The number of an attribute of the first element of a class.
+    fn attribute(svg: &str, class: &str, name: &str) -> f64 {
+        let rest = svg.split(&format!("class=\"{class}\"")).nth(1).unwrap();
+        let value = rest.split(&format!(" {name}=\"")).nth(1).unwrap();
+        value.split('"').next().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_point_that_is_met_lies_on_the_line() {
+        let svg = chart(1.0, Some((0.8, 1.25)));
+        let place = format!("cx=\"{}\" cy=\"{}\"", c(LEFT + 100.0), c(TOP + 100.0));
+        assert!(svg.contains(&place) && svg.contains("&lt;x&gt;"), "{svg}");
+        assert!(attribute(&svg, "reach", "y1") > attribute(&svg, "reach", "y2"), "{svg}");
+    }
+
+    #[test]
+    fn a_point_that_is_two_fifths_off_lies_far_from_the_band_whatever_the_axis_spans() {
+        let svg = chart(1.4, None);
+        let at: f64 =
+            svg.split("cy=\"").nth(2).unwrap().split('"').next().unwrap().parse().unwrap();
+        let (top, high) = (attribute(&svg, "band", "y"), attribute(&svg, "band", "height"));
+        assert!(at < top - high && high > 20.0, "{at}, {top}, {high}: {svg}");
+        assert!(!svg.contains("beyond"), "{svg}");
+    }
+
+    #[test]
+    fn a_point_beyond_an_edge_stands_there_with_an_arrowhead() {
+        for (ratio, edge) in [(40.0, TOP), (0.01, TOP + 200.0)] {
+            let svg = chart(ratio, None);
+            let tip = format!("{},{} ", c(LEFT + 100.0), c(edge));
+            assert!(svg.contains("polyline class=\"beyond\"") && svg.contains(&tip), "{svg}");
+        }
     }
 }
