@@ -77,7 +77,12 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    /// The bound in words: `at least 1.8×`.
+    /// The bound in words: `at least 1.8×`; none where nothing was measured, for there it bounds nothing.
+    pub(super) fn asked(&self) -> String {
+        if self.holds.is_some() { self.bound_text() } else { super::dash() }
+    }
+
+    /// The bound of a conclusion that was measured, here or elsewhere.
     pub(super) fn bound_text(&self) -> String {
         let show = |value| self.unit.show(value);
         match self.within {

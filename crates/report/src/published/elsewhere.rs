@@ -34,6 +34,16 @@ impl Published {
         conclusions
     }
 
+    /// What is asked of one that was measured at any place, or in virtual time.
+    fn asked(&self, conclusion: &Conclusion) -> String {
+        let is_measured = |on: &Place| on.of(conclusion).is_some_and(|found| found.holds.is_some());
+        if self.elsewhere.iter().any(is_measured) {
+            conclusion.bound_text()
+        } else {
+            conclusion.asked()
+        }
+    }
+
     /// The section of a document's file; none where nothing was tried elsewhere.
     pub(super) fn elsewhere_markdown(&self, document: &Document) -> Vec<String> {
         let conclusions = self.tried(document);
@@ -47,7 +57,7 @@ impl Published {
         for conclusion in &conclusions {
             let mut row = vec![
                 conclusion.claim.clone(),
-                conclusion.bound_text(),
+                self.asked(conclusion),
                 cell(conclusion, Some((conclusion.holds, conclusion.ours))),
             ];
             let of = |on: &Place| {
@@ -104,7 +114,7 @@ impl Published {
                                 }
                             }
                         } }
-                        td.n.theirs { (conclusion.bound_text()) }
+                        td.n.theirs { (self.asked(conclusion)) }
                         td.n { (marked(conclusion, Some((conclusion.holds, conclusion.ours)))) }
                         @for on in &self.elsewhere {
                             td.n { (marked(conclusion, on.of(conclusion).map(|found| (found.holds, found.ours)))) }

@@ -137,7 +137,7 @@ fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
             c.claim.clone(),
             c.place.clone(),
             c.published.map_or_else(super::dash, |value| c.unit.show(value)),
-            c.bound_text(),
+            c.asked(),
             c.ours(),
             c.range_text().unwrap_or_else(super::dash),
             c.holds.map_or_else(super::dash, |_| c.kind.label().to_owned()),
@@ -180,6 +180,19 @@ pub(super) fn wrapped(text: &str, indent: &str) -> String {
 mod tests {
     use super::super::tests::sample;
     use super::*;
+
+    #[test]
+    fn a_conclusion_that_is_not_measured_asks_for_nothing() {
+        let mut published = sample();
+        let first = &mut published.conclusions[0];
+        (first.ours, first.holds, first.within) = (None, None, (Some(1.0), None));
+        let files = published.markdown();
+        let line = files[1].1.lines().find(|line| line.contains("larger chunks")).unwrap();
+        assert!(line.contains("not measured"), "{line}");
+        for shown in [line, published.html().as_str(), published.text().as_str()] {
+            assert!(!shown.contains("at least 1.00×"), "{shown}");
+        }
+    }
 
     #[test]
     fn there_is_an_index_and_a_file_for_each_document() {

@@ -140,7 +140,7 @@ impl Published {
             let is_new = !c.expected && self.can_tell_changes();
             let changed = if is_new { ", which is NEW" } else { "" };
             let ours = if c.ours.is_some() {
-                format!(": {}, {}, asked {}", c.ours(), c.kind.label(), c.bound_text())
+                format!(": {}, {}, asked {}", c.ours(), c.kind.label(), c.asked())
             } else {
                 String::new()
             };

@@ -374,7 +374,7 @@ fn conclusions_table(conclusions: &[&Conclusion]) -> Markup {
                     }
                 } }
                 td.n.theirs { (conclusion.published.map_or_else(super::dash, |p| conclusion.unit.show(p))) }
-                td.n.theirs { (conclusion.bound_text()) }
+                td.n.theirs { (conclusion.asked()) }
                 td.n {
                     (conclusion.ours())
                     @if let Some(range) = conclusion.range_text() { small { (range) } }
