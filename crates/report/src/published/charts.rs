@@ -10,7 +10,7 @@ use crate::page::charts::{Panel, SERIES, WIDTHS, panels};
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
 use crate::svg::scatter::Mark;
 
-/// As many charts of a document are open; of more, all are folded.
+/// As many charts of a document are open; of more, the first of each part is, and the others are folded.
 const OPEN: usize = 2;
 
 /// What seed 1 of a plan left to draw, of the variants that have a chart: see [`super::charted`].
@@ -34,14 +34,20 @@ pub(super) fn section(document: &str, plans: &[String], seeds: &[FirstSeed]) -> 
     html! {
         @if let Some(remark) = remark { p.hint.charts { b { "Charts. " } (remark) } }
         @for part in drawn.chunk_by(|(one, _), (next, _)| one.part == next.part) {
-            details open[drawn.len() <= OPEN] {
-                summary { (part[0].0.part) ", " (part.len()) @if part.len() == 1 { " chart" } @else { " charts" } }
-                @for (chart, ours) in part {
-                    div.chart { p.hint { "Beside " (chart.theirs) "." } (ours) }
-                }
-            }
+            @let open = if drawn.len() <= OPEN { part.len() } else { 1 };
+            @let (open, folded) = part.split_at(open);
+            h3 { (part[0].0.part) }
+            @for one in open { (beside(one)) }
+            @if !folded.is_empty() { details {
+                summary { (folded.len()) @if folded.len() == 1 { " more chart" } @else { " more charts" } }
+                @for one in folded { (beside(one)) }
+            } }
         }
     }
+}
+
+fn beside((chart, ours): &(&Chart, Markup)) -> Markup {
+    html! { div.chart { p.hint { "Beside " (chart.theirs) "." } (ours) } }
 }
 
 fn ours(at: usize, chart: &Chart, seeds: &[FirstSeed]) -> Option<Markup> {
@@ -192,10 +198,13 @@ mod tests {
         let plans: Vec<&str> = seeds.iter().map(|seed| seed.plan.as_str()).collect();
         let page = shown(BENCHMARK, &plans, &seeds);
         assert_eq!(page.matches("<p class=\"hint\">Beside ").count(), CHARTS.len());
-        assert!(
-            page.contains("Experiment 1, geopoint, 1 chart<") && !page.contains("<details open"),
-            "folded"
-        );
+        let parts: Vec<&str> = page.split("<h3>Experiment").collect();
+        let part = |name: &str| *parts.iter().find(|part| part.contains(name)).expect("a part");
+        let open = |part: &str| part.split("<details>").next().unwrap().matches("Beside ").count();
+        assert!(!part(" 1, geopoint</h3>").contains("<details"), "one chart, and it is open");
+        let logs = part(" 1, http_logs</h3>");
+        assert!(logs.contains("<summary>4 more charts</summary>"), "{logs}");
+        assert!(parts[1..].iter().all(|part| open(part) == 1), "one of each part is open");
         assert!(
             page.contains("published peak: 91.6 MB/s") && page.contains("the model has no heap")
         );
@@ -206,7 +215,7 @@ mod tests {
     #[test]
     fn searches_stand_beside_the_published_ones_as_shares() {
         let page = shown("replica-selection", &["replica-selection"], &seeds());
-        assert_eq!(page.matches("<details open").count(), 1, "two charts are not folded");
+        assert!(!page.contains("<details"), "two charts are not folded");
         assert!(page.contains("es3: 33.3 %, es3: 11.2 %, published"), "{page}");
         // Only the variant with selection has published counts.
         assert!(page.contains("es3 loaded: none: es1: 33.3 %, es2: 33.3 %"), "{page}");
