@@ -128,7 +128,7 @@ const COMPRESSED_11: &str = "compressed: 5 MB x 8, Java 11";
 const EXPERIMENT_1: &str = "Experiment 1, http_logs";
 const EXPERIMENT_2: &str = "Experiment 2, http_logs";
 const SLIDES: &str = "Slides 29 to 53";
-const REQUESTS: &str = "Requests by node";
+pub(super) const REQUESTS: &str = "Requests by node";
 const LAST_5: &str = "published, last index: 5 %";
 const BOTH_CORES: &[Panel] = &[LEADER_CORES, FOLLOWER_CORES];
 

@@ -2,10 +2,10 @@
 
 use insight::published::Comparison;
 
-use super::beside;
 use super::conclusion::{BOUNDS, near_text};
+use super::counterparts::REQUESTS;
 use super::place::WHERE_TIME_IS_REAL;
-use super::{Conclusion, Document, Published, grid, new_table};
+use super::{Conclusion, Document, Published, beside, charts, grid, new_table};
 
 impl Published {
     /// What makes the files.
@@ -104,6 +104,11 @@ impl Published {
         if let Some(table) = beside::markdown(&rows) {
             parts.push(format!("## {}", beside::TITLE));
             parts.push(wrapped(beside::WHY, ""));
+            parts.push(table);
+        }
+        if let Some(table) = charts::markdown(&document.plans, &self.first_seeds) {
+            parts.push(format!("## {REQUESTS}"));
+            parts.push(wrapped(charts::WHY, ""));
             parts.push(table);
         }
         let conclusions = self.conclusions_of(document);
