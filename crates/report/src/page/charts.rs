@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use record::{Limit, units};
 
 use super::limits::{class, legend};
+use crate::svg::Shaded;
 use crate::svg::axis::byte_unit;
 use crate::svg::bars::{Bar, BarChart, Part};
 use crate::svg::line::{Line, LineChart};
@@ -17,7 +18,9 @@ pub(crate) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
 pub(crate) const SMALL: f64 = 306.0;
 /// The colours of variants that lie over each other, in their order.
 pub(crate) const SERIES: [&str; 4] = ["series-0", "series-1", "series-2", "series-3"];
-/// Shaded times that are told; all are drawn.
+/// The colours of what is shaded, of one variant after the other: none is that of a limit.
+const SHADES: [&str; 4] = ["shade-0", "shade-1", "shade-2", "shade-3"];
+/// Shaded times of a variant that are told at once; the others are folded, and all are drawn.
 const MOST_SHADES: usize = 6;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
@@ -105,31 +108,44 @@ fn describe(summary: &Summary<'_>, curves: &[&Curves]) -> String {
     curves.iter().map(one).collect::<Vec<String>>().join("; ")
 }
 
-/// What was wrong meanwhile, or set otherwise, and so is shaded in the charts.
+/// What was wrong meanwhile, or set otherwise, and so is shaded in the charts: a line for each variant, in its colour.
 pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
-    let several = curves.len() > 1;
-    let one = |curve: &Curves, shade: &Shade| {
-        let of = if several { format!("{}: ", curve.variant) } else { String::new() };
-        format!("{of}{}, {}", shade.what, units::show_interval(shade.from_s, shade.to_s))
+    let shaded = shades_of(curves);
+    let one = |shade: &Shade| {
+        format!("{}, {}", shade.what, units::show_interval(shade.from_s, shade.to_s))
     };
-    let all: Vec<String> = curves
-        .iter()
-        .flat_map(|curve| curve.shades.iter().map(move |shade| one(curve, shade)))
-        .collect();
+    let told = |shades: &[Shade]| shades.iter().map(one).collect::<Vec<_>>().join("; ");
     html! {
-        @if !all.is_empty() {
+        @for of in &shaded {
+            @let (first, more) = of.shades.split_at(of.shades.len().min(MOST_SHADES));
             p.hint {
-                span.chip.shaded aria-hidden="true" {}
-                (all.iter().take(MOST_SHADES).cloned().collect::<Vec<_>>().join("; "))
-                @if all.len() > MOST_SHADES { "; and " (all.len() - MOST_SHADES) " more" }
-                "."
+                span class=(format!("chip shaded {}", of.class)) aria-hidden="true" {}
+                @if curves.len() > 1 { (of.variant) ": " }
+                (told(first)) "."
             }
+            @if !more.is_empty() { details {
+                summary { (more.len()) " more shaded" }
+                p.hint { (told(more)) "." }
+            } }
         }
+        @if shaded.len() > 1 { p.hint { "From top to bottom, each of these variants has a lane of its own." } }
     }
 }
 
-pub(crate) fn shades_of<'a>(curves: &[&'a Curves]) -> Vec<&'a Shade> {
-    curves.iter().flat_map(|curve| &curve.shades).collect()
+/// The shades of the variants that have any, each in a colour of its own.
+pub(crate) fn shades_of<'a>(curves: &[&'a Curves]) -> Vec<Shaded<'a>> {
+    let shaded = curves.iter().filter(|curve| !curve.shades.is_empty());
+    let of = |(at, curve): (usize, &&'a Curves)| Shaded {
+        variant: &curve.variant,
+        class: SHADES[at % SHADES.len()],
+        shades: &curve.shades,
+    };
+    shaded.enumerate().map(of).collect()
+}
+
+/// The shades of one of the variants, in the colour that it has beside the others.
+pub(crate) fn shades_among<'a>(curves: &[&'a Curves], variant: &str) -> Vec<Shaded<'a>> {
+    shades_of(curves).into_iter().filter(|of| of.variant == variant).collect()
 }
 
 /// One of the measures that lie below each other on one axis of time.
@@ -350,7 +366,7 @@ pub(crate) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                 @for (index, curve) in drawn.iter().enumerate() {
                     figure {
                         figcaption { b { (curve.variant) } " " (link_note(summary, curve)) }
-                        (link_chart(summary, curve, index, max, rate))
+                        (link_chart(summary, curve, index, (max, rate), shades_among(&drawn, &curve.variant)))
                     }
                 }
             }
@@ -369,8 +385,8 @@ fn link_chart(
     summary: &Summary<'_>,
     curve: &Curves,
     index: usize,
-    max: f64,
-    rate: Option<f64>,
+    (max, rate): (f64, Option<f64>),
+    shades: Vec<Shaded<'_>>,
 ) -> Markup {
     LineChart {
         id: format!("link-{index}"),
@@ -395,7 +411,7 @@ fn link_chart(
             .into_iter()
             .collect(),
         area: true,
-        shades: curve.shades.iter().collect(),
+        shades,
         ..LineChart::default()
     }
     .render()

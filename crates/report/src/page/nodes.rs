@@ -3,7 +3,8 @@
 use insight::{Curves, NodeCurve, Point, Summary, words};
 use maud::{Markup, html};
 
-use super::charts::SMALL;
+use super::charts::{SMALL, shades_among};
+use crate::svg::Shaded;
 use crate::svg::spark::{Spark, SparkChart};
 
 /// Nodes of a small chart; of more, the busiest are shown.
@@ -182,14 +183,20 @@ impl Measure {
                 @for (index, curve, nodes) in all.filter(|(_, _, nodes)| !nodes.is_empty()) {
                     figure {
                         figcaption { b { (curve.variant) } " " (note(curve, nodes.len())) }
-                        (self.chart(curve, nodes, index, max))
+                        (self.chart(curve, nodes, (index, max), shades_among(drawn, &curve.variant)))
                     }
                 }
             }
         }
     }
 
-    fn chart(&self, curve: &Curves, mut nodes: Vec<&NodeCurve>, index: usize, max: f64) -> Markup {
+    fn chart(
+        &self,
+        curve: &Curves,
+        mut nodes: Vec<&NodeCurve>,
+        (index, max): (usize, f64),
+        shades: Vec<Shaded<'_>>,
+    ) -> Markup {
         nodes.sort_by(|a, b| (self.of)(b).total_cmp(&(self.of)(a)));
         nodes.truncate(MOST_NODES);
         // Leaders first, as the bytes flow; other clusters by name.
@@ -217,7 +224,7 @@ impl Measure {
                 .collect(),
             until_s: curve.seconds,
             max,
-            shades: curve.shades.iter().collect(),
+            shades,
         }
         .render()
     }

@@ -1,10 +1,10 @@
 //! Values over time as lines, each labelled where it ends.
 
-use insight::{Point, Shade};
+use insight::Point;
 use maud::{Markup, html};
 
 use super::axis::{Scale, log_time_ticks, nice_ticks, number, time_label, time_ticks};
-use super::{c, fitting, frame, path, shaded, text_width};
+use super::{Shaded, c, fitting, frame, path, shaded, text_width};
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -49,8 +49,8 @@ pub(crate) struct LineChart<'a> {
     pub labels: bool,
     /// Whether the space below a line is tinted.
     pub area: bool,
-    /// Times that are shaded.
-    pub shades: Vec<&'a Shade>,
+    /// Times that are shaded, of each variant that has any.
+    pub shades: Vec<Shaded<'a>>,
     /// Least room for ticks at the left: charts below each other share their axis of time.
     pub left: f64,
 }

@@ -80,14 +80,35 @@ fn path(
     Some((format!("M{}", d.join("L")), screen[0], screen[screen.len() - 1]))
 }
 
-/// Times that are shaded, from `top` to `bottom`; each says what was so.
-fn shaded(shades: &[&Shade], x: &axis::Scale, top: f64, bottom: f64) -> Markup {
+/// The shaded times of a variant.
+#[derive(Clone, Copy)]
+pub(crate) struct Shaded<'a> {
+    /// The variant.
+    pub variant: &'a str,
+    /// Its class, which gives the shades their colour.
+    pub class: &'static str,
+    /// When, and what was so.
+    pub shades: &'a [Shade],
+}
+
+/// Times that are shaded, from `top` to `bottom`; each says what was so. Of several variants each has a lane, the first
+/// at the top: at the same times they would hide each other.
+fn shaded(variants: &[Shaded<'_>], x: &axis::Scale, top: f64, bottom: f64) -> Markup {
+    let high = (bottom - top) / variants.len().max(1) as f64;
     html! {
-        @for shade in shades {
-            @let (from, to) = (x.at(shade.from_s), x.at(shade.to_s));
-            // What lasted for a moment is seen, too.
-            rect.shade x=(c(from)) y=(c(top)) width=(c((to - from).max(1.0))) height=(c(bottom - top)) {
-                title { (shade.what) }
+        @for (lane, of) in variants.iter().enumerate() {
+            @let top = top + lane as f64 * high;
+            g class=(of.class) {
+                @for shade in of.shades {
+                    @let (from, to) = (x.at(shade.from_s), x.at(shade.to_s));
+                    // What lasted for a moment is seen, too.
+                    rect.shade x=(c(from)) y=(c(top)) width=(c((to - from).max(1.0))) height=(c(high)) {
+                        title {
+                            @if variants.len() > 1 { (of.variant) ": " }
+                            (shade.what)
+                        }
+                    }
+                }
             }
         }
     }

@@ -1,10 +1,10 @@
 //! A small chart a row: the same measure of several things, one below the other.
 
-use insight::{Point, Shade};
+use insight::Point;
 use maud::{Markup, html};
 
 use super::axis::{Scale, time_label, time_ticks};
-use super::{c, fitting, frame, path, shaded, short};
+use super::{Shaded, c, fitting, frame, path, shaded, short};
 
 /// A row.
 pub(crate) struct Spark<'a> {
@@ -37,7 +37,7 @@ pub(crate) struct SparkChart<'a> {
     /// Value at the top of a row, the same for all.
     pub max: f64,
     /// Times that are shaded.
-    pub shades: Vec<&'a Shade>,
+    pub shades: Vec<Shaded<'a>>,
 }
 
 const PITCH: f64 = 27.0;

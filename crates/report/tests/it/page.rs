@@ -313,6 +313,56 @@ fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
     assert_eq!((lines, chart.matches("<text class=\"label\"").count()), (5, 5), "{chart}");
 }
 
+#[test]
+fn what_was_set_in_several_variants_is_shaded_in_a_lane_and_a_colour_for_each() {
+    let mut run = whole();
+    let names = [0, 1].map(|at: usize| run.manifest.variants[at].name.clone());
+    for name in &names {
+        // More than are told at once, from the second sample on.
+        let is_of_it =
+            |line: &&Line| matches!(line, Line::Recovery { variant, .. } if variant == name);
+        let t_ms = run.lines.iter().filter(is_of_it).nth(1).expect("a sample").t_ms();
+        run.lines.extend((0..8).map(|at| Line::Fault {
+            t_ms,
+            variant: name.clone(),
+            what: format!("setting {at} is raised"),
+            begins: true,
+        }));
+    }
+    let page = report::html(&run);
+    check(&page);
+    let chart =
+        page.split("id=\"recovered-wide-d\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let rects = |class: &str| -> Vec<(String, String)> {
+        let group = chart.split(&format!("<g class=\"{class}\"><rect class=\"shade\"")).nth(1);
+        let group = group.expect("a lane").split("</g>").next().unwrap();
+        let value = |of: &str, name: &str| {
+            of.split(name).nth(1).unwrap().split('"').next().unwrap().to_owned()
+        };
+        group
+            .split("</rect>")
+            .filter(|rect| rect.contains(" y=\""))
+            .map(|rect| (value(rect, " y=\""), value(rect, "<title>")))
+            .collect()
+    };
+    let (first, second) = (rects("shade-0"), rects("shade-1"));
+    assert_eq!((first.len(), second.len()), (8, 8), "{chart}");
+    assert_ne!(first[0].0, second[0].0, "a lane for each");
+    assert!(first[0].1.starts_with(&format!("{}: setting 0", names[0])), "{first:?}");
+    let line = |at: usize| {
+        format!(
+            "<span class=\"chip shaded shade-{at}\" aria-hidden=\"true\"></span>{}: setting 0",
+            names[at]
+        )
+    };
+    assert!(page.contains(&line(0)) && page.contains(&line(1)), "each is told in its colour");
+    assert_eq!(page.matches("<summary>2 more shaded</summary>").count(), 2);
+    // Nor does a shade have the hue of a limit, and the charts of one variant alone have its colour.
+    assert!(!page.contains(".shade { fill: var(--warn-rule)"));
+    let link = page.split("id=\"link-1-d\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    assert!(link.contains("<g class=\"shade-1\">") && !link.contains("shade-0"), "{link}");
+}
+
 /// Gives each load its latency over two windows, the second while a node is slow.
 fn over_time(run: &mut RunDir) {
     run.lines.clear();
