@@ -6,14 +6,9 @@ use insight::Curves;
 use maud::{Markup, html};
 
 use super::counterparts::{CHARTS, Chart, NodeSearches, Ours, remark};
-use super::{align_right, dash, new_table, per_cent};
 use crate::page::charts::{Panel, SERIES, WIDTHS, panels};
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
 use crate::svg::scatter::Mark;
-
-/// What the table of requests by node shows.
-pub(super) const WHY: &str = "How many searches each node completed, and its share of all: as published, where it is, \
-    and ours of seed 1.";
 
 /// As many charts of a document are open; of more, the first of each part is, and the others are folded.
 const OPEN: usize = 2;
@@ -51,35 +46,6 @@ pub(super) fn section(document: &str, plans: &[String], seeds: &[FirstSeed]) -> 
     }
 }
 
-/// How many searches each node ran, as a table; none where seeds left nothing to count, or nothing is published.
-pub(super) fn markdown(plans: &[String], seeds: &[FirstSeed]) -> Option<String> {
-    let mut table = new_table(true);
-    table.set_header(["row", "node", "published", "share", "ours", "share"]);
-    let mut is_empty = true;
-    for chart in CHARTS.iter().filter(|chart| plans.iter().any(|plan| plan == chart.plan)) {
-        let Ours::Searches(nodes) = chart.ours else { continue };
-        let Some(seed) = seeds.iter().find(|seed| seed.plan == chart.plan) else { continue };
-        let published: f64 = nodes.iter().map(|node| node.count).sum();
-        for (at, variant) in chart.variants.iter().enumerate() {
-            let Some(counts) = seed.counts(variant) else { continue };
-            let all: f64 = counts.values().sum();
-            for node in nodes {
-                let ran = counts.get(node.node).copied().unwrap_or(0.0);
-                let theirs = (at == 0).then_some((node.count, published));
-                let cells = [theirs, Some((ran, all))].map(|of| match of {
-                    Some((count, all)) => [format!("{count:.0}"), per_cent(count / all)],
-                    None => [dash(), dash()],
-                });
-                let names = [(*variant).to_owned(), node.name.to_owned()];
-                table.add_row(names.into_iter().chain(cells.into_iter().flatten()));
-                is_empty = false;
-            }
-        }
-    }
-    align_right(&mut table, &[2, 3, 4, 5]);
-    (!is_empty).then(|| table.to_string())
-}
-
 fn beside((chart, ours): &(&Chart, Markup)) -> Markup {
     html! { div.chart { p.hint { "Beside " (chart.theirs) "." } (ours) } }
 }
@@ -102,7 +68,7 @@ impl FirstSeed {
     }
 
     /// The searches that each node ran.
-    fn counts(&self, variant: &str) -> Option<&BTreeMap<String, f64>> {
+    pub(super) fn counts(&self, variant: &str) -> Option<&BTreeMap<String, f64>> {
         self.searches.get(variant).filter(|counts| !counts.is_empty())
     }
 
@@ -172,8 +138,7 @@ fn words(group: &DotGroup) -> String {
 mod tests {
     use insight::{LINK_POINTS, NODE_POINTS, NodeCurve, POINTS, Point};
 
-    use super::super::counterparts::{REQUESTS, charted};
-    use super::super::{Document, Published};
+    use super::super::counterparts::charted;
     use super::*;
 
     const BENCHMARK: &str = "benchmark-plan";
@@ -259,40 +224,6 @@ mod tests {
         assert!(page.contains("es3: 33.3 %, es3: 11.2 %, published"), "{page}");
         // Only the variant with selection has published counts.
         assert!(page.contains("es3 loaded: none: es1: 33.3 %, es2: 33.3 %"), "{page}");
-    }
-
-    #[test]
-    fn markdown_has_the_searches_of_each_node_too() {
-        let document = Document {
-            id: "replica-selection".to_owned(),
-            title: "Replica selection".to_owned(),
-            by: "somebody".to_owned(),
-            plans: vec!["replica-selection".to_owned()],
-        };
-        let published = Published {
-            documents: vec![document],
-            first_seeds: seeds(),
-            seeds: 20,
-            scale: 1.0,
-            ..Published::default()
-        };
-        let files = published.markdown();
-        let page = &files[1].1;
-        let line = |with: [&str; 2]| {
-            let mut lines = page.lines().filter(|line| with.iter().all(|part| line.contains(part)));
-            let words = lines.next().expect("a line").split('|').map(str::trim);
-            words.map(str::to_owned).collect::<Vec<_>>()
-        };
-        let selected = line(["1 replica, es3 loaded: ARS ", "| es3 "]);
-        assert_eq!(selected[3..7], ["113115", "11.2 %", "100", "33.3 %"], "{page}");
-        let without = line(["1 replica, es3 loaded: none ", "| es3 "]);
-        assert_eq!(
-            without[3..7],
-            ["-", "-", "100", "33.3 %"],
-            "only selection has published counts"
-        );
-        let none = Published { first_seeds: Vec::new(), ..published.clone() };
-        assert!(page.contains(REQUESTS) && !none.markdown()[1].1.contains(REQUESTS));
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub struct Conclusion {
 impl Conclusion {
     /// The bound in words: `at least 1.8×`; none where nothing was measured, for there it bounds nothing.
     pub(super) fn asked(&self) -> String {
-        if self.holds.is_some() { self.bound_text() } else { super::dash() }
+        if self.holds.is_some() { self.bound_text() } else { "-".to_owned() }
     }
 
     /// The bound of a conclusion that was measured, here or elsewhere.

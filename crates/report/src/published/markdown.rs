@@ -5,7 +5,7 @@ use insight::published::Comparison;
 use super::conclusion::{BOUNDS, near_text};
 use super::counterparts::REQUESTS;
 use super::place::WHERE_TIME_IS_REAL;
-use super::{Conclusion, Document, Published, beside, charts, grid, new_table};
+use super::{Conclusion, Document, Published, beside, grid, new_table, requests};
 
 impl Published {
     /// What makes the files.
@@ -106,9 +106,9 @@ impl Published {
             parts.push(wrapped(beside::WHY, ""));
             parts.push(table);
         }
-        if let Some(table) = charts::markdown(&document.plans, &self.first_seeds) {
+        if let Some(table) = requests::markdown(&document.plans, &self.first_seeds) {
             parts.push(format!("## {REQUESTS}"));
-            parts.push(wrapped(charts::WHY, ""));
+            parts.push(wrapped(requests::WHY, ""));
             parts.push(table);
         }
         let conclusions = self.conclusions_of(document);

@@ -8,6 +8,7 @@ mod elsewhere;
 mod markdown;
 mod page;
 mod place;
+mod requests;
 
 pub use charts::FirstSeed;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
