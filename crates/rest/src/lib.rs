@@ -76,7 +76,7 @@ pub use engine::core::{BasicAuth, PresentedAs};
 pub use hosts::is_own_name;
 pub use index::check_new_index;
 pub use message::{RestMessage, RestRequest, RestResponse};
-pub use router::handle;
+pub use router::{check_request, handle};
 pub use server::RestListener;
 pub use templates::check_template;
 

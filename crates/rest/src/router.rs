@@ -91,6 +91,20 @@ pub(super) fn allowed(path: &str) -> Vec<&'static str> {
         .unwrap_or_default()
 }
 
+/// Checks that there is an API for a request, which knows its parameters.
+///
+/// # Errors
+/// What its client would be answered.
+pub fn check_request(method: &str, path: &str) -> Result<()> {
+    if path.len() > MAX_LINE_BYTES {
+        return Err(too_long());
+    }
+    let (path, query) = split(path);
+    let query = Query::parse(query)?;
+    Look::read(&query, path.starts_with("/_cat"))?;
+    route(method, path, &query).map(drop)
+}
+
 /// Answers one request. Never fails: what goes wrong is an answer, too.
 pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
     handle_as(node, request, None).await
@@ -160,16 +174,15 @@ fn not_recovered() -> Failure {
     Failure::new(503, "cluster_block_exception", reason)
 }
 
-fn prepare(
-    node: &Node,
+/// The route of a request, and the parts of its path.
+fn route<'p>(
     method: &str,
-    (path, query): (&str, Query),
-    body: Bytes,
-    opaque_id: Option<String>,
-) -> Result<(Handler, Call)> {
+    path: &'p str,
+    query: &Query,
+) -> Result<(&'static Route, matchit::Params<'static, 'p>)> {
     let found = find(path).ok_or_else(|| unknown(path, method))?;
     let methods = found.value;
-    let route = methods.served.get(method).ok_or_else(|| {
+    let route = methods.served.get(method).copied().ok_or_else(|| {
         // `HEAD` asks what `GET` does.
         let refused = methods.refused.get(method).or_else(|| methods.refused.values().next());
         let nothing_else = methods.served.is_empty() || methods.refused.contains_key(method);
@@ -183,11 +196,22 @@ fn prepare(
         Failure::new(405, "method_not_allowed_exception", reason)
     })?;
     query.check(path, route.known)?;
+    Ok((route, found.params))
+}
+
+fn prepare(
+    node: &Node,
+    method: &str,
+    (path, query): (&str, Query),
+    body: Bytes,
+    opaque_id: Option<String>,
+) -> Result<(Handler, Call)> {
+    let (route, params) = route(method, path, &query)?;
     if !node.state().is_joined() && !answers_alone(path) {
         return Err(not_recovered());
     }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
-    let parts = found.params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
+    let parts = params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
     let manager_limit = manager_limit(&query)?;
     let index = parts.get("index").map(String::as_str);
     let task = actions::begin(node, route.names, index, &body, opaque_id);

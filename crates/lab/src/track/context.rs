@@ -9,7 +9,8 @@ use query::json::Node;
 use serde_json::Value;
 
 use super::corpora::Corpus;
-use super::reader::{Object, Reader};
+use super::python::Python;
+use super::reader::{Object, Reader, Refusal};
 use super::templates::Template;
 use super::{Request, TrackOptions};
 use crate::load::Check;
@@ -43,6 +44,8 @@ pub(super) type Why = (String, String);
 pub(super) struct Index {
     pub(super) name: String,
     pub(super) body: Value,
+    /// Why it cannot be made here, if it cannot.
+    pub(super) refused: Option<Refusal>,
 }
 
 /// What operations are read with.
@@ -52,8 +55,8 @@ pub(super) struct Context<'a> {
     pub(super) corpora: Vec<Corpus>,
     pub(super) templates: Vec<Template>,
     pub(super) options: &'a TrackOptions,
-    /// The text of the track's own Python, where it has any.
-    pub(super) python: Option<String>,
+    /// The track's own Python, where it has any.
+    pub(super) python: Option<Python>,
     /// What is not as in the track.
     pub(super) changes: RefCell<Vec<String>>,
 }
@@ -67,22 +70,34 @@ impl Context<'_> {
         }
     }
 
-    /// Says at a node what the embedded engine would refuse of an index that is made with this body.
-    pub(super) fn check_new_index(&self, node: &Node<'_>, body: &Value) {
-        if self.options.embedded
-            && let Err(why) = rest::check_new_index(body)
-        {
-            self.reader.wrong(
-                node,
-                "",
-                format!("the embedded engine does not make this index: {why}"),
-            );
+    /// Refuses at a node an index with this body that the embedded engine would refuse.
+    pub(super) fn check_new_index(&self, node: &Node<'_>, body: &Value) -> Result<(), Refusal> {
+        if !self.options.embedded {
+            return Ok(());
         }
+        rest::check_new_index(body).map_err(|why| Refusal {
+            place: self.reader.place(node),
+            word: String::new(),
+            why: format!("the embedded engine does not make this index: {why}"),
+        })
+    }
+
+    /// Why the first index cannot be made here, of those that an expression names, that cannot.
+    pub(super) fn refused_index(&self, names: &str) -> Option<&Refusal> {
+        names
+            .split(',')
+            .find_map(|name| self.indices.iter().find(|index| index.name == name)?.refused.as_ref())
+    }
+
+    /// Whether a refusal is that of an index.
+    pub(super) fn is_of_index(&self, refusal: &Refusal) -> bool {
+        self.indices.iter().any(|index| index.refused.as_ref() == Some(refusal))
     }
 
     /// The indices of the track as a path has them.
     pub(super) fn all_indices(&self) -> String {
-        let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
+        let made = self.indices.iter().filter(|index| index.refused.is_none());
+        let names: Vec<&str> = made.map(|index| index.name.as_str()).collect();
         if names.is_empty() || !self.templates.is_empty() {
             "_all".to_owned()
         } else {

@@ -7,6 +7,8 @@
 //! | `reader` | values with their places, and what is wrong with them |
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
 //! | `operations`, `composite` | what an operation sends: requests of a load, or steps; steps in streams |
+//! | `embedded` | what the embedded engine cannot do of an operation, found before anything starts |
+//! | `python` | what the track's own Python registers, which is not run |
 //! | `templates`, `template_steps` | the templates of indices that it declares; what makes and deletes them |
 //! | `bulk` | which files hold the documents of a corpus, and what generates those that are missing |
 //! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
@@ -22,10 +24,12 @@ mod composite;
 mod context;
 mod corpora;
 mod counts;
+mod embedded;
 mod live;
 mod open;
 mod operations;
 mod params;
+mod python;
 mod reader;
 mod rename;
 mod render;

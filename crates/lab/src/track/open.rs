@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, Index};
 use super::corpora::corpus;
+use super::python::Python;
 use super::reader::{Object, Reader, Refusal};
 use super::render::{Files, Place, Rendered};
 use super::tasks::{self, Schedule};
@@ -78,9 +79,12 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         corpora: corpora.collect(),
         templates: templates(&files, &reader, &top, options)?,
         options,
-        python: python(dir),
+        python: Python::of(dir),
         changes: RefCell::default(),
     };
+    for sentence in context.python.iter().flat_map(Python::left_out) {
+        context.change(sentence);
+    }
     let operations = top.get("operations").map_or(&[][..], |node| reader.list(node, "operations"));
     let operations: Vec<(String, Object<'_>)> = operations
         .iter()
@@ -145,10 +149,7 @@ fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>> {
     Ok(Node { at: Default::default(), value })
 }
 
-fn python(dir: &Path) -> Option<String> {
-    ["track.py", "workload.py"].iter().find_map(|name| std::fs::read_to_string(dir.join(name)).ok())
-}
-
+/// The indices that a track declares. One that the embedded engine does not take is refused where it is to be made.
 fn indices(
     files: &Files,
     reader: &Reader<'_>,
@@ -156,27 +157,32 @@ fn indices(
     options: &TrackOptions,
 ) -> Result<Vec<Index>> {
     let declared = top.get("indices").map_or(&[][..], |node| reader.list(node, "indices"));
-    let (mut found, mut checked) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    // What several indices share is told once.
+    let mut checked: Vec<(String, Option<Refusal>)> = Vec::new();
     for node in declared {
         let object = reader.object(node, "an index");
         reader.only(&object, "an index", &["name", "body", "types", "auto-managed", "#COMMENT"]);
         let name = reader.text(&object, "name").unwrap_or_default();
-        let body = match reader.text(&object, "body") {
-            None => json!({}),
+        let (body, refused) = match reader.text(&object, "body") {
+            None => (json!({}), None),
             Some(file) => {
                 let Some((rendered, body)) = body_of(files, reader, node, &file)? else { continue };
-                // What several indices share is told once.
-                if options.embedded && !checked.contains(&file) {
-                    checked.push(file.clone());
-                    if let Err(why) = rest::check_new_index(&body) {
-                        let Refusal { place, word, why } = refused_at(&rendered, &why);
-                        reader.wrong_at(place, &word, format!("{why} ({name})"));
+                let known = checked.iter().find(|(known, _)| *known == file);
+                let refused = match known {
+                    Some((_, refused)) => refused.clone(),
+                    None if options.embedded => {
+                        let refused = rest::check_new_index(&body).err();
+                        let refused = refused.map(|why| refused_at(&rendered, &why));
+                        checked.push((file, refused.clone()));
+                        refused
                     }
-                }
-                body
+                    None => None,
+                };
+                (body, refused)
             }
         };
-        found.push(Index { name, body });
+        found.push(Index { name, body, refused });
     }
     Ok(found)
 }
@@ -348,7 +354,18 @@ fn refusals(
         }
         return None;
     }
-    let several = schedule.refused.len() > 1;
+    // An index is told once, and not for each operation on it; the others that are refused are told with it.
+    let (of_indices, mut refused): (Vec<_>, Vec<_>) =
+        schedule.refused.iter().cloned().partition(|(_, refusal)| context.is_of_index(refusal));
+    if !of_indices.is_empty() {
+        for index in &context.indices {
+            let Some(refusal) = &index.refused else { continue };
+            if refused.iter().all(|(_, known)| known != refusal) {
+                refused.push((format!("index {}", index.name), refusal.clone()));
+            }
+        }
+    }
+    let several = refused.len() > 1;
     let mistake = |(name, refusal): &(String, Refusal)| {
         let rest = if several { "all of these" } else { "it" };
         let message =
@@ -360,7 +377,7 @@ fn refusals(
         };
         files.mistake(place, &refusal.word, message)
     };
-    Mistakes::of(schedule.refused.iter().map(mistake))
+    Mistakes::of(refused.iter().map(mistake))
 }
 
 fn nothing_chosen(challenge: &str, schedule: &Schedule, options: &TrackOptions) -> String {

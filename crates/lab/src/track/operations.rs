@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::bulk;
 use super::composite;
 use super::context::{COMMON, Context, Index, NOT_RENAMED, Why, request};
+use super::embedded;
 use super::live;
 use super::reader::{Object, Refusal};
 use super::template_steps;
@@ -91,7 +92,9 @@ pub(super) fn operation(
         let why = format!("its parameters come from \"{source}\", which is Python of the track");
         return Err(refuse("param-source", why));
     }
-    if !TYPES.contains(&kind) {
+    // A track's own runner may have the type of another.
+    let has_runner = context.python.as_ref().is_some_and(|python| python.runs(kind));
+    if has_runner || !TYPES.contains(&kind) {
         return Err(refuse("operation-type", unknown_type(context, kind)));
     }
     if object.get("headers").is_some() {
@@ -101,7 +104,7 @@ pub(super) fn operation(
         let body = object.plain("body").unwrap_or_default();
         check_settings(&body).map_err(|why| refuse("body", why))?;
     }
-    let (action, bulk_documents) = match kind {
+    let (mut action, bulk_documents) = match kind {
         // The name of bulk operations before Rally 0.8.
         "bulk" | "index" => {
             let (content, documents) =
@@ -123,13 +126,14 @@ pub(super) fn operation(
                 return Err(refuse("operation-type", NOT_RENAMED.to_owned()));
             }
             Some(of) => (Action::Do(template_steps::of(context, of, kind, object)?), None),
-            None => (Action::Do(steps(context, kind, object)), None),
+            None => (Action::Do(steps(context, kind, object)?), None),
         },
     };
     // Settings are journaled, and put back.
     if context.options.live && kind != "put-settings" {
         live::check(&action).map_err(|why| refuse("path", why))?;
     }
+    embedded::check(context, kind, object, &mut action)?;
     let otherwise = if matches!(action, Action::Send(_)) { TIMEOUT } else { STEP_TIMEOUT };
     let connections = reader.whole(object, "max-connections", 1, CONNECTIONS_MAX);
     let mut timeout = context.seconds(object, "request-timeout", otherwise);
@@ -175,9 +179,7 @@ pub(super) fn is_type(context: &Context<'_>, kind: &str) -> bool {
 
 /// Whether a type is that of a runner in the track's Python.
 fn is_python(context: &Context<'_>, kind: &str) -> bool {
-    let quoted = [format!("\"{kind}\""), format!("'{kind}'")];
-    let registered = |python: &String| quoted.iter().any(|quoted| python.contains(quoted.as_str()));
-    context.python.as_ref().is_some_and(registered)
+    context.python.as_ref().is_some_and(|python| python.quotes(kind))
 }
 
 fn unknown_type(context: &Context<'_>, kind: &str) -> String {
@@ -322,22 +324,23 @@ fn body_text(node: &Node<'_>) -> String {
 }
 
 /// The steps of everything that is no load.
-fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Vec<Step> {
+fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<Step>, Refusal> {
     let reader = context.reader;
     let only = |own: &[&str]| reader.only(object, kind, &[&COMMON[..], own].concat());
     let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
     let of_all = |context: &Context<'_>| context.index(object, || context.all_indices());
     let one = |found: Request| vec![Step::Request(Request { retried, ..found })];
-    match kind {
+    Ok(match kind {
         "create-index" => {
             only(&["settings", "index", "body"]);
-            create_indices(context, object)
+            create_indices(context, object)?
         }
         "delete-index" => {
             only(&["index", "only-if-exists"]);
             let strict = reader.bool(object, "only-if-exists") == Some(false);
             let named = reader.texts(object, "index");
-            let all = context.indices.iter().map(|index| index.name.clone());
+            let made = context.indices.iter().filter(|index| index.refused.is_none());
+            let all = made.map(|index| index.name.clone());
             let names = if named.is_empty() { all.collect() } else { named };
             let delete = |name: &String| {
                 let path = format!("/{name}{}", context.query(object, &[]));
@@ -414,17 +417,17 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Vec<Step> {
             only(&["duration"]);
             vec![Step::Sleep(context.seconds(object, "duration", Duration::ZERO))]
         }
-    }
+    })
 }
 
 /// Every index of the track, or those that the operation names, with the operation's settings on top of their own.
-fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
+fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step>, Refusal> {
     let reader = context.reader;
     let named = reader.texts(object, "index");
     let query = context.query(object, &[]);
     if let (Some(body), [name]) = (object.plain("body"), named.as_slice()) {
-        context.check_new_index(object.get("body").unwrap_or(object.node), &body);
-        return vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))];
+        context.check_new_index(object.get("body").unwrap_or(object.node), &body)?;
+        return Ok(vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))]);
     }
     for name in named.iter().filter(|name| context.indices.iter().all(|index| index.name != **name))
     {
@@ -435,7 +438,15 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
     }
     let settings = object.plain("settings").and_then(|settings| settings.as_object().cloned());
     let wanted = |index: &&Index| named.is_empty() || named.contains(&index.name);
-    let create = |index: &Index| {
+    let wanted: Vec<&Index> = context.indices.iter().filter(wanted).collect();
+    let is_refused = |index: &&&Index| index.refused.is_some();
+    let refused = wanted.iter().filter(is_refused).count();
+    if let Some(refusal) = wanted.iter().find_map(|index| index.refused.as_ref())
+        && (refused == wanted.len() || !context.options.skip_refused)
+    {
+        return Err(refusal.clone());
+    }
+    let create = |index: &&Index| -> Result<Step, Refusal> {
         let mut body = index.body.clone();
         if let (Some(settings), Some(body)) = (&settings, body.as_object_mut()) {
             let own = body.entry("settings").or_insert_with(|| Value::Object(Map::new()));
@@ -443,11 +454,20 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Vec<Step> {
                 own.extend(settings.clone());
             }
         }
-        // What is wrong with the index by itself is said where it stands.
         if let Some(node) = object.get("settings").filter(|_| body != index.body) {
-            context.check_new_index(node, &body);
+            context.check_new_index(node, &body)?;
         }
-        Step::Request(request("PUT", format!("/{}{query}", index.name), Some(body)))
+        Ok(Step::Request(request("PUT", format!("/{}{query}", index.name), Some(body))))
     };
-    context.indices.iter().filter(wanted).map(create).collect()
+    let mut steps = Vec::new();
+    for index in &wanted {
+        match &index.refused {
+            None => steps.push(create(index)?),
+            Some(Refusal { why, .. }) => {
+                let name = &index.name;
+                context.change(format!("{name} is not made, and gets no documents: {why}."));
+            }
+        }
+    }
+    Ok(steps)
 }

@@ -29,11 +29,7 @@ impl<'a> Reader<'a> {
 
     /// What is wrong at a node, to be told with the rest.
     pub(super) fn wrong(&self, node: &Node<'_>, word: &str, message: impl Into<String>) {
-        self.wrong_at(self.place(node), word, message);
-    }
-
-    pub(super) fn wrong_at(&self, place: Place, word: &str, message: impl Into<String>) {
-        self.mistakes.borrow_mut().push(self.files.mistake(place, word, message));
+        self.mistakes.borrow_mut().push(self.files.mistake(self.place(node), word, message));
     }
 
     /// Everything that was wrong.
@@ -152,7 +148,7 @@ fn shown(node: &Node<'_>) -> String {
 }
 
 /// What cannot be run here.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) place: Place,
     pub(super) word: String,

@@ -214,6 +214,10 @@ fn task(
             return None;
         }
     };
+    if let Some(refusal) = unknown_schedule(context, object) {
+        found.refused.push((name, refusal));
+        return None;
+    }
     scheduled(context, name, object, parallel, known)
 }
 
@@ -310,18 +314,29 @@ fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<
     };
     let schedule = reader.text(object, "schedule");
     let Some(rate_per_s) = rate_per_s else { return Some(Arrival::Closed) };
-    match schedule.as_deref() {
-        None | Some("deterministic") => Some(Arrival::Deterministic { rate_per_s }),
-        Some("poisson") => Some(Arrival::Poisson { rate_per_s }),
-        Some(other) => {
-            let near = did_you_mean(other, ["deterministic", "poisson"]);
-            let said = format!(
-                "the schedule \"{other}\" is Python of a track or not known{near}; there are deterministic and poisson"
-            );
-            reader.wrong(object.get("schedule")?, "schedule", said);
-            None
-        }
+    Some(match schedule.as_deref() {
+        Some(POISSON) => Arrival::Poisson { rate_per_s },
+        _ => Arrival::Deterministic { rate_per_s },
+    })
+}
+
+const POISSON: &str = "poisson";
+/// The schedules that there are.
+const SCHEDULES: [&str; 2] = ["deterministic", POISSON];
+
+/// A schedule that there is not. It may have a rate of its own, so that it counts also where the task names none.
+fn unknown_schedule(context: &Context<'_>, object: &Object<'_>) -> Option<Refusal> {
+    let reader = context.reader;
+    let named = reader.text(object, "schedule")?;
+    if SCHEDULES.contains(&named.as_str()) {
+        return None;
     }
+    let near = did_you_mean(&named, SCHEDULES);
+    let why = format!(
+        "the schedule \"{named}\" is Python of a track or not known{near}; there are deterministic and poisson"
+    );
+    let place = reader.place(object.get("schedule").unwrap_or(object.node));
+    Some(Refusal { place, word: "schedule".to_owned(), why })
 }
 
 /// Requests a second; none for as fast as it goes.

@@ -140,6 +140,110 @@ fn two_tasks_of_one_name_are_refused_at_the_second_with_the_place_of_the_first()
     assert_eq!(opened(&other, &embedded()).unwrap().elements.len(), 2);
 }
 
+/// Opens a track of this text, beside which these files lie.
+fn opened_beside(
+    files: &[(&str, &str)],
+    text: &str,
+    options: &TrackOptions,
+) -> Result<Track, Error> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("track.json");
+    for (name, text) in files.iter().chain(&[("track.json", text)]) {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    lab::track::open(&file, options)
+}
+
+fn skipping() -> TrackOptions {
+    TrackOptions { skip_refused: true, ..embedded() }
+}
+
+fn task_names(track: &Track) -> Vec<&str> {
+    let tasks = track.elements.iter().flat_map(|element| &element.tasks);
+    tasks.map(|task| task.name.as_str()).collect()
+}
+
+#[test]
+fn python_that_belongs_to_no_task_is_said_and_what_belongs_to_one_is_refused() {
+    let python = "def register(registry):\n    registry.register_track_processor(Downloader())\n\
+                  \x20   registry.register_runner(\"refresh\", refresh)\n";
+    let text = format!(
+        "{{ \"schedule\": [ {{ \"operation\": \"refresh\" }}, {{ \"name\": \"x\", \"operation\": {HEALTH} }} ] }}"
+    );
+    says(
+        opened_beside(&[("track.py", python)], &text, &embedded()),
+        &["refresh", "Python", "track.py"],
+    );
+    let track = opened_beside(&[("track.py", python)], &text, &skipping()).unwrap();
+    assert_eq!(task_names(&track), ["x"]);
+    let said = track.changes.join(" ");
+    assert!(said.contains("processor Downloader of track.py is Python and is not run"), "{said}");
+}
+
+#[test]
+fn a_task_with_a_schedule_of_its_own_is_refused_alone_and_in_test_mode_too() {
+    let tasks = format!(
+        r#"{{ "name": "own", "operation": {HEALTH}, "schedule": "timestamps" }},
+        {{ "name": "x", "operation": {HEALTH} }}"#
+    );
+    for options in [embedded(), TrackOptions { test_mode: true, ..embedded() }] {
+        let words = ["track.json:6:", "own: the schedule \"timestamps\"", "--skip-refused"];
+        says(opened(&tasks, &options), &words);
+    }
+    assert_eq!(task_names(&opened(&tasks, &skipping()).unwrap()), ["x"]);
+}
+
+#[test]
+fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are_made() {
+    let shapes = "{ \"mappings\": { \"properties\": {\n\"at\": { \"type\": \"geo_shape\" } } } }";
+    let text = r#"{
+        "indices": [ { "name": "shapes", "body": "shapes.json" }, { "name": "orders" } ],
+        "corpora": [ { "name": "all", "documents": [
+            { "source-file": "documents.json", "target-index": "shapes" },
+            { "source-file": "documents.json", "target-index": "orders" } ] } ],
+        "schedule": [
+            { "operation": "create-index" },
+            { "name": "fill", "operation": { "operation-type": "bulk", "bulk-size": 1 } },
+            { "name": "at", "operation": { "operation-type": "search", "index": "shapes", "body": {} } },
+            { "name": "all", "operation": { "operation-type": "search", "index": "orders", "body": {} } },
+            { "name": "make", "operation": { "operation-type": "create-index",
+                "settings": { "index.number_of_shards": "many" } } } ] }"#;
+    let open = |options: &TrackOptions| {
+        let files = [("shapes.json", shapes), ("documents.json", "{\"n\":1}\n")];
+        opened_beside(&files, text, options)
+    };
+    says(open(&embedded()), &["shapes.json:2:", "index shapes: ", "geo_shape", "--skip-refused"]);
+    let track = open(&skipping()).unwrap();
+    assert_eq!(task_names(&track), ["create-index", "fill", "all"]);
+    let paths: Vec<&str> = requests(&track).iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths, ["/orders"]);
+    let Action::Send(fill) = &track.elements[1].tasks[0].action else { panic!("{track:?}") };
+    let Content::Corpora(parts) = &fill.content else { panic!("{track:?}") };
+    assert_eq!(parts.iter().map(|part| part.index.as_str()).collect::<Vec<_>>(), ["orders"]);
+    let said = track.changes.join(" ");
+    for words in ["shapes is not made", "at is left out", "make is left out"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn what_the_embedded_engine_has_no_api_or_parameter_for_is_refused_before_anything_starts() {
+    let raw = |path: &str| format!(r#"{{ "operation-type": "raw-request", "path": "{path}" }}"#);
+    for path in ["/_ml/info", "/_no_such", "/orders/_count?wait_for_statu=green"] {
+        let operation = task(&raw(path));
+        let words = ["track.json:7:", "does not answer GET", path, "--skip-refused"];
+        says(opened(&operation, &embedded()), &words);
+        let elsewhere = TrackOptions { embedded: false, ..embedded() };
+        opened(&operation, &elsewhere).unwrap();
+    }
+    opened(&task(&raw("/_no_such").replace(" }", ", \"ignore\": 400 }")), &embedded()).unwrap();
+    let stats = r#"{ "operation-type": "index-stats", "request-params": { "no_such": 1 } }"#;
+    says(opened(&task(stats), &embedded()), &["track.json:7:", "[no_such]"]);
+    let search = r#"{ "operation-type": "raw-request", "path": "/orders/_search",
+        "body": { "query": { "no_such": {} } } }"#;
+    says(opened(&task(search), &embedded()), &["track.json:8:", "no_such"]);
+}
+
 #[test]
 fn requests_of_a_composite_are_checked_and_sent_as_they_are() {
     let composite = |more: &str, requests: &str| {

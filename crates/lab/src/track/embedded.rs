@@ -1,0 +1,109 @@
+//! What the embedded engine cannot do of an action, whatever it holds: requests that it has no API for, and whatever is
+//! about indices that it does not make.
+
+use super::context::Context;
+use super::reader::{Object, Refusal};
+use super::{Action, Step};
+use crate::load::{Check, Content};
+
+/// Refuses an operation of a type of which the engine cannot do what it is for.
+pub(super) fn check(
+    context: &Context<'_>,
+    kind: &str,
+    object: &Object<'_>,
+    action: &mut Action,
+) -> Result<(), Refusal> {
+    if !context.options.embedded {
+        return Ok(());
+    }
+    // What makes and deletes indices leaves those out by itself.
+    if !["create-index", "delete-index"].contains(&kind) {
+        check_indices(context, action)?;
+    }
+    for (method, path, check) in requests(action) {
+        let Err(failure) = rest::check_request(method, &path) else { continue };
+        if !path.starts_with('/') || check.judge(failure.status, b"").is_ok() {
+            continue;
+        }
+        let word = ["path", "request-params"].into_iter().find(|word| object.get(word).is_some());
+        let word = word.unwrap_or_default();
+        return Err(Refusal {
+            place: context.reader.place(object.get(word).unwrap_or(object.node)),
+            word: word.to_owned(),
+            why: format!("the embedded engine does not answer {method} {path}: {}", failure.reason),
+        });
+    }
+    check_search(context, object, action)
+}
+
+/// Documents that go into an index that is not made are not sent; a request that names one alone is refused.
+fn check_indices(context: &Context<'_>, action: &mut Action) -> Result<(), Refusal> {
+    if let Action::Send(operation) = action
+        && let Content::Corpora(parts) = &mut operation.content
+    {
+        let refused = parts.iter().find_map(|part| context.refused_index(&part.index)).cloned();
+        parts.retain(|part| context.refused_index(&part.index).is_none());
+        return match refused {
+            Some(refusal) if parts.is_empty() || !context.options.skip_refused => Err(refusal),
+            _ => Ok(()),
+        };
+    }
+    for (_, path, _) in requests(action) {
+        let names = path.split(['/', '?']).nth(1).unwrap_or_default();
+        if let Some(refusal) = context.refused_index(names) {
+            return Err(refusal.clone());
+        }
+    }
+    Ok(())
+}
+
+/// The body of a search that is sent as it is.
+fn check_search(
+    context: &Context<'_>,
+    object: &Object<'_>,
+    action: &Action,
+) -> Result<(), Refusal> {
+    let Action::Send(operation) = action else { return Ok(()) };
+    let Content::Pattern { path, bodies, check, .. } = &operation.content else { return Ok(()) };
+    let is_search = path.split('?').next().is_some_and(|path| path.ends_with("/_search"));
+    let Some(body) = bodies.first().filter(|_| is_search && check.judge(400, b"").is_err()) else {
+        return Ok(());
+    };
+    query::parse_search(body.as_bytes()).map(drop).map_err(|error| Refusal {
+        place: context.reader.place(object.get("body").unwrap_or(object.node)),
+        word: "body".to_owned(),
+        why: format!("the embedded engine does not answer it: {error}"),
+    })
+}
+
+/// Method, path and check of each request.
+fn requests(action: &Action) -> Vec<(&str, String, Check)> {
+    match action {
+        Action::Send(operation) => match &operation.content {
+            Content::Pattern { method, path, check, .. } => {
+                vec![(method.as_str(), path.clone(), *check)]
+            }
+            Content::Scroll { path, .. } => vec![("POST", path.clone(), Check::Search)],
+            Content::Bulk { .. } => Vec::new(),
+            Content::Corpora(parts) => {
+                let path = |index: &str| match index {
+                    "" => "/_bulk".to_owned(),
+                    index => format!("/{index}/_bulk"),
+                };
+                let of = |part: &crate::load::BulkPart| {
+                    ("POST", format!("{}?{}", path(&part.index), part.query), Check::Bulk)
+                };
+                parts.iter().map(of).collect()
+            }
+        },
+        Action::Do(steps) => steps.iter().flat_map(requests_of).collect(),
+    }
+}
+
+fn requests_of(step: &Step) -> Vec<(&str, String, Check)> {
+    match step {
+        Step::Request(request) => vec![(request.method, request.path.clone(), request.check)],
+        Step::Sleep(_) => Vec::new(),
+        Step::Streams(streams) => streams.iter().flatten().flat_map(requests_of).collect(),
+    }
+}
