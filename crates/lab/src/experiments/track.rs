@@ -55,8 +55,10 @@ impl Experiment for RunTrack {
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let began = run.env.now();
+        let started_here = run.clusters.faults().is_ok();
+        let nodes = started_here.then_some(run.plan.leader.nodes);
         for element in &self.0.elements {
-            element_of(run, turn, element, began).await?;
+            element_of(run, turn, element, began, nodes).await?;
         }
         let loads = run.unfinished.take().map_or_else(Vec::new, |row| row.loads);
         Ok(row(run, turn, began, loads))
@@ -115,6 +117,8 @@ struct Stage {
     hosts: Vec<WireHost>,
     seed: u64,
     is_virtual: bool,
+    /// How many nodes were started for the track; none where the cluster was there already.
+    nodes: Option<u32>,
 }
 
 /// Runs an element. Each of its tasks that is reported is kept as soon as it has ended.
@@ -123,6 +127,7 @@ async fn element_of(
     turn: &Turn<'_>,
     element: &Element,
     began: Time,
+    nodes: Option<u32>,
 ) -> Result<()> {
     let name = &turn.variant.name;
     let stage = Stage {
@@ -130,6 +135,7 @@ async fn element_of(
         hosts: run.clusters.wire_hosts(LEADER)?,
         seed: run.plan.seed.wrapping_add(u64::from(turn.lap) << 32),
         is_virtual: run.clusters.is_virtual(),
+        nodes,
     };
     let lives: Vec<Arc<Live>> = element.tasks.iter().map(|_| Arc::default()).collect();
     // In virtual time there are no threads: tasks end with their world.
@@ -224,7 +230,9 @@ async fn task_of(
     };
     match &task.action {
         Action::Send(operation) => send(stage, &load, operation, live).await,
-        Action::Do(steps) => go_through(&stage.env, asker, task, &load, steps, live).await,
+        Action::Do(steps) => {
+            go_through(&stage.env, asker, task, &load, steps, live, stage.nodes).await
+        }
     }
 }
 

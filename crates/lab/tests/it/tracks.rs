@@ -422,6 +422,26 @@ fn statistics_are_asked_for_again_until_there_are_some() {
     assert!(found.service_time.unwrap().p50_ms > 4900.0, "{found:?}");
 }
 
+#[test]
+fn a_health_that_cannot_come_ends_the_run_at_once_and_says_what_is_lacking() {
+    for (params, more) in
+        [("", ", \"retry-until-success\": true"), (", \"timeout\": \"100ms\"", "")]
+    {
+        let params = format!("{{ \"wait_for_status\": \"green\"{params} }}");
+        let (ended, run) = ran(&format!(
+            r#"{{ "operation": "create-index" }},
+            {{ "name": "health", "operation": {{ "operation-type": "cluster-health",
+                "request-params": {params}{more} }} }}"#
+        ));
+        let said = ended.unwrap_err().to_string();
+        for words in ["health: GET /_cluster/health", "yellow", "unassigned copies: 1", "--nodes 2"]
+        {
+            assert!(said.contains(words), "{said}");
+        }
+        assert!(last_ms(&run) < 20_000.0, "{}", last_ms(&run));
+    }
+}
+
 /// What is deleted at the end is the index, not its alias.
 #[test]
 fn a_track_may_write_to_an_alias() {

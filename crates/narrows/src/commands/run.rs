@@ -3,12 +3,14 @@
 mod overrides;
 mod place;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::slice;
 
 use anyhow::Context;
 use lab::plan::Plan;
 use lab::{Ended, Executed};
+use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
 use crate::live::ConnectArgs;
@@ -69,7 +71,32 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if ended == Ended::Interrupted {
         anyhow::bail!("interrupted; what was measured until then is in {dir}");
     }
+    if let Some(lost) = only_errors(&run) {
+        anyhow::bail!(
+            "no request of these tasks was answered well, so that the run says nothing of them: {lost}; --exclude-tasks \
+             leaves tasks out. The record is in {dir}"
+        );
+    }
     Ok(())
+}
+
+/// The tasks of a track that had nothing but errors in all laps, each with the most frequent of them; none where there
+/// is no such task.
+fn only_errors(run: &RunDir) -> Option<String> {
+    run.manifest.challenge.as_ref()?;
+    let mut tasks: BTreeMap<&str, Vec<&LoadFigures>> = BTreeMap::new();
+    for load in run.rows.iter().flat_map(|row| &row.loads) {
+        tasks.entry(&load.operation).or_default().push(load);
+    }
+    let is_lost = |load: &&LoadFigures| load.requests > 0 && load.failed() == load.requests;
+    tasks.retain(|_, laps| laps.iter().all(is_lost));
+    let told = tasks.iter().map(|(task, laps)| {
+        let most = laps.iter().flat_map(|load| &load.errors).max_by_key(|(_, count)| **count);
+        let kind = most.map_or("", |(kind, _)| kind.as_str());
+        format!("{task} ({kind})")
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// Runs the plan, or the track.

@@ -343,6 +343,21 @@ fn what_was_measured_is_kept_where_a_later_task_fails() {
 }
 
 #[test]
+fn a_task_that_had_nothing_but_errors_is_said_at_the_end_and_the_exit_code_is_1() {
+    let shop = Shop::new();
+    let count = "\"path\": \"/orders/_count\"";
+    shop.change("operations/default.json", count, "\"path\": \"/nothing/_count\"");
+    let output = shop.run(&["--include-tasks", "tag:setup,several,pause", "--laps", "2"]);
+    let words = ["several (404 index_not_found_exception)", "--exclude-tasks"];
+    failed(&output, 1, &words);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(table.contains("pause") && table.contains("error rate"), "{table}");
+    let (tasks, status) = shop.recorded();
+    assert!(tasks.contains(&"pause".to_owned()), "{tasks:?}");
+    assert_eq!(status, Status::Complete, "everything has been run");
+}
+
+#[test]
 fn what_is_not_the_runs_own_is_refused_on_a_cluster_that_was_there() {
     let shop = Shop::new();
     let bulk = "\"path\": \"/_bulk\", \"method\": \"POST\"";

@@ -15,7 +15,7 @@ use world::{Env, Time};
 
 use crate::error::{Error, Result};
 use crate::load::{Failure, Live, Load, Next, Recorder, Sample, Starts};
-use crate::track::{Request, Step, Task};
+use crate::track::{Condition, Request, Step, Task};
 
 /// Pause before a step is tried again that is retried until it succeeds.
 const RETRY: Duration = Duration::from_millis(500);
@@ -23,6 +23,8 @@ const RETRY: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 7200;
 /// How often it is tried where the answer does not even have what is waited for.
 const TRIES_FOR_NOTHING: u32 = 10;
+/// The pause between looks whether a health that is waited for can come.
+const LOOK: Duration = Duration::from_secs(1);
 /// A request that tells of all merges that go on.
 const MERGES: &str = "/_tasks?actions=indices:admin/forcemerge&detailed=true";
 
@@ -42,7 +44,8 @@ impl From<Error> for Lost {
     }
 }
 
-/// Goes through steps as often as the schedule says, each time as one request.
+/// Goes through steps as often as the schedule says, each time as one request. `nodes` are those that were started for
+/// the track; none where the cluster was there already.
 pub(super) async fn go_through(
     env: &Env,
     asker: &Asker,
@@ -50,6 +53,7 @@ pub(super) async fn go_through(
     load: &Load,
     steps: &[Step],
     live: &Arc<Live>,
+    nodes: Option<u32>,
 ) -> Result<LoadFigures> {
     let starts = RefCell::new(Starts::new(load, env.now()));
     let recorder = RefCell::new(Recorder::new(load));
@@ -70,7 +74,7 @@ pub(super) async fn go_through(
                 }
                 let started = env.now();
                 let room = Semaphore::new(task.connections.unwrap_or(Semaphore::MAX_PERMITS));
-                let through = Through { env, asker, task: &task.name, live, room: &room };
+                let through = Through { env, asker, task: &task.name, live, room: &room, nodes };
                 let (bytes, outcome) = match all(&through, steps).await {
                     Ok(bytes) => (bytes, Ok(())),
                     Err(Lost::Request(failure)) => (0, Err(failure)),
@@ -123,6 +127,8 @@ struct Through<'a> {
     live: &'a Live,
     /// For what goes on at a time.
     room: &'a Semaphore,
+    /// How many nodes were started for the track.
+    nodes: Option<u32>,
 }
 
 impl Through<'_> {
@@ -158,17 +164,32 @@ fn all<'a>(through: &'a Through<'a>, steps: &'a [Step]) -> LocalBoxFuture<'a, Re
     })
 }
 
-/// Sends the request of a step, again and again where that is wanted.
+/// Sends the request of a step. Where a health is waited for that cannot come, that is said at once.
 async fn answered(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
+    match &request.condition {
+        Some(Condition::Health { status, .. }) if status == "green" => tokio::select! {
+            biased;
+            done = sent(through, request) => done,
+            why = in_vain(through, &request.path) => Err(ended(through, request, why)),
+        },
+        _ => sent(through, request).await,
+    }
+}
+
+/// The end of the run by a step that was not done.
+fn ended(through: &Through<'_>, request: &Request, why: String) -> Lost {
+    let (task, method, path) = (through.task.to_owned(), request.method, request.path.clone());
+    Lost::from(Error::Task { task, method, path, why })
+}
+
+/// Sends the request of a step, again and again where that is wanted.
+async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
     let body = match &request.body {
         None => Bytes::new(),
         Some(Value::String(text)) => Bytes::from(text.clone()),
         Some(json) => Bytes::from(json.to_string()),
     };
-    let ends = |why: String| {
-        let (task, method, path) = (through.task.to_owned(), request.method, request.path.clone());
-        Err(Lost::from(Error::Task { task, method, path, why }))
-    };
+    let ends = |why: String| Err(ended(through, request, why));
     let is_counted = request.is_counted && !request.retried;
     for attempt in 1.. {
         let asked = through.asker.ask(request.method, &request.path, body.clone()).await;
@@ -207,11 +228,75 @@ async fn answered(through: &Through<'_>, request: &Request) -> Result<u64, Lost>
             },
         };
         if !request.retried || attempt >= TRIES_MAX {
-            return ends(why);
+            let health = match &request.condition {
+                Some(Condition::Health { .. }) => health(through, &request.path).await,
+                _ => None,
+            };
+            return ends(match health {
+                Some(health) => format!("{why}; {}", told(&health, through.nodes)),
+                None => why,
+            });
         }
         through.pause(RETRY).await?;
     }
     unreachable!("it is tried so often, and no longer")
+}
+
+/// What the cluster says of its health, or of that of indices in a path, without waiting for anything.
+async fn health(through: &Through<'_>, path: &str) -> Option<Value> {
+    let bare = path.split('?').next().unwrap_or(path);
+    through.asker.ask("GET", bare, Bytes::new()).await.ok()?.json().ok()
+}
+
+/// Waits until two looks one after another show copies that find no place and none on its way; says so.
+async fn in_vain(through: &Through<'_>, path: &str) -> String {
+    let mut before: Option<Value> = None;
+    loop {
+        through.env.sleep(LOOK).await;
+        let health = health(through, path).await.filter(lacks_places);
+        if let Some(health) = &health
+            && before
+                .as_ref()
+                .is_some_and(|before| SAME.map(|of| &before[of]) == SAME.map(|of| &health[of]))
+        {
+            return told(health, through.nodes);
+        }
+        before = health;
+    }
+}
+
+/// What is the same in two looks where nothing changes.
+const SAME: [&str; 3] = ["number_of_nodes", "active_shards", "unassigned_shards"];
+
+fn count(health: &Value, name: &str) -> u64 {
+    health[name].as_u64().unwrap_or(0)
+}
+
+/// Whether all primaries are there, and replicas that wait neither for their turn nor for a node that left.
+fn lacks_places(health: &Value) -> bool {
+    let pending = ["initializing_shards", "relocating_shards", "delayed_unassigned_shards"];
+    health["status"] == "yellow"
+        && count(health, "unassigned_shards") > 0
+        && pending.iter().all(|name| count(health, name) == 0)
+}
+
+/// What a cluster's health is, and what to do where it stays so.
+fn told(health: &Value, nodes: Option<u32>) -> String {
+    let status = health["status"].as_str().unwrap_or("unknown");
+    let said = format!(
+        "status {status}, nodes: {}, unassigned copies: {}, on their way: {}",
+        count(health, "number_of_nodes"),
+        count(health, "unassigned_shards"),
+        count(health, "initializing_shards") + count(health, "relocating_shards"),
+    );
+    match nodes {
+        _ if !lacks_places(health) => said,
+        Some(nodes) => format!(
+            "{said}; more replicas than nodes? --nodes {} starts one more, and an index without replicas needs none",
+            nodes + 1
+        ),
+        None => format!("{said}; more replicas than nodes, or nodes that may not take them?"),
+    }
 }
 
 /// Waits for a merge whose answer did not come in time: until no merge that goes on names the first of its indices.
@@ -360,8 +445,14 @@ mod tests {
             let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
             let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
             let (live, room) = (Live::default(), Semaphore::new(1));
-            let through =
-                Through { env: &env, asker: &asker, task: "merge", live: &live, room: &room };
+            let through = Through {
+                env: &env,
+                asker: &asker,
+                task: "merge",
+                live: &live,
+                room: &room,
+                nodes: None,
+            };
             let request = |polled: Option<Duration>| Request {
                 method: "POST",
                 path: "/narrows-1-a,narrows-1-b/_forcemerge".to_owned(),
