@@ -4,7 +4,7 @@
 use super::context::Context;
 use super::reader::{Object, Refusal};
 use super::{Action, Step};
-use crate::load::{Check, Content};
+use crate::load::{BulkPart, Check, Content};
 
 /// Refuses an operation of a type of which the engine cannot do what it is for.
 pub(super) fn check(
@@ -36,7 +36,7 @@ pub(super) fn check(
     check_search(context, object, action)
 }
 
-/// Documents that go into an index that is not made are not sent; a request that names one alone is refused.
+/// Documents that go into an index that is not made are not sent; a request that names one is refused.
 fn check_indices(context: &Context<'_>, action: &mut Action) -> Result<(), Refusal> {
     if let Action::Send(operation) = action
         && let Content::Corpora(parts) = &mut operation.content
@@ -90,7 +90,7 @@ fn requests(action: &Action) -> Vec<(&str, String, Check)> {
                     "" => "/_bulk".to_owned(),
                     index => format!("/{index}/_bulk"),
                 };
-                let of = |part: &crate::load::BulkPart| {
+                let of = |part: &BulkPart| {
                     ("POST", format!("{}?{}", path(&part.index), part.query), Check::Bulk)
                 };
                 parts.iter().map(of).collect()

@@ -73,8 +73,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     if let Some(lost) = only_errors(&run) {
         anyhow::bail!(
-            "no request of these tasks was answered well, so that the run says nothing of them: {lost}; --exclude-tasks \
-             leaves tasks out. The record is in {dir}"
+            "no request of these tasks was answered well: {lost}; --exclude-tasks leaves tasks out. The record is \
+             in {dir}"
         );
     }
     Ok(())
