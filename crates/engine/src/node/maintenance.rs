@@ -211,9 +211,8 @@ fn done<T>(core: &Rc<Core>, shard: &Rc<LocalShard>, result: store::Result<T>) {
 /// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy
 /// that nobody searches is refreshed by its next search.
 async fn refresh(core: &Rc<Core>, shard: &Rc<LocalShard>, store: &Shard, settings: &IndexSettings) {
-    let Some(interval) = settings.refresh_interval().filter(|interval| !interval.is_zero()) else {
-        return;
-    };
+    done(core, shard, shard.is_on_request(store, settings).await);
+    let Some(interval) = settings.refreshed_every() else { return };
     let now = core.env.now();
     let searched = shard.last_search.get().is_some_and(|last| now - last < IDLE_AFTER);
     let due = shard.last_refresh.get().is_none_or(|last| now - last >= interval);

@@ -148,7 +148,8 @@ async fn open_copy(
         Failure::not_stored((500, "illegal_state_exception"), &reason, &error)
     })?;
     let shard = Rc::new(LocalShard::new(index, &meta.uuid, number, copy, FIRST_TERM));
-    shard.set_store(store);
+    shard.set_store(store.clone());
+    shard.is_on_request(&store, &settings).await?;
     shard.reported.set(true);
     core.shards.borrow_mut().insert(shard.key(), shard);
     Ok(())

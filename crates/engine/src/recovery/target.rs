@@ -78,6 +78,10 @@ pub(crate) async fn recover(
             recovery.recover_from_remote(cluster, index, *shard).await
         }
     };
+    let result = match result {
+        Ok(()) => recovery.show_recovered().await,
+        failed => failed,
+    };
     match result {
         Ok(()) => {
             progress.enter(service.core.env.now(), Stage::Done, Limit::Latency);
@@ -130,6 +134,14 @@ impl Recovery {
         let durability = store_durability(settings.translog_durability());
         let check_on_startup = settings.check_on_startup() == CheckOnStartup::Checksum;
         Ok((mapping, Options { durability, check_on_startup, history_uuid }))
+    }
+
+    /// Where no search would make searchable what has come, it is before the first one.
+    async fn show_recovered(&self) -> Result<(), Failure> {
+        if let Some(settings) = self.shard.settings_by(&self.service.core.state()) {
+            self.shard.is_on_request(&self.shard.store()?, &settings).await?;
+        }
+        Ok(())
     }
 
     /// Opens the copy that is here. Work of its life before, as a long merge, may still hold it: to give up for that

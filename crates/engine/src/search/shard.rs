@@ -18,7 +18,7 @@ use crate::shard::{LocalShard, ShardKey};
 use crate::transport::{Failure, HeldView, Response, Result, ShardSearch, ShardSearched};
 
 /// Elasticsearch's `index.search.idle.after`: a copy that nobody searched for so long is refreshed by the next
-/// search, not by time.
+/// search, not by time. One that requests alone refresh is by neither.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_secs(30);
 
 /// Searches a copy; fetches the hits at once where the request says so, or else holds the view for it.
@@ -41,8 +41,12 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     let now = service.core.env.now();
     let idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
     let held = ask.held.and_then(|held| Some((held.context?, held.keep_alive)));
-    if held.is_none() && (idle || ask.fresh) && store.has_unrefreshed() {
-        store.refresh().await?;
+    let settings = shard.settings_by(&service.core.state()).filter(|_| held.is_none());
+    if let Some(settings) = settings {
+        let on_request = shard.is_on_request(&store, &settings).await?;
+        if (idle && !on_request || ask.fresh) && store.has_unrefreshed() {
+            store.refresh().await?;
+        }
     }
     // Only after the refresh: a search that arrives during it must wait, or it would miss documents.
     shard.last_search.set(Some(now));

@@ -267,6 +267,11 @@ impl IndexSettings {
         translog_flush_threshold_size: u64 = size("index.translog.flush_threshold_size");
     }
 
+    /// How often time refreshes a copy; none where requests alone do.
+    pub fn refreshed_every(&self) -> Option<Duration> {
+        self.refresh_interval().filter(|interval| !interval.is_zero())
+    }
+
     /// `index.priority` of an index with the settings `given`, without the others.
     pub fn priority_of(given: &SettingsMap) -> u32 {
         const NAME: &str = "index.priority";

@@ -55,6 +55,8 @@ pub struct LocalShard {
     pub(crate) last_search: Cell<Option<Time>>,
     /// When it was refreshed last by time.
     pub(crate) last_refresh: Cell<Option<Time>>,
+    /// Requests alone refresh it, and what it had when that began is searchable.
+    on_request: Cell<bool>,
     /// The index's settings that the open store goes by, and their version.
     settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: the other copies, their checkpoints, and whether new writes go to them.
@@ -166,6 +168,7 @@ impl LocalShard {
             used_at: Cell::default(),
             last_search: Cell::default(),
             last_refresh: Cell::default(),
+            on_request: Cell::new(false),
             settings: RefCell::default(),
             copies: RefCell::default(),
             leaving: RefCell::default(),
@@ -219,6 +222,21 @@ impl LocalShard {
             store.set_durability(store_durability(settings.translog_durability()));
             *taken = Some((meta.settings_version, settings));
         }
+    }
+
+    /// Answers whether requests alone refresh it by these settings. Where they begin to, it is refreshed once, as in the
+    /// field: with a new `index.refresh_interval`, and where a copy opens (`POST_RECOVERY`).
+    pub(crate) async fn is_on_request(
+        &self,
+        store: &Shard,
+        settings: &IndexSettings,
+    ) -> store::Result<bool> {
+        let on_request = settings.refreshed_every().is_none();
+        if on_request && !self.on_request.get() {
+            store.refresh().await?;
+        }
+        self.on_request.set(on_request);
+        Ok(on_request)
     }
 
     /// Takes over what the primary of this term knows of the other copies: once the state says so, it is the primary

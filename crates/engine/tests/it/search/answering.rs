@@ -16,6 +16,7 @@ testbed::virtual_world!(
     a_lost_node_leaves_other_copies,
     shards_without_copies_are_partial_results,
     selection_shows_its_numbers,
+    where_requests_alone_refresh_no_search_does,
 );
 
 testbed::real_world!(
@@ -24,6 +25,7 @@ testbed::real_world!(
     a_lost_node_leaves_other_copies,
     shards_without_copies_are_partial_results,
     selection_shows_its_numbers,
+    where_requests_alone_refresh_no_search_does,
     preferences_choose_copies,
     who_hangs_up_leaves_nothing_behind,
     answers_without_hits_are_kept,
@@ -54,6 +56,39 @@ fn the_virtual_world_refuses_what_needs_content() {
         );
         c.stop().await;
     });
+}
+
+/// How many documents a search finds.
+async fn total(c: &Cluster) -> Value {
+    c.must("GET", ALL, Value::Null).await["hits"]["total"]["value"].clone()
+}
+
+/// Not even the first search of a copy. What a copy has when it opens is searchable, as in the field.
+async fn where_requests_alone_refresh_no_search_does(env: Env) {
+    let mut c = Cluster::start(&env, "c", 1).await;
+    let settings =
+        json!({"number_of_shards": 2, "number_of_replicas": 0, "refresh_interval": "-1"});
+    c.must("PUT", "/a", json!({"settings": settings, "mappings": {"dynamic": false}})).await;
+    c.green("a").await;
+    assert_eq!(c.index("a", 0, 10).await, 10);
+    assert_eq!(total(&c).await, 0, "the first search");
+    if env.is_virtual() {
+        env.sleep(Duration::from_secs(40)).await;
+        assert_eq!(total(&c).await, 0, "after a while without a search");
+    }
+    c.must("POST", "/a/_refresh", Value::Null).await;
+    assert_eq!(total(&c).await, 10);
+
+    assert_eq!(c.index("a", 10, 20).await, 10);
+    c.stop_node(0).await;
+    c.start_node(0).await;
+    c.green("a").await;
+    assert_eq!(c.index("a", 20, 30).await, 10);
+    assert_eq!(total(&c).await, 20, "all that there was when the copies opened");
+
+    c.must("PUT", "/a/_settings", json!({"refresh_interval": "1s"})).await;
+    eventually(&env, "time refreshes it", async || total(&c).await == 30).await;
+    c.stop().await;
 }
 
 async fn counts_over_shards(env: Env) {
