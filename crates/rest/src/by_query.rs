@@ -294,7 +294,6 @@ impl Asked {
                 indices,
                 request,
                 preference,
-                fresh: false,
                 allow_partial: false,
                 point_in_time: None,
             },

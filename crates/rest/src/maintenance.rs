@@ -12,7 +12,7 @@ use super::call::Call;
 use super::error::{bad_request, invalid, not_supported};
 use super::names::indices;
 use super::search::count_by;
-use super::spread::{Answers, AskedCopy, copies, on_shards, primaries, shards_json, started};
+use super::spread::{Answers, AskedCopy, copies, on_shards, shards_json, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::clock;
 use super::uri_query::uri_query;
@@ -138,8 +138,7 @@ fn as_primaries_count(answers: Answers) -> Answers {
     answers.into_iter().filter_map(judged).collect()
 }
 
-/// `GET /{index}/_count`: of everything that was written, searchable or not yet. Without a query the primaries say how
-/// much they have; by a query it is a search, and so it is where the copies are named that are to count.
+/// `GET /{index}/_count`: a search that wants no hits.
 pub(super) async fn count(call: Call) -> Result<Reply> {
     counted(&call).await
 }
@@ -170,33 +169,7 @@ async fn counted(call: &Call) -> Result<Reply> {
     if let Some(asked) = uri_query(&call.query)?.filter(|_| call.body.is_empty()) {
         query = asked;
     }
-    let names_shards = |name: &&str| call.query.get(name).is_some();
-    if !query.is_match_all() || WHERE.iter().any(names_shards) {
-        return count_by(call, query).await;
-    }
-    let state = call.state();
-    let names = indices(&state, call.indices(), &call.query)?;
-    let places = primaries(&state, &names);
-    let total = places.len();
-    let answers = on_shards(&call.node, places, &ShardAction::Count, SHORT).await;
-    let mut count = 0;
-    for (_, answer) in &answers {
-        if let Ok(ShardAnswer::Count(documents)) = answer {
-            count += documents;
-        }
-    }
-    if let Some((_, Err(failure))) = answers.first()
-        && answers.iter().all(|(_, answer)| answer.is_err())
-    {
-        if failure.status == 400 {
-            return Err(failure.clone());
-        }
-        let reason = format!("all shards failed: {}", failure.reason);
-        return Err(Failure::new(503, "search_phase_execution_exception", reason));
-    }
-    let mut shards = shards_json(total, &answers);
-    shards["skipped"] = json!(0);
-    Ok(json!({ "count": count, "_shards": shards }).into())
+    count_by(call, query).await
 }
 
 fn refuse_parameters(call: &Call) -> Result<()> {

@@ -1,4 +1,4 @@
-//! `_search`, `_msearch`, and `_count` by a query.
+//! `_search`, `_msearch`, and `_count`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,14 +169,7 @@ fn resolved(
     let default = settings.search_default_allow_partial_results();
     let allow_partial = query.flag("allow_partial_search_results", default)?;
     let request = Arc::new(request);
-    let job = SearchJob {
-        indices: names,
-        request,
-        preference,
-        fresh: false,
-        allow_partial,
-        point_in_time,
-    };
+    let job = SearchJob { indices: names, request, preference, allow_partial, point_in_time };
     let shape = Shape::of(query, &job, &state)?;
     Ok((job, shape))
 }
@@ -535,7 +528,6 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> 
         indices: indices(&call.state(), call.indices(), &call.query)?,
         request: Arc::new(request),
         preference: preference(&call.query)?,
-        fresh: true,
         allow_partial: true,
         point_in_time: None,
     };

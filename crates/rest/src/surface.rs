@@ -79,10 +79,6 @@ pub(super) const DIFFERENCES: &[(&str, &str)] = &[
          equally long there, and the scores of a copy without segments differ",
     ),
     (
-        "`_count` and `_cat/count` without a query",
-        "they count every document that was written, also those that no search finds before the next refresh",
-    ),
-    (
         "`timeout` of what changes the cluster",
         "it counts from the request on, in the field from when all nodes are told: `acknowledged` is false where the \
          manager has not come to it, which it does all the same",

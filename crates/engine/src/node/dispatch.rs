@@ -213,10 +213,9 @@ async fn on_shard(
     let core = node.core();
     let shard = core.local_shard(index, number)?;
     // Whoever asks may have an older state: what is read comes from a copy that has everything.
-    let reads =
-        matches!(action, ShardAction::Get { .. } | ShardAction::Count | ShardAction::Digest);
+    let reads = matches!(action, ShardAction::Get { .. } | ShardAction::Digest);
     let store = if reads { shard.complete_store() } else { shard.store() }?;
-    if matches!(action, ShardAction::Get { .. } | ShardAction::Count) {
+    if matches!(action, ShardAction::Get { .. }) {
         shard.check_open(&core.state())?;
     }
     let failed = |error: &store::Error| core.store_failed(Component::Maintenance, &shard, error);
@@ -240,7 +239,6 @@ async fn on_shard(
                 }),
             )
         }
-        ShardAction::Count => ShardAnswer::Count(store.count().await?),
         ShardAction::Digest => {
             let digest = store.digest().await?;
             ShardAnswer::Digest(digest.documents, digest.hash)

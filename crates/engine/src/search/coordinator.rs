@@ -36,8 +36,6 @@ pub struct SearchJob {
     pub request: Arc<SearchRequest>,
     /// Which copies are asked.
     pub preference: Preference,
-    /// Whether everything that was written counts, searchable or not yet.
-    pub fresh: bool,
     /// `allow_partial_search_results`
     pub allow_partial: bool,
     /// What the shards had then is searched, and not what they have now.
@@ -83,7 +81,6 @@ pub(super) async fn search_shards(
         request: job.request.clone(),
         now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
         max_buckets: settings.search_max_buckets(),
-        fresh: job.fresh,
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: shards == 1,
         held,

@@ -43,8 +43,7 @@ pub async fn open_point_in_time(
         SearchRequest { size: 0, track_total_hits: TrackTotalHits::No, ..SearchRequest::default() };
     let request = Arc::new(request);
     let point_in_time = None;
-    let job =
-        SearchJob { indices, request, preference, fresh: false, allow_partial, point_in_time };
+    let job = SearchJob { indices, request, preference, allow_partial, point_in_time };
     let held = HeldView { context: None, keep_alive, holder: ViewHolder::PointInTime };
     let (outcome, opened) = search_shards(service, job, Some(held)).await?;
     let created_ms = i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX);

@@ -44,7 +44,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     let settings = shard.settings_by(&service.core.state()).filter(|_| held.is_none());
     if let Some(settings) = settings {
         let on_request = shard.is_on_request(&store, &settings).await?;
-        if (idle && !on_request || ask.fresh) && store.has_unrefreshed() {
+        if idle && !on_request && store.has_unrefreshed() {
             store.refresh().await?;
         }
     }

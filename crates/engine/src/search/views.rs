@@ -55,7 +55,6 @@ pub(super) async fn search_views(
             request,
             now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
             max_buckets: service.core.settings().search_max_buckets(),
-            fresh: false,
             fetch: views.len() == 1,
             held: Some(HeldView { context, keep_alive, holder: search.holder }),
         };

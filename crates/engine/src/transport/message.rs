@@ -46,8 +46,6 @@ pub enum ShardAction {
         /// `_id`.
         id: String,
     },
-    /// Counts live documents.
-    Count,
     /// Reads every live document and hashes it.
     Digest,
     /// Says how the copy follows its leader.
@@ -86,8 +84,6 @@ pub enum ShardAction {
 pub enum ShardAnswer {
     /// To [`ShardAction::Get`]: version, sequence number, source, `_routing`; none if there is no such document.
     Get(Option<(u64, u64, Bytes, Option<Arc<str>>)>),
-    /// To [`ShardAction::Count`].
-    Count(u64),
     /// To [`ShardAction::Digest`]: documents, and the wrapping sum of their hashes.
     Digest(u64, u64),
     /// To [`ShardAction::Following`]: none where it does not.

@@ -24,8 +24,6 @@ pub struct ShardSearch {
     pub now_ms: i64,
     /// `search.max_buckets`
     pub max_buckets: u32,
-    /// Whether what was written is made searchable first.
-    pub fresh: bool,
     /// Whether hits come with their documents: the copy is the only one that is asked.
     pub fetch: bool,
     /// Whether the view is held afterwards.

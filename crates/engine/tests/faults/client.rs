@@ -218,7 +218,6 @@ async fn found_by(
 ) -> Option<(u64, Value)> {
     let address = load.site.http(to);
     let (found, answer) = match chance.percent(30) {
-        // The primaries say how many they have.
         true => {
             let (status, answer) =
                 connection.ask(&address, "GET", "/a/_count", Bytes::new()).await?;

@@ -166,7 +166,7 @@ async fn a_closed_index_is_kept(env: Env) {
     assert_eq!(answer, json!({ "acknowledged": true, "shards_acknowledged": true }));
     assert_eq!(cluster.digests("a").await, copies);
     assert_eq!(cluster.index("a", 200, 210).await, 10);
-    let count = cluster.must("GET", "/a/_count", Value::Null).await;
+    let count = cluster.counted("a").await;
     assert_eq!(count["count"], 210, "{count}");
     cluster.stop().await;
 }

@@ -400,7 +400,7 @@ async fn health_is_green_when_everything_is_found(env: Env) {
     let path = "/_cluster/health?wait_for_status=green&timeout=300s";
     assert_eq!(c.must("GET", path, Value::Null).await["status"], "green");
     for index in ["a", "b"] {
-        let found = c.must("GET", &format!("/{index}/_count"), Value::Null).await;
+        let found = c.counted(index).await;
         assert_eq!((&found["count"], &found["_shards"]["failed"]), (&json!(100), &json!(0)));
     }
     c.stop().await;

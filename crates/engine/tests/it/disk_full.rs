@@ -162,7 +162,7 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
     // The index library may have met the full disk, too: then the copy is opened again, and has the write once it is.
     let accepted = async || matches!(put(written).await.0, 200 | 201);
     eventually(&env, "there is room for it", accepted).await;
-    let count = cluster.must("GET", "/a/_count", Value::Null).await["count"].as_u64();
+    let count = cluster.counted("a").await["count"].as_u64();
     assert_eq!(count, Some(written + 1));
     cluster.stop().await;
     drop(disk);

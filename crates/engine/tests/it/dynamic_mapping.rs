@@ -134,7 +134,7 @@ async fn what_does_not_fit_is_refused(env: Env) {
     let mapped = properties(&c, "a").await;
     let names: Vec<&String> = mapped.as_object().unwrap().keys().collect();
     assert_eq!(names, ["a", "n", "shut", "strict"]);
-    assert_eq!(c.must("GET", "/a/_count", Value::Null).await["count"], 3);
+    assert_eq!(c.counted("a").await["count"], 3);
     let (status, answer) =
         c.ask("PUT", "/a/_mapping", json!({"properties": {"m": {"type": "long"}}})).await;
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("illegal_argument_exception")));
@@ -262,7 +262,7 @@ async fn without_a_manager_only_what_is_mapped_is_written(env: Env) {
     c.green("b").await;
     c.must("PUT", "/b/_doc/3", json!({"unknown": 3})).await;
     assert_eq!(properties(&c, "b").await["unknown"]["type"], "long");
-    assert_eq!(c.must("GET", "/b/_count", Value::Null).await["count"], 3);
+    assert_eq!(c.counted("b").await["count"], 3);
     c.stop().await;
 }
 

@@ -154,7 +154,6 @@ fn envelopes() -> Vec<Envelope> {
         request: Arc::new(query::parse_search(body).expect("a search")),
         now_ms: 1,
         max_buckets: 10,
-        fresh: true,
         fetch: true,
         held: None,
     };

@@ -60,14 +60,12 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
         request: Arc::new(query::parse_search(asked).unwrap()),
         now_ms: 0,
         max_buckets: 10,
-        fresh: true,
         fetch: true,
         held: None,
     };
     let reads = || {
         let get = shard(ShardAction::Get { id: "7".to_owned() });
-        let counts = [ShardAction::Count, ShardAction::Digest].map(shard);
-        [get, Request::Search(Box::new(search.clone()))].into_iter().chain(counts)
+        [get, Request::Search(Box::new(search.clone())), shard(ShardAction::Digest)]
     };
     assert!(ask(shard(ShardAction::Stats { segments: false })).await.is_ok(), "the store is open");
     for request in reads() {
@@ -436,7 +434,7 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
             follower.must("DELETE", &format!("/{index}"), Value::Null).await;
         }
     }
-    let count = follower.must("GET", "/own/_count", Value::Null).await["count"].as_u64();
+    let count = follower.counted("own").await["count"].as_u64();
     assert_eq!(count, Some(own));
     follower.stop().await;
     leader.stop().await;

@@ -376,7 +376,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
         shards.len() == 2 && shards.iter().all(is_fatal)
     })
     .await;
-    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    let count = pair.follower.counted("b").await;
     assert_eq!(count["_shards"]["failed"], 0, "{count}");
     assert_eq!(count["count"], 300, "what it had stays, and no more came: {count}");
     pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
@@ -495,7 +495,7 @@ async fn a_leader_made_anew_is_named(env: Env) {
             .all(|shard| shard["fatal_exception"]["type"] == "index_not_found_exception")
     })
     .await;
-    let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+    let count = pair.follower.counted("b").await;
     assert_eq!(count["count"], 100, "what it had stays");
     pair.stop().await;
 }

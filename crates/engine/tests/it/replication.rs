@@ -251,7 +251,7 @@ async fn every_copy_holds_what_was_acknowledged(env: Env) {
     assert_eq!(digests[0], digests[1]);
     assert_eq!(digests[2], digests[3]);
     assert_eq!(digests[0].1 + digests[2].1, 500);
-    let count = cluster.must("GET", "/a/_count", Value::Null).await;
+    let count = cluster.counted("a").await;
     assert_eq!(count["count"], 500);
     cluster.stop().await;
 }

@@ -66,7 +66,7 @@ fn are_followed_beside_documents() {
         }
         assert_eq!(written, 200_190);
         pair.both_hold(&env, "a", "b", written + 200).await;
-        let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+        let count = pair.follower.counted("b").await;
         assert_eq!(count["count"], written + 200);
         let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
         for shard in stats["indices"][0]["shards"].as_array().unwrap() {
@@ -214,7 +214,7 @@ fn a_follower_that_rests_costs_little_and_loses_nothing() {
         );
         written += pair.run("a", 1000).await;
         env.sleep(Duration::from_secs(1)).await;
-        let count = pair.follower.must("GET", "/b/_count", Value::Null).await;
+        let count = pair.follower.counted("b").await;
         assert_eq!(count["count"], written, "it waited at the leader for what came");
         // The leader lets go of what nobody needs, and has not let go of what the follower did.
         pair.leader.must("POST", "/a/_flush", Value::Null).await;

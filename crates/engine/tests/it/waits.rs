@@ -66,8 +66,7 @@ pub async fn within(env: &Env, limit_s: u64, what: &str, mut done: impl AsyncFnM
 }
 
 async fn count(cluster: &Cluster, index: &str) -> Value {
-    cluster.must("POST", &format!("/{index}/_refresh"), Value::Null).await;
-    cluster.must("GET", &format!("/{index}/_count"), Value::Null).await["count"].clone()
+    cluster.counted(index).await["count"].clone()
 }
 
 /// The second copy has no node.

@@ -213,6 +213,12 @@ impl Cluster {
         items.iter().filter(|item| item["index"]["status"].as_u64().unwrap() < 300).count() as u64
     }
 
+    /// The answer to `_count` of an index, once all that was written is searchable.
+    pub async fn counted(&self, index: &str) -> Value {
+        self.must("POST", &format!("/{index}/_refresh"), Value::Null).await;
+        self.must("GET", &format!("/{index}/_count"), Value::Null).await
+    }
+
     /// The digests of every started copy of an index, sorted.
     pub async fn digests(&self, index: &str) -> Vec<(u64, u64, String)> {
         self.answered_digests(index).await.unwrap_or_else(|answer| panic!("{index}: {answer}"))

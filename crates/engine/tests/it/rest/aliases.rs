@@ -21,7 +21,7 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     for (index, documents) in [("a-1", 3), ("a-2", 4)] {
         assert_eq!(c.index(index, 0, documents).await, documents);
     }
-    let count = c.must("GET", "/all/_count", Value::Null).await;
+    let count = c.counted("all").await;
     assert_eq!(count["count"], 7);
     c.must("POST", "/all/_refresh", Value::Null).await;
     let found = c.must("GET", "/al*/_search?size=0", Value::Null).await;
@@ -142,7 +142,7 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
         (&named["old_index"], &named["new_index"]),
         (&json!("logs-000002"), &json!("logs-next"))
     );
-    let count = c.must("GET", "/logs/_count", Value::Null).await;
+    let count = c.counted("logs").await;
     assert_eq!(count["count"], 11, "read through the alias, all of them");
     for (path, status, said) in [
         ("/logs/_rollover", 400, "does not match pattern"),
@@ -190,6 +190,6 @@ async fn wrong_aliases_are_refused(env: Env) {
         {"remove": {"index": "a", "alias": "x", "must_exist": false}},
     ]});
     c.must("POST", "/_aliases", swap).await;
-    assert_eq!(c.must("GET", "/b/_count", Value::Null).await["count"], 0);
+    assert_eq!(c.counted("b").await["count"], 0);
     c.stop().await;
 }

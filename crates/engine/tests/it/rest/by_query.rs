@@ -40,7 +40,7 @@ fn the_virtual_world_has_no_documents_to_find() {
 }
 
 async fn count(c: &Cluster, index: &str) -> u64 {
-    c.must("GET", &format!("/{index}/_count"), Value::Null).await["count"].as_u64().unwrap()
+    c.counted(index).await["count"].as_u64().unwrap()
 }
 
 /// Every document of an index: its version and source.

@@ -292,7 +292,7 @@ async fn follows_another_cluster(env: Env) {
             "index_following_started": true,
         })
     );
-    assert_eq!(follower.must("GET", "/f/_count", Value::Null).await["count"], 300);
+    assert_eq!(follower.counted("f").await["count"], 300);
     let digests = async |cluster: &Cluster, index: &str| {
         let answer = cluster.must("GET", &format!("/{index}/_narrows/digest"), Value::Null).await;
         let rows = answer["shards"].as_array().unwrap().clone();
@@ -336,11 +336,11 @@ async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     c.kill_node(2).await;
     let path = "/_cluster/health?wait_for_nodes=2&timeout=300s";
     assert_eq!(c.must("GET", path, Value::Null).await["status"], "red");
-    let count = c.must("GET", "/a/_count", Value::Null).await;
+    let count = c.counted("a").await;
     assert_eq!(count["_shards"]["failed"], 1, "{count}");
     assert!(count["count"].as_u64().unwrap() < 60);
     let failure = &count["_shards"]["failures"][0]["reason"]["type"];
-    assert_eq!(failure, "unavailable_shards_exception");
+    assert_eq!(failure, "no_shard_available_action_exception");
     for path in ["/a/_narrows/digest", "/a/_narrows/digest?replicas=true"] {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, 503, "half a comparison is none");
     }
@@ -348,6 +348,6 @@ async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     assert_eq!(stats["_nodes"]["total"], 2);
     c.start_node(2).await;
     c.green("a").await;
-    assert_eq!(c.must("GET", "/a/_count", Value::Null).await["count"], 60);
+    assert_eq!(c.counted("a").await["count"], 60);
     c.stop().await;
 }

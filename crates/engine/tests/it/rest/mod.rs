@@ -148,7 +148,7 @@ fn speaks_http() {
                        4\r\n{\"a\"\r\n3\r\n:2}\r\n0\r\n\r\n";
         let answer = http(&env, &address, chunked).await;
         assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
-        assert_eq!(c.must("GET", "/a/_count", Value::Null).await["count"], 3);
+        assert_eq!(c.counted("a").await["count"], 3);
         c.stop().await;
         assert!(TcpStream::connect(&address).await.is_err(), "a node that stopped does not listen");
     });

@@ -212,7 +212,7 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
     assert_eq!(counts, [60, 60, 0, 3], "{ended}");
     assert_eq!((&response["failures"], response.get("canceled")), (&json!([]), None));
     assert_eq!(ended["task"]["status"]["created"], 60);
-    assert_eq!(c.must("GET", "/b/_count", Value::Null).await["count"], 60);
+    assert_eq!(c.counted("b").await["count"], 60);
     // Conflicts are the result, too; and what is wrong with a request is said at once.
     let mut again = body;
     again["dest"]["op_type"] = json!("create");
@@ -259,7 +259,7 @@ async fn a_cancelled_task_ends_between_two_pages(env: Env) {
     assert_eq!(listed().await, json!({ "nodes": {} }));
     let (status, said) = waiting.await.unwrap();
     assert_eq!((status, &said["canceled"]), (200, &json!("by user request")), "{said}");
-    assert!(c.must("GET", "/a/_count", Value::Null).await["count"].as_u64().unwrap() >= 180);
+    assert!(c.counted("a").await["count"].as_u64().unwrap() >= 180);
     settled(&c).await;
     c.stop().await;
 }
