@@ -2,8 +2,9 @@
 //! mapped by its first value, kept in `_source` alone, or refused with its document.
 
 use record::names::matches;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
+use super::Mapping;
 use crate::json::Value;
 
 /// `dynamic` of an object; one that does not say has that of the object around it.
@@ -36,6 +37,7 @@ impl Dynamic {
 /// One of `dynamic_templates`: how fields that documents bring are mapped, where it fits them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template {
+    name: String,
     /// Conditions: patterns of names and of whole paths, and the kind of the first value.
     conditions: Vec<(Condition, Vec<String>)>,
     mapping: Json,
@@ -58,6 +60,16 @@ const CONDITIONS: [(&str, Condition); 5] = [
     ("match_mapping_type", Condition::Kind),
 ];
 
+/// What first values are, each with the type of its field where a template says none.
+const KINDS: [(&str, &str); 6] = [
+    ("object", "object"),
+    ("boolean", "boolean"),
+    ("date", "date"),
+    ("double", "float"),
+    ("long", "long"),
+    ("string", "text"),
+];
+
 impl Template {
     /// Reads all. The error says what is wrong with one.
     pub(super) fn all(json: Option<&Json>) -> Result<Vec<Template>, String> {
@@ -68,14 +80,15 @@ impl Template {
             let (name, body) = named
                 .and_then(|object| object.iter().next())
                 .ok_or("a template is an object with one name")?;
-            Template::read(body).map_err(|why| format!("dynamic template [{name}]: {why}"))
+            Template::read(name, body).map_err(|why| format!("dynamic template [{name}]: {why}"))
         };
         templates.iter().map(one).collect()
     }
 
-    fn read(body: &Json) -> Result<Template, String> {
+    fn read(name: &str, body: &Json) -> Result<Template, String> {
         let body = body.as_object().ok_or("it is an object")?;
-        let mut template = Template { conditions: Vec::new(), mapping: Json::Null };
+        let name = name.to_owned();
+        let mut template = Template { name, conditions: Vec::new(), mapping: Json::Null };
         for (key, value) in body {
             if key == "mapping" && value.is_object() {
                 template.mapping = value.clone();
@@ -100,6 +113,32 @@ impl Template {
             Json::Null => Err("it has no [mapping]".to_owned()),
             _ => Ok(template),
         }
+    }
+
+    /// As the field does, tries it with each kind of value that it is for: with one of them it has to do. Where it has
+    /// none to try, nothing is wrong. The error says why the last cannot be mapped.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut failed = Ok(());
+        for (kind, own) in KINDS {
+            let is_for = |(condition, patterns): &(Condition, Vec<String>)| {
+                *condition != Condition::Kind || patterns.iter().any(|one| matches(one, kind))
+            };
+            if !self.conditions.iter().all(is_for) {
+                continue;
+            }
+            let mut json = filled(&self.mapping, "name", kind);
+            if let Some(mapped) = json.as_object_mut() {
+                mapped.entry("type").or_insert_with(|| own.into());
+            }
+            match Mapping::default().add("", Some(&json!({ "name": json })), true) {
+                Ok(()) => return Ok(()),
+                Err(error) => failed = Err(error.reason),
+            }
+        }
+        failed.map_err(|why| {
+            let Template { name, mapping, .. } = self;
+            format!("dynamic template [{name}] has invalid content [{mapping}]: {why}")
+        })
     }
 
     /// How a field is mapped; none where this is not for it. `kind` is what its first value is.

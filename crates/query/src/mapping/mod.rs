@@ -82,6 +82,10 @@ impl Mapping {
         };
         mapping.templates = Template::all(object.get("dynamic_templates"))
             .map_err(|why| refuse("dynamic_templates", why))?;
+        if is_new {
+            let checked = mapping.templates.iter().try_for_each(Template::check);
+            checked.map_err(|why| refuse("dynamic_templates", why))?;
+        }
         mapping.add("", object.get("properties"), is_new)?;
         if is_new {
             mapping.check_values()?;

@@ -419,6 +419,33 @@ mod tests {
         );
     }
 
+    /// Where no value that a template is for could be mapped by it, it is refused before documents come.
+    #[test]
+    fn templates_that_would_refuse_every_document_are_refused_by_name() {
+        for (template, why) in [
+            (json!({"mapping": {"type": "nested"}}), "objects are flattened"),
+            (json!({"match": "a", "mapping": {"type": "keywrd"}}), "did you mean \"keyword\""),
+            (json!({"mapping": {"type": "object", "enabled": false}}), "whether fields are added"),
+            (json!({"mapping": {"enabled": false}}), "enabled"),
+            (json!({"match_mapping_type": "object", "mapping": {"index": false}}), "index"),
+            (json!({"mapping": {"type": "text", "fields": {"f": {"type": "join"}}}}), "join"),
+        ] {
+            let json = json!({"dynamic_templates": [{"first": {"mapping": {}}}, {"t": template}]});
+            let said = Mapping::parse(&json).unwrap_err().to_string();
+            let named = said.contains("dynamic template [t] has invalid content [{");
+            assert!(named && said.contains(why), "{template}: {said}");
+            assert!(Mapping::stored(&json).is_ok(), "an earlier build accepted it: {template}");
+        }
+        for template in [
+            json!({"mapping": {"index": false}}),
+            json!({"mapping": {"type": "{dynamic_type}", "copy_to": "{name}_too"}}),
+            json!({"match_mapping_type": "*", "mapping": {"type": "scaled_float", "scaling_factor": 10}}),
+        ] {
+            let json = json!({"dynamic_templates": [{"t": template}]});
+            assert!(Mapping::parse(&json).is_ok(), "{template}");
+        }
+    }
+
     #[test]
     fn each_object_says_whether_it_grows() {
         let mapping = json!({"dynamic": false, "properties": {
