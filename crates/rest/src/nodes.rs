@@ -52,6 +52,9 @@ const STATS: [&str; 16] = [
     "timestamp",
     "transport",
 ];
+/// Parts that are refused where they are asked for by their names. `breaker` and `indexing_pressure` are not: monitors ask
+/// for them together with others, `watch` among them, which looks at this engine, too.
+const REFUSED_STATS: [&str; 4] = ["discovery", "http", "script", "script_cache"];
 /// The parts of `indices` that are no sums over the node's copies.
 const OF_THE_NODE: [&str; 2] = ["recovery", "search"];
 /// The metrics of indices that the field has, by the names of the path. Those that this engine does not count are left
@@ -263,12 +266,24 @@ fn check_level(text: Option<&str>) -> Result<()> {
     }
 }
 
+/// Refuses parts that this engine does not keep.
+fn refuse_parts(wanted: &[&str]) -> Result<()> {
+    match wanted.iter().find(|name| REFUSED_STATS.contains(*name)) {
+        None => Ok(()),
+        Some(name) => {
+            let instead = "leave it out; without names all parts that there are are told";
+            Err(not_supported(&format!("the part [{name}] of _nodes/stats"), instead))
+        }
+    }
+}
+
 /// `GET /_nodes/stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {
     check_level(call.query.get("level"))?;
     let state = call.state();
     let limit = call.query.duration("timeout", PATIENCE)?;
     let wanted = metrics("/_nodes/stats", call.part("metric"), &STATS)?;
+    refuse_parts(wanted.as_deref().unwrap_or_default())?;
     let names = select(&call.node, &state, call.part("node"))?;
     let within = metrics("/_nodes/stats", call.part("index_metric"), &INDEX_METRICS)?;
     let has_indices = wanted.as_ref().is_none_or(|wanted| wanted.contains(&"indices"));
@@ -353,6 +368,17 @@ mod tests {
         let said = |level| check_level(Some(level)).unwrap_err().reason;
         assert!(said("shards").contains("/_stats?level=shards"), "{}", said("shards"));
         assert!(said("shard").ends_with("but was [shard]"), "{}", said("shard"));
+    }
+
+    #[test]
+    fn parts_that_are_not_kept_are_refused_by_name() {
+        assert_eq!(refuse_parts(&["jvm", "breaker", "indexing_pressure"]), Ok(()));
+        for name in REFUSED_STATS {
+            assert!(STATS.contains(&name), "{name}");
+            let said = refuse_parts(&["jvm", name]).unwrap_err();
+            let named = said.reason.contains(&format!("[{name}] of _nodes/stats is not supported"));
+            assert!(said.status == 400 && named, "{}", said.reason);
+        }
     }
 
     #[test]

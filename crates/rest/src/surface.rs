@@ -107,8 +107,9 @@ pub(super) const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "parts of `_nodes/stats`",
-        "`breaker`, `discovery`, `http`, `indexing_pressure`, `script` and `script_cache` are left out, also where they \
-         are asked for; `fs` has the space of the disk where it is asked for alone, or with `indices`",
+        "`breaker` and `indexing_pressure` are left out, also where they are asked for, as monitors do together with \
+         others; `discovery`, `http`, `script` and `script_cache` are refused where they are asked for by name; `fs` has \
+         the space of the disk where it is asked for alone, or with `indices`",
     ),
     (
         "parts of `_cluster/stats`",

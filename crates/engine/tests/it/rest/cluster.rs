@@ -209,6 +209,9 @@ async fn tells_about_nodes(env: Env) {
     assert!(local["nodes"]["c-0"]["process"].is_object());
     assert_eq!(c.ask("GET", "/_nodes/stats/proces", Value::Null).await.0, 400);
     assert_eq!(c.ask("GET", "/_nodes/stats/indices/doc", Value::Null).await.0, 400);
+    let (status, said) = c.ask("GET", "/_nodes/stats/jvm,http", Value::Null).await;
+    assert!(status == 400 && said.to_string().contains("[http] of _nodes/stats"), "{said}");
+    c.must("GET", "/_nodes/stats/jvm,breaker,indexing_pressure", Value::Null).await;
     let disks = c.must("GET", "/_nodes/stats/fs", Value::Null).await["nodes"]["c-0"].clone();
     assert_eq!(disks["fs"]["total"].is_object(), !env.is_virtual(), "{disks}");
     assert_eq!(disks.get("indices"), None);
