@@ -119,6 +119,24 @@ pub const HIGHLIGHT: Words = &[
     ("leave it out: there are no highlighters of plugins", "options"),
 ];
 
+/// Options of a search.
+pub const SEARCH: Words = &[
+    ("go on with search_after", "slice terminate_after"),
+    ("boost in the query", "indices_boost"),
+    ("send [sort], or [function_score] in the query", "rescore rank"),
+    ("send [match] with [fuzziness]", "suggest"),
+    ("send [docvalue_fields] or [_source]", "fields"),
+    (
+        "there are no scripts; index what the script computes",
+        "derived runtime_mappings script_fields",
+    ),
+    ("send a query", "knn retriever"),
+    (
+        "this engine has no pipelines and no groups of searches; leave it out",
+        "search_pipeline stats",
+    ),
+];
+
 /// What to send instead of a word; none where it is no word of the field.
 pub fn instead_of(words: Words, word: &str) -> Option<&'static str> {
     all(words).find(|(name, _)| *name == word).map(|(_, instead)| instead)

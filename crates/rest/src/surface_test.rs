@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use engine::{Node, NodeConfig};
-use query::refused::{AGGREGATIONS, HIGHLIGHT, PARAMETERS, QUERIES, TYPES, all};
+use query::refused::{AGGREGATIONS, HIGHLIGHT, PARAMETERS, QUERIES, SEARCH, TYPES, all};
 use query::{FieldType, Mapping, parse_search};
 use serde_json::{Value, json};
 use world::Env;
@@ -158,6 +158,11 @@ fn a_word_is_offered_or_refused_with_a_hint() {
         let body = json!({ "highlight": { "fields": { "a": { name: 1 } } } }).to_string();
         let said = parse_search(body.as_bytes()).unwrap_err();
         assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
+    }
+    for (name, instead) in all(SEARCH) {
+        let said = parse_search(json!({ name: {} }).to_string().as_bytes()).unwrap_err();
+        let named = said.reason.contains(&format!("[{name}] of a search is not supported"));
+        assert!(named && said.reason.ends_with(instead), "{}", said.reason);
     }
     let mapped = |field: Value| Mapping::parse(&json!({ "properties": { "f": field } }));
     for (name, instead) in all(TYPES) {

@@ -59,6 +59,9 @@ pub enum SettingError {
         /// Empty, or the nearest names.
         hint: String,
     },
+    /// A setting of the field that is not there.
+    #[error("setting [{name}] is not supported by this engine; {instead}")]
+    Refused { name: String, instead: &'static str },
     /// The value is not of the setting's kind, or out of its bounds.
     #[error("setting [{name}] cannot be [{value}]: {why}")]
     Value { name: String, value: String, why: String },

@@ -322,8 +322,22 @@ pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
     })
 }
 
+/// Settings of the field that are refused, by the beginnings of their names, with what to do instead.
+const REFUSED: [(&str, &str); 4] = [
+    (
+        "index.analysis.",
+        "texts are read by the analyzers standard, simple, whitespace, keyword and english, which a field names",
+    ),
+    ("index.blocks.", "an index is open, or closed by POST /{index}/_close"),
+    ("index.lifecycle.", "roll over by POST /{alias}/_rollover, and delete indices that are old"),
+    ("index.sort.", "leave it out, and sort in the search"),
+];
+
 /// The error for a name that is not in the table.
 pub(super) fn unknown(name: &str) -> SettingError {
+    if let Some((_, instead)) = REFUSED.into_iter().find(|(begin, _)| name.starts_with(*begin)) {
+        return SettingError::Refused { name: name.to_owned(), instead };
+    }
     let known: Vec<String> = TABLE.iter().map(|setting| offer(setting, name)).collect();
     let hint = record::names::did_you_mean(name, known.iter().map(String::as_str));
     SettingError::Unknown { name: name.to_owned(), hint }
@@ -379,6 +393,23 @@ mod tests {
         let near = said("indices.recovery.max_byte_per_sec");
         assert!(near.contains("did you mean \"indices.recovery.max_bytes_per_sec\""), "{near}");
         assert_eq!(said("zzz"), "unknown setting [zzz]");
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_with_what_to_do() {
+        for (name, instead) in [
+            ("index.analysis.analyzer.own.type", "the analyzers standard"),
+            ("index.blocks.read_only_allow_delete", "/_close"),
+            ("index.lifecycle.name", "/_rollover"),
+            ("index.sort.field", "sort in the search"),
+        ] {
+            let said = check(name, "1").unwrap_err().to_string();
+            let begin = format!("setting [{name}] is not supported by this engine; ");
+            assert!(said.starts_with(&begin) && said.contains(instead), "{said}");
+        }
+        for (begin, _) in REFUSED {
+            assert!(!TABLE.iter().any(|setting| setting.name.starts_with(begin)), "{begin}");
+        }
     }
 
     #[test]

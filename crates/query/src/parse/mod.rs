@@ -20,10 +20,11 @@ pub use query_string::QueryString;
 use super::Query;
 use super::error::{Result, parsing};
 use super::hits::SortKey;
-use super::json::{Node, read};
+use super::json::{Member, Node, read};
 use super::request::{
     AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
 };
+use crate::refused;
 
 const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from highlight min_score pit post_filter \
                      query search_after seq_no_primary_term size sort stored_fields timeout track_scores \
@@ -41,6 +42,12 @@ pub fn parse_search(body: &[u8]) -> Result<SearchRequest> {
 
 fn search(node: &Node) -> Result<SearchRequest> {
     let mut request = SearchRequest::default();
+    for Member { at, name, .. } in node.object("search")? {
+        if refused::instead_of(refused::SEARCH, name).is_some() {
+            let what = format!("the option [{name}] of a search");
+            return Err(parsing(*at, refused::said(refused::SEARCH, &what, name, String::new())));
+        }
+    }
     let options = node.options("search", KNOWN, 0)?;
     for (name, value) in options.iter() {
         match name {
