@@ -70,6 +70,21 @@ pub(super) const IGNORED_OF: &[(&str, &str, &str)] = &[
     ("as in the field no column is written in such units", "size", "cat.thread_pool"),
 ];
 
+/// Parameters that are known so that they are refused by their names, whatever they say: the parameters, and the APIs.
+#[cfg(test)]
+pub(super) const REFUSED_OF: &[(&str, &str)] = &[
+    (
+        "pipeline require_alias stored_fields version version_type",
+        "bulk create delete exists exists_source get get_source index mget update",
+    ),
+    ("if_primary_term if_seq_no", "bulk"),
+    ("lang", "update"),
+    ("min_score terminate_after", "count"),
+    ("terminate_after", "search"),
+    ("from pipeline sort terminate_after", "delete_by_query reindex update_by_query"),
+    ("analyzer", "count delete_by_query search update_by_query"),
+];
+
 /// What is answered otherwise than in the field.
 #[cfg(test)]
 pub(super) const DIFFERENCES: &[(&str, &str)] = &[

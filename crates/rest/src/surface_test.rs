@@ -15,7 +15,7 @@ use super::message::RestRequest;
 use super::parameters::ASKED_FOR;
 use super::router::handle;
 use super::routes::ROUTES;
-use super::surface::{DIFFERENCES, IGNORED, IGNORED_OF, refused};
+use super::surface::{DIFFERENCES, IGNORED, IGNORED_OF, REFUSED_OF, refused};
 
 /// Words of one kind: what there is, and what is refused with what to send instead.
 struct Words {
@@ -76,21 +76,25 @@ fn page() -> String {
     for (what, how) in DIFFERENCES {
         let _ = writeln!(page, "| {what} | {how} |");
     }
-    page.push_str("\n## APIs that work\n\n| API | requests | parameters |\n| --- | --- | --- |\n");
+    page.push_str(
+        "\n## APIs that work\n\n| API | requests | parameters | refused |\n| --- | --- | --- | --- |\n",
+    );
     for route in ROUTES {
         let known: BTreeSet<&str> = route.known.iter().copied().flatten().copied().collect();
-        let known: Vec<&str> = known.into_iter().collect();
+        let is_never_taken = |name: &&str| is_refused(route.names, name);
+        let (never, known): (Vec<&str>, Vec<&str>) = known.into_iter().partition(is_never_taken);
         let (names, methods) = (route.names.replace(' ', ", "), route.methods.join(" "));
         let _ = writeln!(
             page,
-            "| {names} | {methods} `{}` | {} |",
+            "| {names} | {methods} `{}` | {} | {} |",
             route.paths.join("` `"),
-            known.join(" ")
+            known.join(" "),
+            never.join(" ")
         );
     }
     page.push_str(
         "\nEvery request may have `filter_path`, `format`, `human`, `pretty` and `error_trace`. An unknown parameter is \
-         refused,\nand one of the above whose effect would be missed, by its name.\n\n\
+         refused,\nthose of the last column are by their names, and others are where their effect would be missed.\n\n\
          ## Parameters that are ignored, harmless\n\n| parameters | why |\n| --- | --- |\n",
     );
     for (why, names) in IGNORED {
@@ -263,12 +267,49 @@ const READ_LATER: [&str; 3] = [
     "narrows.run",
 ];
 
+/// Whether a parameter is among `names`, and one of these APIs among `of`.
+fn is_of((names, of): (&str, &str), apis: &str, name: &str) -> bool {
+    let among = |words: &str, word: &str| words.split(' ').any(|one| one == word);
+    among(names, name) && apis.split(' ').any(|api| among(of, api))
+}
+
 /// Whether the page says of a parameter of these APIs that it is ignored.
 fn is_ignored(apis: &str, name: &str) -> bool {
-    let among = |words: &str, word: &str| words.split(' ').any(|one| one == word);
-    let of_these = |of: &str| apis.split(' ').any(|api| among(of, api));
-    IGNORED.iter().any(|(_, names)| among(names, name))
-        || IGNORED_OF.iter().any(|(_, names, of)| among(names, name) && of_these(of))
+    IGNORED.iter().any(|(_, names)| is_of((*names, apis), apis, name))
+        || IGNORED_OF.iter().any(|(_, names, of)| is_of((*names, *of), apis, name))
+}
+
+/// Whether the page says of it that it is refused whatever it says.
+fn is_refused(apis: &str, name: &str) -> bool {
+    REFUSED_OF.iter().any(|(names, of)| is_of((*names, *of), apis, name))
+}
+
+/// Each parameter that the page shows as refused is, by its name.
+#[test]
+fn parameters_that_are_refused_are_named() {
+    world::virtual_world::run(7, |env| async move {
+        let node = start(&env).await;
+        ask(&node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
+        let mut shown = BTreeSet::new();
+        for route in ROUTES {
+            let known = route.known.iter().copied().flatten().copied();
+            for name in known.filter(|name| is_refused(route.names, name)) {
+                shown.insert(name);
+                let (body, _) = example(route.names);
+                for (method, path) in
+                    route.paths.iter().flat_map(|p| route.methods.iter().map(move |m| (*m, *p)))
+                {
+                    let path = format!("{}?{name}=1", concrete(path));
+                    let (status, said) = ask(&node, method, &path, body).await;
+                    let is_named = method == "HEAD" || said.contains(name);
+                    assert!(status == 400 && is_named, "{method} {path}: {status} {said}");
+                }
+            }
+        }
+        let listed = REFUSED_OF.iter().flat_map(|(names, _)| names.split(' '));
+        assert_eq!(shown, listed.collect::<BTreeSet<_>>(), "some are known nowhere");
+        node.stop().await;
+    });
 }
 
 /// Each API that works is answered, once for each of its requests; and each of its parameters is read, or the page says
