@@ -207,8 +207,8 @@ impl DiskQueue {
         done
     }
 
-    /// What it did until `now`. The kernel counts the bytes of a request when it is done; those of an operation, which is
-    /// many requests, count here as they pass.
+    /// What it did until `now`. The kernel counts the bytes of a request when it is done; those of an operation, which
+    /// is many requests, count here as they pass.
     pub fn counts(&self, now: Time) -> DiskCounts {
         let mut counts = DiskCounts { busy: self.busy.so_far(now), ..self.counts };
         for pass in &self.passes {

@@ -414,7 +414,7 @@ mod tests {
         let page = sample().html();
         assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"));
         for text in [
-"Predicted recoveries are off by 10.0 %; 1 of 1 predicted conclusions hold.",
+            "Predicted recoveries are off by 10.0 %; 1 of 1 predicted conclusions hold.",
             "of those that were predicted 1 hold, 0 fail. 1 of 2 hold, 0 of them within 10 % of the document's own figure",
             "the root of its ratio, and no upper end",
             "<small>2:28 to 2:30</small><small>calibrated</small>",
