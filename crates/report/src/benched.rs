@@ -193,11 +193,12 @@ impl Bench {
     /// Gains promised and gains got, as a picture by itself.
     pub fn gains_svg(&self) -> String {
         let dot = |case: &&Scored| {
+            let (promised, got) = (case.promised?, case.got.filter(|got| *got > 0.0)?);
             Some(Dot {
                 class: "gain",
                 mark: Mark::Circle,
-                x: case.promised?,
-                y: case.got.filter(|got| *got > 0.0)?,
+                x: promised,
+                ratio: got / promised,
                 range: None,
                 title: format!("{}, seed {}", case.name, case.seed),
             })
@@ -208,7 +209,7 @@ impl Bench {
             title: "Gains promised and gains got",
             desc: format!("{} findings that named a setting.", dots.len()),
             size: (480.0, 360.0),
-            axes: ("promised", "got"),
+            axes: ("promised", "got, off by"),
             unit: "×",
             band: 0.15,
             dots,
