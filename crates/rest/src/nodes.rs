@@ -52,8 +52,8 @@ const STATS: [&str; 16] = [
     "timestamp",
     "transport",
 ];
-/// Parts that are refused where they are asked for by their names. `breaker` and `indexing_pressure` are not: monitors ask
-/// for them together with others, `watch` among them, which looks at this engine, too.
+/// Parts that are refused where they are asked for by their names. `breaker` and `indexing_pressure` are not: monitors
+/// ask for them together with others, `watch` among them, which looks at this engine, too.
 const REFUSED_STATS: [&str; 4] = ["discovery", "http", "script", "script_cache"];
 /// The parts of `indices` that are no sums over the node's copies.
 const OF_THE_NODE: [&str; 2] = ["recovery", "search"];

@@ -224,8 +224,8 @@ impl LocalShard {
         }
     }
 
-    /// Answers whether requests alone refresh it by these settings. Where they begin to, it is refreshed once, as in the
-    /// field: with a new `index.refresh_interval`, and where a copy opens (`POST_RECOVERY`).
+    /// Answers whether requests alone refresh it by these settings. Where they begin to, it is refreshed once, as in
+    /// the field: with a new `index.refresh_interval`, and where a copy opens (`POST_RECOVERY`).
     pub(crate) async fn is_on_request(
         &self,
         store: &Shard,

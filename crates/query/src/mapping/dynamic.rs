@@ -2,9 +2,8 @@
 //! mapped by its first value, kept in `_source` alone, or refused with its document.
 
 use record::names::matches;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use super::Mapping;
 use crate::json::Value;
 
 /// `dynamic` of an object; one that does not say has that of the object around it.
@@ -116,8 +115,8 @@ impl Template {
     }
 
     /// As the field does, tries it with each kind of value that it is for: with one of them it has to do. Where it has
-    /// none to try, nothing is wrong. The error says why the last cannot be mapped.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// none to try, nothing is wrong. `map` tries to map a field; the error says why the last cannot be mapped.
+    pub(super) fn check(&self, map: impl Fn(&Json) -> Result<(), String>) -> Result<(), String> {
         let mut failed = Ok(());
         for (kind, own) in KINDS {
             let is_for = |(condition, patterns): &(Condition, Vec<String>)| {
@@ -130,9 +129,9 @@ impl Template {
             if let Some(mapped) = json.as_object_mut() {
                 mapped.entry("type").or_insert_with(|| own.into());
             }
-            match Mapping::default().add("", Some(&json!({ "name": json })), true) {
-                Ok(()) => return Ok(()),
-                Err(error) => failed = Err(error.reason),
+            failed = map(&json);
+            if failed.is_ok() {
+                return Ok(());
             }
         }
         failed.map_err(|why| {

@@ -17,7 +17,7 @@ mod new_fields;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use field::{Analyzer, Field, FieldType};
 pub use new_fields::NewFields;
@@ -83,7 +83,11 @@ impl Mapping {
         mapping.templates = Template::all(object.get("dynamic_templates"))
             .map_err(|why| refuse("dynamic_templates", why))?;
         if is_new {
-            let checked = mapping.templates.iter().try_for_each(Template::check);
+            let map = |field: &Value| {
+                let mapped = Mapping::default().add("", Some(&json!({ "name": field })), true);
+                mapped.map_err(|error| error.reason)
+            };
+            let checked = mapping.templates.iter().try_for_each(|one| one.check(map));
             checked.map_err(|why| refuse("dynamic_templates", why))?;
         }
         mapping.add("", object.get("properties"), is_new)?;
