@@ -8,6 +8,7 @@
 //! | `source` | the copy that is read |
 //! | `left_copy` | the copy that is here already, where the primary lacks what that one knows of |
 //! | `target` | the copy that recovers: stages, retries |
+//! | `operations` | the operations that it takes after the files |
 //! | `taking_over` | the copy that takes the place of a primary that is moved |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
 //!
@@ -15,6 +16,7 @@
 //! recovery and the target pulls a recovery from remote; the bytes in flight, and so the speed, are the same.
 
 mod left_copy;
+mod operations;
 mod service;
 mod session_opening;
 mod sessions;

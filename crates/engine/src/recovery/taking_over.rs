@@ -7,8 +7,9 @@ use policy::failures::GONE;
 use policy::retention::Leases;
 use store::{Operation, Shard};
 
+use super::operations::{OPS_AT_ONCE, OPS_BYTES_AT_ONCE};
 use super::source_session::{SourceSession, TransferError};
-use super::target::{OPS_AT_ONCE, OPS_BYTES_AT_ONCE, Recovery};
+use super::target::Recovery;
 use crate::planted;
 use crate::replication::{set_leases, take_over};
 use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
