@@ -8,7 +8,7 @@ use record::{Limit, RunDir, units};
 use serde::Serialize;
 
 use crate::bounds::Bounds;
-use crate::diagnosis::{Class, Evidence, Gain, Knobs, Lift, show_whole_mib};
+use crate::diagnosis::{Class, Evidence, Gain, Knobs, Lift, show_rounded_up};
 use crate::elapsed::Elapsed;
 use crate::outside;
 use crate::summary::Summary;
@@ -238,7 +238,7 @@ impl Held<'_> {
             .map(|other| other.rate_bytes_per_s / nodes)
             .find(|rate| *rate > limit);
         let to = next.unwrap_or(limit * RAISE_LIMITER);
-        let text = show_whole_mib(to);
+        let text = show_rounded_up(to);
         let formula = format!("{text} / {}", words::rate(limit));
         let action = "raise the limit while searches and indexing have room";
         Some((self.setting(name, default, text, action), to / limit, formula))

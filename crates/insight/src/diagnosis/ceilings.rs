@@ -10,7 +10,9 @@ use super::class::Class;
 use super::copying::{ChunkTimes, Copying, End};
 use super::finding::{Finding, Next};
 use super::series::MS_PER_S;
-use super::threshold::{CPU_OWN, DISK_OWN, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, Threshold};
+use super::threshold::{
+    CPU_OWN, DISK_BUSY, DISK_OWN, IN_LINE_USE, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, Threshold,
+};
 use crate::words;
 
 /// A limit after the one that holds.
@@ -96,7 +98,9 @@ fn ceilings(recovery: &Copying<'_, '_>, finding: &Finding) -> Vec<Ceiling> {
         _ => true,
     };
     let ends = recovery.ends.iter();
-    let mut all: Vec<Ceiling> = ends.clone().filter(has_disk).filter_map(disk).collect();
+    let is_in_line = recovery.pauses_in_line();
+    let disks = ends.clone().filter(has_disk).filter_map(|end| disk(end, is_in_line));
+    let mut all: Vec<Ceiling> = disks.collect();
     all.extend(ends.filter(has_cores).filter_map(cores));
     let knob = recovery.knobs.rate.map(|(name, _)| name);
     if knob.is_none() || knob != setting {
@@ -111,22 +115,38 @@ fn ceilings(recovery: &Copying<'_, '_>, finding: &Finding) -> Vec<Ceiling> {
     all
 }
 
-/// What a resource carries once it is busy all the time, where it is busy for a share of it and `own` of that with the
-/// recoveries. Of one that is busy mostly with something else, the recoveries may get more than what is left.
-fn at_full_use(share: f64, own: f64, least: Threshold) -> Option<f64> {
-    let is_near = share >= NEAR_USE.value && own >= least.value;
-    is_near.then(|| (1.0 - share * (1.0 - own)) / (share * own))
+/// What a resource carries once it is busy for the share `full` of the time, where it is busy for `share` of it and
+/// `own` of that with the recoveries. What it is busy with besides goes on.
+fn factor_at(full: f64, share: f64, own: f64) -> f64 {
+    (full - share * (1.0 - own)) / (share * own)
 }
 
-fn disk(end: &End<'_>) -> Option<Ceiling> {
+/// The same of one that gets busy all the time. Of one that is busy mostly with something else, the recoveries may get
+/// more than what is left.
+fn at_full_use(share: f64, own: f64, least: Threshold) -> Option<f64> {
+    let is_near = share >= NEAR_USE.value && own >= least.value;
+    is_near.then(|| factor_at(1.0, share, own))
+}
+
+/// A disk that chunks meet one after another never gets busy all the time. What it carries then is known from where it
+/// would count as what holds up to all the time: the promise is between the two.
+fn disk(end: &End<'_>, is_in_line: bool) -> Option<Ceiling> {
     let disk = BusyDisk::seen(end)?;
-    let factor = at_full_use(disk.share, disk.own.unwrap_or(1.0), DISK_OWN)?;
-    let text = format!(
+    let (share, own) = (disk.share, disk.own.unwrap_or(1.0));
+    let most = at_full_use(share, own, DISK_OWN)?;
+    let mut text = format!(
         "the disk of {} ({}), busy {} of the time already",
         end.node(),
         end.side(),
-        words::percent(disk.share)
+        words::percent(share)
     );
+    let mut factor = most;
+    if is_in_line {
+        factor = factor_at(IN_LINE_USE.value, share, own);
+        let least = factor_at(DISK_BUSY.value, share, own).max(1.0);
+        let [least, most] = [least, most.max(1.0)].map(words::three_digits);
+        text += &format!(", which carries {least} to {most} times as much");
+    }
     Some(Ceiling { factor, class: Some(Class::Disk), text })
 }
 

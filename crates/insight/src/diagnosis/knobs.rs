@@ -120,7 +120,13 @@ fn scheduler<'a>(series: &Series<'a>) -> Option<&'a str> {
     series.setting("narrows.recovery.scheduler").map(|setting| setting.value.as_str())
 }
 
-/// A limit as a size setting, rounded up to whole mebibytes.
-pub(crate) fn show_whole_mib(bytes: f64) -> String {
-    units::show_size_setting((bytes.ceil() as u64).next_multiple_of(1 << 20))
+/// A limit that is easy to read: rounded up to whole mebibytes, and to 64 KiB where a mebibyte would be much of it.
+pub(crate) fn rounded_up(bytes: f64) -> u64 {
+    let grain = if bytes < 8.0 * 1_048_576.0 { 64 << 10 } else { 1 << 20 };
+    (bytes.ceil() as u64).next_multiple_of(grain)
+}
+
+/// The same as a size setting.
+pub(crate) fn show_rounded_up(bytes: f64) -> String {
+    units::show_size_setting(rounded_up(bytes))
 }

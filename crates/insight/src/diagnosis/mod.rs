@@ -69,7 +69,7 @@ pub use events::{Event, EventFinder, Topic};
 pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
-pub(crate) use knobs::{Knobs, show_whole_mib};
+pub(crate) use knobs::{Knobs, show_rounded_up};
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rivals::{By, Rivals, RuledOut};

@@ -91,6 +91,10 @@ pub(crate) const GIVEN_BACK: Threshold = at("share of the time that a gain count
 /// Cores or a disk count as the next limit where they are busy for this share of the time already.
 pub(crate) const NEAR_USE: Threshold =
     at("use of cores or a disk that counts as the next limit", 0.1);
+/// A disk that holds is busy for no more than this where a source reads and sends in one line: it idles while that
+/// sends, or until the kernel has another part to write. Those that held OpenSearch were busy 84 to 94 % of the time.
+pub(crate) const IN_LINE_USE: Threshold =
+    at("use of a disk that holds chunks which are sent one after another", 0.9);
 /// The path counts as the next limit where it is reckoned to be used for this share of the time, and for no more than
 /// all of it.
 pub(crate) const NEAR_PATH: Threshold = at("use of the path that counts as the next limit", 0.2);

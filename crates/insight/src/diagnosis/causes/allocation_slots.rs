@@ -10,7 +10,7 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 use crate::diagnosis::waiting::{Need, Waiting, explained, names};
 
 const STRENGTH: Threshold = at("strength where recoveries leave room", 0.9);
@@ -35,7 +35,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "allocation slots",
         signature: "copies wait, the decider \"throttling\" says so, and what has a slot is not held elsewhere",
         reads: "_cluster/allocation/explain deciders; _cat/shards",
-        thresholds: &[STRENGTH, STRENGTH_HELD, RAISE, NEAR_USE, CPU_OWN, DISK_OWN],
+        thresholds: &[STRENGTH, STRENGTH_HELD, RAISE, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
         lift: SLOTS.0,
         default: SLOTS.1,
         probe: "one more slot: does the total rise?",

@@ -12,8 +12,8 @@ use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Step};
 use crate::diagnosis::threshold::{
-    CORES_ANSWER, CPU_OWN, DISK_OWN, FAST_BYTES_PER_S, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
-    LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_USE,
+    CORES_ANSWER, CPU_OWN, DISK_OWN, FAST_BYTES_PER_S, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS,
+    LATE_SHARE, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_USE,
     PAUSED_ALONE, Threshold, at,
 };
 use crate::words;
@@ -66,6 +66,7 @@ pub(super) static CAUSE: Cause = Cause {
             CPU_OWN,
             DISK_OWN,
             NEAR_USE,
+            IN_LINE_USE,
             BELOW_CARD,
             ABOVE_CARD,
             CARDS_BYTES_PER_S[0],

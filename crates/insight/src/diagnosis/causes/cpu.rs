@@ -7,7 +7,9 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::Finding;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CPU_BUSY, CPU_OWN, DISK_OWN, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_BUSY, CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,
+};
 
 const STRENGTH: Threshold = at("strength, at most", 0.95);
 
@@ -17,7 +19,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "CPU",
         signature: "all cores of the source or of the target are busy",
         reads: "_nodes/stats os.cpu.percent, process.cpu.total_in_millis",
-        thresholds: &[CPU_BUSY, CPU_OWN, STRENGTH, NEAR_USE, DISK_OWN],
+        thresholds: &[CPU_BUSY, CPU_OWN, STRENGTH, NEAR_USE, IN_LINE_USE, DISK_OWN],
         lift: "more cores, or less work on the node",
         default: "",
         probe: "chunks up gives nothing",

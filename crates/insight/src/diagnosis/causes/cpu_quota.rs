@@ -7,7 +7,9 @@ use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_OWN, DISK_OWN, GIVEN_BACK, IN_LINE_USE, NEAR_USE, Threshold, at,
+};
 use crate::words;
 
 /// The control group keeps the node from running for this share of the time.
@@ -20,7 +22,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "CPU quota",
         signature: "the control group keeps the node from running",
         reads: "_nodes/stats os.cgroup.cpu.stat.time_throttled_nanos",
-        thresholds: &[THROTTLED, STRENGTH, GIVEN_BACK, NEAR_USE, CPU_OWN, DISK_OWN],
+        thresholds: &[THROTTLED, STRENGTH, GIVEN_BACK, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
         lift: "the quota (cpu.max, limits.cpu)",
         default: "",
         probe: "raise the quota",

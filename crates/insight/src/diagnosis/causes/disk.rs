@@ -7,7 +7,9 @@ use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::Finding;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CPU_OWN, DISK_BUSY, DISK_OWN, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_OWN, DISK_BUSY, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,
+};
 use crate::words;
 
 const STRENGTH: Threshold = at("strength, at most", 0.9);
@@ -18,7 +20,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "disk",
         signature: "the disk is busy nearly all the time, mostly with the recovery's bytes",
         reads: "_nodes/stats fs.io_stats.total.{io_time_in_millis,read_kilobytes,write_kilobytes}",
-        thresholds: &[DISK_BUSY, DISK_OWN, STRENGTH, NEAR_USE, CPU_OWN],
+        thresholds: &[DISK_BUSY, DISK_OWN, STRENGTH, NEAR_USE, IN_LINE_USE, CPU_OWN],
         lift: "the device, its scheduler, its IOPS",
         default: "",
         probe: "chunks up gives nothing",

@@ -9,7 +9,7 @@ use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, GIVEN_BACK, NEAR_USE, Threshold, VERDICT, at,
+    CPU_OWN, DISK_OWN, GIVEN_BACK, IN_LINE_USE, NEAR_USE, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -22,7 +22,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "garbage collection",
         signature: "collections take much of the time",
         reads: "_nodes/stats jvm.gc.collectors.*.collection_time_in_millis",
-        thresholds: &[COLLECTING, VERDICT, GIVEN_BACK, NEAR_USE, CPU_OWN, DISK_OWN],
+        thresholds: &[COLLECTING, VERDICT, GIVEN_BACK, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
         lift: "heap; smaller chunks x fewer of them",
         default: "",
         probe: "dips align with pauses",

@@ -12,7 +12,8 @@ use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{
-    CORES_ANSWER, CPU_OWN, DISK_OWN, IDLE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold, at,
+    CORES_ANSWER, CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold,
+    at,
 };
 use crate::words;
 
@@ -48,6 +49,7 @@ pub(super) static CAUSE: Cause = Cause {
             RAISE_CHUNK,
             RAISE_SHARDS,
             NEAR_USE,
+            IN_LINE_USE,
             CPU_OWN,
             DISK_OWN,
         ],

@@ -11,7 +11,7 @@ use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 0.65);
 
@@ -21,7 +21,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "memory",
         signature: "breakers trip, or indexing pressure refuses requests",
         reads: "_nodes/stats breakers.*.tripped, indexing_pressure.memory.total.*_rejections",
-        thresholds: &[STRENGTH, NEAR_USE, CPU_OWN, DISK_OWN],
+        thresholds: &[STRENGTH, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
         lift: "indexing_pressure.memory.limit, heap",
         default: "10%",
         probe: "a lull in indexing",

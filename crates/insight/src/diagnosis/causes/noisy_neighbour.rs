@@ -9,7 +9,7 @@ use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
-    CORES_ANSWER, CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, NEAR_USE, Threshold, at,
+    CORES_ANSWER, CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,
 };
 use crate::words;
 
@@ -23,7 +23,16 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "the disk is busy, or the cores are and the node answers late, and mostly not with this",
         reads: "_nodes/stats fs.io_stats.total.*_kilobytes, os.cpu.percent, process.cpu.total_in_millis, \
                 indices.search.query_total, indexing.index_total; time of its own answers",
-        thresholds: &[DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN, CORES_ANSWER, STRENGTH, NEAR_USE],
+        thresholds: &[
+            DISK_BUSY,
+            DISK_OWN,
+            CPU_BUSY,
+            CPU_OWN,
+            CORES_ANSWER,
+            STRENGTH,
+            NEAR_USE,
+            IN_LINE_USE,
+        ],
         lift: "move or cap the neighbour",
         default: "",
         probe: "a control recovery elsewhere",

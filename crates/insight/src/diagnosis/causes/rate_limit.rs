@@ -1,21 +1,21 @@
 //! The limiter of a node holds its recoveries.
 
 use record::observation::Setting;
-use record::units::show_seconds;
+use record::units::{show_seconds, show_size_setting};
 
 use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
-use crate::diagnosis::knobs::show_whole_mib;
+use crate::diagnosis::knobs::{rounded_up, show_rounded_up};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::snapshots::written;
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS,
-    NEAR_PATH, NEAR_USE, PAUSED_ALONE, ROUNDS, SHORT_S, Threshold, VERDICT, at,
+    CPU_OWN, DISK_OWN, IN_LINE_USE, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED,
+    NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE, ROUNDS, SHORT_S, Threshold, VERDICT, at,
 };
 use crate::words;
 
@@ -69,6 +69,7 @@ pub(super) static CAUSE: Cause = Cause {
             THROUGH_MS_MAX,
             LOOKS_SINCE,
             NEAR_USE,
+            IN_LINE_USE,
             CPU_OWN,
             DISK_OWN,
             NEAR_PATH,
@@ -107,12 +108,13 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s)
         .filter(|ceiling| ceiling.is_finite());
     let raise_max = raise_max(recovery);
-    let to = raised(limit, ceiling, each_paused, raise_max);
+    // What is promised is what the advised value brings.
+    let to = rounded_up(raised(limit, ceiling, each_paused, raise_max));
     // Where the recoveries that are seen use less than the limit, others use the rest: these have the whole limit to
-    // gain, and no more.
+    // gain, and no more. What is more than the limit came in a lump: no limiter lets more through than its rate.
     let moved = used * limit;
-    let today_bytes_per_s = if used >= LIMIT_USED.value { moved } else { limit };
-    let to_text = show_whole_mib(to);
+    let today_bytes_per_s = if used >= LIMIT_USED.value { moved.min(limit) } else { limit };
+    let to_text = show_size_setting(to);
     let mut evidence = vec![recovery.rate_evidence()];
     evidence.extend(recovery.paused_evidence());
     evidence.extend(node_pauses(recovery));
@@ -151,7 +153,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         subjects: vec![recovery.transfer.name()],
         evidence,
         lift: Some(Lift::setting(name, setting, Some(to_text), action)),
-        gain: Some(Gain { factor: (to / today_bytes_per_s).max(1.0), formula }),
+        gain: Some(Gain { factor: (to as f64 / today_bytes_per_s).max(1.0), formula }),
         next: next_limit(recovery, ceiling, today_bytes_per_s),
         doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
         ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
@@ -241,14 +243,15 @@ fn in_line(
     evidence.extend(recovery.paused_evidence());
     evidence.extend(node_pauses(recovery));
     evidence.push(Evidence::setting(name, setting));
-    let to = show_whole_mib(limit * RAISE_MAX.value);
+    let raised = rounded_up(limit * RAISE_MAX.value);
+    let to = show_size_setting(raised);
     let action = "raise the limit while searches and indexing have room";
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence,
         lift: Some(Lift::setting(name, setting.clone(), Some(to.clone()), action)),
         gain: Some(Gain {
-            factor: RAISE_MAX.value,
+            factor: raised as f64 / limit,
             formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
         }),
         next: next_limit(recovery, recovery.little_bytes_per_s(), limit),
@@ -278,7 +281,7 @@ fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
     let action = format!(
         "PUT {api} again with its settings and a higher max_restore_bytes_per_sec, while searches and indexing have room"
     );
-    let raised = show_whole_mib(limit * RAISE_MIN.value);
+    let raised = show_rounded_up(limit * RAISE_MIN.value);
     let formula = format!("{raised} / {}; if nothing else binds first", words::rate(limit));
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
@@ -325,7 +328,7 @@ fn snapshot(series: &Series<'_>) -> Option<Finding> {
     let action = format!(
         "nothing, if it is in time; otherwise PUT {api} again with its settings and a higher max_snapshot_bytes_per_sec"
     );
-    let to = show_whole_mib(limit * RAISE_MIN.value);
+    let to = show_rounded_up(limit * RAISE_MIN.value);
     let formula = format!("{to} / {}; if nothing else binds first", words::rate(limit));
     Some(Finding {
         subjects: vec![one.name()],

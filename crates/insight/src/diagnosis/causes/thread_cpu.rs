@@ -11,7 +11,9 @@ use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
 use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Series;
-use crate::diagnosis::threshold::{CPU_BUSY, CPU_OWN, DISK_OWN, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_BUSY, CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,
+};
 use crate::words;
 
 /// Chunks are worked on one after another: they wait for a core where they spend so much of their time on one.
@@ -27,7 +29,16 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "one thread in TLS, compression or the event loop, or chunks on cores one after another, while other \
                     cores are free",
         reads: "_nodes/hot_threads frames; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
-        thresholds: &[CPU_BUSY, ON_CORE, STRENGTH_BY_STACKS, STRENGTH, NEAR_USE, CPU_OWN, DISK_OWN],
+        thresholds: &[
+            CPU_BUSY,
+            ON_CORE,
+            STRENGTH_BY_STACKS,
+            STRENGTH,
+            NEAR_USE,
+            IN_LINE_USE,
+            CPU_OWN,
+            DISK_OWN,
+        ],
         lift: "max_concurrent_file_chunks, transport.compress",
         default: "2",
         probe: "chunks up gains at low latency",

@@ -84,6 +84,39 @@ fn a_disk_that_is_busy_for_two_thirds_of_the_time_carries_half_as_much_again() {
     promises(&busy(90, 80 << 10), 8.0, Some(Class::Latency), "latency");
 }
 
+/// While it sends or waits for the kernel to write, such a disk idles: it is busy for nine tenths of the time at most.
+#[test]
+fn a_disk_that_chunks_meet_one_after_another_is_promised_to_be_busy_for_less_than_all_of_the_time()
+{
+    let busy = |flavour: &str, io_ms: u64| {
+        throttled_on(flavour, 30, 5.0, move |s, look| {
+            let far = &mut look.nodes[1];
+            (far.io_time_ms, far.write_kib) = (Some(s * io_ms), Some(s * (80 << 10)));
+            far.read_kib = Some(0);
+        })
+    };
+    for flavour in ["opensearch", "elasticsearch"] {
+        let between = "the disk of b (target), busy 60 % of the time already, which carries 1.33 to 1.67 times";
+        promises(&busy(flavour, 600), 0.9 / 0.6, Some(Class::Disk), between);
+    }
+}
+
+/// Twice 700 000 bytes are no whole mebibyte: 1408 KiB are advised, and not 2 MiB, which are three times as much. Where
+/// a lump made more of the rate, it is the limit that the next one is compared with.
+#[test]
+fn what_is_promised_of_a_limit_is_what_the_value_that_is_advised_brings() {
+    let limit_bytes_per_s = 700_000;
+    let finding = only(&looks_at(limit_bytes_per_s * 11 / 10, |look, s| {
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "700000b")]);
+        look.recoveries[0].source_throttle_ms = Some(s * 980);
+        look.round_trips = rtt(0.4);
+    }));
+    assert_eq!(finding.class, Class::RateLimit);
+    assert_eq!(finding.lift.unwrap().to.as_deref(), Some("1408kb"));
+    let factor = finding.gain.unwrap().factor;
+    assert!((factor - f64::from(1408 << 10) / 700_000.0).abs() < 1e-9, "{factor}");
+}
+
 #[test]
 fn cores_that_are_half_used_carry_twice_as_much() {
     let finding = throttled(395, 5.0, |s, look| {
@@ -185,7 +218,7 @@ fn what_promises_nothing_names_the_nearest_limit_behind_it_all_the_same() {
     assert_eq!(path.class, Class::Bandwidth);
     names(&path, Class::Latency, 5.0 * f64::from(512 << 10) / 0.02 / 12e6);
     names(&full_path("40mb", 50), Class::RateLimit, limit_bytes_per_s / 12e6);
-    names(&full_path("40mb", 500), Class::Disk, 2.0);
+    names(&full_path("40mb", 500), Class::Disk, 1.8);
 }
 
 #[test]
@@ -201,7 +234,8 @@ fn the_disk_that_is_lifted_is_not_its_own_next_limit() {
 #[test]
 fn for_programs_the_next_limit_stays_a_sentence_and_its_class_stands_beside_it() {
     let printed = serde_json::to_value(full_path("40mb", 500)).unwrap();
-    assert_eq!(printed["next"], "the disk of b (target), busy 50 % of the time already");
+    let next = "the disk of b (target), busy 50 % of the time already, which carries 1.60 to 2.00 times as much";
+    assert_eq!(printed["next"], next);
     assert_eq!(printed["next_class"], "disk");
     assert!(printed["next_factor"].is_number(), "{printed}");
     let none = serde_json::to_value(full_path("-1", 900)).unwrap();

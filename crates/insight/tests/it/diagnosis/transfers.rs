@@ -491,7 +491,8 @@ fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
     };
     for finding in [at("64kb", 0, 1), at("64kb", 1, 2)] {
         assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
-        assert_eq!(finding.lift.unwrap().to.as_deref(), Some("1mb"));
+        assert_eq!(finding.lift.unwrap().to.as_deref(), Some("512kb"));
+        assert_eq!(finding.gain.unwrap().factor, 8.0);
         assert!(finding.doubt.is_some());
     }
     // The next chunk was due long ago, or would have been.
