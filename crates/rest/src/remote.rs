@@ -24,7 +24,7 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
             let proxy = remote.proxy.clone();
             let asking = call.node.core().env.spawn("asks a remote cluster", async move {
                 match proxy {
-                    Some(proxy) => connected_sockets(node.remotes(), &proxy),
+                    Some(proxy) => connected_sockets(node.remotes(), &proxy, PATIENCE).await,
                     None => connected_nodes(node.remotes(), &name, PATIENCE).await,
                 }
             });

@@ -3,6 +3,7 @@
 use record::observation::Setting;
 use record::units::show_bytes;
 
+use super::proxy;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -129,14 +130,15 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         evidence.push(Evidence::setting(CONNECTIONS, &found));
         doubt = format!("{doubt}; {window}");
     }
-    Ok(Finding {
+    let found = Finding {
         subjects: vec![recovery.transfer.name()],
         evidence,
         lift: Some(Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, action) }),
         next: little.map(|little| latency(recovery, little)).unwrap_or_default(),
         doubt: Some(doubt),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
-    })
+    };
+    Ok(proxy::of_path(recovery, &found).unwrap_or(found))
 }
 
 /// What the round trip allows, which is more than the path carries.

@@ -1,5 +1,6 @@
 //! A follower reads too slowly from its leader.
 
+use super::proxy;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -90,11 +91,15 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         let under_way = under_way.map_or(READS.value, |reads| reads as f64);
         let raised = (under_way * RAISE.value).max(READS.value);
         let formula = format!("{raised} reads under way / {under_way}");
-        Finding {
+        let found = Finding {
             gain: Some(Gain { factor: raised / under_way, formula }),
             next: Next::words("the link, then the follower's writes"),
             ..found
-        }
+        };
+        let reads = rise(now.reads, then.reads).filter(|reads| *reads > 0);
+        let each_ms = reads.map(|reads| (read_ms - leader_ms) / reads as f64);
+        let of_sockets = each_ms.and_then(|each_ms| proxy::of_reads(following, &found, each_ms));
+        of_sockets.unwrap_or(found)
     })
 }
 

@@ -387,6 +387,63 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     assert!(well.findings.is_empty(), "{well:#?}");
 }
 
+/// All sockets that there should be are open, as many as somebody chose.
+fn proxied(look: &mut Observation, from: &str, sockets: u64, rtt_ms: f64) {
+    look.remotes = vec![Remote {
+        alias: "eu".into(),
+        mode: Some("proxy".into()),
+        proxy_sockets: Some(sockets),
+        proxy_sockets_max: Some(sockets),
+        ..Remote::default()
+    }];
+    look.round_trips = vec![RoundTrip { from: from.into(), to: "eu".into(), rtt_ms }];
+}
+
+/// 1 MB/s over 20 ms are 10 kB in each of two sockets. A read spends 115 ms on its way.
+#[test]
+fn few_sockets_to_a_proxy_hold_reads_that_wait_for_each_other_in_them() {
+    let with = |sockets: u64, rtt_ms: f64| {
+        only(&looks(move |s| {
+            let followers = vec![follower(s)];
+            let mut look = Observation { recoveries: vec![], followers, ..case(s, 0) };
+            proxied(&mut look, "a", sockets, rtt_ms);
+            look
+        }))
+    };
+    let held = with(2, 20.0);
+    assert_eq!((held.class, held.place.as_str()), (Class::Proxy, "eu"), "{held:#?}");
+    for part in ["5.75 round trips", "a window of 10.0 kB a socket"] {
+        assert!(held.sentence.contains(part), "{}", held.sentence);
+    }
+    let lift = held.lift.unwrap();
+    let setting = "cluster.remote.eu.proxy_socket_connections";
+    assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(setting), Some("18")));
+    assert_eq!((held.gain.unwrap().factor, held.subjects), (9.0, vec!["f[0]".to_owned()]));
+    // As many as usual; reads that take little more than the way itself; and a way that is none.
+    for (sockets, rtt_ms) in [(18, 20.0), (2, 100.0), (2, 0.0)] {
+        assert_eq!(with(sockets, rtt_ms).class, Class::FollowerReader, "{sockets} {rtt_ms}");
+    }
+}
+
+#[test]
+fn few_sockets_to_a_proxy_hold_a_recovery_from_remote_as_a_full_path_would() {
+    let from_remote = |sockets: u64| {
+        only(&looks_at(6 * MB, |look, _| {
+            look.cluster.flavour = "elasticsearch".into();
+            look.recoveries[0].kind = "SNAPSHOT".into();
+            look.recoveries[0].source = None;
+            look.recoveries[0].repository = Some("_ccr_eu".into());
+            proxied(look, "b", sockets, 160.0);
+        }))
+    };
+    let held = from_remote(2);
+    assert_eq!((held.class, held.place.as_str()), (Class::Proxy, "eu"), "{held:#?}");
+    // Nine times as many sockets, but the limiter lets no more through.
+    assert!((held.gain.unwrap().factor - LIMIT as f64 / 6e6).abs() < 0.01);
+    assert_eq!(held.next.class, Some(Class::RateLimit));
+    assert_eq!(from_remote(18).class, Class::Bandwidth);
+}
+
 #[test]
 fn proxies_and_routing_are_seen() {
     let remote = Remote {

@@ -14,6 +14,13 @@ use super::super::one_cause::{CaseOf, Drawn, OneCause};
 const READS: u32 = 12;
 /// Operations of a request that a path or a host which is slow still carries within a look.
 const FEW_OPS: u32 = 128;
+/// Sockets to a proxy where nobody says how many: `proxy_socket_connections`.
+const SOCKETS: u32 = 18;
+/// So many times what is written is carried by that many sockets, by their windows. One shard has reads under way in
+/// two thirds of them, and a read waits for its round trip besides.
+const SOCKETS_CARRY: f64 = 4.0;
+/// Bytes of an operation beside its document, about.
+const OPERATION_BYTES: usize = 100;
 
 /// What a case is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +41,14 @@ pub(crate) enum Kind {
     SlowDisk,
     /// Somebody paused it.
     Paused,
+    /// The leader is reached through a proxy, by few sockets over a long path.
+    FewSockets,
+    /// The same where these carry what is written.
+    SocketsEnough,
 }
 
-/// Every kind. Three in nine are healthy.
-const DECK: [Kind; 9] = [
+/// Every kind. Four in eleven are healthy.
+const DECK: [Kind; 11] = [
     Kind::FewReads,
     Kind::KeepsUp,
     Kind::SlowCores,
@@ -47,9 +58,11 @@ const DECK: [Kind; 9] = [
     Kind::FewReads,
     Kind::CatchesUp,
     Kind::Paused,
+    Kind::FewSockets,
+    Kind::SocketsEnough,
 ];
 /// The same of followers that run as processes on one machine, whose cores are as they are.
-const DECK_OF_PROCESSES: [Kind; 8] = [
+const DECK_OF_PROCESSES: [Kind; 10] = [
     Kind::FewReads,
     Kind::KeepsUp,
     Kind::NarrowPath,
@@ -58,6 +71,8 @@ const DECK_OF_PROCESSES: [Kind; 8] = [
     Kind::FewReads,
     Kind::CatchesUp,
     Kind::Paused,
+    Kind::FewSockets,
+    Kind::SocketsEnough,
 ];
 
 /// Something that an operator can do.
@@ -68,11 +83,18 @@ pub(crate) enum Action {
     Cores,
     Disks,
     Resume,
+    Sockets,
 }
 
 impl Action {
-    pub(crate) const ALL: [Action; 5] =
-        [Action::Reads, Action::Path, Action::Cores, Action::Disks, Action::Resume];
+    pub(crate) const ALL: [Action; 6] = [
+        Action::Reads,
+        Action::Path,
+        Action::Cores,
+        Action::Disks,
+        Action::Resume,
+        Action::Sockets,
+    ];
 }
 
 /// Everything that a run is made of.
@@ -93,6 +115,8 @@ pub(crate) struct Conditions {
     /// The follower's host.
     pub(crate) far: Host,
     pub(crate) is_paused: bool,
+    /// Sockets to the proxy through which the leader is reached; none where it is reached at its nodes.
+    pub(crate) sockets: Option<u32>,
 }
 
 /// One case.
@@ -125,7 +149,8 @@ impl Case {
     /// The classes that are right; none where nothing is to be found.
     pub(crate) fn classes(&self) -> Vec<Class> {
         match self.kind {
-            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => Vec::new(),
+            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp | Kind::SocketsEnough => Vec::new(),
+            Kind::FewSockets => vec![Class::Proxy],
             Kind::FewReads | Kind::NarrowPath => vec![Class::FollowerReader],
             Kind::SlowCores | Kind::SlowDisk => vec![Class::FollowerWriter],
             Kind::Paused => vec![Class::FollowerStopped],
@@ -143,6 +168,8 @@ impl Case {
             Kind::SlowCores => "a follower's slow cores",
             Kind::SlowDisk => "a follower's slow disk",
             Kind::Paused => "a follower that is paused",
+            Kind::FewSockets => "a follower's few sockets to a proxy",
+            Kind::SocketsEnough => "healthy: a follower behind a proxy that keeps up",
         }
     }
 }
@@ -163,7 +190,8 @@ impl OneCause for Case {
 
     fn lifted_by(&self) -> &'static [Action] {
         match self.kind {
-            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => &[],
+            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp | Kind::SocketsEnough => &[],
+            Kind::FewSockets => &[Action::Sockets],
             // A shorter path would do as well, and nobody can shorten it.
             Kind::FewReads => &[Action::Reads, Action::Path],
             Kind::NarrowPath => &[Action::Path],
@@ -175,11 +203,16 @@ impl OneCause for Case {
 
     /// `rate` is in operations a second.
     fn injected(&self, rate: f64) -> Conditions {
-        let left = rate * LEFT[self.severity.clamp(1, LEFT.len()) - 1];
+        let share = LEFT[self.severity.clamp(1, LEFT.len()) - 1];
+        let left = rate * share;
         let mut conditions = self.surroundings.clone();
         let Conditions { document_bytes, shards, reads, ops, .. } = self.surroundings;
         match self.kind {
-            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp => {}
+            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp | Kind::SocketsEnough => {}
+            Kind::FewSockets => {
+                let sockets = f64::from(SOCKETS) * share / SOCKETS_CARRY;
+                conditions.sockets = Some((sockets.round() as u32).max(1));
+            }
             Kind::FewReads => {
                 let under_way = f64::from(reads * ops * shards);
                 conditions.link.rtt = Duration::from_secs_f64(under_way / left);
@@ -210,6 +243,7 @@ impl OneCause for Case {
             Action::Cores => conditions.far.costs = self.surroundings.far.costs.clone(),
             Action::Disks => conditions.far.disk = self.surroundings.far.disk.clone(),
             Action::Resume => conditions.is_paused = false,
+            Action::Sockets => conditions.sockets = conditions.sockets.map(|_| SOCKETS),
         }
     }
 }
@@ -234,6 +268,7 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         ops: draw.one_of(&[FEW_OPS, 1024, 5120]),
         far: Host { cores: draw.one_of(&[2, 4, 8]), ..Host::default() },
         is_paused: false,
+        sockets: None,
     };
     match kind {
         Kind::Idle => conditions.writes_per_s = 0.0,
@@ -241,6 +276,21 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
             // What is on its way is no lag.
             conditions.writes_per_s = draw.between(500.0, 2000.0);
             conditions.link.rtt = rtt(far_ms.min(100.0));
+        }
+        Kind::SocketsEnough => {
+            conditions.writes_per_s = draw.between(500.0, 2000.0);
+            conditions.link.rtt = rtt(far_ms.min(100.0));
+            conditions.sockets = Some(draw.one_of(&[1, 2, 4, SOCKETS]));
+        }
+        Kind::FewSockets => {
+            conditions.sockets = Some(SOCKETS);
+            conditions.ops = FEW_OPS;
+            let rtt_ms = draw.between(60.0, 200.0);
+            conditions.link.rtt = rtt(rtt_ms);
+            let bytes = (conditions.document_bytes + OPERATION_BYTES) as f64;
+            let in_a_trip = conditions.writes_per_s * bytes * rtt_ms / 1e3;
+            let window = SOCKETS_CARRY * in_a_trip / f64::from(SOCKETS);
+            conditions.link.window_bytes = Some((window as u64).max(4096));
         }
         Kind::Paused => {}
         Kind::CatchesUp => {
@@ -271,8 +321,8 @@ mod tests {
 
     #[test]
     fn one_seed_in_five_and_its_neighbour_draw_a_follower_of_every_kind_and_severity() {
-        let all: Vec<Case> = (0..270).filter_map(Case::of).collect();
-        assert_eq!(all.len(), 54);
+        let all: Vec<Case> = (0..330).filter_map(Case::of).collect();
+        assert_eq!(all.len(), 66);
         let (one, other) = (&all[0], &all[1]);
         assert_eq!(
             (one.seed + 1, one.kind, one.severity),
@@ -284,27 +334,27 @@ mod tests {
             let severities: Vec<usize> = of_kind.map(|case| case.severity).collect();
             assert!((1..=3).all(|severity| severities.contains(&severity)), "{kind:?}");
         }
-        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 18);
+        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 24);
     }
 
     /// A kernel's own TCP and a machine's own cores are as they are; a disk can be slow there.
     #[test]
     fn processes_are_asked_for_nothing_that_only_simulated_hosts_can_do() {
-        let all: Vec<Case> = (0..240).filter_map(Case::on_processes).collect();
-        assert_eq!(all.len(), 48);
+        let all: Vec<Case> = (0..300).filter_map(Case::on_processes).collect();
+        assert_eq!(all.len(), 60);
         for case in &all {
             let injected = case.injected(case.surroundings.writes_per_s);
             injected.link.check_real().unwrap();
             let disk = injected.far.disk.clone();
             assert_eq!(injected.far, Host { disk, ..Host::default() }, "{case:?}");
         }
-        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 18);
+        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 24);
     }
 
     #[test]
     fn what_is_injected_is_taken_back_by_its_own_action_alone() {
-        let all = (0..270).filter_map(Case::of);
-        for case in all.chain((0..240).filter_map(Case::on_processes)) {
+        let all = (0..330).filter_map(Case::of);
+        for case in all.chain((0..300).filter_map(Case::on_processes)) {
             let injected = case.injected(case.surroundings.writes_per_s);
             assert_eq!(injected == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
             for action in Action::ALL {

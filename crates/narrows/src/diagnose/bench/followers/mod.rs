@@ -60,3 +60,30 @@ impl Staged for InWorld<'_, Case> {
         on_stage(self.world, self.case.seed, conditions, act).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::at_once;
+    use super::super::one_cause::trial;
+    use super::super::trial::Outcome;
+    use super::case::Kind;
+    use super::*;
+
+    /// Of each severity one case of few sockets, and one of sockets that are enough.
+    #[test]
+    fn few_sockets_to_a_proxy_are_named_where_they_hold_a_follower_and_nowhere_else() {
+        let of_kind = |kind: Kind| {
+            let all = (0..330).filter_map(Case::of).filter(move |case| case.kind == kind);
+            all.filter(|case| case.seed % 2 == 0)
+        };
+        let mut tried = 0;
+        for case in of_kind(Kind::FewSockets).chain(of_kind(Kind::SocketsEnough)) {
+            let (seed, world) = (case.seed, World::Virtual);
+            let outcome = at_once(trial(&InWorld { world, case })).unwrap();
+            let Outcome::Admitted(scored) = &outcome else { panic!("seed {seed}: {outcome:?}") };
+            assert_eq!(scored.verdicts, scored.classes, "seed {seed}: {}", scored.sentence);
+            tried += 1;
+        }
+        assert_eq!(tried, 6);
+    }
+}

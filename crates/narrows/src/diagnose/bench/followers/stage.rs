@@ -56,7 +56,7 @@ impl<'a> Stage<'a> {
         clusters: &'a dyn Clusters,
         conditions: &Conditions,
     ) -> anyhow::Result<Stage<'a>> {
-        connect(env, clusters).await?;
+        connect(env, clusters, conditions.sockets).await?;
         let settings = json!({
             "number_of_shards": conditions.shards,
             "number_of_replicas": 0,
@@ -164,16 +164,27 @@ impl Written {
     }
 }
 
-/// Registers the leader, and waits until it is reached.
-async fn connect(env: &Env, clusters: &dyn Clusters) -> anyhow::Result<()> {
-    let seeds = clusters.seeds_through_link(LEADER).join(",");
-    let setting = format!("cluster.remote.{LEADER}.seeds");
-    let body = json!({ "persistent": { setting: seeds } });
+/// Registers the leader, and waits until it is reached: with a proxy, by all sockets to it.
+async fn connect(env: &Env, clusters: &dyn Clusters, sockets: Option<u32>) -> anyhow::Result<()> {
+    let seeds = clusters.seeds_through_link(LEADER);
+    let remote = match sockets {
+        Some(sockets) => json!({
+            "mode": "proxy",
+            "proxy_address": seeds.first().context("the leader runs")?,
+            "proxy_socket_connections": sockets,
+        }),
+        None => json!({ "seeds": seeds.join(",") }),
+    };
+    let body = json!({ "persistent": { "cluster": { "remote": { LEADER: remote } } } });
     ask(clusters, FOLLOWER, "PUT", "/_cluster/settings", body).await?;
+    let (counted, least) = match sockets {
+        Some(sockets) => ("num_proxy_sockets_connected", sockets),
+        None => ("num_nodes_connected", 1),
+    };
     let gives_up = env.now() + CONNECT_WITHIN;
     loop {
         let info = ask(clusters, FOLLOWER, "GET", "/_remote/info", Value::Null).await?;
-        if info[LEADER]["num_nodes_connected"].as_u64().unwrap_or(0) > 0 {
+        if info[LEADER][counted].as_u64().unwrap_or(0) >= u64::from(least) {
             return Ok(());
         }
         ensure!(env.now() < gives_up, "the follower does not reach its leader");
