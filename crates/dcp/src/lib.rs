@@ -7,6 +7,7 @@ pub mod codec;
 pub mod consumer;
 pub mod drain;
 mod error;
+pub mod idle;
 pub mod look;
 pub mod planted;
 pub mod policy;

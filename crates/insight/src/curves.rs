@@ -1,5 +1,7 @@
 //! What charts draw: values over the time since a variant began, thinned to what can be seen.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use record::{FollowSample, LoadFigures, NodeSample, RecoverySample, Row, RunDir};
 
 use crate::shades::{Shade, shades};
@@ -20,6 +22,10 @@ const OLD_COUNT_S: f64 = 2.0;
 
 /// Samples over which a rate of indexing is taken.
 const INDEXED_SAMPLES: usize = 4;
+
+/// Writers who wrote nothing for so many times longer than before or after it stood still. Less is the time between two
+/// of their requests.
+const STOOD_STILL: f64 = 3.0;
 
 /// A value at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,12 +53,21 @@ pub struct Curves {
     pub lag: Vec<Point>,
     /// When a follower had caught up that was waited for, in seconds since the variant began.
     pub caught_up_s: Vec<f64>,
+    /// Operations that were done on the leader; empty where nobody follows.
+    pub leader_operations: Vec<Point>,
+    /// Operations that the follower had; empty where nobody follows.
+    pub follower_operations: Vec<Point>,
+    /// Where the two meet: when the follower, which had lacked operations, was first level with its leader, and how
+    /// many operations it had then.
+    pub met: Option<Point>,
     /// Mean latency of each operation of a load, in ms, by its name.
     pub latency: Vec<(String, Vec<Point>)>,
     /// Bytes a second that left the link towards the follower; empty without a link.
     pub link: Vec<Point>,
     /// What each node used.
     pub nodes: Vec<NodeCurve>,
+    /// Cores that the nodes of each cluster used together, by the cluster's name.
+    pub cores: Vec<(String, Vec<Point>)>,
     /// When something was wrong, or set otherwise.
     pub shades: Vec<Shade>,
 }
@@ -171,19 +186,26 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         variant: name.to_owned(),
         lap,
         seconds,
-        recovered: recovered(&trace.recovery, begins_ms, within, end),
+        recovered: match trace.following.is_empty() {
+            true => recovered(&trace.recovery, begins_ms, within, end),
+            false => recovered_to_follow(&trace.following, within),
+        },
         indexed: indexed(trace, begins_ms, seconds),
         lag: lag(&trace.following, within),
         caught_up_s: caught_up(&trace.following, within),
+        leader_operations: followed(&trace.following, within, |sample| sample.leader_operations),
+        follower_operations: followed(&trace.following, within, |s| s.follower_operations),
+        met: met(&trace.following, within),
         latency: Vec::new(),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
         nodes,
+        cores: cores_together(trace, within),
         shades: Vec::new(),
     })
 }
 
 /// Documents a second that were acknowledged: beside a recovery, or to be followed. Each value is over several samples,
-/// as between two of them there may be only few bulk requests.
+/// as between two of them there may be only few bulk requests, or none.
 fn indexed(trace: &Trace<'_>, begins_ms: f64, seconds: f64) -> Vec<Point> {
     let since = |t_ms: f64| (t_ms - begins_ms) / 1000.0;
     let beside = trace.recovery.iter().filter_map(|(t, s)| Some((since(*t), s.indexed_documents?)));
@@ -192,11 +214,48 @@ fn indexed(trace: &Trace<'_>, begins_ms: f64, seconds: f64) -> Vec<Point> {
     if counted.last().is_none_or(|(_, all)| *all == counted[0].1) {
         return Vec::new();
     }
+    let counted = steady(&counted);
     let over: Vec<Span> = counted
         .windows(INDEXED_SAMPLES + 1)
         .filter_map(|samples| rates(&[samples[0], samples[INDEXED_SAMPLES]], seconds).pop())
         .collect();
     thin_rates(&over, POINTS)
+}
+
+/// A counter as if what came between two samples at which it changed had come evenly. Its samples may be much finer
+/// than the requests that it counts, and a rate between two of them would be nothing or many times what is written.
+/// Where it stood still, it stands still here, too. The end is left out if the next request may have been under way.
+fn steady(counted: &[(f64, u64)]) -> Vec<(f64, u64)> {
+    let first = counted.iter().take(1);
+    let changed = counted.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| &pair[1]);
+    let changes: Vec<(f64, u64)> = first.chain(changed).copied().collect();
+    let gap = |at: usize| Some(changes.get(at + 1)?.0 - changes.get(at)?.0);
+    let mut knots: Vec<(f64, u64)> = changes.iter().take(1).copied().collect();
+    for at in 0..changes.len().saturating_sub(1) {
+        let ((t_s, count), (next_s, next)) = (changes[at], changes[at + 1]);
+        let beside = [at.checked_sub(1).and_then(gap), gap(at + 1)];
+        let usual_s = beside.into_iter().flatten().max_by(f64::total_cmp);
+        if let Some(usual_s) = usual_s.filter(|usual_s| next_s - t_s > usual_s * STOOD_STILL) {
+            knots.push((next_s - usual_s, count));
+        }
+        knots.push((next_s, next));
+    }
+    let (Some(&last), Some(&end)) = (knots.last(), counted.last()) else { return Vec::new() };
+    let usual_s = changes.len().checked_sub(2).and_then(gap).unwrap_or(0.0);
+    if end.0 - last.0 > usual_s {
+        knots.push(end);
+    }
+    let ends_s = knots[knots.len() - 1].0;
+    let mut from = 0;
+    let even = |&(t_s, _): &(f64, u64)| {
+        while knots.get(from + 1).is_some_and(|knot| knot.0 < t_s) {
+            from += 1;
+        }
+        let (a, b) = (knots[from], *knots.get(from + 1).unwrap_or(&knots[from]));
+        let part = if b.0 > a.0 { ((t_s - a.0) / (b.0 - a.0)).clamp(0.0, 1.0) } else { 1.0 };
+        (t_s, (a.1 as f64 + part * (b.1 as f64 - a.1 as f64)).round() as u64)
+    };
+    counted.iter().take_while(|(t_s, _)| *t_s <= ends_s).map(even).collect()
 }
 
 /// Latencies of a load's operations, window by window. The last window ends with the operation's phase, give or take
@@ -242,6 +301,44 @@ fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) ->
         })
         .collect();
     thin(points, POINTS)
+}
+
+/// Operations over time, of the leader or of the follower.
+fn followed(
+    samples: &[(f64, &FollowSample)],
+    within: impl Fn(f64) -> Option<f64>,
+    of: fn(&FollowSample) -> u64,
+) -> Vec<Point> {
+    let point = |(t_ms, sample): &(f64, &FollowSample)| {
+        Some(Point { t_s: within(*t_ms)?, value: of(sample) as f64 })
+    };
+    thin(samples.iter().filter_map(point).collect(), POINTS)
+}
+
+/// Where the follower reached its leader for the first time after it had lacked operations: where the plan's wait for
+/// that ended, or where it said that it lacked none.
+fn met(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) -> Option<Point> {
+    let behind = samples.iter().position(|(_, sample)| sample.lag_operations > 0)?;
+    let level =
+        |sample: &FollowSample| sample.answered && (sample.caught_up || sample.lag_operations == 0);
+    let (t_ms, sample) = samples[behind..].iter().find(|(_, sample)| level(sample))?;
+    Some(Point { t_s: within(*t_ms)?, value: sample.follower_operations as f64 })
+}
+
+/// Bytes of files that a follower copied before it followed; empty in records that do not say.
+fn recovered_to_follow(
+    samples: &[(f64, &FollowSample)],
+    within: impl Fn(f64) -> Option<f64>,
+) -> Vec<Point> {
+    let point = |(t_ms, sample): &(f64, &FollowSample)| {
+        Some(Point { t_s: within(*t_ms)?, value: sample.recovered_bytes? as f64 })
+    };
+    let points: Vec<Point> = samples.iter().filter_map(point).collect();
+    // Indices that were empty when they were followed bring no files.
+    match points.iter().any(|point| point.value > 0.0) {
+        true => thin(points, POINTS),
+        false => Vec::new(),
+    }
 }
 
 /// When a wait for the follower ended.
@@ -314,6 +411,44 @@ fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
     points
 }
 
+/// The cores that the nodes of each cluster used together.
+fn cores_together(
+    trace: &Trace<'_>,
+    within: impl Fn(f64) -> Option<f64>,
+) -> Vec<(String, Vec<Point>)> {
+    let mut clusters: BTreeMap<&str, Vec<(&str, Point)>> = BTreeMap::new();
+    for ((cluster, node), samples) in &trace.nodes {
+        let known = samples.iter().filter(|(_, sample)| sample.cpu_cores.is_finite());
+        let points = known.filter_map(|(t_ms, sample)| {
+            Some((*node, Point { t_s: within(*t_ms)?, value: sample.cpu_cores }))
+        });
+        clusters.entry(*cluster).or_default().extend(points);
+    }
+    let together = |(cluster, mut samples): (&str, Vec<(&str, Point)>)| {
+        samples.sort_by(|(_, a), (_, b)| a.t_s.total_cmp(&b.t_s));
+        (cluster.to_owned(), thin(rounds(&samples), POINTS))
+    };
+    clusters.into_iter().map(together).collect()
+}
+
+/// Sums of samples, in the order of time. Nodes are asked one after another: a round of them ends before the node that
+/// is in it already. A node that is down is in none.
+fn rounds(samples: &[(&str, Point)]) -> Vec<Point> {
+    let mut sums: Vec<Point> = Vec::new();
+    let mut asked = BTreeSet::new();
+    for (node, point) in samples {
+        let begins = !asked.insert(*node);
+        if begins {
+            asked = BTreeSet::from([*node]);
+        }
+        match sums.last_mut().filter(|_| !begins) {
+            Some(sum) => *sum = Point { t_s: point.t_s, value: sum.value + point.value },
+            None => sums.push(*point),
+        }
+    }
+    sums
+}
+
 /// The cores that a node used; none where nothing is known.
 fn cores(values: Vec<(f64, f64)>) -> Option<NodeCurve> {
     let mut before_s = 0.0;
@@ -335,117 +470,4 @@ fn cores(values: Vec<(f64, f64)>) -> Option<NodeCurve> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thinning_keeps_peaks_and_the_bound() {
-        // A tenth of a second without a byte, and twice as many in the next one.
-        let sent = |i: u64| if i == 7000 { i - 1 } else { i } * 700;
-        let counted: Vec<(f64, u64)> = (0..=144_000).map(|i| (i as f64 * 0.1, sent(i))).collect();
-        let points = thin_rates(&rates(&counted, 14_400.0), LINK_POINTS);
-        assert!(points.len() <= LINK_POINTS, "{}", points.len());
-        let count = |rate: f64| points.iter().filter(|p| (p.value - rate).abs() < 1e-3).count();
-        assert_eq!((count(0.0), count(14_000.0)), (1, 1));
-        assert_eq!(count(7000.0), points.len() - 2);
-        assert!(points.is_sorted_by(|a, b| a.t_s < b.t_s));
-        assert!(points.last().unwrap().t_s > 14_300.0);
-    }
-
-    #[test]
-    fn a_counter_that_begins_anew_leaves_a_gap_and_no_negative_rate() {
-        let points = thin_rates(&rates(&[(0.0, 0), (1.0, 500), (2.0, 100), (3.0, 400)], 9.0), 10);
-        let seen: Vec<(f64, f64)> = points.iter().map(|point| (point.t_s, point.value)).collect();
-        assert_eq!(seen, [(0.0, 500.0), (1.0, 500.0), (3.0, 300.0)]);
-    }
-
-    #[test]
-    fn a_node_is_weighed_by_time_not_by_samples() {
-        let curve = cores(vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)]).unwrap();
-        assert!((curve.mean_cores - 0.7).abs() < 1e-9, "{}", curve.mean_cores);
-        assert_eq!(curve.max_cores, 4.0);
-        assert!(cores(vec![]).is_none());
-    }
-
-    /// The curves of a node that left these samples, so many milliseconds apart.
-    fn of_node(samples: &[NodeSample], every_ms: f64) -> NodeCurve {
-        let timed = samples.iter().enumerate().map(|(n, sample)| (n as f64 * every_ms, sample));
-        let edge = RecoverySample::default();
-        let mut trace = Trace::default();
-        trace.recovery = vec![(0.0, &edge), ((samples.len() - 1) as f64 * every_ms, &edge)];
-        trace.nodes = [(("leader", "leader-0"), timed.collect())].into();
-        of_trace("a", 1, &trace, None).unwrap().nodes.remove(0)
-    }
-
-    #[test]
-    fn disks_are_drawn_as_they_are_told_with_their_peaks_within_the_bound() {
-        // 10 kB/s for most of the time, once 500 kB/s, and busy for two fifths of it.
-        let sample = |n: u64| NodeSample {
-            disk_read_bytes: Some(n * 1000 + if n > 2000 { 49_000 } else { 0 }),
-            disk_busy_ms: Some(n * 40),
-            ..NodeSample::default()
-        };
-        let node = of_node(&(0..4000).map(sample).collect::<Vec<_>>(), 100.0);
-        assert!(node.disk_read.len() <= NODE_POINTS, "{}", node.disk_read.len());
-        let peak = node.disk_read.iter().map(|point| point.value).fold(0.0, f64::max);
-        assert!((peak - 500_000.0).abs() < 1.0, "{peak}");
-        let busy = |point: &Point| (point.value - 0.4).abs() < 1e-6;
-        assert!(!node.disk_busy.is_empty() && node.disk_busy.iter().all(busy));
-        // What it does not tell is not drawn.
-        assert_eq!((node.disk_written.len(), node.collecting.len()), (0, 0));
-    }
-
-    /// A JVM whose counters move once a second, and stand still from the 20th second on, asked four times a second.
-    #[test]
-    fn a_node_that_looks_at_its_disk_once_a_second_has_no_peaks_of_the_samples() {
-        let sample = |n: u64| NodeSample {
-            heap_used_bytes: Some(1),
-            gc_ms: Some((n / 4).min(20) * 100),
-            disk_written_bytes: Some((n / 4).min(20) * 1000),
-            ..NodeSample::default()
-        };
-        let node = of_node(&(0..=120).map(sample).collect::<Vec<_>>(), 250.0);
-        let values = |points: &[Point]| {
-            let mut values: Vec<f64> = points.iter().map(|point| point.value).collect();
-            values.dedup();
-            values
-        };
-        assert_eq!(values(&node.disk_written), [1000.0, 0.0]);
-        assert_eq!(values(&node.collecting), [0.1, 0.0]);
-    }
-
-    #[test]
-    fn recovered_bytes_start_at_nothing_and_end_with_the_row() {
-        let sample = |bytes| RecoverySample { recovered_bytes: bytes, ..Default::default() };
-        let held: Vec<RecoverySample> = (1..=5000).map(|i| sample(i * 10)).collect();
-        let samples: Vec<(f64, &RecoverySample)> =
-            held.iter().enumerate().map(|(i, sample)| ((i + 1) as f64 * 100.0, sample)).collect();
-        let points = recovered(&samples, 0.0, |t_ms| Some(t_ms / 1000.0), Some((500.05, 50_001)));
-        assert!(points.len() <= POINTS, "{}", points.len());
-        assert_eq!(points[0], Point { t_s: 0.0, value: 0.0 });
-        assert_eq!(*points.last().unwrap(), Point { t_s: 500.05, value: 50_001.0 });
-        assert!(points.windows(2).all(|pair| pair[0].value <= pair[1].value));
-    }
-
-    #[test]
-    fn a_thinned_lag_keeps_its_peak() {
-        let of = |n: u64| FollowSample {
-            lag_operations: if n == 4321 { 99 } else { 1 },
-            ..Default::default()
-        };
-        let samples: Vec<FollowSample> = (0..5000).map(of).collect();
-        let samples: Vec<(f64, &FollowSample)> =
-            samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
-        let points = lag(&samples, |t_ms| Some(t_ms / 1e3));
-        assert!(points.len() <= POINTS && points.iter().any(|point| point.value == 99.0));
-    }
-
-    #[test]
-    fn the_end_of_each_wait_for_a_follower_is_kept_as_far_as_it_is_within_the_variant() {
-        let of = |caught_up| FollowSample { caught_up, ..Default::default() };
-        let (behind, level) = (of(false), of(true));
-        let samples = [(0.0, &behind), (500.0, &level), (900.0, &behind), (2000.0, &level)];
-        let within = |t_ms: f64| (t_ms < 1000.0).then_some(t_ms / 1e3);
-        assert_eq!(caught_up(&samples, within), [0.5]);
-    }
-}
+mod tests;

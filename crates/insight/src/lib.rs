@@ -34,5 +34,6 @@ pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, POINTS, Point, cur
 pub use headline::Headline;
 pub use shades::Shade;
 pub use summary::Summary;
+pub use threads::{ThreadShares, thread_shares};
 pub use variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
 pub use verdict::Verdict;

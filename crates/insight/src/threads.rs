@@ -13,6 +13,36 @@ const BUSY: f64 = 0.6;
 /// A consumer that is stopped for more than this share of the time is held by its memory.
 const STOPPED: f64 = 0.1;
 
+/// What a thread did with its time, as shares of it that sum to one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadShares {
+    /// It used a core.
+    pub busy: f64,
+    /// It had nothing to do while a window was full: it waited for an acknowledgement.
+    pub flow_control: f64,
+    /// It had nothing to do while its disk was at work.
+    pub disk: f64,
+    /// It had nothing to do, and waited for another thread.
+    pub waiting: f64,
+}
+
+/// What a thread did in `seconds`; none where the record does not tell its waits apart. A moment in which a window was
+/// full and the disk at work is charged to flow control.
+pub fn thread_shares(thread: &ThreadUse, seconds: f64) -> Option<ThreadShares> {
+    let (flow_control_s, disk_s) = (thread.flow_control_s?, thread.disk_s?);
+    if seconds.is_nan() || seconds <= 0.0 {
+        return None;
+    }
+    let mut left = 1.0;
+    let mut take = |spent_s: f64| {
+        let share = (spent_s / seconds).clamp(0.0, left);
+        left -= share;
+        share
+    };
+    let (busy, flow_control, disk) = (take(thread.busy_s), take(flow_control_s), take(disk_s));
+    Some(ThreadShares { busy, flow_control, disk, waiting: left })
+}
+
 /// What a thread could carry if it did nothing else.
 fn carries_bytes_per_s(thread: &ThreadUse, bytes: u64) -> f64 {
     if thread.busy_s > 0.0 { bytes as f64 / thread.busy_s } else { f64::INFINITY }
@@ -158,8 +188,11 @@ mod tests {
     use super::*;
 
     fn figures(threads: &[(&str, f64)], memory: Option<ConsumerMemory>) -> StreamFigures {
-        let thread =
-            |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).to_owned(), busy_s: *busy_s };
+        let thread = |(name, busy_s): &(&str, f64)| ThreadUse {
+            name: (*name).to_owned(),
+            busy_s: *busy_s,
+            ..ThreadUse::default()
+        };
         let threads = threads.iter().map(thread).collect();
         StreamFigures { threads, memory, ..StreamFigures::default() }
     }
@@ -179,6 +212,27 @@ mod tests {
             (next.limit, next.text.as_str()),
             (Limit::Proxy, "the manager's proxy at 80.0 MB/s")
         );
+    }
+
+    #[test]
+    fn the_shares_of_a_thread_sum_to_one_and_what_is_not_told_has_none() {
+        let of = |flow_control_s, disk_s| ThreadUse {
+            busy_s: 5.0,
+            flow_control_s,
+            disk_s,
+            ..ThreadUse::default()
+        };
+        let shares = |busy, flow_control, disk, waiting| {
+            Some(ThreadShares { busy, flow_control, disk, waiting })
+        };
+        assert_eq!(
+            thread_shares(&of(Some(2.5), Some(1.25)), 10.0),
+            shares(0.5, 0.25, 0.125, 0.125)
+        );
+        // A window was full and the disk at work at the same time.
+        assert_eq!(thread_shares(&of(Some(2.5), Some(7.5)), 10.0), shares(0.5, 0.25, 0.25, 0.0));
+        assert_eq!(thread_shares(&of(None, None), 10.0), None);
+        assert_eq!(thread_shares(&of(Some(1.0), Some(1.0)), 0.0), None);
     }
 
     #[test]

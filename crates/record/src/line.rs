@@ -127,6 +127,10 @@ pub struct FollowSample {
     /// Whether it lacks so little that a wait of the plan for that is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub caught_up: bool,
+    /// Bytes of files that its shards copied from the leader so far; none in records that do not say, and before it
+    /// was first asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_bytes: Option<u64>,
 }
 
 /// One line of the record.

@@ -3,12 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 /// What one thread of a stream's path did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
     /// What it is: `producer`, `manager's proxy`, `plain proxy`, `consumer`.
     pub name: String,
     /// Core seconds that it used while the stream went on.
     pub busy_s: f64,
+    /// Seconds without work in which a window was full: it waited for an acknowledgement. None in records that do not
+    /// say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_control_s: Option<f64>,
+    /// Seconds without work in which its disk wrote or read for it; may overlap with `flow_control_s`. None in records
+    /// that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_s: Option<f64>,
 }
 
 /// How a consumer went with its memory.

@@ -84,6 +84,7 @@ impl Bucket {
 
     /// Appends and syncs. Where a sync fails, nobody knows what is durable: the log accepts nothing more.
     async fn append_synced(&self, records: Vec<DiskRecord>) -> store::Result<Vec<Location>> {
+        let _at_work = self.begin_disk_work();
         let locations = self.0.log.append(records).await?;
         if !self.0.env.is_planted(planted::LOG_NOT_SYNCED) {
             self.0.log.sync().await?;

@@ -49,6 +49,7 @@ pub use settings::{BucketSettings, MAX_VBUCKETS};
 pub use streams::{BackfillGuard, BackfillPart, StreamOpen};
 
 use crate::codec::{FailoverEntry, Status, VbucketState};
+use crate::idle::{IdleTime, UnderWay};
 use files::LogFiles;
 use record::DiskRecord;
 use round::Round;
@@ -127,6 +128,8 @@ struct Inner {
     stats: Cell<BucketStats>,
     /// Why the disk did not take the last round.
     failed: RefCell<Option<String>>,
+    /// Counts how long the thread waits for the disk, where anybody wants to know.
+    disk_waits: RefCell<Option<IdleTime>>,
     flusher: RefCell<Option<Task<()>>>,
 }
 
@@ -165,6 +168,17 @@ impl Bucket {
     /// Why nothing is written to disk any more; none while all is well.
     pub fn failure(&self) -> Option<String> {
         self.0.failed.borrow().clone()
+    }
+
+    /// Has `waits` count from now on how long the thread waits for the disk: while the flusher writes a round, and while
+    /// a backfill reads.
+    pub fn count_disk_waits(&self, waits: IdleTime) {
+        *self.0.disk_waits.borrow_mut() = Some(waits);
+    }
+
+    /// The disk is at work until the answer is dropped.
+    fn begin_disk_work(&self) -> Option<UnderWay> {
+        self.0.disk_waits.borrow().as_ref().map(IdleTime::begin)
     }
 
     /// Runs `look` on a vbucket; none if it is not here.

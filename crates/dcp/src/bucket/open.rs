@@ -51,6 +51,7 @@ impl Bucket {
             eject_from_bytes: Cell::default(),
             stats: Cell::default(),
             failed: RefCell::default(),
+            disk_waits: RefCell::default(),
             flusher: RefCell::default(),
         };
         let bucket = Bucket(Rc::new(inner));

@@ -138,7 +138,9 @@ impl Bucket {
             _ => to,
         };
         let places = view.iter().map(|entry| entry.location).collect();
+        let at_work = self.begin_disk_work();
         let records = self.0.log.read(places).await?;
+        drop(at_work);
         let items = records.into_iter().filter_map(|record| match record {
             DiskRecord::Item { item, .. } => Some(item),
             _ => None,

@@ -11,7 +11,8 @@ use super::session::Session;
 use super::shared::{ConnectionReport, NamedConnection, Shared, Side};
 use crate::codec::{DecodeError, Kind, Packet, Response, Status};
 use crate::consumer::Consumer;
-use crate::policy::Liveness;
+use crate::idle::{IdleTime, UnderWay};
+use crate::policy::{Liveness, PausedReason};
 use crate::producer::Producer;
 use crate::wire::{Incoming, Outgoing, Wire};
 use crate::{Error, Result};
@@ -43,6 +44,8 @@ pub(super) struct Connection {
     pub close: Rc<Notify>,
     pub report: Rc<RefCell<ConnectionReport>>,
     pub out: Outgoing,
+    /// There while a producer waits because its window is full, and that is counted.
+    pub held_back: Option<UnderWay>,
 }
 
 /// What woke a connection.
@@ -63,6 +66,7 @@ pub(super) async fn serve(shared: Rc<Shared>, id: u64, wire: Wire) {
         close: Rc::default(),
         report: Rc::default(),
         out: outgoing,
+        held_back: None,
         shared: shared.clone(),
         id,
     };
@@ -119,10 +123,19 @@ impl Connection {
     }
 
     /// What was gathered is sent, and a producer begins to wait, or goes on.
-    fn note_pause(&self, begins: bool) {
+    fn note_pause(&mut self, begins: bool) {
         let Dcp::Producer(producer) = &self.dcp else { return };
-        let (now, pauses) = (self.shared.env.now(), &mut self.report.borrow_mut().pauses);
-        if begins { pauses.begin(now, producer.waits_for()) } else { pauses.end(now) }
+        let (now, reason) = (self.shared.env.now(), producer.waits_for());
+        let pauses = &mut self.report.borrow_mut().pauses;
+        if begins {
+            pauses.begin(now, reason)
+        } else {
+            pauses.end(now)
+        }
+        self.held_back = match begins && reason == PausedReason::BufferLogFull {
+            true => self.shared.flow_control.borrow().as_ref().map(IdleTime::begin),
+            false => None,
+        };
     }
 
     /// Waits for whatever comes first.

@@ -29,6 +29,7 @@ use world::{Env, Task};
 use crate::auth::nonce;
 use crate::bucket::Bucket;
 use crate::consumer::{ConsumerStats, Counts};
+use crate::idle::IdleTime;
 use crate::wire::PacketListener;
 use crate::{Error, Result};
 pub use shared::{ServerSettings, ServerStats};
@@ -77,6 +78,7 @@ impl Server {
             next_id: Cell::new(1),
             stats: Cell::default(),
             last_error: RefCell::default(),
+            flow_control: RefCell::default(),
         });
         let task = env.spawn("accepts clients", accept(shared.clone(), listener));
         Ok(Server { shared, _task: Rc::new(task) })
@@ -107,6 +109,11 @@ impl Server {
                 _ => sum,
             }
         })
+    }
+
+    /// Has `waits` count from now on how long the thread waits while producers are held back by full windows.
+    pub fn count_flow_control(&self, waits: IdleTime) {
+        *self.shared.flow_control.borrow_mut() = Some(waits);
     }
 
     /// What a fast consumer counted of a bucket.

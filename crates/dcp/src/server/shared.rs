@@ -11,6 +11,7 @@ use world::Env;
 use crate::auth::{Credentials, Hash};
 use crate::bucket::Bucket;
 use crate::consumer::{ConsumerKind, ConsumerStats, Counts};
+use crate::idle::IdleTime;
 use crate::policy::{Pauses, Window};
 use crate::producer::{ProducerStats, StreamReport};
 
@@ -80,6 +81,8 @@ pub(super) struct Shared {
     pub next_id: Cell<u64>,
     pub stats: Cell<ServerStats>,
     pub last_error: RefCell<Option<String>>,
+    /// Counts how long the thread waits while a window is full, where anybody wants to know.
+    pub flow_control: RefCell<Option<IdleTime>>,
 }
 
 impl Shared {

@@ -97,7 +97,11 @@ fn laps_that_overlap_have_no_winner() {
 
 /// A stream of documents that took so many seconds, and its threads' core seconds.
 pub(crate) fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Row {
-    let thread = |(name, busy_s): &(&str, f64)| ThreadUse { name: (*name).into(), busy_s: *busy_s };
+    let thread = |(name, busy_s): &(&str, f64)| ThreadUse {
+        name: (*name).into(),
+        busy_s: *busy_s,
+        ..ThreadUse::default()
+    };
     let threads = threads.iter().map(thread).collect();
     let figures = StreamFigures { threads, ..StreamFigures::default() };
     Row { limits: Vec::new(), stream: Some(figures), ..row(variant, 1, seconds, Limit::Cpu) }

@@ -1,13 +1,11 @@
 //! The server that documents go to: one thread or several, each with vbuckets and a log of its own, so that the order
 //! within a vbucket stays.
 
-use std::time::Duration;
-
 use dcp::consumer::ConsumerStats;
 use world::Env;
 
 use super::held::HeldByVbucket;
-use super::server::{RunningServer, ServerSpec, ServerUse};
+use super::server::{RunningServer, ServerSpec, ServerUse, ThreadTime};
 use crate::error::Result;
 
 /// The threads of the destination; none where documents are only read.
@@ -49,7 +47,7 @@ impl Destinations {
     /// What all say of themselves, together.
     pub async fn seen(&self) -> Result<ServerUse> {
         let mut all = ServerUse {
-            busy: Duration::ZERO,
+            thread: ThreadTime::default(),
             items: 0,
             rollbacks: 0,
             used_bytes: 0,
@@ -57,7 +55,9 @@ impl Destinations {
         };
         for server in &self.0 {
             let one = server.seen().await?;
-            all.busy += one.busy;
+            all.thread.busy += one.thread.busy;
+            all.thread.flow_control += one.thread.flow_control;
+            all.thread.disk += one.thread.disk;
             all.items += one.items;
             all.rollbacks += one.rollbacks;
             all.used_bytes += one.used_bytes;
@@ -79,15 +79,15 @@ impl Destinations {
         Ok(all)
     }
 
-    /// Core time of each, by what it is called.
-    pub async fn busy(&self, name: &str) -> Result<Vec<(String, Duration)>> {
+    /// What each did so far, by what it is called.
+    pub async fn threads(&self, name: &str) -> Result<Vec<(String, ThreadTime)>> {
         let mut all = Vec::new();
         for (thread, server) in self.0.iter().enumerate() {
             let name = match self.0.len() {
                 1 => name.to_owned(),
                 _ => format!("{name} {}", thread + 1),
             };
-            all.push((name, server.seen().await?.busy));
+            all.push((name, server.seen().await?.thread));
         }
         Ok(all)
     }

@@ -23,6 +23,8 @@ pub(crate) use destinations::Destinations;
 pub(crate) use documents::Documents;
 pub(crate) use held::{HeldByVbucket, differing};
 pub(crate) use sampler::Sampler;
-pub(crate) use server::{BUCKET, RunningServer, ServerSpec, ServerUse, busy, credentials};
+pub(crate) use server::{
+    BUCKET, RunningServer, ServerSpec, ServerUse, ThreadTime, busy, credentials,
+};
 pub use settings::check_setting;
 pub(crate) use settings::{StreamPath, StreamSettings};

@@ -8,6 +8,7 @@ use dcp::auth::Credentials;
 use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::codec::{Status, VbucketState, Write};
 use dcp::consumer::{ConsumerKind, ConsumerStats, Count};
+use dcp::idle::IdleTime;
 use dcp::policy::MemorySettings;
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
@@ -47,11 +48,21 @@ pub(crate) struct ServerSpec {
     pub model: model::Host,
 }
 
+/// What a thread did so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadTime {
+    /// Its core time.
+    pub busy: Duration,
+    /// Without work while a window was full.
+    pub flow_control: Duration,
+    /// Without work while its disk was at work.
+    pub disk: Duration,
+}
+
 /// What a server says of itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerUse {
-    /// Core time of its thread.
-    pub busy: Duration,
+    pub thread: ThreadTime,
     /// Versions that it has taken in, or counted.
     pub items: u64,
     /// Vbuckets' streams that began again after a rollback.
@@ -185,12 +196,24 @@ async fn serve(
     let users = vec![credentials()];
     let settings = ServerSettings { users, consumer: spec.consumer, public_host: None };
     let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
+    let idle = || {
+        let own = env.clone();
+        IdleTime::new(&env, move || busy(&own))
+    };
+    let (flow_control, disk) = (idle(), idle());
+    server.count_flow_control(flow_control.clone());
+    bucket.count_disk_waits(disk.clone());
+    let thread = || ThreadTime {
+        busy: busy(&env),
+        flow_control: flow_control.so_far(),
+        disk: disk.so_far(),
+    };
     if ready.send(server.address().to_owned()).is_err() {
         return Ok(());
     }
     while let Some(ask) = asked.recv().await {
         match ask {
-            Ask::Use(answer) => drop(answer.send(seen(&env, &spec, &bucket, &server))),
+            Ask::Use(answer) => drop(answer.send(seen(thread(), &spec, &bucket, &server))),
             Ask::Held(answer) => drop(answer.send(held(&spec, &bucket, &server))),
             Ask::Persist(answer) => drop(answer.send(persisted(&bucket).await)),
             Ask::Verify(items, answer) => {
@@ -202,7 +225,7 @@ async fn serve(
     Ok(())
 }
 
-fn seen(env: &Env, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> ServerUse {
+fn seen(thread: ThreadTime, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> ServerUse {
     let (items, rollbacks) = match spec.consumer {
         ConsumerKind::Fast => {
             let counts = server.counts(BUCKET).unwrap_or_default().all();
@@ -215,7 +238,7 @@ fn seen(env: &Env, spec: &ServerSpec, bucket: &Bucket, server: &Server) -> Serve
         }
     };
     ServerUse {
-        busy: busy(env),
+        thread,
         items,
         rollbacks,
         used_bytes: bucket.used_bytes(),

@@ -14,7 +14,7 @@ use world::Env;
 
 use crate::buckets::{
     BUCKET, Destinations, Documents, HeldByVbucket, RunningServer, Sampler, ServerSpec, ServerUse,
-    StreamPath, StreamSettings, busy, credentials, differing,
+    StreamPath, StreamSettings, ThreadTime, busy, credentials, differing,
 };
 use crate::error::{Error, Result};
 use crate::plan::{BucketUse, DeclaredStep, Needs, ParameterScope, Resolved, Writers, models};
@@ -146,8 +146,8 @@ impl<'a> Bench<'a> {
         Ok(Bench { env: (*env).clone(), settings, bucket, source, held, destinations })
     }
 
-    /// Core time of each thread of the path so far, from the source on.
-    async fn busy(&self) -> Result<Vec<(String, Duration)>> {
+    /// What each thread of the path did so far, from the source on.
+    async fn threads(&self) -> Result<Vec<(String, ThreadTime)>> {
         let proxy = match self.settings.path {
             StreamPath::Rebalance => "manager's proxy",
             StreamPath::DataCopy => "plain proxy",
@@ -158,9 +158,11 @@ impl<'a> Bench<'a> {
             ConsumerKind::Batching => "batching consumer",
             ConsumerKind::Mainstream => "consumer",
         };
-        let mut all = vec![("producer".to_owned(), self.source.seen().await?.busy)];
-        all.push((proxy.to_owned(), busy(&self.env)));
-        all.extend(self.destinations.busy(consumer).await?);
+        let mut all = vec![("producer".to_owned(), self.source.seen().await?.thread)];
+        // It has neither a disk nor a window that others fill.
+        let own = ThreadTime { busy: busy(&self.env), ..ThreadTime::default() };
+        all.push((proxy.to_owned(), own));
+        all.extend(self.destinations.threads(consumer).await?);
         Ok(all)
     }
 
@@ -186,13 +188,13 @@ impl<'a> Bench<'a> {
         let total = self.bucket.items * self.bucket.item_bytes;
         watch.begin("move", Some(&variant.name), Some(total), "bytes");
         journal.phase("move", true, Some(&variant.name), *lap)?;
-        let (before, began) = (self.busy().await?, self.env.now());
+        let (before, began) = (self.threads().await?, self.env.now());
         let seen = self.stream(stage).await?;
         let seconds = (self.env.now() - began).as_secs_f64();
-        let spent = |((name, after), (_, before)): ((String, Duration), (String, Duration))| {
-            ThreadUse { name, busy_s: after.saturating_sub(before).as_secs_f64() }
-        };
-        let threads = self.busy().await?.into_iter().zip(before).map(spent).collect();
+        let before = before.into_iter().map(|(_, before)| before);
+        let after = self.threads().await?.into_iter();
+        let threads = after.zip(before).map(|((name, after), before)| spent(name, after, before));
+        let threads = threads.collect();
         let (items, rollbacks) = match self.destinations.is_none() {
             true => {
                 all_came(&variant.name, seen.drained, self.bucket.items)?;
@@ -373,8 +375,8 @@ impl<'a> Bench<'a> {
                 // After a rollback more comes than there is.
                 stage.watch.progress(bytes(moved.min(total)), None);
                 sampler.progress(stage.journal, bytes(moved), bytes(total.max(moved)))?;
-                for (name, busy) in self.busy().await? {
-                    sampler.sample(stage.journal, &name, busy)?;
+                for (name, thread) in self.threads().await? {
+                    sampler.sample(stage.journal, &name, thread.busy)?;
                 }
                 sampler.next();
             }
@@ -393,6 +395,18 @@ impl<'a> Bench<'a> {
             longest_stop_s: stats.longest_stop.as_secs_f64(),
             buffered_items_max: seen.buffered_items_max,
         })
+    }
+}
+
+/// What a thread did between two moments.
+fn spent(name: String, after: ThreadTime, before: ThreadTime) -> ThreadUse {
+    let seconds =
+        |of: fn(&ThreadTime) -> Duration| of(&after).saturating_sub(of(&before)).as_secs_f64();
+    ThreadUse {
+        name,
+        busy_s: seconds(|thread| thread.busy),
+        flow_control_s: Some(seconds(|thread| thread.flow_control)),
+        disk_s: Some(seconds(|thread| thread.disk)),
     }
 }
 

@@ -50,6 +50,8 @@ fn every_variant_carries_every_document() {
             assert_eq!((row.verified, row.documents), (keeps, if keeps { ITEMS } else { 0 }));
             assert_eq!(row.bytes, ITEMS * 1024);
             assert!(stream.threads.iter().all(|thread| thread.busy_s > 0.0), "{stream:?}");
+            let told = stream.threads.iter().map(|one| one.flow_control_s.zip(one.disk_s));
+            assert!(told.into_iter().all(|waits| waits.is_some()), "{stream:?}");
             if variant.name.contains("fast") {
                 let device = stream.threads.iter().any(|t| t.name.contains("a measuring device"));
                 assert!(device, "{stream:?}");

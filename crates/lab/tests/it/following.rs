@@ -56,6 +56,8 @@ fn every_fault_passes_and_nothing_is_lost() {
         .collect();
     assert!(samples.iter().any(|sample| !sample.answered), "a follower that is down");
     assert_eq!(samples.last().unwrap().lag_operations, 0);
+    // The index was there before it was followed: its files were copied.
+    assert!(samples.last().unwrap().recovered_bytes > Some(0));
     let said = run_dir.lines.iter().any(|line| match line {
         Line::Note { text, .. } => text == "10 copies hold what was acknowledged",
         _ => false,

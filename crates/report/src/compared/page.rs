@@ -12,6 +12,7 @@ const LATENCY: Panel = Panel {
     id: "latency",
     title: "Mean latency",
     points: |curve| curve.latency.first().map_or(&[], |(_, points)| points.as_slice()),
+    leader: None,
     unit: |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
     levels: &[],
 };

@@ -24,14 +24,12 @@ const SHADES: [&str; 4] = ["shade-0", "shade-1", "shade-2", "shade-3"];
 const MOST_SHADES: usize = 6;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
-/// A curve that is so many times above the link's rate needs a word.
-const ABOVE: f64 = 1.05;
 
-fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> {
+pub(super) fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> {
     summary.finished().find(|(other, _)| other.name == variant).map(|(_, figures)| figures)
 }
 
-fn limit_of(summary: &Summary<'_>, variant: &str) -> Option<Limit> {
+pub(super) fn limit_of(summary: &Summary<'_>, variant: &str) -> Option<Limit> {
     figures(summary, variant).and_then(|figures| figures.verdict.limit)
 }
 
@@ -154,6 +152,8 @@ pub(crate) struct Panel {
     pub id: &'static str,
     pub title: &'static str,
     pub points: fn(&Curves) -> &[Point],
+    /// The same of the leader, where `points` are a follower's: dashed, with a mark where both first meet.
+    pub leader: Option<fn(&Curves) -> &[Point]>,
     /// Factor and unit in which values up to the largest read well.
     pub unit: fn(f64) -> (f64, &'static str),
     /// Values to mark, each with its words.
@@ -162,7 +162,8 @@ pub(crate) struct Panel {
 
 impl Panel {
     fn peak(&self, curves: &[&Curves]) -> f64 {
-        let points = curves.iter().flat_map(|curve| (self.points)(curve));
+        let all = [Some(self.points), self.leader].into_iter().flatten();
+        let points = all.flat_map(move |of| curves.iter().flat_map(move |curve| of(curve)));
         points.map(|point| point.value).fold(0.0, f64::max)
     }
 
@@ -176,6 +177,7 @@ pub(crate) const INDEXED: Panel = Panel {
     id: "indexed",
     title: "Documents indexed a second",
     points: |curve| &curve.indexed,
+    leader: None,
     unit: count_unit,
     levels: &[],
 };
@@ -184,6 +186,7 @@ pub(crate) const RECOVERED: Panel = Panel {
     id: "beside",
     title: "Recovered bytes",
     points: |curve| &curve.recovered,
+    leader: None,
     unit: byte_unit,
     levels: &[],
 };
@@ -192,9 +195,19 @@ pub(crate) const LAG: Panel = Panel {
     id: "lag",
     title: "Operations that the follower lacked",
     points: |curve| &curve.lag,
+    leader: None,
     unit: count_unit,
     levels: &[],
 };
+
+/// What a rate of indexing is.
+pub(crate) const INDEXED_HINT: &str =
+    "Documents a second are averages: over four samples, or from one request to the next.";
+
+/// Whether variants are several, and few enough to be told apart where they lie over each other.
+pub(crate) fn can_overlay(curves: &[&Curves]) -> bool {
+    (2..=SERIES.len()).contains(&curves.len())
+}
 
 /// Factor and unit of counts.
 pub(crate) fn count_unit(most: f64) -> (f64, &'static str) {
@@ -212,7 +225,7 @@ pub(crate) fn beside(curves: &[Curves]) -> Option<Markup> {
         html! {
             section {
                 h2 { "Indexing and recovery over time" }
-                p.hint { "Time since each variant's start." }
+                p.hint { "Time since each variant's start. " (INDEXED_HINT) }
                 (panels("", &drawn, &[INDEXED, RECOVERED]))
             }
         }
@@ -237,6 +250,18 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
             format!("{}: at most {} {unit}", curve.variant, words::three_digits(most / factor))
         };
         let levels = panel.levels.iter().map(|(_, words)| (*words).to_owned());
+        let has_leader = panel.leader.is_some();
+        let numbered = || curves.iter().enumerate().filter(move |_| has_leader);
+        let leader = numbered().filter_map(|(at, curve)| {
+            let of = panel.leader?;
+            let label = format!("{}: the leader", curve.variant);
+            Some(Line { label, class: class(at), points: of(curve) })
+        });
+        let met = numbered().filter_map(|(at, curve)| {
+            let met = curve.met?;
+            let after = units::show_seconds(met.t_s);
+            Some((class(at), met, format!("{}: level after {after}", curve.variant)))
+        });
         LineChart {
             id: format!("{}{id}-{class_name}", panel.id),
             title: format!("{} over time", panel.title),
@@ -244,6 +269,8 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
             width,
             plot_height: if width > 500.0 { 200.0 } else { 150.0 },
             lines: lines.collect(),
+            dashed: leader.collect(),
+            dots: met.collect(),
             time_s: (0.0, until_s),
             max,
             factor,
@@ -345,78 +372,6 @@ fn bar_words(name: &str, figures: &Finished) -> String {
     format!("{name}: {}", figures.limits.iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
-/// The use of the link by each variant, on the same scale.
-pub(crate) fn link(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
-    let drawn: Vec<&Curves> = curves.iter().filter(|curve| curve.link.len() > 1).collect();
-    let rate = summary.manifest.link.as_ref().map(|link| link.rate_bytes_per_s as f64);
-    let highest =
-        drawn.iter().flat_map(|curve| &curve.link).map(|point| point.value).fold(1.0, f64::max);
-    let max = highest.max(rate.unwrap_or(0.0)) * 1.18;
-    html! {
-        @if !drawn.is_empty() { section {
-            h2 { "Use of the link" }
-            p.hint {
-                "Bytes towards the follower. Same scale for rates, own scale for time."
-                @if rate.is_some_and(|rate| highest > rate * ABOVE) {
-                    " Bytes may count when they reach the link, before they wait in its queue: so a curve can rise "
-                    "above the link's rate."
-                }
-            }
-            div.small {
-                @for (index, curve) in drawn.iter().enumerate() {
-                    figure {
-                        figcaption { b { (curve.variant) } " " (link_note(summary, curve)) }
-                        (link_chart(summary, curve, index, (max, rate), shades_among(&drawn, &curve.variant)))
-                    }
-                }
-            }
-        } }
-    }
-}
-
-fn link_note(summary: &Summary<'_>, curve: &Curves) -> String {
-    let share = figures(summary, &curve.variant).and_then(|figures| figures.link_share);
-    share.map_or_else(String::new, |share| {
-        format!("recovered at {} of its rate", words::percent(share))
-    })
-}
-
-fn link_chart(
-    summary: &Summary<'_>,
-    curve: &Curves,
-    index: usize,
-    (max, rate): (f64, Option<f64>),
-    shades: Vec<Shaded<'_>>,
-) -> Markup {
-    LineChart {
-        id: format!("link-{index}"),
-        title: format!("Use of the link by {}", curve.variant),
-        desc: format!("MB/s over {}; {}", units::show_seconds(curve.seconds), {
-            let used = link_note(summary, curve);
-            if used.is_empty() { "share of the link not known".to_owned() } else { used }
-        }),
-        width: SMALL,
-        plot_height: 110.0,
-        lines: vec![Line {
-            label: curve.variant.clone(),
-            class: class(limit_of(summary, &curve.variant)),
-            points: &curve.link,
-        }],
-        time_s: (0.0, curve.seconds),
-        max,
-        factor: 1e6,
-        unit: "MB/s",
-        levels: rate
-            .map(|rate| (rate, format!("the link's {}", words::rate(rate))))
-            .into_iter()
-            .collect(),
-        area: true,
-        shades,
-        ..LineChart::default()
-    }
-    .render()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,6 +387,10 @@ mod tests {
             indexed: points.to_vec(),
             lag: Vec::new(),
             caught_up_s,
+            leader_operations: Vec::new(),
+            follower_operations: Vec::new(),
+            met: None,
+            cores: Vec::new(),
             latency: Vec::new(),
             link: Vec::new(),
             nodes: Vec::new(),

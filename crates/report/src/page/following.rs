@@ -1,11 +1,24 @@
 //! Plans that follow on the page: the table of waits, what the checker found, and the lag over time.
 
-use insight::{Curves, Summary};
+use insight::{Curves, Point, Summary, words};
 use maud::{Markup, html};
 use record::units;
 
-use super::charts::{INDEXED, LAG, SERIES, panels};
+use super::charts::{INDEXED, INDEXED_HINT, LAG, Panel, RECOVERED, SERIES, count_unit, panels};
 use crate::following::{COLUMNS, found, rows};
+
+const OPERATIONS: Panel = Panel {
+    id: "operations",
+    title: "Operations of the leader and of the follower",
+    points: |curve| &curve.follower_operations,
+    leader: Some(leader_operations),
+    unit: count_unit,
+    levels: &[],
+};
+
+fn leader_operations(curves: &Curves) -> &[Point] {
+    &curves.leader_operations
+}
 
 /// Everything that was measured of following.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
@@ -27,12 +40,14 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         section {
             h2 { "How far behind the follower was" }
             p.hint {
-                "Operations that the driver was told are done on the leader, and that not every copy of the follower had."
+                "Operations that the driver was told are done on the leader, and that not every copy of the follower had. "
+                "Dashed is what the leader had, solid what the follower had. " (INDEXED_HINT)
             }
             @for (number, curves) in overlaid(curves).iter().enumerate() {
                 @if curves.len() == 1 { h3 { (curves[0].variant) } }
+                (met(curves))
                 (caught_up(curves))
-                (panels(&format!("-{number}"), curves, &[INDEXED, LAG]))
+                (panels(&format!("-{number}"), curves, &measures(curves)))
             }
         }
     }
@@ -45,6 +60,28 @@ fn overlaid(curves: &[Curves]) -> Vec<Vec<&Curves>> {
         0 => Vec::new(),
         count if count <= SERIES.len() => vec![drawn],
         _ => drawn.into_iter().map(|curve| vec![curve]).collect(),
+    }
+}
+
+/// What is drawn on one axis of time: bytes of files only where any were copied.
+fn measures(curves: &[&Curves]) -> Vec<Panel> {
+    let has_copied = curves.iter().any(|curve| curve.recovered.len() > 1);
+    let recovered = has_copied.then_some(RECOVERED);
+    [OPERATIONS, INDEXED].into_iter().chain(recovered).chain([LAG]).collect()
+}
+
+/// When follower and leader first met, and at how many operations.
+fn met(curves: &[&Curves]) -> Markup {
+    let one = |curve: &&Curves| {
+        let met = curve.met?;
+        let (after, operations) = (units::show_seconds(met.t_s), words::count(met.value as u64));
+        Some(format!("{} after {after}, at {operations} operations", curve.variant))
+    };
+    let told: Vec<String> = curves.iter().filter_map(one).collect();
+    html! {
+        @if !told.is_empty() {
+            p { "A ring marks where the follower, which had been behind, met the leader: " (told.join("; ")) "." }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod details;
 mod findings;
 mod following;
 mod limits;
+mod link;
 mod loads;
 mod nodes;
 mod rows;
@@ -59,7 +60,7 @@ pub fn html(run: &RunDir) -> String {
                     (threads::section(&summary))
                     (verdicts(&summary))
                 }
-                (charts::link(&summary, &curves))
+                (link::section(&summary, &curves))
             }
             (nodes::section(&summary, &curves))
             (details::notes(run))

@@ -3,7 +3,7 @@
 use insight::{Curves, NodeCurve, Point, Summary, words};
 use maud::{Markup, html};
 
-use super::charts::{SMALL, shades_among};
+use super::charts::{Panel, SMALL, can_overlay, panels, shades_among};
 use crate::svg::Shaded;
 use crate::svg::spark::{Spark, SparkChart};
 
@@ -108,6 +108,34 @@ const DISK_BUSY: Measure = Measure {
     line: |_| &[],
 };
 
+const LEADERS: Panel = Panel {
+    id: "leader-cores",
+    title: "Cores that all nodes of the leader used",
+    points: |curve| together(curve, "leader"),
+    leader: None,
+    unit: |_| (1.0, "cores"),
+    levels: &[],
+};
+
+const FOLLOWERS: Panel = Panel {
+    id: "follower-cores",
+    title: "Cores that all nodes of the follower used",
+    points: |curve| together(curve, "follower"),
+    ..LEADERS
+};
+
+fn together<'a>(curve: &'a Curves, name: &str) -> &'a [Point] {
+    let found = curve.cores.iter().find(|(cluster, _)| cluster == name);
+    found.map_or(&[], |(_, points)| points.as_slice())
+}
+
+/// The curves of variants over each other, of each cluster that has any.
+fn overlaid(drawn: &[&Curves]) -> Markup {
+    let is_known = |panel: &Panel| drawn.iter().any(|curve| (panel.points)(curve).len() > 1);
+    let known: Vec<Panel> = [LEADERS, FOLLOWERS].into_iter().filter(is_known).collect();
+    html! { @if can_overlay(drawn) && !known.is_empty() { (panels("-together", drawn, &known)) } }
+}
+
 /// Those that are there where any node has something of them, after the CPU.
 const BELOW: [&Measure; 5] = [&HEAP, &GC, &NETWORK, &DISK, &DISK_BUSY];
 
@@ -121,6 +149,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         @if !drawn.is_empty() { section {
             @let most = CPU.most(&drawn).max(0.05);
             h2 { (CPU.title) }
+            (overlaid(&drawn))
             p.hint {
                 (CPU.what) "; the figure at the right is the mean. Every row is " ((CPU.show)(most)) (CPU.unit) " high"
                 @if is_here && machine_cores > 0 { "; the machine has " (machine_cores) }

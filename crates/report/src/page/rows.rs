@@ -8,6 +8,7 @@ use super::limits::chip;
 
 pub(super) fn table(summary: &Summary<'_>) -> Markup {
     let published = summary.variants.iter().any(|variant| variant.published_s.is_some());
+    let rates = summary.variants.iter().any(|variant| published_rate(summary, variant).is_some());
     let fastest = summary.slowest_and_fastest().map(|(_, fast)| fast.name.as_str());
     let several = summary.finished().count() > 1;
     html! {
@@ -27,6 +28,10 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
                                     th.n.theirs scope="col" { "published" }
                                     th.n.theirs scope="col" { "its gain" }
                                 }
+                                @if rates {
+                                    th.n scope="col" { "MB/s a node" }
+                                    th.n.theirs scope="col" { "MB/s published" }
+                                }
                             }
                         }
                         tbody {
@@ -39,6 +44,7 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
                                         None => { td.none colspan="5" { (state(variant)) } }
                                     }
                                     @if published { (theirs(variant)) }
+                                    @if rates { (rates_of(summary, variant)) }
                                 }
                             }
                         }
@@ -83,6 +89,22 @@ fn theirs(variant: &Variant) -> Markup {
     html! {
         td.n.theirs { (variant.published_s.map_or_else(|| "-".to_owned(), units::show_seconds)) }
         td.n.theirs { (variant.published_gain.map_or_else(|| "-".to_owned(), words::gain)) }
+    }
+}
+
+/// Bytes a second of a node that are published for a variant.
+fn published_rate(summary: &Summary<'_>, variant: &Variant) -> Option<f64> {
+    let info = summary.manifest.variants.iter().find(|info| info.name == variant.name)?;
+    info.published.as_ref()?.node_bytes_per_s
+}
+
+/// Ours and the published ones, of the same kind.
+fn rates_of(summary: &Summary<'_>, variant: &Variant) -> Markup {
+    let ours = variant.finished().and_then(|figures| figures.node_bytes_per_s);
+    let shown = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), words::mb_per_s);
+    html! {
+        td.n { (shown(ours)) }
+        td.n.theirs { (shown(published_rate(summary, variant))) }
     }
 }
 

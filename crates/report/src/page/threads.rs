@@ -1,10 +1,20 @@
-//! The threads of a stream's path on the page: how much of the time each was busy.
+//! The threads of a stream's path on the page: what each did with its time.
 
-use insight::{Summary, words};
+use insight::{Summary, ThreadShares, thread_shares, words};
 use maud::{Markup, html};
-use record::{StreamFigures, units};
+use record::{StreamFigures, ThreadUse, units};
 
+use super::charts::SMALL;
 use super::rows::amount;
+use crate::svg::bars::{Bar, BarChart, Part};
+
+/// What a thread does with its time, with the class that gives it its colour.
+const PARTS: [(&str, &str, fn(&ThreadShares) -> f64); 4] = [
+    ("cpu", "busy", |shares| shares.busy),
+    ("throttle", "flow control", |shares| shares.flow_control),
+    ("disk-write", "disk", |shares| shares.disk),
+    ("neutral", "waiting", |shares| shares.waiting),
+];
 
 /// A bar a thread, variant by variant, where documents were streamed.
 pub(super) fn section(summary: &Summary<'_>) -> Markup {
@@ -15,8 +25,26 @@ pub(super) fn section(summary: &Summary<'_>) -> Markup {
         })
         .filter(|(_, seconds, stream)| *seconds > 0.0 && !stream.threads.is_empty())
         .collect();
+    let is_told = streams.iter().all(|(_, seconds, stream)| {
+        stream.threads.iter().all(|thread| thread_shares(thread, *seconds).is_some())
+    });
     html! {
-        @if !streams.is_empty() { section {
+        @if !streams.is_empty() && is_told { section {
+            h2 { "What each thread did" }
+            p.hint {
+                "A bar is a variant's time. Busy is a thread that used a core. Without work, it waited for an acknowledgement "
+                "because a window was full (flow control), else for its disk, else for another thread."
+            }
+            ul.legend { @for (class, name, _) in PARTS {
+                li { span class=(format!("chip {class}")) aria-hidden="true" {} (name) }
+            } }
+            div.small { @for (at, (variant, seconds, stream)) in streams.iter().enumerate() {
+                figure {
+                    figcaption { b { (variant) } " " (units::show_seconds(*seconds)) }
+                    (chart(at, variant, *seconds, stream))
+                }
+            } }
+        } } @else if !streams.is_empty() { section {
             h2 { "How busy each thread was" }
             p.hint { "The share of a variant's time for which a thread used a core." }
             div.small {
@@ -35,4 +63,31 @@ pub(super) fn section(summary: &Summary<'_>) -> Markup {
             }
         } }
     }
+}
+
+/// The threads of one variant, from the source on.
+fn chart(at: usize, variant: &str, seconds: f64, stream: &StreamFigures) -> Markup {
+    let bars: Vec<Bar> = stream.threads.iter().filter_map(|thread| bar(thread, seconds)).collect();
+    let words = |bar: &Bar| {
+        let parts = bar.parts.iter().map(|part| format!("{} {}", part.name, part.text));
+        format!("{}: {}", bar.label, parts.collect::<Vec<_>>().join(", "))
+    };
+    BarChart {
+        id: format!("threads-{at}"),
+        title: format!("What each thread did during {variant}"),
+        desc: bars.iter().map(words).collect::<Vec<_>>().join("; "),
+        width: SMALL,
+        bars,
+    }
+    .render()
+}
+
+fn bar(thread: &ThreadUse, seconds: f64) -> Option<Bar> {
+    let shares = thread_shares(thread, seconds)?;
+    let part = |(class, name, of): (&'static str, &'static str, fn(&ThreadShares) -> f64)| {
+        let share = of(&shares);
+        Part { class, name, share, text: words::percent(share) }
+    };
+    let note = format!("busy {}", words::percent(shares.busy));
+    Some(Bar { label: thread.name.clone(), note, parts: PARTS.into_iter().map(part).collect() })
 }

@@ -31,6 +31,10 @@ pub(crate) struct LineChart<'a> {
     pub plot_height: f64,
     /// The lines.
     pub lines: Vec<Line<'a>>,
+    /// Lines that these are held against, dashed and without labels.
+    pub dashed: Vec<Line<'a>>,
+    /// Points to mark, each with the class that gives it its colour, and with its words.
+    pub dots: Vec<(&'static str, Point, String)>,
     /// First and last second shown.
     pub time_s: (f64, f64),
     /// Whether time grows by factors.
@@ -87,7 +91,13 @@ impl LineChart<'_> {
                 @let at = x.at(*at_s);
                 line.ceiling x1=(c(at)) x2=(c(at)) y1=(c(top)) y2=(c(bottom)) {}
             }
+            @for line in &self.dashed { (dashed(line, &x, &y)) }
             @for line in &self.lines { (self.line(line, &x, &y, bottom)) }
+            @for (class, point, words) in &self.dots {
+                g class=(class) {
+                    circle.ring cx=(c(x.at(point.t_s))) cy=(c(y.at(point.value))) r="5" { title { (words) } }
+                }
+            }
             // Over the lines: a curve that crosses a level's words leaves them readable.
             @for (value, words) in &self.levels {
                 @let at = y.at(*value) - 4.0;
@@ -189,6 +199,11 @@ struct Label {
     from: f64,
     to: f64,
     row: usize,
+}
+
+fn dashed(line: &Line<'_>, x: &Scale, y: &Scale) -> Markup {
+    let Some((d, ..)) = path(line.points, x, y) else { return html! {} };
+    html! { g class=(line.class) { path.dashed d=(d) { title { (line.label) } } } }
 }
 
 fn end_label(label: &Label, line: &Line<'_>, y: &Scale, top: f64) -> Markup {

@@ -7,7 +7,7 @@ use record::{
     Throughput,
 };
 
-fn whole() -> RunDir {
+pub(crate) fn whole() -> RunDir {
     crate::common::made_up(100.0, false)
 }
 
@@ -40,7 +40,7 @@ fn elements(page: &str) -> Vec<String> {
 }
 
 /// What holds for every page, whatever the record.
-fn check(page: &str) -> Vec<String> {
+pub(crate) fn check(page: &str) -> Vec<String> {
     for wrong in ["NaN", "inf ", "inf\"", ">inf", "Infinity"] {
         assert!(!page.contains(wrong), "{wrong} in the page");
     }
@@ -528,7 +528,11 @@ fn threads_of_a_stream_have_a_bar_each() {
     run.rows[0].seconds = 10.0;
     run.rows[0].stream = Some(StreamFigures {
         threads: [("producer", 2.5), ("consumer", 10.0)]
-            .map(|(name, busy_s)| ThreadUse { name: name.to_owned(), busy_s })
+            .map(|(name, busy_s)| ThreadUse {
+                name: name.to_owned(),
+                busy_s,
+                ..ThreadUse::default()
+            })
             .to_vec(),
         ..StreamFigures::default()
     });
@@ -536,4 +540,24 @@ fn threads_of_a_stream_have_a_bar_each() {
     check(&page);
     assert!(page.contains("* 0.250)") && page.contains("* 1.000)"), "{page}");
     assert!(!report::html(&whole()).contains("How busy each thread was"));
+}
+
+#[test]
+fn a_thread_that_tells_its_waits_has_a_bar_of_them() {
+    let mut run = whole();
+    run.rows[0].seconds = 10.0;
+    let thread = |name: &str, flow_control_s: f64, disk_s: f64| ThreadUse {
+        name: name.to_owned(),
+        busy_s: 2.5,
+        flow_control_s: Some(flow_control_s),
+        disk_s: Some(disk_s),
+    };
+    let threads = vec![thread("producer", 5.0, 0.5), thread("consumer", 0.0, 4.0)];
+    run.rows[0].stream = Some(StreamFigures { threads, ..StreamFigures::default() });
+    let page = report::html(&run);
+    check(&page);
+    let told = "producer: busy 25 %, flow control 50 %, disk 5.0 %, waiting 20 %; \
+                consumer: busy 25 %, flow control 0 %, disk 40 %, waiting 35 %";
+    assert!(page.contains(told), "{page}");
+    assert!(page.contains("What each thread did") && !page.contains("How busy each thread was"));
 }

@@ -36,6 +36,8 @@ pub(super) struct Following {
     /// Operations that all copies of the follower have, by index and shard, as it last said; none for a shard that has
     /// not followed yet.
     has: BTreeMap<String, Vec<Option<u64>>>,
+    /// Bytes of files that the follower copied, as it last said.
+    pub(super) copied_bytes: Option<u64>,
     pub(super) figures: FollowFigures,
     /// What happened last, in words: a wait for the follower is named after it.
     pub(super) happened: String,
@@ -62,6 +64,7 @@ impl Following {
             began,
             follows: false,
             has: BTreeMap::new(),
+            copied_bytes: None,
             figures: FollowFigures::default(),
             happened: String::new(),
             restarts: None,

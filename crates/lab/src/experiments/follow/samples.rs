@@ -6,7 +6,8 @@ use record::{FollowSample, Line};
 
 use super::lag::Following;
 use crate::error::Result;
-use crate::runner::Runner;
+use crate::plan::FOLLOWER;
+use crate::runner::{Recoveries, Runner, Wanted};
 
 /// A node that stands still does not answer: a sample waits no longer than this.
 const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
@@ -32,18 +33,33 @@ pub(super) async fn ask_for_lag(
     let mut sample = FollowSample::default();
     if following.follows {
         let indices = following.open_indices();
-        let asking = run.following_stats(&indices);
+        let asking = run.env.timeout(limit(run), run.following_stats(&indices));
         // A follower may not answer: faults are what is measured here.
-        if let Ok(Ok(stats)) = run.env.timeout(limit(run), asking).await {
+        let (stats, copied) = tokio::join!(asking, copied_bytes(run, following, &indices));
+        if let Ok(Ok(stats)) = stats {
             following.read(&stats, &mut sample);
             sample.answered = true;
         }
+        following.copied_bytes = following.copied_bytes.max(copied);
     }
+    sample.recovered_bytes = following.copied_bytes;
     sample.leader_operations = following.driver.ledgers.operations();
     sample.follower_operations = following.operations();
     (sample.lag_operations, sample.lag_s) = following.lag(run.env.now());
     following.look_after_restart(run.env.now(), &sample);
     Ok(sample)
+}
+
+/// Bytes of files that the follower has copied; none where it does not say, and once every shard follows: no more come.
+async fn copied_bytes(run: &Runner<'_>, following: &Following, indices: &str) -> Option<u64> {
+    if following.is_whole() {
+        return None;
+    }
+    let path = format!("/{indices}/_recovery");
+    let asking = run.env.timeout(limit(run), run.ask_recoveries(FOLLOWER, &path));
+    let rows = asking.await.ok()?.ok()?;
+    let all = Recoveries::of(&rows, &Wanted::Primaries { shards: 0 });
+    Some(all.sample.recovered_bytes)
 }
 
 /// Puts a sample of the lag into the record, and takes one of every node and of the link.

@@ -1,0 +1,61 @@
+//! The page of a follower: where it meets its leader, and what it copied before that.
+
+use std::path::Path;
+
+use record::{Line, RunDir};
+
+/// A stored follower that copies 10 MB in ten samples, and is level from the eleventh on.
+fn that_meets() -> RunDir {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-v3");
+    let mut run = RunDir::open(&stored).unwrap();
+    let mut at = 0;
+    for line in &mut run.lines {
+        if let Line::Following { sample, .. } = line {
+            at += 1;
+            sample.answered = true;
+            sample.caught_up = at == 11;
+            sample.leader_operations = at * 1000;
+            sample.follower_operations = if at <= 10 { 0 } else { at * 1000 };
+            sample.lag_operations = sample.leader_operations - sample.follower_operations;
+            sample.recovered_bytes = Some(at.min(10) * 1_000_000);
+        }
+    }
+    run
+}
+
+#[test]
+fn leader_and_follower_lie_on_one_axis_with_a_ring_where_they_meet() {
+    let run = that_meets();
+    let summary = insight::Summary::of(&run);
+    let curves = insight::curves(&run, &summary);
+    let met = curves[0].met.expect("they meet");
+    assert_eq!(met.value, 11_000.0);
+    let page = report::html(&run);
+    let chart = |id: &str| {
+        let found = page.split(&format!("id=\"{id}-0-wide-t\"")).nth(1);
+        found.and_then(|rest| rest.split("</svg>").next()).unwrap_or_else(|| panic!("no {id}"))
+    };
+    let operations = chart("operations");
+    for (what, class) in [("leader", "dashed"), ("follower", "line")] {
+        let drawn = operations.matches(&format!("<path class=\"{class}\"")).count();
+        assert_eq!(drawn, 1, "{what}: {operations}");
+    }
+    assert_eq!(operations.matches("<circle class=\"ring\"").count(), 1, "{operations}");
+    assert!(!chart("lag").contains("class=\"ring\""), "it is marked where both are drawn");
+    assert_eq!(chart("beside").matches("<path class=\"line\"").count(), 1, "recovered bytes");
+    let after = record::units::show_seconds(met.t_s);
+    let told = format!("after {after}, at {} operations", insight::words::count(11_000));
+    assert!(page.contains(&told), "{page}");
+}
+
+#[test]
+fn a_follower_of_a_record_that_says_nothing_of_files_has_no_chart_of_them() {
+    let mut run = that_meets();
+    for line in &mut run.lines {
+        if let Line::Following { sample, .. } = line {
+            sample.recovered_bytes = None;
+        }
+    }
+    let page = report::html(&run);
+    assert!(page.contains("id=\"operations-0-wide-t\"") && !page.contains("id=\"beside-0-"));
+}
