@@ -6,6 +6,7 @@ mod common;
 mod crash;
 mod drain;
 mod faults;
+mod idle;
 mod look;
 mod memory;
 mod rebalance;
