@@ -170,7 +170,7 @@ impl Bucket {
         self.0.failed.borrow().clone()
     }
 
-    /// Has `waits` count from now on how long the thread waits for the disk: while the flusher writes a round, and while
+    /// Has `waits` count from now on how long the thread waits for the disk: while the flusher writes a round, or
     /// a backfill reads.
     pub fn count_disk_waits(&self, waits: IdleTime) {
         *self.0.disk_waits.borrow_mut() = Some(waits);
