@@ -62,7 +62,11 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer]) {
         let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), done(until, answer));
     }
     let Some(first) = answers.first() else { return };
-    write_phases(text, first);
+    write_phases(text, "What holds it", first);
+    // Of more of them a table says it.
+    if let [_, other] = answers {
+        write_phases(text, &format!("What holds it with {}", plain(&other.variant)), other);
+    }
     write_curve(text, &first.curve);
     let _ = writeln!(text, "\n{}", foreground(&first.foreground));
     for sentence in first.came_back.iter().chain(&first.full_disks) {
@@ -98,8 +102,8 @@ fn drawn(answers: usize) -> String {
     }
 }
 
-fn write_phases(text: &mut String, answer: &Answer) {
-    let _ = writeln!(text, "\nWhat holds it");
+fn write_phases(text: &mut String, title: &str, answer: &Answer) {
+    let _ = writeln!(text, "\n{title}");
     let columns = [("from", true), ("to", true), ("copies", true), ("", false)];
     let row = |phase: &Phase| {
         let what = match phase.what {

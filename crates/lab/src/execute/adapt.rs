@@ -106,6 +106,11 @@ fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
         )));
     }
     check_moves(plan, twin)?;
+    if matches!(twin.question, Question::Replicas(_)) && twin.outstanding().0 == 0 {
+        let why = "nothing would be copied: the indices that are asked about have so many replicas already, or more; \
+                   ask for more of them than there are";
+        return Err(usage(why.to_owned()));
+    }
     let lost = twin.lost_shards();
     if let Some(first) = lost.first() {
         return Err(usage(format!(

@@ -129,6 +129,7 @@ impl Experiment for WhatIf {
             note_came_back(run, turn, began.1, written).await?;
         }
         if turn.lap == 1 {
+            note_away(run, turn.variant)?;
             note_full_disks(run, turn.variant).await?;
         }
         Ok(run.row(turn, seconds, &end))
@@ -217,6 +218,19 @@ async fn note_came_back(
     }
     let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;
     run.note(Some(turn.variant), &CameBack::read(&answer, since_epoch_ms).sentence(written))
+}
+
+/// Says which shards nobody can read while their node restarts: the cluster is red then.
+fn note_away(run: &Runner<'_>, variant: &Variant) -> Result<()> {
+    let away = twin(run).shards_without_a_copy_meanwhile();
+    let shards = match &away[..] {
+        [] => return Ok(()),
+        [one] => format!("{one} has"),
+        [first, ..] => format!("{} shards ({first} is the first) have", away.len()),
+    };
+    let text = "one copy, so that the cluster was red until the node of such a copy came back and opened it; a replica \
+                would prevent that";
+    run.note(Some(variant), &format!("{shards} {text}"))
 }
 
 /// Says which disks are above a watermark in the end, whether nodes obey it or not.

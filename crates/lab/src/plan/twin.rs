@@ -231,6 +231,18 @@ impl Twin {
         })
     }
 
+    /// The shards without replicas whose node restarts, as `logs[3]`: nobody can read them while it is away.
+    pub fn shards_without_a_copy_meanwhile(&self) -> Vec<String> {
+        let Question::Restart { nodes, .. } = &self.question else { return Vec::new() };
+        let is_alone =
+            |shard: &TwinShard| shard.nodes.len() == 1 && nodes.contains(&shard.nodes[0]);
+        let of_index = |index: &TwinIndex| -> Vec<String> {
+            let shards = index.shards.iter().enumerate().filter(|(_, shard)| is_alone(shard));
+            shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
+        };
+        self.indices.iter().filter(|index| index.replicas == 0).flat_map(of_index).collect()
+    }
+
     fn all_copies(&self) -> (u64, u64) {
         let shards = self.indices.iter().flat_map(|index| &index.shards);
         shards.fold((0, 0), |(copies, bytes), shard| {
@@ -406,6 +418,20 @@ mod tests {
         assert_eq!(made(300, None), (3, 3000), "logs[2] has no other copy");
         assert_eq!(made(30, Some("10s")), (3, 3000));
         assert_eq!(twin(Question::Lose(vec![1])).made_while_away(None), (0, 0));
+    }
+
+    #[test]
+    fn a_shard_with_one_copy_is_away_with_its_node_alone() {
+        let away = |nodes: &[usize]| {
+            let (nodes, down) = (nodes.to_vec(), Duration::from_secs(30));
+            let mut twin = twin(Question::Restart { nodes, down, flush: false });
+            let with_replica = twin.shards_without_a_copy_meanwhile();
+            assert_eq!(with_replica, Vec::<String>::new(), "the one that lacks is made first");
+            twin.indices[0].replicas = 0;
+            twin.shards_without_a_copy_meanwhile()
+        };
+        assert_eq!(away(&[0, 1, 2]), ["logs[2]"], "others have a second copy still");
+        assert_eq!(away(&[0, 1]), Vec::<String>::new());
     }
 
     #[test]

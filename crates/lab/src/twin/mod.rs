@@ -37,7 +37,16 @@ pub type TwinPlan = toml::Table;
 
 /// The plan of a twin in a file.
 pub fn read(path: &std::path::Path) -> Result<TwinPlan> {
-    let plan = Plan::read(path)?;
+    let plan = Plan::read(path).map_err(|error| match error {
+        Error::NoPlan { path } => {
+            let path = path.display();
+            let why = format!(
+                "there is no file {path}; `narrows what-if URL --save {path}` writes a twin"
+            );
+            Error::Usage { why }
+        }
+        other => other,
+    })?;
     let table: toml::Table = plan.text().parse().map_err(|error| Error::Usage {
         why: format!("cannot read {}: {error}", path.display()),
     })?;

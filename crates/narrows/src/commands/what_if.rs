@@ -1,6 +1,6 @@
 //! `narrows what-if`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clusters::live::inventory;
+use engine::settings::SettingError;
 use insight::what_if::{Answer, answers};
 use lab::plan::Plan;
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan};
@@ -27,6 +28,8 @@ const FORMAT: u32 = 1;
 const REBALANCE: &str = "cluster.routing.rebalance.enable";
 /// Draws of what is not known, unless said otherwise.
 const DRAWS: u32 = 5;
+/// A round trip goes through four halves of a switch with their cards, each of which takes a second at most.
+const RTT_MAX: Duration = Duration::from_secs(4);
 /// Documents a second, at most, as a plan may have them.
 const DOCUMENTS_MAX: f64 = 10_000_000.0;
 
@@ -80,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", value_parser = checked_rate)]
     disk_write: Option<String>,
     /// Round trip between nodes.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_rtt)]
     rtt: Option<Duration>,
     /// What work costs there, as `narrows calibrate --on URL --write FILE` measured it; other options go before it.
     #[arg(long, value_name = "FILE")]
@@ -99,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "save", conflicts_with = "question")]
     anonymous: bool,
     /// How often what is not known is drawn.
-    #[arg(long, value_name = "N", default_value_t = DRAWS)]
+    #[arg(long, value_name = "N", default_value_t = DRAWS, value_parser = clap::value_parser!(u32).range(1..=1000))]
     draws: u32,
     /// Seed of everything random.
     #[arg(long)]
@@ -125,10 +128,29 @@ fn parse_pair(text: &str, example: &str) -> Result<(String, String), String> {
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = parse_pair(text, "indices.recovery.max_bytes_per_sec=160mb")?;
+    match name.as_str() {
+        "index.number_of_replicas" => return Err("ask that with --replicas INDEX=N".to_owned()),
+        "index.number_of_shards" => {
+            return Err(
+                "an index that is there keeps its shards, here as in the cluster".to_owned()
+            );
+        }
+        _ => {}
+    }
     match engine::settings::check(&name, &value) {
         Ok(_) => Ok((name, value)),
+        // The cluster may well have it.
+        Err(SettingError::Unknown { name, hint }) => Err(format!(
+            "a twin has no setting {name}, so that it cannot say what that brings{hint}"
+        )),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn parse_rtt(text: &str) -> Result<Duration, String> {
+    let rtt = parse_duration(text).map_err(|error| error.to_string())?;
+    let wrong = || format!("a round trip between nodes is {} s at most", RTT_MAX.as_secs());
+    Some(rtt).filter(|rtt| *rtt <= RTT_MAX).ok_or_else(wrong)
 }
 
 fn parse_replicas(text: &str) -> Result<(String, u32), String> {
@@ -180,6 +202,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                     --replicas INDEX=N; or --save FILE to write the twin only";
         return Err(Usage(text.to_owned()).into());
     }
+    if args.anonymous && file(args).is_some() {
+        let text = "--anonymous hashes names as they are read from a cluster, and a file has them already: give the \
+                    cluster's URL with it";
+        return Err(Usage(text.to_owned()).into());
+    }
+    check_set_once(&args.settings)?;
     let (Import { mut plan, mut left_out }, folder) = twin_of(args)?;
     let written = twin::documents_per_s(&plan);
     if args.flush && written == 0.0 {
@@ -257,6 +285,25 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
     }
 }
 
+/// Of two values of a setting one would be asked, and both would be told.
+fn check_set_once(settings: &[(String, String)]) -> Result<(), Usage> {
+    let mut names = BTreeSet::new();
+    match settings.iter().find(|(name, _)| !names.insert(name.as_str())) {
+        Some((name, _)) => {
+            Err(Usage(format!("--set {name} is given twice; ask with one value at a time")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The file of a twin, where one is given and no cluster.
+fn file(args: &Args) -> Option<&Path> {
+    match &args.what[..] {
+        [file] if file.ends_with(".toml") => Some(Path::new(file)),
+        _ => None,
+    }
+}
+
 /// The twin of a cluster with where its answers are kept, or the one in a file.
 fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
     let written = |time: Duration| format!("{}ns", time.as_nanos());
@@ -271,10 +318,8 @@ fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
         documents_per_s: args.indexing,
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };
-    if let [file] = &args.what[..]
-        && file.ends_with(".toml")
-    {
-        let mut plan = twin::read(Path::new(file))?;
+    if let Some(file) = file(args) {
+        let mut plan = twin::read(file)?;
         twin::say(&mut plan, &given);
         return Ok((Import { plan, left_out: Vec::new() }, None));
     }
@@ -395,8 +440,18 @@ fn sentence(plan: &TwinPlan) -> (String, &'static str) {
         (_, _, Some(drained), _) => (format!("everything is moved away from {drained}"), "empty"),
         (.., Some(1)) => ("an empty node joins".to_owned(), "balanced"),
         (.., Some(count)) => (format!("{count} empty nodes join"), "balanced"),
-        _ => ("other numbers of replicas".to_owned(), "green"),
+        _ => (replicas(plan), "green"),
     }
+}
+
+/// How many replicas indices have from now on.
+fn replicas(plan: &TwinPlan) -> String {
+    let asked = plan.get("twin").and_then(|twin| twin.get("replicas")?.as_table());
+    let one = |(index, number): (&String, &toml::Value)| match number.as_integer() {
+        Some(1) => format!("{index} with 1 replica"),
+        _ => format!("{index} with {number} replicas"),
+    };
+    asked.into_iter().flatten().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn assumption_json(assumed: &Assumption) -> serde_json::Value {

@@ -135,6 +135,52 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     assert_eq!(phases.last().unwrap()["what"], "not_noticed", "{phases:?}");
     let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
     assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
+    assert_eq!(more["asked"], "logs with 2 replicas");
+    let none = asked(dir.path(), &[file, "--replicas", "logs=1"]);
+    assert_eq!(none.status.code(), Some(2), "{}", said(&none));
+    assert!(said(&none).contains("nothing would be copied"), "{}", said(&none));
+}
+
+#[test]
+fn a_shard_with_one_copy_is_said_to_be_away_with_its_node() {
+    let (dir, file) = twin();
+    let alone = TWIN.replacen("copies = [\"c\", \"a\"]", "copies = [\"c\"]", 1);
+    std::fs::write(&file, alone.replacen("replicas = 1", "replicas = 0", 1)).unwrap();
+    let alone = std::fs::read_to_string(&file).unwrap();
+    let alone = alone.replacen("[\"a\", \"b\"]", "[\"a\"]", 1);
+    std::fs::write(&file, alone.replacen("[\"b\", \"c\"]", "[\"b\"]", 1)).unwrap();
+    let path = file.to_str().unwrap();
+    let away = |args: &[&str]| {
+        let output =
+            asked(dir.path(), &[&[path], args, &["--down", "5s", "--draws", "1"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        said(&output)
+    };
+    let one = away(&["--restart", "c"]);
+    assert!(one.contains("logs[2] has one copy, so that the cluster was red"), "{one}");
+    let all = away(&["--rolling-restart"]);
+    assert!(all.contains("3 shards (logs[0] is the first) have one copy, so"), "{all}");
+}
+
+/// What a node of ours reads ahead is 32 MB at most, which two chunks of 24 MB exceed; a node of the field has no such
+/// bound, and terabytes are copied in steps as large.
+#[test]
+fn the_memory_of_our_own_nodes_holds_no_twin() {
+    let (dir, file) = twin();
+    let large = "[settings]\n\"indices.recovery.chunk_size\" = \"24mb\"";
+    let twin = TWIN.replacen("[settings]", large, 1).replace("\"30mb\"", "\"300mb\"");
+    std::fs::write(&file, twin).unwrap();
+    let chunks = "indices.recovery.max_concurrent_file_chunks=4";
+    let args = [file.to_str().unwrap(), "--lose", "c", "--set", chunks, "--draws", "1"];
+    let found = answer(dir.path(), &args);
+    for answer in found["answers"].as_array().unwrap() {
+        let phases = answer["phases"].as_array().unwrap();
+        let copying = phases.iter().find(|phase| phase["what"] == "copying").unwrap();
+        let limits = copying["limits"].to_string();
+        assert!(limits.contains("throttle") && !limits.contains("memory"), "{limits}");
+    }
+    let text = said(&asked(dir.path(), &args));
+    assert!(text.contains(&format!("What holds it with {}", chunks.replace('=', " = "))), "{text}");
 }
 
 /// 100 documents a second go on to an index of 30 000: what a node misses in 20 s is less than a tenth of a shard, and
@@ -436,7 +482,30 @@ fn what_is_not_there_is_refused_by_name() {
         (&["http://127.0.0.1:1", "--drain", "a", "--indexing", "5"], "--rolling-restart"),
         (&["http://127.0.0.1:1", "--restart", "a", "--indexing", "much"], "0 to 10000000"),
         (&["http://127.0.0.1:1", "--drain", "a", "--add", "1"], "cannot be used"),
-        (&["mine.toml", "--lose", "a"], "no file"),
+        (&["mine.toml", "--lose", "a"], "`narrows what-if URL --save mine.toml` writes a twin"),
+        (&["mine.toml", "--save", "hidden.toml", "--anonymous"], "give the cluster's URL"),
+        (&["http://127.0.0.1:1", "--lose", "a", "--draws", "0"], "1..=1000"),
+        (&["http://127.0.0.1:1", "--lose", "a", "--rtt", "5s"], "is 4 s at most"),
+        (
+            &["http://127.0.0.1:1", "--lose", "a", "--set", "index.number_of_replicas=2"],
+            "--replicas INDEX=N",
+        ),
+        (
+            &["http://127.0.0.1:1", "--lose", "a", "--set", "cluster.routing.mine=9"],
+            "a twin has no setting cluster.routing.mine",
+        ),
+        (
+            &[
+                "http://127.0.0.1:1",
+                "--lose",
+                "a",
+                "--set",
+                "indices.recovery.max_bytes_per_sec=20mb",
+                "--set",
+                "indices.recovery.max_bytes_per_sec=40mb",
+            ],
+            "is given twice",
+        ),
         (
             &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"],
             "did you mean",

@@ -17,6 +17,10 @@ const SAMPLES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::f
 const LAPS_WITHOUT: u32 = 1;
 const SAMPLE_WITHOUT: Duration = Duration::from_millis(100);
 const SEED_WITHOUT: u64 = 42;
+/// Our own nodes read no more ahead than this bound; those of the field have none. Where many chunks of a twin go as
+/// one, the bound would hold copies that nothing holds in the cluster which was seen.
+const READ_AHEAD: &str = "narrows.recovery.read_ahead";
+const READ_AHEAD_OF_TWINS: &str = "64gb";
 
 impl Plan {
     /// Everything with units and checked. `scale` multiplies the documents of the corpus.
@@ -75,7 +79,11 @@ impl Plan {
         );
         let (whole, clusters, corpus, indices, (bucket, twin), link, steps, joined, variants) =
             tables.together()?;
-        let (name, laps, sample, seed, node_settings, ()) = whole;
+        let (name, laps, sample, seed, mut node_settings, ()) = whole;
+        if twin.is_some() {
+            let unbounded = || READ_AHEAD_OF_TWINS.to_owned();
+            node_settings.entry(READ_AHEAD.to_owned()).or_insert_with(unbounded);
+        }
         let ((leader, follower), (steps, actions)) = (clusters, steps);
         self.check_patterns(&indices, &actions)?;
         let resolved = Resolved {
