@@ -242,6 +242,8 @@ fn a_raise_that_is_made_after_the_end_is_not_kept() {
     signal(steering.child.id(), "TERM");
     let (code, said) = steering.end();
     assert_eq!(code, Some(0), "{said:#?}");
+    let why = said.last().unwrap()["why"].as_str().unwrap();
+    assert!(why.ends_with("what helped: nothing; every setting is as it was"), "{why}");
     way.make_held();
     everything_is_as_it_was(cluster);
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());

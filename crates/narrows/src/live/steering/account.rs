@@ -146,7 +146,38 @@ impl Entry {
             (Some((Decision::Set(one), false)), Some((Decision::Set(other), false))) => {
                 change(&one) == change(&other)
             }
+            // Why it waits is the same while only its figures are others.
+            (Some((Decision::Wait(one), _)), Some((Decision::Wait(other), _))) => {
+                without_figures(&one) == without_figures(&other)
+            }
             _ => self == next,
         }
+    }
+}
+
+fn without_figures(why: &str) -> String {
+    why.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_it_waits_is_told_once_whatever_the_figures() {
+        let mut told = Vec::new();
+        let mut write = |entry: &Entry| {
+            told.push(entry.text());
+            Ok(())
+        };
+        let mut account = Account::new(&mut write);
+        let queries = "of the guard's queries failed";
+        let waits =
+            [format!("2 {queries}"), format!("14 {queries}"), "nothing recovers".to_owned()];
+        for why in waits.iter().chain(&waits[..1]) {
+            let decision = Decision::Wait(why.clone());
+            account.tell(Entry::Decided { decision, is_done: true }).unwrap();
+        }
+        assert_eq!(told, [&waits[0], &waits[2], &waits[0]].map(|why| format!("wait: {why}")));
     }
 }

@@ -142,7 +142,7 @@ async fn apply(
     tell_left(&left);
     let took = show_seconds((env.now() - began).as_secs_f64().round());
     let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
-    let put_back = if keeps { "it stays so" } else { as_it_was(&left) };
+    let put_back = if keeps && !made.is_empty() { "it stays so" } else { as_it_was(&left) };
     let why = match (&ended, &ending) {
         (Ok(Ended::Interrupted), _) => "told to stop",
         (_, Some(Ending::Stopped(why))) => why,
