@@ -19,6 +19,9 @@ pub struct Observation {
     pub cluster: Identity,
     /// Recoveries that are active, and those that were when last looked.
     pub recoveries: Vec<Recovery>,
+    /// Bytes of recoveries that began and ended since the look before, unseen; none where none were found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unseen_bytes: Option<u64>,
     /// The nodes that answered, by name; empty where this look did not ask. Not every look asks for every part.
     pub nodes: Vec<Node>,
     /// Names of nodes that answered before and did not now.

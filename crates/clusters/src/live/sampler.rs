@@ -67,6 +67,8 @@ pub struct Sampler {
     measured: BTreeSet<(String, String)>,
     /// Recoveries that were active in the last observation.
     active: Vec<Recovery>,
+    /// Recoveries that began up to this moment were told of, in milliseconds since 1970; none before any was active.
+    told_to_ms: Option<u64>,
     waiting: Arc<[WaitingCopy]>,
     moves: Arc<[Move]>,
     /// The counts of copies that wait, come up or move for which these were asked.
@@ -118,6 +120,7 @@ impl Sampler {
             settings: None,
             measured: BTreeSet::new(),
             active: Vec::new(),
+            told_to_ms: None,
             waiting: Arc::default(),
             moves: Arc::default(),
             counted: None,
@@ -159,7 +162,8 @@ impl Sampler {
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
         self.presence.take(&seen.nodes, began);
         seen.gone = self.presence.gone().to_vec();
-        seen.recoveries = self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
+        (seen.recoveries, seen.unseen_bytes) =
+            self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
         seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
         self.unsettled(seen.health.as_ref(), slow, began).await?;
         (seen.waiting, seen.moves) = (self.waiting.clone(), self.moves.clone());
@@ -336,13 +340,13 @@ impl Sampler {
         self.metrics.len() < before
     }
 
-    /// The active recoveries, and once more those that were active before. Not asked where none can be active: on a
-    /// cluster of thousands of shards this request goes to all of them.
+    /// The active recoveries, and once more those that were active before, with the bytes of those that never were. Not
+    /// asked where none can be active: on a cluster of thousands of shards this request goes to all of them.
     async fn recoveries(
         &mut self,
         nodes: &[Node],
         health: Option<&Health>,
-    ) -> Result<Vec<Recovery>, Error> {
+    ) -> Result<(Vec<Recovery>, Option<u64>), Error> {
         let none = |count: Option<u64>| count == Some(0);
         let idle = nodes.iter().all(|node| none(node.as_source) && none(node.as_target))
             && health.is_some_and(|health| none(health.initializing) && none(health.relocating));
@@ -354,7 +358,7 @@ impl Sampler {
             let path = format!("/_recovery?active_only=true&filter_path={RECOVERY_FILTER}");
             let answer: Option<parse::Recoveries> = self.read("/_recovery", &path).await?;
             // Unknown is not none: what was active has not ended, and is looked for again.
-            let Some(answer) = answer else { return Ok(Vec::new()) };
+            let Some(answer) = answer else { return Ok((Vec::new(), None)) };
             found = answer.0;
             // Some versions still show a recovery for a moment when it is done.
             found.retain(|recovery| recovery.stage != "DONE");
@@ -365,9 +369,10 @@ impl Sampler {
             let before = std::mem::take(&mut self.active).into_iter();
             before.filter(|before| !now.contains(&before.key())).collect()
         };
-        found.extend(self.ended(ended).await?);
+        let (ended, unseen_bytes) = self.ended(ended, &active).await?;
+        found.extend(ended);
         self.active = active;
-        Ok(found)
+        Ok((found, unseen_bytes))
     }
 
     /// The limits of the repositories that are restored from.
@@ -422,7 +427,12 @@ impl Sampler {
     }
 
     /// The final state of recoveries that are no longer active: of a short one only its first moments were observed.
-    async fn ended(&mut self, mut ended: Vec<Recovery>) -> Result<Vec<Recovery>, Error> {
+    /// And the bytes of those that are shorter still, of which no moment was.
+    async fn ended(
+        &mut self,
+        mut ended: Vec<Recovery>,
+        active: &[Recovery],
+    ) -> Result<(Vec<Recovery>, Option<u64>), Error> {
         let indices: BTreeSet<&str> =
             ended.iter().map(|recovery| recovery.index.as_str()).take(ENDED_MAX).collect();
         let mut last = Vec::new();
@@ -431,6 +441,7 @@ impl Sampler {
             let path = format!("/{}/_recovery?filter_path={RECOVERY_FILTER}", names.join(","));
             last = self.try_ask::<parse::Recoveries>(&path).await?.unwrap_or_default().0;
         }
+        let unseen_bytes = self.unseen_bytes(&last, &ended, active);
         let last: BTreeMap<_, _> = last.iter().map(|now| (now.key(), now)).collect();
         for recovery in &mut ended {
             let now = last.get(&recovery.key()).map(|now| (*now).clone());
@@ -440,7 +451,37 @@ impl Sampler {
             }
             recovery.ended = true;
         }
-        Ok(ended)
+        Ok((ended, unseen_bytes))
+    }
+
+    /// Bytes of what ended, and was active in no observation: it began after all that was told of before. Of recoveries
+    /// that take less than an observation from the next one these are many, and all the more the faster they are.
+    fn unseen_bytes(
+        &mut self,
+        last: &[Recovery],
+        ended: &[Recovery],
+        active: &[Recovery],
+    ) -> Option<u64> {
+        let seen = || ended.iter().chain(active);
+        let newest = seen().filter_map(|recovery| recovery.start_ms).max();
+        let Some(before) = self.told_to_ms.filter(|_| !last.is_empty()) else {
+            // What ended has been told of, also where nobody says how.
+            let is_told = self.told_to_ms.is_none() || !ended.is_empty();
+            self.told_to_ms = self.told_to_ms.max(newest.filter(|_| is_told));
+            return None;
+        };
+        let known: BTreeSet<_> = seen().map(Recovery::key).collect();
+        let is_unseen = |one: &&Recovery| {
+            let is_later = one.start_ms.is_some_and(|start_ms| start_ms > before);
+            is_later && one.stage == "DONE" && one.copies_files() && !known.contains(&one.key())
+        };
+        let (mut bytes, mut told_to) = (0, newest.map_or(before, |newest| newest.max(before)));
+        for recovery in last.iter().filter(is_unseen) {
+            bytes += recovery.recovered_bytes.unwrap_or(0);
+            told_to = told_to.max(recovery.start_ms.unwrap_or(0));
+        }
+        self.told_to_ms = Some(told_to);
+        (bytes > 0).then_some(bytes)
     }
 
     /// Followers, in every observation once there are some; until then from time to time.

@@ -228,3 +228,39 @@ fn why_copies_wait_is_no_gap_once_it_is_told_or_none_waits() {
         }
     });
 }
+
+/// Of two recoveries that began after the first was seen, one was over before the next look; the other goes on, and one
+/// was over long before. The short one is counted once.
+#[test]
+fn bytes_of_a_recovery_that_no_look_saw_are_told_once() {
+    const FIRST: &str = r#"{"logs":{"shards":[{"id":0,"type":"PEER","stage":"INDEX","target":{"name":"b"},
+        "start_time_in_millis":10,"index":{"size":{"recovered_in_bytes":50}}}]}}"#;
+    const NEXT: &str = r#"{"logs":{"shards":[{"id":3,"type":"PEER","stage":"INDEX","target":{"name":"b"},
+        "start_time_in_millis":30,"index":{"size":{"recovered_in_bytes":5}}}]}}"#;
+    const ALL: &str = r#"{"logs":{"shards":[
+        {"id":0,"type":"PEER","stage":"DONE","target":{"name":"b"},
+         "start_time_in_millis":10,"index":{"size":{"recovered_in_bytes":90}}},
+        {"id":1,"type":"PEER","stage":"DONE","target":{"name":"b"},
+         "start_time_in_millis":5,"index":{"size":{"recovered_in_bytes":800}}},
+        {"id":2,"type":"PEER","stage":"DONE","target":{"name":"b"},
+         "start_time_in_millis":20,"index":{"size":{"recovered_in_bytes":70}}},
+        {"id":3,"type":"PEER","stage":"INDEX","target":{"name":"b"},
+         "start_time_in_millis":30,"index":{"size":{"recovered_in_bytes":5}}}]}}"#;
+    world::virtual_world::run(1, async |env| {
+        let active = Rc::new(Cell::new(FIRST));
+        let now = active.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, WAITS)),
+            "/_recovery" => Some((200, now.get())),
+            "/logs/_recovery" => Some((200, ALL)),
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        for (going_on, unseen_bytes) in [(FIRST, None), (NEXT, Some(70)), ("{}", None)] {
+            active.set(going_on);
+            let look = sampler.look(Depth::Full).await.unwrap();
+            assert_eq!(look.unseen_bytes, unseen_bytes, "{:?}", look.recoveries);
+        }
+    });
+}

@@ -90,6 +90,8 @@ impl Onlooker {
             // Also where it ended: an answer that lacks a recovery says that of one that goes on.
             self.seen.insert(key, Seen { first, bytes, ops });
         }
+        // Without these a raise that makes short recoveries shorter would seem to bring nothing.
+        self.moved_bytes += last.unseen_bytes.unwrap_or(0);
         active
     }
 
@@ -226,6 +228,19 @@ mod tests {
         let found = look(&mut onlooker, 2, last);
         assert_eq!((found.moved_bytes, found.active), (450, vec![Time(2_000_000_000)]));
         assert_eq!(look(&mut onlooker, 3, vec![recovery(2, 150, false)]).moved_bytes, 550);
+    }
+
+    #[test]
+    fn bytes_of_recoveries_between_two_looks_are_counted() {
+        let mut onlooker = Onlooker::default();
+        look(&mut onlooker, 0, vec![recovery(1, 500, false)]);
+        let recoveries = vec![recovery(1, 900, true), recovery(3, 50, false)];
+        let seen = Observation { recoveries, unseen_bytes: Some(700), ..Observation::default() };
+        let series = Series::new([(1e3, &seen)]);
+        let diagnosis = super::super::diagnose(&series);
+        let users = Foreground::default();
+        let found = onlooker.look(Time(1_000_000_000), &series, true, &diagnosis, users);
+        assert_eq!((found.moved_bytes, found.active.len()), (400 + 50 + 700, 1));
     }
 
     #[test]
