@@ -10,6 +10,7 @@ use super::TwinPlan;
 use super::cluster_settings::{cluster_settings, zone_attribute};
 use super::given::{self, Given, Known, put};
 use super::indices::indices;
+use super::voters::{Voter, voters};
 use super::writes;
 use crate::error::{Error, Result};
 use crate::plan::Twin;
@@ -24,6 +25,8 @@ pub struct Import {
     pub plan: TwinPlan,
     /// What of the cluster is not in it, a sentence each.
     pub left_out: Vec<String>,
+    /// The nodes that elect the manager; empty where that is not known, or one manages it without being elected.
+    pub voters: Vec<Voter>,
 }
 
 fn counted(count: usize, one: &str, more: &str) -> String {
@@ -98,7 +101,8 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
     given::raise(&mut plan, &seen.seen_rates);
-    Ok(Import { plan, left_out })
+    let voters = if is_field { voters(seen, zone.as_deref()) } else { Vec::new() };
+    Ok(Import { plan, left_out, voters })
 }
 
 /// Nodes in such an order that our allocator goes through those which hold as many copies as OpenSearch's does: as they
@@ -264,7 +268,7 @@ pub(super) mod tests {
     }
 
     pub fn asked(seen: &Inventory, given: &Given, lost: &str) -> (TwinPlan, Vec<String>) {
-        let Import { mut plan, left_out } = import(seen, given).unwrap();
+        let Import { mut plan, left_out, .. } = import(seen, given).unwrap();
         twin::ask(&mut plan, &Asked::Lose(vec![lost.to_owned()]));
         twin::as_it_is(&mut plan);
         twin::trials(&mut plan);

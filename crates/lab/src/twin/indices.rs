@@ -142,7 +142,7 @@ mod tests {
         let everywhere = BTreeMap::from([(EXPANDS.to_owned(), "0-all".to_owned())]);
         seen.indices.insert(".everywhere".to_owned(), everywhere);
         for seen in [seen.clone(), twin::anonymous(&seen, 7)] {
-            let Import { plan, left_out } = import(&seen, &Given::default()).unwrap();
+            let Import { plan, left_out, .. } = import(&seen, &Given::default()).unwrap();
             let says = "which has 2 copies of each shard";
             assert!(left_out.iter().any(|one| one.contains(says)), "{left_out:?}");
             assert!(!twin::text(&plan).contains("everywhere"));

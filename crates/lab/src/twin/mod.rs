@@ -7,6 +7,7 @@
 //! | `indices` | its indices |
 //! | `writes` | documents that are written to them |
 //! | `cluster_settings` | its settings |
+//! | `voters` | the nodes that elect the cluster manager |
 //! | `filters` | filters on nodes and data tiers, as lists of names |
 //! | `anonymous` | an inventory whose names are hashed |
 //! | `asked` | one thing that is asked, and variants of settings |
@@ -20,6 +21,7 @@ mod given;
 mod import;
 mod indices;
 mod text;
+mod voters;
 mod writes;
 
 pub use anonymous::{anonymous, anonymous_name};
@@ -27,6 +29,7 @@ pub use asked::{Asked, QUESTIONS, as_it_is, ask, set, trials};
 pub use given::{Assumption, Given, Known, assumptions, calibration, say};
 pub use import::{Import, import};
 pub use text::text;
+pub use voters::{Voter, without_manager};
 pub use writes::documents_per_s;
 
 use crate::error::{Error, Result};

@@ -208,7 +208,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return Err(Usage(text.to_owned()).into());
     }
     check_set_once(&args.settings)?;
-    let (Import { mut plan, mut left_out }, folder) = twin_of(args)?;
+    let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
     let written = twin::documents_per_s(&plan);
     if args.flush && written == 0.0 {
         let text =
@@ -224,6 +224,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             }
         });
     }
+    left_out.extend(twin::without_manager(&voters, &args.lose));
     if let Some(Asked::Add { like: Some(like), .. }) = &asked {
         check_has(&plan, like)?;
     }
@@ -321,7 +322,7 @@ fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
     if let Some(file) = file(args) {
         let mut plan = twin::read(file)?;
         twin::say(&mut plan, &given);
-        return Ok((Import { plan, left_out: Vec::new() }, None));
+        return Ok((Import { plan, left_out: Vec::new(), voters: Vec::new() }, None));
     }
     world::real_world::run(0, async |env| {
         let client = client(&env, &args.what, &args.connect, args.connect.timeout())?;
