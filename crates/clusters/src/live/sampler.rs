@@ -475,9 +475,9 @@ impl Sampler {
             let is_later = one.start_ms.is_some_and(|start_ms| start_ms > before);
             is_later && one.stage == "DONE" && one.copies_files() && !known.contains(&one.key())
         };
-        let (mut bytes, mut told_to) = (0, newest.map_or(before, |newest| newest.max(before)));
+        let (mut bytes, mut told_to) = (0u64, newest.map_or(before, |newest| newest.max(before)));
         for recovery in last.iter().filter(is_unseen) {
-            bytes += recovery.recovered_bytes.unwrap_or(0);
+            bytes = bytes.saturating_add(recovery.recovered_bytes.unwrap_or(0));
             told_to = told_to.max(recovery.start_ms.unwrap_or(0));
         }
         self.told_to_ms = Some(told_to);

@@ -91,7 +91,7 @@ impl Onlooker {
             self.seen.insert(key, Seen { first, bytes, ops });
         }
         // Without these a raise that makes short recoveries shorter would seem to bring nothing.
-        self.moved_bytes += last.unseen_bytes.unwrap_or(0);
+        self.moved_bytes = self.moved_bytes.saturating_add(last.unseen_bytes.unwrap_or(0));
         active
     }
 
