@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use super::aggregation::Aggregation;
+use super::aggregation::{Aggregation, DEFAULT_MAX_BUCKETS};
 use super::highlight::Highlight;
 use super::hits::{ColumnField, SortKey, SortTarget, SortValue};
 use super::{Query, SourceFilter};
@@ -56,6 +56,18 @@ pub struct SearchLimits {
     pub default_fields: Vec<(String, f32)>,
     /// Set from outside when time has run out.
     pub stop: Arc<AtomicBool>,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        SearchLimits {
+            index: String::new(),
+            now_ms: 0,
+            max_buckets: DEFAULT_MAX_BUCKETS,
+            default_fields: vec![("*".to_owned(), 1.0)],
+            stop: Arc::default(),
+        }
+    }
 }
 
 /// What a search costs, where there are no documents to be searched: in the virtual world. Real shards cost what
@@ -171,12 +183,16 @@ impl SearchRequest {
         }
     }
 
+    /// Whether hits show their scores.
+    pub fn shows_scores(&self) -> bool {
+        let by_score = self.sort.iter().any(|key| key.target == SortTarget::Score);
+        self.sort.is_empty() || by_score || self.track_scores
+    }
+
     /// Whether anything of it depends on scores.
     pub fn needs_scores(&self) -> bool {
-        let by_score = self.sort.iter().any(|key| key.target == SortTarget::Score);
-        let hits = self.from + self.size > 0;
-        self.min_score.is_some()
-            || (hits && (self.sort.is_empty() || by_score || self.track_scores))
+        let has_hits = self.from + self.size > 0;
+        self.min_score.is_some() || (has_hits && self.shows_scores())
     }
 
     /// What is read of its hits.

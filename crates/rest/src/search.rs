@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use query::{
-    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, SortTarget, TrackTotalHits, parse_search,
-    parse_sort, parse_track_total_hits,
+    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, TrackTotalHits, parse_search, parse_sort,
+    parse_track_total_hits,
 };
 
 use super::answer::Reply;
@@ -301,7 +301,7 @@ fn written(
     if let Some(total) = total {
         text.extend_from_slice(format!("\"total\":{total},").as_bytes());
     }
-    let max_score = json!(outcome.max_score.filter(|_| shows_scores(request)));
+    let max_score = json!(outcome.max_score.filter(|_| request.shows_scores()));
     text.extend_from_slice(format!("\"max_score\":{max_score},\"hits\":[").as_bytes());
     for (at, hit) in outcome.hits.iter().enumerate() {
         if at > 0 {
@@ -332,11 +332,6 @@ fn written(
     }
     text.push(b'}');
     Ok(text)
-}
-
-fn shows_scores(request: &SearchRequest) -> bool {
-    let by_score = request.sort.iter().any(|key| key.target == SortTarget::Score);
-    request.sort.is_empty() || by_score || request.track_scores
 }
 
 fn failure_json(failure: &ShardFailure) -> Value {

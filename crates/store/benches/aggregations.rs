@@ -5,10 +5,8 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use ::query::aggregation::DEFAULT_MAX_BUCKETS;
 use ::query::{Mapping, SearchLimits, parse_search};
 use ::store::{Options, Shard, WriteRequest};
 use bytes::Bytes;
@@ -133,13 +131,7 @@ fn main() {
         for ((name, query, aggs), theirs) in searches.iter().zip(&queries) {
             let body = json!({"size": 0, "query": query, "aggs": aggs}).to_string();
             let request = Arc::new(parse_search(body.as_bytes()).expect("a sound search"));
-            let limits = SearchLimits {
-                index: "a".to_owned(),
-                default_fields: vec![("*".to_owned(), 1.0)],
-                now_ms: 0,
-                max_buckets: DEFAULT_MAX_BUCKETS,
-                stop: Arc::new(AtomicBool::new(false)),
-            };
+            let limits = SearchLimits::default();
             let (mut copy, mut library) = (Vec::new(), Vec::new());
             for _ in 0..LAPS {
                 let began = Instant::now();

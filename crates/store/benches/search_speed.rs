@@ -5,11 +5,9 @@
 use query::{Mapping, SearchLimits, SourceFilter, parse_search};
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use bytes::Bytes;
-use query::aggregation::DEFAULT_MAX_BUCKETS;
 use serde_json::json;
 use store::{Options, Shard, WriteRequest};
 use world::real_world;
@@ -113,13 +111,7 @@ fn main() {
             }
             let request =
                 Arc::new(parse_search(body.to_string().as_bytes()).expect("a sound search"));
-            let limits = SearchLimits {
-                index: "a".to_owned(),
-                default_fields: vec![("*".to_owned(), 1.0)],
-                now_ms: 0,
-                max_buckets: DEFAULT_MAX_BUCKETS,
-                stop: Arc::new(AtomicBool::new(false)),
-            };
+            let limits = SearchLimits::default();
             let mut laps = Vec::new();
             let mut total = 0;
             for _ in 0..LAPS {

@@ -131,10 +131,8 @@ async fn shown(
     // Neither buckets nor moments belong to words.
     let limits = (!request.highlight.fields.is_empty()).then(|| SearchLimits {
         index: index.to_owned(),
-        now_ms: 0,
-        max_buckets: 0,
         default_fields: default_fields(service, index),
-        stop: Arc::default(),
+        ..SearchLimits::default()
     });
     let (mut found, budget) = (Vec::with_capacity(hits.len()), AnswerBudget::default());
     for some in hits.chunks(FETCHED_AT_ONCE) {

@@ -72,50 +72,24 @@ mod tests {
 
     #[test]
     fn each_list_of_a_body_has_a_bound() {
-        let columns = "less than or equal to: [100] but was [101]";
-        let clauses = "indices.query.bool.max_clause_count";
-        for (most, item, said, body) in [
-            (MAX_COLUMN_FIELDS, r#""f""#, columns, r#"{"docvalue_fields":[LIST]}"#),
-            (
-                MAX_COLUMN_FIELDS,
-                r#""f""#,
-                columns,
-                r#"{"aggs":{"a":{"top_hits":{"docvalue_fields":[LIST]}}}}"#,
-            ),
-            (SOURCE_PATTERNS.0, r#""f""#, SOURCE_PATTERNS.1, r#"{"_source":[LIST]}"#),
-            (SOURCE_PATTERNS.0, r#""f""#, SOURCE_PATTERNS.1, r#"{"_source":{"excludes":[LIST]}}"#),
-            (SORT_KEYS.0, r#"{"f":"asc"}"#, SORT_KEYS.1, r#"{"sort":[LIST]}"#),
-            (
-                FILTERS.0,
-                r#"{"match_all":{}}"#,
-                FILTERS.1,
-                r#"{"aggs":{"a":{"filters":{"filters":[LIST]}}}}"#,
-            ),
-            (
-                RANGES.0,
-                r#"{"to":1}"#,
-                RANGES.1,
-                r#"{"aggs":{"a":{"range":{"field":"f","ranges":[LIST]}}}}"#,
-            ),
-            (
-                RANGES.0,
-                r#"{"to":1}"#,
-                RANGES.1,
-                r#"{"aggs":{"a":{"date_range":{"field":"f","ranges":[LIST]}}}}"#,
-            ),
-            (
-                PERCENTS.0,
-                "50",
-                PERCENTS.1,
-                r#"{"aggs":{"a":{"percentiles":{"field":"f","percents":[LIST]}}}}"#,
-            ),
-            // The query itself is a clause, too.
-            (
-                MAX_CLAUSES - 1,
-                r#"{"weight":1}"#,
-                clauses,
-                r#"{"query":{"function_score":{"functions":[LIST]}}}"#,
-            ),
+        let columns = (MAX_COLUMN_FIELDS, "less than or equal to: [100] but was [101]");
+        // The query itself is a clause, too.
+        let clauses = (MAX_CLAUSES - 1, "indices.query.bool.max_clause_count");
+        let aggregation = |of: &str| format!("{{\"aggs\":{{\"a\":{of}}}}}");
+        let range = r#"{"range":{"field":"f","ranges":[LIST]}}"#;
+        let percents = r#"{"percentiles":{"field":"f","percents":[LIST]}}"#;
+        let functions = r#"{"query":{"function_score":{"functions":[LIST]}}}"#;
+        for ((most, said), item, body) in [
+            (columns, r#""f""#, r#"{"docvalue_fields":[LIST]}"#),
+            (columns, r#""f""#, &aggregation(r#"{"top_hits":{"docvalue_fields":[LIST]}}"#)),
+            (SOURCE_PATTERNS, r#""f""#, r#"{"_source":[LIST]}"#),
+            (SOURCE_PATTERNS, r#""f""#, r#"{"_source":{"excludes":[LIST]}}"#),
+            (SORT_KEYS, r#"{"f":"asc"}"#, r#"{"sort":[LIST]}"#),
+            (FILTERS, r#"{"match_all":{}}"#, &aggregation(r#"{"filters":{"filters":[LIST]}}"#)),
+            (RANGES, r#"{"to":1}"#, &aggregation(range)),
+            (RANGES, r#"{"to":1}"#, &aggregation(&range.replace("range\"", "date_range\""))),
+            (PERCENTS, "50", &aggregation(percents)),
+            (clauses, r#"{"weight":1}"#, functions),
         ] {
             let read =
                 |count| parse_search(body.replace("LIST", &vec![item; count].join(",")).as_bytes());

@@ -436,11 +436,11 @@ fn one_sided(word: &str) -> Option<FieldQuery> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A query as Lucene shows it.
-    fn shown(query: &Query) -> String {
+    pub(in crate::parse) fn shown(query: &Query) -> String {
         let text = match &query.kind {
             QueryKind::MatchAll => "*:*".to_owned(),
             QueryKind::MatchNone => "none".to_owned(),

@@ -227,28 +227,12 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::query_string;
     use super::*;
 
+    /// As Lucene shows it, without the field.
     fn shown(query: &Query) -> String {
-        match &query.kind {
-            QueryKind::MatchAll => "*".to_owned(),
-            QueryKind::MatchNone => "none".to_owned(),
-            QueryKind::Bool(query) => {
-                let BoolQuery { must, should, must_not, .. } = &**query;
-                let all = [("+", must), ("", should), ("-", must_not)];
-                let all = all.into_iter().flat_map(|(sign, clauses)| {
-                    clauses.iter().map(move |query| format!("{sign}{}", shown(query)))
-                });
-                format!("({})", all.collect::<Vec<_>>().join(" "))
-            }
-            QueryKind::Fields(fields) => match &fields.query {
-                FieldQuery::Match { value, .. } => value.text(),
-                FieldQuery::MatchPhrase(value) => format!("{:?}", value.text()),
-                FieldQuery::Wildcard { pattern, .. } => format!("~{pattern}"),
-                other => format!("{other:?}"),
-            },
-            other => format!("{other:?}"),
-        }
+        query_string::tests::shown(query).replace("f:", "").replace("*:*", "*")
     }
 
     #[test]

@@ -183,7 +183,6 @@ impl Handles {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::atomic::AtomicBool;
 
     use query::{Literal, Mapping, SearchLimits, parse_search};
     use serde_json::{Value, json};
@@ -195,13 +194,7 @@ mod tests {
 
     fn found(shared: &Shared, body: &Value) -> Vec<i64> {
         let request = parse_search(body.to_string().as_bytes()).unwrap();
-        let limits = SearchLimits {
-            index: "a".to_owned(),
-            default_fields: Vec::new(),
-            now_ms: 0,
-            max_buckets: 10,
-            stop: Arc::new(AtomicBool::new(false)),
-        };
+        let limits = SearchLimits::default();
         let handles = shared.handles();
         let hits = shared.search((&handles.searcher(), &handles.mapping), &request, &limits);
         let moment = |sort: &[Option<Literal>]| match sort {

@@ -77,7 +77,7 @@ pub(crate) use self::highlight::highlight;
 use self::matching::Matching;
 use self::resolve::Resolver;
 use self::shown::show_columns;
-use self::top::{Top, shows_scores};
+use self::top::Top;
 use self::top_hits::{Best, BestSearch};
 use self::value::check_collapsible;
 use crate::tantivy_storage::schema::{ID, ROUTING, SEQ_NO, SOURCE, VERSION};
@@ -241,7 +241,7 @@ impl Execution<'_> {
         let hits = self.merge(all);
         let stopped = self.is_over();
         let (total, more) = self.counted(counted.unwrap_or(total), stopped);
-        let max_score = max_score.filter(|_| shows_scores(request));
+        let max_score = max_score.filter(|_| request.shows_scores());
         let mut aggregations = Bytes::new();
         if !request.aggregations.is_empty() {
             let mut found = collectors.finish()?;

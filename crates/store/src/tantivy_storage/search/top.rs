@@ -105,7 +105,7 @@ impl<'a> Top<'a> {
             groups: group.map(|key| (key, FxHashMap::default())),
             is_ambiguous: false,
             shows_values: !request.sort.is_empty(),
-            shows_scores: shows_scores(request),
+            shows_scores: request.shows_scores(),
         })
     }
 
@@ -228,12 +228,6 @@ impl<'a> Top<'a> {
         let hit = |(bits, found)| ShardHit { group: key.value(bits), ..hit(found) };
         Ok(groups.into_iter().map(hit).collect())
     }
-}
-
-/// Whether hits show their scores.
-pub(super) fn shows_scores(request: &SearchRequest) -> bool {
-    let by_score = request.sort.iter().any(|key| key.target == SortTarget::Score);
-    request.sort.is_empty() || by_score || request.track_scores
 }
 
 fn key<'a>(

@@ -22,7 +22,6 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use query::aggregation::DEFAULT_MAX_BUCKETS;
@@ -45,13 +44,7 @@ fn mapping() -> Mapping {
 }
 
 fn limits() -> SearchLimits {
-    SearchLimits {
-        index: "a".to_owned(),
-        default_fields: vec![("*".to_owned(), 1.0)],
-        now_ms: 0,
-        max_buckets: DEFAULT_MAX_BUCKETS,
-        stop: Arc::new(AtomicBool::new(false)),
-    }
+    SearchLimits { index: "a".to_owned(), ..SearchLimits::default() }
 }
 
 /// A copy with documents in several segments, some written twice, some deleted; and what it must hold.

@@ -235,13 +235,7 @@ mod tests {
         let mapping = json!({"properties": {"t": {"type": "text"}}});
         let mapping = Mapping::parse(&mapping).unwrap();
         let (mapped, sought) = (mapping.field("t").unwrap(), Sought::of(clauses.iter()));
-        let limits = SearchLimits {
-            index: "a".to_owned(),
-            now_ms: 0,
-            max_buckets: 0,
-            default_fields: Vec::new(),
-            stop: Arc::default(),
-        };
+        let limits = SearchLimits::default();
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let shown = Shown { asked, path: "t", mapped, sought };
         shown.fragments(&texts, ("1", &mut 0), &limits).unwrap()
