@@ -1,5 +1,7 @@
 //! The functions of `function_score` as plain data, and what they come to.
 
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::value::Literal;
@@ -38,6 +40,7 @@ pub enum ScoreKind {
 /// How numbers become one.
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Combine {
     Multiply,
     Sum,
@@ -51,17 +54,8 @@ pub enum Combine {
 impl Combine {
     /// The one of a name.
     pub fn named(name: &str) -> Option<Self> {
-        use Combine::*;
-        let all = [
-            ("multiply", Multiply),
-            ("sum", Sum),
-            ("avg", Avg),
-            ("first", First),
-            ("max", Max),
-            ("min", Min),
-            ("replace", Replace),
-        ];
-        all.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
+        let name: StrDeserializer<'_, Error> = name.into_deserializer();
+        Combine::deserialize(name).ok()
     }
 
     /// What numbers come to, each with what it weighs in an average; none where there are none.

@@ -194,6 +194,8 @@ enum Piece<'a> {
 }
 
 fn pieces<'a>(pattern: &'a str, signs: &[u8]) -> Result<Vec<Piece<'a>>, String> {
+    let wrong =
+        |part: &str, why: &str| Err(format!("date format [{pattern}] has [{part}], which {why}"));
     let bytes = pattern.as_bytes();
     let mut found = Vec::with_capacity(bytes.len().min(16));
     let mut at = 0;
@@ -206,27 +208,20 @@ fn pieces<'a>(pattern: &'a str, signs: &[u8]) -> Result<Vec<Piece<'a>>, String> 
         } else if first.is_ascii_alphabetic() {
             let count = bytes[at..].iter().take_while(|byte| **byte == first).count();
             if !signs.contains(&first) || count > 9 {
-                return Err(format!(
-                    "date format [{pattern}] has [{}], which is not read here; known are y, M, d, H, \
-                     m, s and S",
-                    char::from(first)
-                ));
+                let known = "is not read here; known are y, M, d, H, m, s and S";
+                return wrong(&pattern[at..=at], known);
             }
             if count > 2 && b"MdHms".contains(&first) {
-                return Err(format!(
-                    "date format [{pattern}] has [{}], which is not read here; months are numbers, and they, days, hours, \
-                     minutes and seconds have one letter or two",
-                    &pattern[at..at + count]
-                ));
+                let why = "is not read here; months are numbers, and they, days, hours, minutes and seconds have one \
+                           letter or two";
+                return wrong(&pattern[at..at + count], why);
             }
             found.push(Piece::Field(first, count));
             at += count;
         } else if b"[]{}#".contains(&first) {
-            return Err(format!(
-                "date format [{pattern}] has [{}], which stands for no sign of its own and is not read here; optional \
-                 parts are written as several formats: yyyy-MM-dd||yyyy-MM",
-                char::from(first)
-            ));
+            let why = "stands for no sign of its own and is not read here; optional parts are written as several \
+                       formats: yyyy-MM-dd||yyyy-MM";
+            return wrong(&pattern[at..=at], why);
         } else {
             let len = pattern[at..].chars().next().map_or(1, char::len_utf8);
             found.push(Piece::Text(&pattern[at..at + len]));

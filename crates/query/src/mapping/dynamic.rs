@@ -37,27 +37,15 @@ impl Dynamic {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template {
     name: String,
-    /// Conditions: patterns of names and of whole paths, and the kind of the first value.
-    conditions: Vec<(Condition, Vec<String>)>,
+    /// Each of [`CONDITIONS`] that it has, and its patterns.
+    conditions: Vec<(&'static str, Vec<String>)>,
     mapping: Json,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Condition {
-    Name,
-    NotName,
-    Path,
-    NotPath,
-    Kind,
-}
-
-const CONDITIONS: [(&str, Condition); 5] = [
-    ("match", Condition::Name),
-    ("unmatch", Condition::NotName),
-    ("path_match", Condition::Path),
-    ("path_unmatch", Condition::NotPath),
-    ("match_mapping_type", Condition::Kind),
-];
+/// The condition on the kind of the first value.
+const OF_KIND: &str = "match_mapping_type";
+/// That one, and those on names and on whole paths.
+const CONDITIONS: [&str; 5] = ["match", "unmatch", "path_match", "path_unmatch", OF_KIND];
 
 /// What first values are, each with the type of its field where a template says none.
 const KINDS: [(&str, &str); 6] = [
@@ -96,7 +84,7 @@ impl Template {
             if key == "match_pattern" && value == "simple" {
                 continue;
             }
-            let condition = CONDITIONS.iter().find(|(name, _)| name == key).map(|(_, of)| *of);
+            let condition = CONDITIONS.into_iter().find(|name| name == key);
             let condition = condition
                 .ok_or_else(|| format!("[{key}]: {value} is not supported by this engine"))?;
             let patterns = match value {
@@ -119,8 +107,8 @@ impl Template {
     pub(super) fn check(&self, map: impl Fn(&Json) -> Result<(), String>) -> Result<(), String> {
         let mut failed = Ok(());
         for (kind, own) in KINDS {
-            let is_for = |(condition, patterns): &(Condition, Vec<String>)| {
-                *condition != Condition::Kind || patterns.iter().any(|one| matches(one, kind))
+            let is_for = |(condition, patterns): &(&str, Vec<String>)| {
+                *condition != OF_KIND || patterns.iter().any(|one| matches(one, kind))
             };
             if !self.conditions.iter().all(is_for) {
                 continue;
@@ -145,12 +133,12 @@ impl Template {
         let name = path.rsplit('.').next().unwrap_or(path);
         let fits = self.conditions.iter().all(|(condition, patterns)| {
             let any = |text: &str| patterns.iter().any(|pattern| matches(pattern, text));
-            match condition {
-                Condition::Name => any(name),
-                Condition::NotName => !any(name),
-                Condition::Path => any(path),
-                Condition::NotPath => !any(path),
-                Condition::Kind => any(kind),
+            match *condition {
+                "match" => any(name),
+                "unmatch" => !any(name),
+                "path_match" => any(path),
+                "path_unmatch" => !any(path),
+                _ => any(kind),
             }
         });
         fits.then(|| filled(&self.mapping, name, kind))

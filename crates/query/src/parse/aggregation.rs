@@ -394,19 +394,10 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
 }
 
 fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
-    let node = options.need("ranges")?;
-    let range = |item: &Node| {
-        let options = item.options("ranges", "key from to", 0)?;
-        let end = |name: &str| options.read(name, Node::literal);
-        Ok((options.read("key", Node::text)?, end("from")?, end("to")?))
-    };
-    let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
-    few(node.at, ranges.len(), RANGES)?;
-    if ranges.is_empty() {
-        return Err(parsing(node.at, "[date_range] requires [ranges], at least one"));
-    }
     Ok(AggregationKind::DateRange(DateRanges {
-        ranges,
+        ranges: each_range(options.need("ranges")?, Node::literal, |key, from, to| {
+            (key, from, to)
+        })?,
         format: options.read("format", date_format)?,
         zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
     }))
@@ -445,13 +436,19 @@ fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
 }
 
 fn ranges(node: &Node) -> Result<Vec<RangeBucket>> {
-    let range = |item: &Node| {
+    each_range(node, Node::float, |key, from, to| RangeBucket { key, from, to })
+}
+
+/// What `of` makes of the name and the ends of each of some ranges, one at least.
+fn each_range<'a, E, T>(
+    node: &'a Node<'a>,
+    end: impl Fn(&'a Node<'a>, &str) -> Result<E>,
+    of: impl Fn(Option<String>, Option<E>, Option<E>) -> T,
+) -> Result<Vec<T>> {
+    let range = |item: &'a Node<'a>| {
         let options = item.options("ranges", "key from to", 0)?;
-        Ok(RangeBucket {
-            key: options.read("key", Node::text)?,
-            from: options.read("from", Node::float)?,
-            to: options.read("to", Node::float)?,
-        })
+        let key = options.read("key", Node::text)?;
+        Ok(of(key, options.read("from", &end)?, options.read("to", &end)?))
     };
     let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
     few(node.at, ranges.len(), RANGES)?;

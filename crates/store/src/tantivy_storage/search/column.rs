@@ -172,6 +172,7 @@ impl Column {
 }
 
 /// The columns of a field that is kept in two, as points are.
+#[derive(Debug)]
 pub(super) struct Pair(Library<f64>, Library<f64>);
 
 /// Opens them; none where no document of the segment has the field.

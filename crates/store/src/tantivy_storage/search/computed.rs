@@ -16,7 +16,7 @@ use query::histogram::Histogram;
 use query::{FieldType, Literal, geo};
 
 use super::bounds::{Bounds, Findings};
-use super::column::{Column, double_bits, double_of, long_of, text_of};
+use super::column::{Column, Pair, double_bits, double_of, long_of, pair, text_of};
 
 /// What is made of a value.
 #[derive(Clone, Debug)]
@@ -94,16 +94,14 @@ pub(super) struct Computed {
 impl Computed {
     /// In one segment.
     pub(super) fn open(&self, segment: &SegmentReader) -> tantivy::Result<Source> {
-        let (column, second) = match (self.kind, self.kind.and_then(FieldType::columns)) {
-            (_, Some((first, second))) => {
-                let open = |name| {
-                    let path = format!("{}.{name}", self.path);
-                    Column::open(segment, &path, FieldType::Double)
-                };
-                (open(first)?, Some(open(second)?))
+        let (column, points) = match (self.kind, self.kind.and_then(FieldType::columns)) {
+            (Some(kind), Some((first, _))) => {
+                let path = format!("{}.{first}", self.path);
+                let column = Column::open(segment, &path, FieldType::Double)?;
+                (column, pair(segment, &self.path, kind)?)
             }
             (Some(kind), None) => (Column::open(segment, &self.path, kind)?, None),
-            (None, None) => (Column::absent(FieldType::Long), None),
+            (None, _) => (Column::absent(FieldType::Long), None),
         };
         let hashes = match (&self.reading, column.texts()) {
             (Reading::Hash, Some(texts)) => vec![0; texts.num_terms()],
@@ -116,7 +114,7 @@ impl Computed {
         let many = column.values() > EXACT_VALUES;
         let mask = if many { u64::MAX << DROPPED_BITS } else { u64::MAX };
         let (computed, bits) = (self.clone(), Vec::new());
-        Ok(Source { computed, column, second, hashes, matched, mask, bits })
+        Ok(Source { computed, column, points, hashes, matched, mask, bits })
     }
 }
 
@@ -135,8 +133,8 @@ impl ValueSourceProvider for Computed {
 pub(super) struct Source {
     computed: Computed,
     column: Column,
-    /// Of a field that is kept in two: points.
-    second: Option<Column>,
+    /// Of a field that is kept in two.
+    points: Option<Pair>,
     /// Of texts by ordinal; 0 where it was not needed yet.
     hashes: Vec<u64>,
     /// Of queries the documents that match.
@@ -271,18 +269,13 @@ impl ValueSource for Source {
             }
             return Cardinality::Multivalued;
         }
-        if let (Reading::Distance(asked), Some(second)) = (&self.computed.reading, &self.second) {
-            let mut lats = Vec::new();
+        if let (Reading::Distance(asked), Some(points)) = (&self.computed.reading, &self.points) {
             for doc in docs {
                 let from = values.len();
-                lats.clear();
-                self.column.each_number(*doc, |lat| lats.push(lat));
-                let mut lats = lats.iter();
-                second.each_number(*doc, |lon| {
-                    let lat = lats.next().copied().unwrap_or_default();
-                    let distance = geo::haversine_m(asked.origin, (lat, lon)) / asked.unit_m;
+                for point in points.of(*doc) {
+                    let distance = geo::haversine_m(asked.origin, point) / asked.unit_m;
                     put_places(&asked.ranges, distance, values);
-                });
+                }
                 values[from..].sort_unstable();
                 docids.resize(values.len(), *doc);
             }

@@ -134,25 +134,22 @@ pub(super) struct Scored {
     pub(super) found_in: Option<u64>,
 }
 
-struct Provider<'a> {
-    counts: FieldCounts,
-    searcher: &'a Searcher,
-    found_in: Option<u64>,
-}
+/// What is known of the field of a query, and who knows the words.
+struct Provider<'a>(&'a Scored, &'a Searcher);
 
 impl Bm25StatisticsProvider for Provider<'_> {
     fn total_num_tokens(&self, _: Field) -> tantivy::Result<u64> {
-        Ok(self.counts.words)
+        Ok(self.0.counts.words)
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.counts.documents.max(1))
+        Ok(self.0.counts.documents.max(1))
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
         // The library insists that no word is in more documents than there are.
-        let found = self.found_in.map_or_else(|| self.searcher.doc_freq(term), Ok)?;
-        Ok(found.min(self.counts.documents))
+        let found = self.0.found_in.map_or_else(|| self.1.doc_freq(term), Ok)?;
+        Ok(found.min(self.0.counts.documents))
     }
 }
 
@@ -160,8 +157,7 @@ impl Query for Scored {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
         match scoring {
             EnableScoring::Enabled { searcher, .. } => {
-                let Scored { counts, found_in, .. } = *self;
-                let provider = Provider { counts, searcher, found_in };
+                let provider = Provider(self, searcher);
                 let scoring = EnableScoring::enabled_from_statistics_provider(&provider, searcher);
                 self.query.weight(scoring)
             }
