@@ -15,6 +15,7 @@ pub struct Highlight {
 
 /// What cuts texts into fragments: `type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Highlighter {
     /// At the ends of sentences.
     #[default]

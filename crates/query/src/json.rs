@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use record::names::did_you_mean;
+use serde::Deserialize;
+use serde::de::value::{Error as NoSuchName, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
@@ -456,6 +458,16 @@ impl<'a> Options<'a> {
 
     pub(crate) fn missing(&self, name: &str) -> SearchError {
         parsing(self.node.at, format!("[{}] requires [{name}]", self.what))
+    }
+
+    /// The value whose name an option is: one of some words, as [`Options::one_of`] reads it.
+    pub(crate) fn named<T: Deserialize<'static>>(
+        &self,
+        name: &str,
+        words: &[&'static str],
+    ) -> Result<T, SearchError> {
+        let word = StrDeserializer::<NoSuchName>::new(self.one_of(name, words)?);
+        T::deserialize(word).map_err(|error| parsing(self.node.at, error.to_string()))
     }
 
     /// Which of some words an option is, in any case; the first where it is not there.

@@ -186,6 +186,7 @@ pub struct RangeQuery {
 /// How a range of a document lies to that of a query.
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Relation {
     #[default]
     Intersects,

@@ -1,7 +1,5 @@
 //! The functions of `function_score` as plain data, and what they come to.
 
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::value::Literal;
@@ -52,12 +50,6 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// The one of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        let name: StrDeserializer<'_, Error> = name.into_deserializer();
-        Combine::deserialize(name).ok()
-    }
-
     /// What numbers come to, each with what it weighs in an average; none where there are none.
     pub fn all(self, mut numbers: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
         let first = numbers.next()?;
@@ -94,6 +86,7 @@ impl Combine {
 /// `modifier` of `field_value_factor`.
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Modifier {
     None,
     Log,
@@ -108,20 +101,6 @@ pub enum Modifier {
 }
 
 impl Modifier {
-    /// All by their names.
-    pub const NAMED: [(&'static str, Modifier); 10] = [
-        ("none", Modifier::None),
-        ("log", Modifier::Log),
-        ("log1p", Modifier::Log1p),
-        ("log2p", Modifier::Log2p),
-        ("ln", Modifier::Ln),
-        ("ln1p", Modifier::Ln1p),
-        ("ln2p", Modifier::Ln2p),
-        ("square", Modifier::Square),
-        ("sqrt", Modifier::Sqrt),
-        ("reciprocal", Modifier::Reciprocal),
-    ];
-
     /// What it makes of a number.
     pub fn of(self, number: f64) -> f64 {
         match self {

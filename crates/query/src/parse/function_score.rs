@@ -1,10 +1,10 @@
 //! `function_score` from JSON.
 
 use super::query::{Reader, boosted};
-use crate::error::{Result, SearchError, parsing};
+use crate::error::{Result, parsing};
 use crate::json::{Node, Options};
 use crate::query::{FunctionScore, Query, QueryKind, ScoreFunction};
-use crate::score::{Combine, Modifier, ScoreKind, Shape};
+use crate::score::{ScoreKind, Shape};
 use crate::value::Literal;
 
 /// Reads what stands under the name of a function.
@@ -47,18 +47,13 @@ impl Reader {
             }
             functions.push(function);
         }
-        let mode = |name, modes: &[&str]| {
-            let mode = options.one_of(name, modes)?;
-            Ok::<_, SearchError>(Combine::named(mode).unwrap_or(Combine::Multiply))
-        };
+        const SCORE_MODES: [&str; 6] = ["multiply", "sum", "avg", "first", "max", "min"];
+        const BOOST_MODES: [&str; 6] = ["multiply", "replace", "sum", "avg", "max", "min"];
         let score = FunctionScore {
             query,
             functions,
-            functions_by: mode("score_mode", &["multiply", "sum", "avg", "first", "max", "min"])?,
-            with_score_by: mode(
-                "boost_mode",
-                &["multiply", "replace", "sum", "avg", "max", "min"],
-            )?,
+            functions_by: options.named("score_mode", &SCORE_MODES)?,
+            with_score_by: options.named("boost_mode", &BOOST_MODES)?,
             max_boost: options.read("max_boost", Node::float)?.unwrap_or(f32::MAX.into()),
             min_score: options.read("min_score", Node::float)?.map(|least| least as f32),
         };
@@ -92,14 +87,13 @@ fn function(options: &Options<'_>) -> Result<Option<ScoreFunction>> {
 }
 
 fn field_value(node: &Node) -> Result<ScoreKind> {
+    const MODIFIERS: [&str; 10] =
+        ["none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal"];
     let options = node.options("field_value_factor", "field factor modifier missing", 0)?;
-    let names = Modifier::NAMED.map(|(name, _)| name);
-    let name = options.one_of("modifier", &names)?;
-    let modifier = Modifier::NAMED.into_iter().find(|(known, _)| *known == name);
     Ok(ScoreKind::FieldValue {
         field: options.need("field")?.text("field")?,
         factor: options.read("factor", Node::float)?.unwrap_or(1.0),
-        modifier: modifier.map_or(Modifier::None, |(_, modifier)| modifier),
+        modifier: options.named("modifier", &MODIFIERS)?,
         missing: options.read("missing", Node::float)?,
     })
 }
@@ -132,7 +126,6 @@ fn decay(node: &Node, shape: Shape) -> Result<ScoreKind> {
     if decay <= 0.0 || decay >= 1.0 {
         return Err(parsing(node.at, "[decay] must be between 0 and 1"));
     }
-    let of_many = outer.one_of("multi_value_mode", &["min", "max", "avg", "sum"])?;
     Ok(ScoreKind::Decay {
         shape,
         field: field.to_owned(),
@@ -140,6 +133,6 @@ fn decay(node: &Node, shape: Shape) -> Result<ScoreKind> {
         scale: options.need("scale")?.literal("scale")?,
         offset: options.read("offset", Node::literal)?.unwrap_or(Literal::Integer(0)),
         decay,
-        of_many: Combine::named(of_many).unwrap_or(Combine::Min),
+        of_many: outer.named("multi_value_mode", &["min", "max", "avg", "sum"])?,
     })
 }

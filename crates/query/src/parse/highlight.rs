@@ -3,7 +3,7 @@
 use super::limits::{MAX_HIGHLIGHT_FIELDS, MAX_TAG_BYTES};
 use super::query;
 use crate::error::{Result, illegal, parsing};
-use crate::highlight::{Highlight, HighlightField, Highlighter};
+use crate::highlight::{Highlight, HighlightField};
 use crate::json::{Node, Options, Value};
 use crate::refused;
 
@@ -75,12 +75,7 @@ fn read(options: &Options<'_>, field: &mut HighlightField) -> Result<()> {
             "require_field_match" => field.own_words = node.bool(name)?,
             "encoder" => field.html = options.one_of(name, &["default", "html"])? == "html",
             "highlight_query" => field.query = Some(query::query(node)?),
-            "type" => {
-                field.highlighter = match options.one_of(name, &["unified", "plain"])? {
-                    "plain" => Highlighter::Plain,
-                    _ => Highlighter::Unified,
-                }
-            }
+            "type" => field.highlighter = options.named(name, &["unified", "plain"])?,
             // That is where texts are read from in any case: no field is stored.
             "force_source" => drop(node.bool(name)?),
             _ => {}
@@ -113,6 +108,7 @@ fn size(node: &Node, name: &str) -> Result<usize> {
 mod tests {
     use super::*;
     use crate::SearchErrorKind;
+    use crate::highlight::Highlighter;
     use crate::parse::parse_search;
 
     fn parsed(highlight: &str) -> Result<Highlight> {

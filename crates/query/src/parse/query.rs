@@ -11,7 +11,7 @@ use crate::geo;
 use crate::json::{Node, Options, Value};
 use crate::query::{
     BoolQuery, FieldQuery, FieldsQuery, Fuzziness, MinimumShouldMatch, Query, QueryKind, RangeEnd,
-    RangeQuery, Relation,
+    RangeQuery,
 };
 use crate::value::{Literal, is_point, point as point_of_text};
 use crate::{DateFormat, Zone, refused};
@@ -413,11 +413,6 @@ fn range(node: &Node) -> Result<Query> {
         "gt gte lt lte from to include_lower include_upper format time_zone relation boost _name";
     let (field, body) = field("range", node)?;
     let options = body.options("range", KNOWN, 0)?;
-    let relation = match options.one_of("relation", &["intersects", "contains", "within"])? {
-        "contains" => Relation::Contains,
-        "within" => Relation::Within,
-        _ => Relation::Intersects,
-    };
     let end = |names: [&str; 3], included: &str| -> Result<Option<RangeEnd>> {
         let given = options.read(included, Node::bool)?;
         let mut found = None;
@@ -433,7 +428,7 @@ fn range(node: &Node) -> Result<Query> {
         upper: end(["lt", "lte", "to"], "include_upper")?,
         format: options.read("format", date_format)?,
         zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
-        relation,
+        relation: options.named("relation", &["intersects", "contains", "within"])?,
     };
     asked(&options, field, FieldQuery::Range(query))
 }
