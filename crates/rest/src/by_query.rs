@@ -33,19 +33,12 @@ use engine::transport::{Failure, Result, unexpected};
 
 /// Parameters of all three. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
 pub(super) const KNOWN: &[&str] = &[
-    "max_docs",
-    "pipeline",
-    "refresh",
-    "requests_per_second",
-    "scroll",
-    "slices",
-    "timeout",
-    "wait_for_active_shards",
-    "wait_for_completion",
+    "max_docs pipeline refresh requests_per_second scroll slices timeout wait_for_active_shards \
+     wait_for_completion",
 ];
 /// Parameters of those that name their indices in the path.
 pub(super) const SEARCHED: &[&str] =
-    &["conflicts", "from", "preference", "routing", "scroll_size", "sort", "terminate_after"];
+    &["conflicts from preference routing scroll_size sort terminate_after"];
 
 const UNSUPPORTED: [(&str, &str); 4] = [
     ("from", "leave it out"),

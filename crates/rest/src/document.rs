@@ -28,31 +28,15 @@ use policy::routing::shard_of;
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
 pub(super) const WRITE: &[&str] = &[
-    "if_primary_term",
-    "if_seq_no",
-    "pipeline",
-    "refresh",
-    "require_alias",
-    "routing",
-    "timeout",
-    "version",
-    "version_type",
-    "wait_for_active_shards",
+    "if_primary_term if_seq_no pipeline refresh require_alias routing timeout version version_type \
+     wait_for_active_shards",
 ];
 /// A parameter of writes of one whole document.
 pub(super) const OP_TYPE: &[&str] = &["op_type"];
 /// Parameters of reads.
 pub(super) const READ: &[&str] = &[
-    "_source",
-    "_source_excludes",
-    "_source_includes",
-    "preference",
-    "realtime",
-    "refresh",
-    "routing",
-    "stored_fields",
-    "version",
-    "version_type",
+    "_source _source_excludes _source_includes preference realtime refresh routing stored_fields version \
+     version_type",
 ];
 
 const UNSUPPORTED: [&str; 5] =

@@ -15,13 +15,8 @@ use engine::transport::Result;
 
 /// Parameters of its own.
 pub(super) const KNOWN: &[&str] = &[
-    "level",
-    "wait_for_active_shards",
-    "wait_for_events",
-    "wait_for_no_initializing_shards",
-    "wait_for_no_relocating_shards",
-    "wait_for_nodes",
-    "wait_for_status",
+    "level wait_for_active_shards wait_for_events wait_for_no_initializing_shards wait_for_no_relocating_shards \
+     wait_for_nodes wait_for_status",
 ];
 
 /// What `wait_for_events` may say: how urgent the events are that are waited for.

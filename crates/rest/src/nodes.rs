@@ -20,14 +20,7 @@ use engine::transport::{Request, Result};
 pub(super) const OF_INFO: &[&str] = &["flat_settings", "timeout"];
 /// Parameters of `_nodes/stats`.
 pub(super) const OF_STATS: &[&str] = &[
-    "completion_fields",
-    "fielddata_fields",
-    "fields",
-    "groups",
-    "include_segment_file_sizes",
-    "level",
-    "timeout",
-    "types",
+    "completion_fields fielddata_fields fields groups include_segment_file_sizes level timeout types",
 ];
 
 /// How long a node may take to answer where the request does not say.

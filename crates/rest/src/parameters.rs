@@ -25,7 +25,7 @@ thread_local! {
     pub(super) static ASKED_FOR: RefCell<BTreeSet<String>> = RefCell::default();
 }
 
-/// Groups of parameters that a route knows.
+/// Groups of parameters that a route knows; a text may name several, with spaces in between.
 pub(super) type Known = &'static [&'static [&'static str]];
 
 /// The parameters of one request, decoded.
@@ -46,7 +46,8 @@ impl Query {
 
     /// Refuses parameters that the route does not know, and names what was probably meant.
     pub(super) fn check(&self, path: &str, known: Known) -> Result<()> {
-        let known = || known.iter().copied().flatten().chain(COMMON).copied();
+        let known = known.iter().copied().flatten().chain(COMMON);
+        let known = || known.clone().flat_map(|names| names.split(' '));
         let unknown: Vec<&String> =
             self.0.keys().filter(|name| !known().any(|other| other == *name)).collect();
         if unknown.is_empty() {

@@ -24,42 +24,16 @@ use engine::transport::{Failure, Result};
 
 /// Parameters of `_search`. Some are known so that they are refused in words.
 pub(super) const SEARCH: &[&str] = &[
-    "_source",
-    "_source_excludes",
-    "_source_includes",
-    "allow_partial_search_results",
-    "batched_reduce_size",
-    "ccs_minimize_roundtrips",
-    "explain",
-    "from",
-    "max_concurrent_shard_requests",
-    "pre_filter_shard_size",
-    "preference",
-    "request_cache",
-    "rest_total_hits_as_int",
-    "routing",
-    "scroll",
-    "search_type",
-    "seq_no_primary_term",
-    "size",
-    "sort",
-    "terminate_after",
-    "timeout",
-    "track_scores",
-    "track_total_hits",
-    "typed_keys",
-    "version",
+    "_source _source_excludes _source_includes allow_partial_search_results batched_reduce_size \
+     ccs_minimize_roundtrips explain from max_concurrent_shard_requests pre_filter_shard_size preference \
+     request_cache rest_total_hits_as_int routing scroll search_type seq_no_primary_term size sort \
+     terminate_after timeout track_scores track_total_hits typed_keys version",
 ];
 
 /// Parameters of `_msearch`.
 pub(super) const MSEARCH: &[&str] = &[
-    "ccs_minimize_roundtrips",
-    "max_concurrent_searches",
-    "max_concurrent_shard_requests",
-    "pre_filter_shard_size",
-    "rest_total_hits_as_int",
-    "search_type",
-    "typed_keys",
+    "ccs_minimize_roundtrips max_concurrent_searches max_concurrent_shard_requests pre_filter_shard_size \
+     rest_total_hits_as_int search_type typed_keys",
 ];
 
 /// Searches of one `_msearch`, at most.

@@ -22,15 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Parameters of `_stats`. By fields and groups nothing is counted.
 pub(super) const KNOWN: &[&str] = &[
-    "completion_fields",
-    "fielddata_fields",
-    "fields",
-    "forbid_closed_indices",
-    "groups",
-    "include_segment_file_sizes",
-    "include_unloaded_segments",
-    "level",
-    "types",
+    "completion_fields fielddata_fields fields forbid_closed_indices groups include_segment_file_sizes \
+     include_unloaded_segments level types",
 ];
 
 /// How much an answer tells.

@@ -80,7 +80,8 @@ fn page() -> String {
         "\n## APIs that work\n\n| API | requests | parameters | refused |\n| --- | --- | --- | --- |\n",
     );
     for route in ROUTES {
-        let known: BTreeSet<&str> = route.known.iter().copied().flatten().copied().collect();
+        let known: BTreeSet<&str> =
+            route.known.iter().copied().flatten().flat_map(|of| of.split(' ')).collect();
         let is_never_taken = |name: &&str| is_refused(route.names, name);
         let (never, known): (Vec<&str>, Vec<&str>) = known.into_iter().partition(is_never_taken);
         let (names, methods) = (route.names.replace(' ', ", "), route.methods.join(" "));
@@ -292,7 +293,7 @@ fn parameters_that_are_refused_are_named() {
         ask(&node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
         let mut shown = BTreeSet::new();
         for route in ROUTES {
-            let known = route.known.iter().copied().flatten().copied();
+            let known = route.known.iter().copied().flatten().flat_map(|of| of.split(' '));
             for name in known.filter(|name| is_refused(route.names, name)) {
                 shown.insert(name);
                 let (body, _) = example(route.names);
@@ -357,7 +358,7 @@ fn what_is_offered_is_answered() {
                     wrong.push(format!("{method} {path}: {status}, not {expected}: {said}"));
                 }
             }
-            let parameters = route.known.iter().copied().flatten().copied();
+            let parameters = route.known.iter().copied().flatten().flat_map(|of| of.split(' '));
             let is_missed = |name: &&str| !read.contains(*name) && !is_ignored(route.names, name);
             if !READ_LATER.contains(&route.names) {
                 let missed = parameters.filter(is_missed);
