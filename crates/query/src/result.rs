@@ -61,6 +61,16 @@ pub struct FetchedHit {
     pub highlight: BTreeMap<String, Vec<String>>,
 }
 
+impl FetchedHit {
+    /// Bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        let source = self.source.as_ref().map_or(0, Bytes::len);
+        let routing = self.routing.as_ref().map_or(0, String::len);
+        let fragments = self.highlight.values().flatten().map(String::len);
+        self.id.len() + source + routing + fragments.sum::<usize>()
+    }
+}
+
 /// A hit as an answer shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownHit<'a> {

@@ -19,7 +19,7 @@ impl AnswerBudget {
     /// # Errors
     /// 429, as by the field's circuit breakers, where they do not: the caller drops them.
     pub(crate) fn take(&self, hits: Vec<FetchedHit>) -> Result<Vec<FetchedHit>> {
-        self.add(hits.iter().map(bytes_of).sum())?;
+        self.add(hits.iter().map(FetchedHit::bytes).sum())?;
         Ok(hits)
     }
 
@@ -38,12 +38,6 @@ impl AnswerBudget {
         );
         Err(Failure::new(429, "circuit_breaking_exception", reason))
     }
-}
-
-fn bytes_of(hit: &FetchedHit) -> usize {
-    let fragments = hit.highlight.values().flatten().map(String::len);
-    let names = hit.id.len() + hit.routing.as_ref().map_or(0, String::len);
-    names + hit.source.as_ref().map_or(0, |source| source.len()) + fragments.sum::<usize>()
 }
 
 #[cfg(test)]

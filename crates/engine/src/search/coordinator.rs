@@ -55,6 +55,10 @@ impl Answered {
     }
 }
 
+/// A task that asks a shard, and why nothing was found of that where the task ends without an answer: its node is going
+/// down.
+pub(super) type Asking = (ShardFailure, Task<Result<Answered, ShardFailure>>);
+
 /// As [`super::search`]; where views are held for further searches, with where these go on.
 pub(super) async fn search_shards(
     service: &Rc<SearchService>,
@@ -71,7 +75,6 @@ pub(super) async fn search_shards(
         selector.retain_indices(state.routing.len(), |index| state.routing.contains_key(index));
     }
     let selection = ReplicaSelection::of(&settings);
-    let shards = asked_shards.len();
     if selection == ReplicaSelection::Oracle && !service.core.env.is_virtual() {
         return Err(asked_shards.iter().map(no_oracle).collect());
     }
@@ -82,39 +85,27 @@ pub(super) async fn search_shards(
         now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
         max_buckets: settings.search_max_buckets(),
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
-        fetch: shards == 1,
+        fetch: asked_shards.len() == 1,
         held,
     };
-    let tasks: Vec<(String, u32, Task<_>)> = asked_shards
+    let tasks: Vec<Asking> = asked_shards
         .into_iter()
         .map(|asked| {
             let ask = ShardSearch { index: asked.index.clone(), shard: asked.shard, ..ask.clone() };
             let (service2, rule) = (service.clone(), job.preference.rule.clone());
             // Counted as in flight at once, so that the choice for the next shard sees it.
             let chosen = choose(service, selection, &asked, &rule);
-            let (index, shard) = (asked.index.clone(), asked.shard);
+            let unanswered = asked.failed(None, unexpected());
             let task = service.core.env.spawn("searches a shard", async move {
                 ask_copies(&service2, asked, (selection, rule), chosen, ask).await
             });
-            (index, shard, task)
+            (unanswered, task)
         })
         .collect();
-    let mut answers = Vec::with_capacity(tasks.len());
-    let mut failures = Vec::new();
-    for (index, shard, task) in tasks {
-        // A task that ended without an answer belongs to a node that is going down.
-        match task.await {
-            Ok(Ok(answered)) => answers.push(answered),
-            Ok(Err(failure)) => failures.push(failure),
-            Err(_) => {
-                failures.push(ShardFailure { index, shard, node: None, failure: unexpected() })
-            }
-        }
-    }
+    let mut gathered = Gathered::of(tasks, Vec::new()).await;
     if service.core.env.is_planted(planted::FAILED_SHARD_UNSAID) {
-        failures.clear();
+        gathered.failures.clear();
     }
-    let gathered = Gathered { shards, answers, failures };
     let views = if held.is_some() { Views::Opened } else { Views::LetGo };
     let (mut outcome, continued) =
         gathered.merge(service, &job.request, job.allow_partial, views).await?;
@@ -136,9 +127,9 @@ pub(super) enum Views {
 /// What the shards of a search answered.
 pub(super) struct Gathered {
     /// Those that were asked.
-    pub(super) shards: usize,
-    pub(super) answers: Vec<Answered>,
-    pub(super) failures: Vec<ShardFailure>,
+    shards: usize,
+    answers: Vec<Answered>,
+    failures: Vec<ShardFailure>,
 }
 
 /// Where further searches of a shard's view go on.
@@ -151,6 +142,20 @@ pub(super) struct Continued {
 }
 
 impl Gathered {
+    /// Waits for the answers of shards, beside those that have failed before.
+    pub(super) async fn of(asked: Vec<Asking>, failed: Vec<ShardFailure>) -> Self {
+        let shards = asked.len() + failed.len();
+        let mut gathered = Gathered { shards, answers: Vec::new(), failures: failed };
+        for (unanswered, task) in asked {
+            match task.await {
+                Ok(Ok(answered)) => gathered.answers.push(answered),
+                Ok(Err(failure)) => gathered.failures.push(failure),
+                Err(_) => gathered.failures.push(unanswered),
+            }
+        }
+        gathered
+    }
+
     /// The page of the best hits, with their documents; and where searches of views that are held go on. Fails as
     /// [`super::search`].
     pub(super) async fn merge(

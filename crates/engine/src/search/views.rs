@@ -59,22 +59,14 @@ pub(super) async fn search_views(
             held: Some(HeldView { context, keep_alive, holder: search.holder }),
         };
         let (asked, node) = (view.asked.clone(), view.node.clone());
-        service.core.env.spawn("searches a view that is held", {
-            let service = service.clone();
-            async move { ask_view(&service, asked, node, ask).await }
-        })
+        let unanswered = asked.failed(Some(&node), unexpected());
+        let service2 = service.clone();
+        let task = service.core.env.spawn("searches a view that is held", async move {
+            ask_view(&service2, asked, node, ask).await
+        });
+        (unanswered, task)
     });
-    let tasks: Vec<_> = asked.collect();
-    let (mut answers, mut failures) = (Vec::new(), search.failed.to_vec());
-    for (task, view) in tasks.into_iter().zip(views) {
-        match task.await {
-            Ok(Ok(answered)) => answers.push(answered),
-            Ok(Err(failure)) => failures.push(failure),
-            Err(_) => failures.push(view.asked.failed(Some(&view.node), unexpected())),
-        }
-    }
-    let shards = views.len() + search.failed.len();
-    let gathered = Gathered { shards, answers, failures };
+    let gathered = Gathered::of(asked.collect(), search.failed.to_vec()).await;
     let (mut outcome, continued) =
         gathered.merge(service, search.request, search.allow_partial, Views::Held).await?;
     outcome.took = service.core.env.now() - began;

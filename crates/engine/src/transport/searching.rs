@@ -150,8 +150,5 @@ pub(super) fn searched_bytes(searched: &ShardSearched) -> u64 {
 }
 
 pub(super) fn hit_bytes(hit: &FetchedHit) -> u64 {
-    let source = hit.source.as_ref().map_or(0, |source| source.len());
-    let routing = hit.routing.as_ref().map_or(0, String::len);
-    let fragments = hit.highlight.values().flatten().map(String::len);
-    24 + (hit.id.len() + source + routing + fragments.sum::<usize>()) as u64
+    24 + hit.bytes() as u64
 }

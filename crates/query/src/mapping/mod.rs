@@ -1,13 +1,4 @@
 //! Mappings: which fields of a document are indexed, and how, read from Elasticsearch's mapping JSON.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `mod.rs` | [`Mapping`] |
-//! | `field.rs` | [`Field`], [`FieldType`]: one mapped field and its parameters |
-//! | `document.rs` | reads a document's mapped fields |
-//! | `forms.rs` | the forms in which it writes numbers, ranges and points |
-//! | `dynamic.rs` | what becomes of a field that the mapping does not name |
-//! | `new_fields.rs` | the fields that documents bring |
 
 pub mod document;
 mod dynamic;

@@ -58,30 +58,3 @@ impl Text<'_> {
             .expect("plain values are JSON, and memory takes all");
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_stand_between_and_nowhere_else() {
-        let mut bytes = b"\"aggregations\":".to_vec();
-        let mut text = Text(&mut bytes);
-        text.open(b'{');
-        text.name("a:{");
-        text.open(b'[');
-        for n in 0..2 {
-            text.open(b'{');
-            text.member("n,", &n);
-            text.member("no", &f64::NAN);
-            text.close(b'}');
-        }
-        text.close(b']');
-        text.name("meta");
-        text.json("{\"m\":[]}");
-        text.member("t", "\"[");
-        text.close(b'}');
-        let expected = r#""aggregations":{"a:{":[{"n,":0,"no":null},{"n,":1,"no":null}],"meta":{"m":[]},"t":"\"["}"#;
-        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
-    }
-}

@@ -1,13 +1,5 @@
-//! `highlight`: fragments of the texts of hits, with tags around the words that were found in them.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `mod.rs` | the fields and their values; what all of it may take |
-//! | `wanted.rs` | the words that a query looks for |
-//! | `sought.rs` | where they stand in a text |
-//! | `unified.rs`, `plain.rs` | the two ways of making fragments |
-//! | `breaks.rs` | the ends of sentences and words |
-//! | `tagged.rs` | how fragments are written |
+//! `highlight`: fragments of the texts of hits, with tags around the words that were found in them. Here are the fields
+//! and their values, and what all of it may take.
 
 mod breaks;
 mod plain;
