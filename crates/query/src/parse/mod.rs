@@ -16,10 +16,10 @@ pub use aggregation::aggregations;
 pub use highlight::highlight_options;
 pub use query::queries;
 pub use query_string::QueryString;
+pub use sort::of_path as parse_sort;
 
 use super::Query;
 use super::error::{Result, parsing};
-use super::hits::SortKey;
 use super::json::{Member, Node, read};
 use super::request::{
     AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
@@ -90,11 +90,6 @@ fn search(node: &Node) -> Result<SearchRequest> {
         }
     }
     Ok(request)
-}
-
-/// Reads `sort` of a path: `a:desc,_score`.
-pub fn parse_sort(text: &str) -> Result<Vec<SortKey>> {
-    sort::of_path(text)
 }
 
 /// Reads the body of `_count`.

@@ -25,8 +25,8 @@ pub(super) fn keys(node: &Node) -> Result<Vec<SortKey>> {
     Ok(keys)
 }
 
-/// `a:desc,_score` of a path.
-pub(super) fn of_path(text: &str) -> Result<Vec<SortKey>> {
+/// Reads `sort` of a path: `a:desc,_score`.
+pub fn of_path(text: &str) -> Result<Vec<SortKey>> {
     let parts = text.split(',').filter(|part| !part.is_empty()).map(|part| {
         let Some((name, order)) = part.rsplit_once(':') else { return Ok(SortKey::of(part, None)) };
         let descending =

@@ -40,7 +40,7 @@ use super::metrics::Shown;
 use super::pages::{Page, Sought};
 use super::resolve::Resolver;
 use super::rows::{distinct_kept, ranges_key, statistic_name};
-use super::value::{self, check_sortable, format_of};
+use super::value::{self, check_sortable};
 
 /// Documents are handed to the library so many at once.
 const COLLECTED: usize = 4096;
@@ -402,7 +402,8 @@ impl Translator<'_> {
 
     /// Ranges of dates as ranges of milliseconds, in their order.
     fn date_ranges(&self, of: &Aggregation, ranges: &DateRanges) -> Result<Vec<RangeBucket>> {
-        let own = self.mapping.field(&of.field).map(format_of).unwrap_or_default();
+        let mapped = self.mapping.field(&of.field);
+        let own = mapped.map(|mapped| mapped.dates.clone()).unwrap_or_default();
         let (format, zone) = (ranges.format.as_ref().unwrap_or(&own), &ranges.zone);
         let context = DateContext { format, now_ms: self.now_ms, zone };
         let end = |end: &Option<Literal>| match end {
@@ -427,7 +428,7 @@ impl Translator<'_> {
         let Some(mapped) = self.mapping.field(&path) else { return self.unmapped(of, reading) };
         check(of, mapped)?;
         let shown = match mapped.kind {
-            FieldType::Date => Some(Shown::Date(format_of(mapped))),
+            FieldType::Date => Some(Shown::Date(mapped.dates.clone())),
             FieldType::Boolean => Some(Shown::Boolean),
             FieldType::Ip => Some(Shown::Address),
             kind if kind.is_float() => Some(Shown::Double),

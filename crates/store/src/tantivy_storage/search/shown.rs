@@ -12,7 +12,7 @@ use query::{
 
 use super::column::{Column, double_of, long_of, pair, text_of};
 use super::failed::Result;
-use super::value::{check_sortable, format_of, show_double};
+use super::value::{check_sortable, show_double};
 
 /// Puts into hits what the request asks for.
 pub(super) fn show_columns(
@@ -79,8 +79,7 @@ fn values(
             (FieldType::Ip, _) => Literal::Text(Literal::Address(Ipv6Addr::from_bits(bits)).text()),
             (FieldType::Boolean, _) => Literal::Boolean(long_of(bits as u64) == 1),
             (FieldType::Date, _) => {
-                let (own, ms) = (format_of(field), long_of(bits as u64));
-                Literal::Text(format.unwrap_or(&own).show(ms))
+                Literal::Text(format.unwrap_or(&field.dates).show(long_of(bits as u64)))
             }
             (kind, _) if kind.is_float() => Literal::Float(double_of(bits as u64)),
             _ => Literal::Integer(long_of(bits as u64)),

@@ -83,11 +83,6 @@ pub(super) fn check_collapsible(path: &str, kind: FieldType) -> Result<(), Searc
     }
 }
 
-/// How dates of a field are written.
-pub(super) fn format_of(mapped: &Field) -> DateFormat {
-    mapped.dates.clone()
-}
-
 /// `12.0` for 12 and `1.2E7` for 12 000 000, as Java writes a double.
 pub(super) fn show_double(value: f64) -> String {
     let is_plain = value == 0.0 || !value.is_finite() || (1e-3..1e7).contains(&value.abs());
@@ -99,10 +94,6 @@ pub(super) fn show_double(value: f64) -> String {
     }
 }
 
-fn no_number(path: &str, text: &str) -> SearchError {
-    unfit(format!("failed to create query on [{path}]: For input string: \"{text}\""))
-}
-
 fn double(path: &str, literal: &Literal) -> Result<f64, SearchError> {
     let number = match literal {
         Literal::Integer(number) => Some(*number as f64),
@@ -110,7 +101,10 @@ fn double(path: &str, literal: &Literal) -> Result<f64, SearchError> {
         Literal::Text(text) => text.trim().parse().ok(),
         Literal::Boolean(_) | Literal::Address(_) => None,
     };
-    number.filter(|n: &f64| n.is_finite()).ok_or_else(|| no_number(path, &literal.text()))
+    number.filter(|n: &f64| n.is_finite()).ok_or_else(|| {
+        let text = literal.text();
+        unfit(format!("failed to create query on [{path}]: For input string: \"{text}\""))
+    })
 }
 
 /// The first number behind those of 64 bits.
@@ -207,8 +201,8 @@ pub(super) fn exact(
             Ok(Some((Value::Ip(first), Value::Ip(last))))
         }
         FieldType::Date => {
-            let (own, utc) = (format_of(mapped), Zone::default());
-            let (format, zone) = (format.unwrap_or(&own), zone.unwrap_or(&utc));
+            let utc = Zone::default();
+            let (format, zone) = (format.unwrap_or(&mapped.dates), zone.unwrap_or(&utc));
             let context = DateContext { format, now_ms, zone };
             let end = |up| context.resolve(&literal.text(), up).map_err(unfit);
             Ok(Some((Value::Date(end(false)?), Value::Date(end(true)?))))
