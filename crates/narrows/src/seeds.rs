@@ -16,8 +16,8 @@ use insight::{Curves, Summary, curves, load};
 use lab::conclusions::{Figure, Quantity, When, conclusions};
 use lab::plan::Plan;
 use lab::{Options, Place, Quiet};
-use record::RunDir;
 use record::units::show_seconds;
+use record::{FollowFigures, RunDir};
 use report::published::{FirstSeed, charted};
 
 use crate::interrupt::{self, is_told};
@@ -28,6 +28,15 @@ use crate::terminal::say;
 pub(crate) struct Work {
     pub(crate) plan: String,
     pub(crate) variants: Vec<String>,
+    /// Of a plan without published rows, the part of its size of which one run stands for all.
+    pub(crate) part: Option<f64>,
+}
+
+impl Work {
+    /// The size at which it is run where `scale` is asked for.
+    fn scale(&self, scale: f64) -> f64 {
+        scale * self.part.unwrap_or(1.0)
+    }
 }
 
 /// What a plan came to with one seed.
@@ -59,8 +68,8 @@ const PROBE: f64 = 0.02;
 const MATTERS: f64 = 0.001;
 
 /// Runs every plan with the seeds 1 to `seeds`; with one only where nothing is drawn, as two seeds give the same at a
-/// fiftieth of the size, to the last digit; and with two where what is drawn does not matter. The record of seed 1 is
-/// kept in `runs`.
+/// fiftieth of the size, to the last digit; and with two where what is drawn does not matter. A plan of which a part
+/// stands for all is run once. The record of seed 1 is kept in `runs`.
 pub(crate) fn run_all(
     works: &[Work],
     seeds: u64,
@@ -97,10 +106,12 @@ fn probe_and_run(
     let run = |jobs: &[Job]| {
         side_by_side(jobs, &one, |job: Job, outcome: &Outcome| {
             let took = show_seconds(outcome.seconds);
-            say!("{}, seed {}, scale {}: {took}", works[job.work].plan, job.seed, job.scale);
+            let work = &works[job.work];
+            say!("{}, seed {}, scale {}: {took}", work.plan, job.seed, work.scale(job.scale));
         })
     };
-    let mut all: Vec<usize> = (0..works.len()).collect();
+    let (once, mut all): (Vec<usize>, Vec<usize>) =
+        (0..works.len()).partition(|work| works[*work].part.is_some());
     let mut small: Outcomes = works.iter().map(|_| Vec::new()).collect();
     let mut outcomes: Outcomes = works.iter().map(|_| Vec::new()).collect();
     let add = |outcomes: &mut Outcomes, jobs: Vec<Job>| {
@@ -112,7 +123,8 @@ fn probe_and_run(
     add(&mut small, jobs(&all, 1..=seeds.min(2), scale * PROBE))?;
     // The longest first, so that no core is left with one of them at the end.
     all.sort_by(|a, b| small[*b][0].seconds.total_cmp(&small[*a][0].seconds));
-    let mut first = jobs(&all, 1..=1, scale);
+    let mut first = jobs(&once, 1..=1, scale);
+    first.extend(jobs(&all, 1..=1, scale));
     all.retain(|work| differ(&small[*work], 0.0));
     first.extend(jobs(&all, 2..=seeds.min(2), scale));
     add(&mut outcomes, first)?;
@@ -194,7 +206,7 @@ pub(crate) fn cores() -> usize {
 fn outcome(work: &Work, job: &Job, runs: &Path, kept: bool) -> anyhow::Result<Outcome> {
     let (began, seed) = (Instant::now(), job.seed);
     let options = Options {
-        scale: job.scale,
+        scale: work.scale(job.scale),
         seed: Some(seed),
         variants: work.variants.clone(),
         watch: Rc::new(Quiet),
@@ -307,7 +319,33 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
             let counts = || searches(summary, name).into_values();
             Some(counts().reduce(f64::max)? / counts().reduce(f64::min)?)
         }
+        Quantity::Persisted => finished()?.stream.as_ref()?.persisted_s,
+        Quantity::MemoryPeak => {
+            let memory = finished()?.stream.as_ref()?.memory?;
+            Some(memory.used_bytes_max as f64 / memory.quota_bytes as f64)
+        }
+        Quantity::Stopped => {
+            let finished = finished()?;
+            Some(finished.stream.as_ref()?.memory?.stopped_s / finished.seconds)
+        }
+        Quantity::LongestCatchUp => {
+            let following = following(run, name)?;
+            let waits = following.catch_ups.iter().chain(&following.restarts);
+            waits.map(|wait| wait.seconds).reduce(f64::max)
+        }
+        Quantity::LagMax => Some(following(run, name)?.lag_s_max),
+        Quantity::Rollovers => Some(following(run, name)?.rollovers as f64),
+        Quantity::DocumentsAnIndex => {
+            let following = following(run, name)?;
+            let rollovers = following.rollovers as f64;
+            (rollovers > 0.0).then(|| following.acknowledged as f64 / rollovers / 1e6)
+        }
     }
+}
+
+/// How the first lap of a variant followed.
+fn following<'a>(run: &'a RunDir, variant: &str) -> Option<&'a FollowFigures> {
+    run.rows.iter().find(|row| row.variant == variant)?.following.as_ref()
 }
 
 fn part(when: When) -> node_use::When {

@@ -63,6 +63,20 @@ pub enum Quantity {
     SearchesOf(&'static str),
     /// Shard searches of the busiest node, divided by those of the least busy node that ran any.
     SearchesSpread,
+    /// Seconds until all that was streamed was on the destination's disk.
+    Persisted,
+    /// The most of its bucket's quota that a consumer used, as a share.
+    MemoryPeak,
+    /// The share of the time, 0 to 1, for which a consumer had stopped because of its memory.
+    Stopped,
+    /// The longest that a follower took to catch up, in seconds, of all times that it was waited for.
+    LongestCatchUp,
+    /// The longest time for which a follower lacked a write, in seconds.
+    LagMax,
+    /// Indices that a rollover made.
+    Rollovers,
+    /// Millions of documents for each rollover.
+    DocumentsAnIndex,
 }
 
 /// In which part of the time.

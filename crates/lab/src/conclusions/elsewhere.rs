@@ -55,11 +55,8 @@ impl Elsewhere {
             (Elsewhere::OpenSearch, "small-nodes-compression", "compressed") => {
                 RowName { plan: CHUNKS_COMPRESSED, variant: SMALL_CHUNKS }
             }
-            (Elsewhere::OpenSearch, "replica-selection", "4 replicas: ARS, b = 4") => {
-                RowName { variant: "4 replicas: ARS", ..row }
-            }
-            (Elsewhere::OpenSearch, "replica-selection", "4 replicas, es3 loaded: ARS, b = 4") => {
-                RowName { variant: "4 replicas, es3 loaded: ARS", ..row }
+            (Elsewhere::OpenSearch, "replica-selection", variant) => {
+                RowName { variant: variant.strip_suffix(", b = 4").unwrap_or(variant), ..row }
             }
             _ => row,
         };

@@ -19,9 +19,17 @@ impl Measure {
     }
 }
 
-/// Whether it is counted from a plan's settings: documents, their sizes, and which vbuckets are taken over.
+/// Whether it is counted from a plan's settings: documents, their sizes, which vbuckets are taken over, when an index
+/// is rolled over, and at which part of its quota a consumer stops.
 fn is_set(quantity: Quantity) -> bool {
-    matches!(quantity, Quantity::Rollbacks | Quantity::Streamed)
+    matches!(
+        quantity,
+        Quantity::Rollbacks
+            | Quantity::Streamed
+            | Quantity::MemoryPeak
+            | Quantity::Rollovers
+            | Quantity::DocumentsAnIndex
+    )
 }
 
 /// Whether rows differ in their names alone, so that their ratio says nothing.
@@ -81,6 +89,9 @@ mod tests {
             ("... which pushes the data streamed to 3 GB", Kind::Implied),
             ("At this rate it will take a full week", Kind::Implied),
             ("After 45 minutes", Kind::Implied),
+            ("The consumer stops at the replication threshold", Kind::Implied),
+            ("... which rolls its index over 341 times", Kind::Implied),
+            ("First tests: doubles", Kind::Predicted),
         ] {
             assert_eq!(kind_of(claim), kind, "{claim}");
         }

@@ -30,6 +30,16 @@ pub const DOCUMENTS: &[Document] = &[
     life_after_ec2::DOCUMENT,
 ];
 
+/// Plans without published rows of which conclusions speak, and the part of its size of which one run stands for each:
+/// `stability` takes minutes as it is.
+pub const PARTS: &[(&str, f64)] = &[
+    ("dcp-larger-items", 1.0),
+    ("dcp-memory", 1.0),
+    ("follow-large", 1.0),
+    ("stability", 0.05),
+    ("stability-restarts", 0.05),
+];
+
 /// Every conclusion, in the order of the documents.
 pub fn conclusions() -> impl Iterator<Item = &'static Conclusion> {
     DOCUMENTS.iter().flat_map(|document| document.conclusions)

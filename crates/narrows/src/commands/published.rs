@@ -7,7 +7,9 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use insight::published::over_seeds;
 use insight::stats::{Interval, median};
-use lab::conclusions::{DOCUMENTS, Elsewhere, Figure, Measure, Quantity, RowName, conclusions};
+use lab::conclusions::{
+    DOCUMENTS, Elsewhere, Figure, Measure, PARTS, Quantity, RowName, conclusions,
+};
 use lab::plan::{Plan, Resolved, Variant, bundled};
 use lab::{Options, Place};
 use report::published::{Conclusion, Document, Published, SEEDS, Unit, Wall};
@@ -22,7 +24,7 @@ use crate::{interrupt, own_mounts, runs, terminal};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these plans; every one that has published rows without any.
+    /// Only these plans; every one that repeats the documents without any.
     #[arg(value_name = "PLAN")]
     plans: Vec<String>,
     /// Where the experiments are repeated: virtual (at the published size), or on this machine at the plans' small
@@ -196,12 +198,13 @@ fn write_files(args: &Args, published: &Published) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The bundled plans that stand beside published rows, or those of them that were asked for.
+/// The bundled plans that stand beside published rows, and those of which conclusions speak, or those of them that were
+/// asked for.
 fn plans(asked: &[String]) -> anyhow::Result<Vec<Resolved>> {
     let mut known = Vec::new();
     for bundled in bundled() {
         let plan = resolved(&bundled.plan()?)?;
-        if plan.variants.iter().any(|variant| variant.published.is_some()) {
+        if part(&plan).is_some() || has_published(&plan) {
             known.push(plan);
         }
     }
@@ -211,7 +214,7 @@ fn plans(asked: &[String]) -> anyhow::Result<Vec<Resolved>> {
             let hint = record::names::did_you_mean(name, names.iter().copied());
             let (end, known) = (if hint.is_empty() { "." } else { &hint }, names.join(", "));
             return Err(Usage(format!(
-                "no bundled plan with published rows is called \"{name}\"{end} There are {known}"
+                "no bundled plan that repeats the documents is called \"{name}\"{end} There are {known}"
             ))
             .into());
         }
@@ -224,6 +227,15 @@ fn plans(asked: &[String]) -> anyhow::Result<Vec<Resolved>> {
     };
     known.sort_by_key(place);
     Ok(known)
+}
+
+fn has_published(plan: &Resolved) -> bool {
+    plan.variants.iter().any(|variant| variant.published.is_some())
+}
+
+/// Of which part one run stands for the plan, where it has no published rows.
+fn part(plan: &Resolved) -> Option<f64> {
+    PARTS.iter().find(|(name, _)| *name == plan.name).map(|(_, part)| *part)
 }
 
 fn resolved(plan: &Plan) -> anyhow::Result<Resolved> {
@@ -245,7 +257,7 @@ fn work(plan: &Resolved) -> Work {
     };
     let names = plan.variants.iter().map(|variant| variant.name.clone());
     let variants = names.filter(|name| published(name) || concluded.contains(&name.as_str()));
-    Work { plan: plan.name.clone(), variants: variants.collect() }
+    Work { plan: plan.name.clone(), variants: variants.collect(), part: part(plan) }
 }
 
 fn document(document: &lab::conclusions::Document) -> Document {
@@ -303,16 +315,24 @@ fn conclusion(
 fn unit(measure: &Measure) -> Unit {
     match measure {
         Measure::One(figure) | Measure::Difference(figure, _) => match figure.of {
-            Quantity::Seconds | Quantity::Load(_) => Unit::Seconds,
+            Quantity::Seconds
+            | Quantity::Load(_)
+            | Quantity::Persisted
+            | Quantity::LongestCatchUp
+            | Quantity::LagMax => Unit::Seconds,
             Quantity::NodeRate
             | Quantity::DocumentRate
             | Quantity::Sent(..)
             | Quantity::Received(..) => Unit::Rate,
-            Quantity::Busy(_) | Quantity::HeldBy(_) => Unit::Share,
+            Quantity::Busy(_) | Quantity::HeldBy(_) | Quantity::MemoryPeak | Quantity::Stopped => {
+                Unit::Share
+            }
             Quantity::PeakCores(_) | Quantity::LastShardCores(_) => Unit::Cores,
             Quantity::DoneAfter(_) => Unit::Shards,
             Quantity::Rollbacks => Unit::Vbuckets,
             Quantity::Streamed => Unit::Gigabytes,
+            Quantity::Rollovers => Unit::Rollovers,
+            Quantity::DocumentsAnIndex => Unit::Millions,
             Quantity::SearchesOf(_) | Quantity::SearchesSpread => Unit::Times,
         },
         Measure::Improved(..) => Unit::Share,
@@ -323,6 +343,21 @@ fn unit(measure: &Measure) -> Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_of_the_documents_is_compared_or_a_part_of_it_stands_for_it() {
+        let plans = plans(&[]).unwrap();
+        for name in DOCUMENTS.iter().flat_map(|document| document.plans) {
+            let plan = plans.iter().find(|plan| plan.name == *name);
+            let plan = plan.unwrap_or_else(|| panic!("{name} is not run"));
+            assert_ne!(has_published(plan), part(plan).is_some(), "{name}");
+            assert!(!work(plan).variants.is_empty(), "{name}: every variant would be run");
+        }
+        for (name, part) in PARTS {
+            assert!(*part > 0.0 && *part <= 1.0, "{name}");
+            assert!(DOCUMENTS.iter().any(|document| document.plans.contains(name)), "{name}");
+        }
+    }
 
     #[test]
     fn every_chart_is_of_variants_that_are_run() {

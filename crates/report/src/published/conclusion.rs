@@ -25,6 +25,10 @@ pub enum Unit {
     Vbuckets,
     /// GB.
     Gigabytes,
+    /// A count of rollovers.
+    Rollovers,
+    /// Millions.
+    Millions,
 }
 
 impl Unit {
@@ -39,6 +43,8 @@ impl Unit {
             Unit::Shards => format!("{value:.0} shards"),
             Unit::Vbuckets => format!("{value:.0} vbuckets"),
             Unit::Gigabytes => format!("{} GB", words::three_digits(value)),
+            Unit::Rollovers => format!("{value:.0} rollovers"),
+            Unit::Millions => format!("{} million", words::three_digits(value)),
         }
     }
 }
