@@ -60,9 +60,9 @@ pub(super) async fn search_views(
         };
         let (asked, node) = (view.asked.clone(), view.node.clone());
         let unanswered = asked.failed(Some(&node), unexpected());
-        let service2 = service.clone();
+        let asker = service.clone();
         let task = service.core.env.spawn("searches a view that is held", async move {
-            ask_view(&service2, asked, node, ask).await
+            ask_view(&asker, asked, node, ask).await
         });
         (unanswered, task)
     });
