@@ -29,6 +29,8 @@ const OWN: [&str; 11] = [
     "on-conflict",
     "recency",
 ];
+/// Members of tasks that tracks also write into their bulk operations, where Rally does not read them.
+const OF_TASKS: [&str; 2] = ["clients", "warmup-time-period"];
 /// Members that would send other documents, with what is not done.
 const REFUSED: [(&str, &str); 3] = [
     ("looped", "a corpus is sent once"),
@@ -44,7 +46,13 @@ const BULK_DOCUMENTS_MAX: u64 = 1_000_000;
 pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Content, u64), Why> {
     let reader = context.reader;
     let refused = REFUSED.map(|(name, _)| name);
-    reader.only(object, "a bulk operation", &[&COMMON[..], &OWN, &HARMLESS, &refused].concat());
+    let known = [&COMMON[..], &OWN, &HARMLESS, &OF_TASKS, &refused].concat();
+    reader.only(object, "a bulk operation", &known);
+    for name in OF_TASKS.iter().filter(|name| object.get(name).is_some()) {
+        context.change(format!(
+            "\"{name}\" within a bulk operation changes nothing, as in Rally: it belongs into the task."
+        ));
+    }
     for (name, why) in REFUSED {
         if object.get(name).is_some() {
             return Err((name.to_owned(), why.to_owned()));

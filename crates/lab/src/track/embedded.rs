@@ -49,12 +49,18 @@ fn check_indices(context: &Context<'_>, action: &mut Action) -> Result<(), Refus
         };
     }
     for (_, path, _) in requests(action) {
-        let names = path.split(['/', '?']).nth(1).unwrap_or_default();
-        if let Some(refusal) = context.refused_index(names) {
+        if let Some(refusal) = context.refused_index(named(&path)) {
             return Err(refusal.clone());
         }
     }
     Ok(())
+}
+
+/// The indices that a path names: at its beginning, or as those whose health is asked for.
+fn named(path: &str) -> &str {
+    let path = path.split('?').next().unwrap_or_default();
+    let below = path.strip_prefix("/_cluster/health").unwrap_or(path);
+    below.split('/').nth(1).unwrap_or_default()
 }
 
 /// The body of a search that is sent as it is.

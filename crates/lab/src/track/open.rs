@@ -206,7 +206,9 @@ fn body_of(
 
 /// What the embedded engine refuses of a body, at the word that the reason quotes first, where it stands in the file.
 fn refused_at(rendered: &Rendered, why: &str) -> Refusal {
-    let word = why.split(['[', ']', '"', '\'']).nth(1).unwrap_or_default().to_owned();
+    let mut quoted = why.split(['[', ']', '"', '\'']).skip(1).step_by(2);
+    // The path of a mapping is empty where the whole of it is meant.
+    let word = quoted.find(|word| !word.is_empty()).unwrap_or_default().to_owned();
     let quoted = format!("\"{word}\"");
     let mut lines = rendered.placed_text().lines();
     let line = lines.position(|line| !word.is_empty() && line.contains(&quoted));

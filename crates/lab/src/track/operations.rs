@@ -25,19 +25,38 @@ const POLL_PERIOD: Duration = Duration::from_secs(10);
 /// The most requests of a composite that may be bounded to go on at a time.
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
-const REFUSED: [(&str, &str); 9] = [
+const REFUSED: [(&str, &str); 13] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
+    ("downsample", "downsampling is in Elasticsearch from 8.5 on alone"),
     ("sql", "SQL over REST is a plugin of the cluster"),
     ("eql", "EQL is in Elasticsearch alone"),
     (
-        "paginated-search",
+        "paginated-search open-point-in-time close-point-in-time",
         "pages after points in time are not sent yet; search with \"pages\" scrolls",
     ),
     ("composite-agg", "pages of composite aggregations are not sent yet"),
-    ("create-data-stream", "data streams are not made here"),
-    ("delete-data-stream", "data streams are not made here"),
-    ("vector-search", "vectors are not searched here"),
+    ("create-data-stream delete-data-stream", "data streams are not made here"),
+    (
+        "vector-search bulk-vector-data-set warmup-knn-indices train-knn-model delete-knn-model",
+        "vectors are not searched here",
+    ),
     ("field-caps", "not sent yet; raw-request with the path /INDEX/_field_caps does the same"),
+    (
+        "create-transform start-transform wait-for-transform delete-transform transform-stats",
+        "transforms are a plugin of the cluster",
+    ),
+    (
+        "submit-async-search get-async-search delete-async-search",
+        "asynchronous searches are a plugin of the cluster",
+    ),
+    (
+        "create-ilm-policy delete-ilm-policy",
+        "policies for the life of indices are a plugin of the cluster",
+    ),
+    (
+        "put-pipeline delete-pipeline create-search-pipeline delete-search-pipeline",
+        "no pipelines are made here",
+    ),
 ];
 /// Every type that is sent.
 const TYPES: [&str; 21] = [
@@ -172,9 +191,7 @@ fn check_settings(body: &Value) -> Result<(), String> {
 
 /// Whether there are operations of a type, be it only to be refused.
 pub(super) fn is_type(context: &Context<'_>, kind: &str) -> bool {
-    TYPES.contains(&kind)
-        || REFUSED.iter().any(|(name, _)| *name == kind)
-        || is_python(context, kind)
+    TYPES.contains(&kind) || why_refused(kind).is_some() || is_python(context, kind)
 }
 
 /// Whether a type is that of a runner in the track's Python.
@@ -182,15 +199,20 @@ fn is_python(context: &Context<'_>, kind: &str) -> bool {
     context.python.as_ref().is_some_and(|python| python.quotes(kind))
 }
 
+fn why_refused(kind: &str) -> Option<&'static str> {
+    let refused = REFUSED.iter().find(|(names, _)| names.split(' ').any(|name| name == kind));
+    refused.map(|(_, why)| *why)
+}
+
 fn unknown_type(context: &Context<'_>, kind: &str) -> String {
-    if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == kind) {
+    if let Some(why) = why_refused(kind) {
         return format!("operations of type {kind} are not run: {why}");
     }
     if is_python(context, kind) {
         return format!("operations of type {kind} are run by Python of the track, track.py");
     }
     let near = record::names::did_you_mean(kind, TYPES);
-    format!("no operation of type {kind} is run here{near}. Types: {}", TYPES.join(", "))
+    format!("no operation of type {kind} is run here{near} (types: {})", TYPES.join(", "))
 }
 
 fn send(name: &str, content: Content) -> Action {

@@ -203,6 +203,8 @@ fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are
             { "source-file": "documents.json", "target-index": "orders" } ] } ],
         "schedule": [
             { "operation": "create-index" },
+            { "name": "health", "operation": { "operation-type": "cluster-health", "index": "shapes",
+                "request-params": { "wait_for_status": "green" } } },
             { "name": "fill", "operation": { "operation-type": "bulk", "bulk-size": 1 } },
             { "name": "at", "operation": { "operation-type": "search", "index": "shapes", "body": {} } },
             { "name": "all", "operation": { "operation-type": "search", "index": "orders", "body": {} } },
@@ -221,8 +223,38 @@ fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are
     let Content::Corpora(parts) = &fill.content else { panic!("{track:?}") };
     assert_eq!(parts.iter().map(|part| part.index.as_str()).collect::<Vec<_>>(), ["orders"]);
     let said = track.changes.join(" ");
-    for words in ["shapes is not made", "at is left out", "make is left out"] {
+    for words in ["shapes is not made", "health is left out", "at is left out", "make is left out"]
+    {
         assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn members_of_a_task_within_its_bulk_operation_change_nothing_as_in_rally_and_that_is_said() {
+    let bulk =
+        r#"{ "operation-type": "bulk", "bulk-size": 1, "clients": 8, "warmup-time-period": 10 }"#;
+    let track = opened(&task(bulk), &embedded()).unwrap();
+    let found = only_task(&track);
+    let plain =
+        opened(&task(r#"{ "operation-type": "bulk", "bulk-size": 1 }"#), &embedded()).unwrap();
+    assert_eq!((found.clients, &found.warm_up), (1, &only_task(&plain).warm_up));
+    let said = track.changes.join(" ");
+    for name in ["\"clients\" within", "\"warmup-time-period\" within"] {
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[test]
+fn operations_that_the_field_has_and_that_are_not_run_are_refused_with_their_reason() {
+    for (kind, why) in [
+        ("wait-for-transform", "transforms are a plugin"),
+        ("downsample", "Elasticsearch from 8.5"),
+        ("warmup-knn-indices", "vectors are not searched"),
+    ] {
+        says(
+            opened(&task(&format!(r#"{{ "operation-type": "{kind}" }}"#)), &embedded()),
+            &["track.json:7:", kind, why, "--skip-refused"],
+        );
     }
 }
 

@@ -16,6 +16,7 @@ pub use new_fields::NewFields;
 use dynamic::{Dynamic, Template};
 
 use crate::MappingError;
+use crate::refused::{self, said};
 
 type Result<T> = std::result::Result<T, MappingError>;
 
@@ -51,11 +52,19 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        field::known_keys(
-            object,
-            "properties dynamic dynamic_templates date_detection _source _routing _meta",
-        )
-        .map_err(|why| refuse("", why))?;
+        let known = "properties dynamic dynamic_templates date_detection _source _routing _meta";
+        field::known_keys(object, known).map_err(|why| {
+            // Before Elasticsearch 7 a mapping stood under the name of a type.
+            let mut of_types = object.iter().filter(|(_, of)| of["properties"].is_object());
+            let of_type = of_types.find(|(name, _)| !known.split(' ').any(|known| known == *name));
+            let why = of_type.map_or(why, |(name, _)| {
+                format!(
+                    "[{name}] is a type of mappings, as there were before Elasticsearch 7; move what stands below it \
+                     to its place"
+                )
+            });
+            refuse("", why)
+        })?;
         if object.get("_source").is_some_and(|source| !keeps_source(source)) {
             return Err(refuse("_source", "documents are always kept whole; leave it out"));
         }
@@ -116,7 +125,9 @@ impl Mapping {
             let kind = object.get("type").and_then(Value::as_str);
             if object.contains_key("properties") || kind == Some("object") {
                 if let Some(kind) = kind.filter(|kind| *kind != "object") {
-                    return Err(refuse(&path, format!("type \"{kind}\" cannot have properties")));
+                    let what = format!("type \"{kind}\"");
+                    let unknown = format!("{what} cannot have properties");
+                    return Err(refuse(&path, said(refused::TYPES, &what, kind, unknown)));
                 }
                 field::known_keys(object, "properties dynamic type")
                     .map_err(|why| refuse(&path, why))?;
@@ -292,6 +303,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_is_known_of_the_field_is_refused_as_such_and_not_as_a_mistake() {
+        let said = |json: Value| Mapping::parse(&json).unwrap_err().to_string();
+        let nested =
+            json!({"properties": {"a": {"type": "nested", "properties": {"b": {"type": "date"}}}}});
+        assert!(
+            said(nested)
+                .contains("\"nested\" is not supported by this engine; objects are flattened")
+        );
+        let text = json!({"properties": {"a": {"type": "text", "properties": {}}}});
+        assert!(said(text).contains("type \"text\" cannot have properties"));
+        let typed = json!({"_doc": {"dynamic": "strict", "properties": {"a": {"type": "date"}}}});
+        assert!(said(typed).contains("[_doc] is a type of mappings"));
+        assert!(said(json!({"_doc": {"a": 1}})).contains("unknown parameter \"_doc\""));
+    }
 
     #[test]
     fn refuses_with_the_nearest_names() {

@@ -95,7 +95,7 @@ const KINDS: [(&str, &str, Read); 30] = [
         "field missing size shard_size min_doc_count order execution_hint collect_mode show_term_doc_count_error",
         terms,
     ),
-    ("top_hits", "from size sort _source docvalue_fields", hits::top_hits),
+    ("top_hits", "from size sort _source docvalue_fields stored_fields", hits::top_hits),
     ("value_count", "field missing", |_| statistic(Statistic::ValueCount)),
 ];
 

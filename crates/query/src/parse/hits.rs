@@ -27,15 +27,34 @@ pub(super) fn top_hits(options: &Options<'_>) -> Result<AggregationKind> {
     if sort == [SortKey::of("_score", None)] {
         sort.clear();
     }
+    let mut shown = options.read("_source", |node, _| source(node))?.unwrap_or_default();
+    if let Some(node) = options.get("stored_fields") {
+        stored_fields(node, options, &mut shown)?;
+    }
     Ok(AggregationKind::TopHits(TopHits {
         from,
         size,
         sort,
-        source: options.read("_source", |node, _| source(node))?.unwrap_or_default(),
+        source: shown,
         column_fields: options
             .read("docvalue_fields", |node, _| column_fields(node))?
             .unwrap_or_default(),
     }))
+}
+
+/// `stored_fields` beside these options. No field is stored, so that it says only whether `_source` is shown: never, or
+/// where it is asked for.
+pub(super) fn stored_fields(
+    node: &Node,
+    options: &Options<'_>,
+    shown: &mut SourceFilter,
+) -> Result<()> {
+    match texts(node, "stored_fields")?.join(",").as_str() {
+        "_none_" => shown.enabled = false,
+        "*" => shown.enabled &= options.get("_source").is_some(),
+        _ => return Err(node.wrong("stored_fields", "_none_ or *")),
+    }
+    Ok(())
 }
 
 /// `docvalue_fields`: names, or objects with a format.

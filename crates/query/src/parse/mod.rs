@@ -72,12 +72,7 @@ fn search(node: &Node) -> Result<SearchRequest> {
             "timeout" => request.timeout_ms = Some(timeout_ms(value)?),
             "ext" => request.cost = cost(value)?,
             "pit" => request.point_in_time = Some(point_in_time(value)?),
-            "stored_fields" => match hits::texts(value, name)?.join(",").as_str() {
-                "_none_" => request.source.enabled = false,
-                // No field is stored. Without them `_source` is shown, beside them where it is asked for.
-                "*" => request.source.enabled &= options.get("_source").is_some(),
-                _ => return Err(value.wrong(name, "_none_ or *")),
-            },
+            "stored_fields" => hits::stored_fields(value, &options, &mut request.source)?,
             "explain" | "profile" => drop(options.one_of(name, &["false"])?),
             _ => {}
         }
@@ -177,6 +172,22 @@ mod tests {
         assert_eq!((request.size, request.track_total_hits), (10, TrackTotalHits::Unset));
         assert_eq!(request.track_total_hits.of(10_001), (10_000, true));
         assert!(parse_search(b"{}").unwrap().query.is_match_all());
+    }
+
+    #[test]
+    fn stored_fields_of_top_hits_say_whether_source_is_shown() {
+        let read = |options: &str| {
+            let body = format!("{{\"aggs\":{{\"h\":{{\"top_hits\":{options}}}}}}}");
+            parse_search(body.as_bytes())
+        };
+        let hidden = read(r#"{"_source":false}"#).unwrap();
+        for given in [r#"{"stored_fields":"_none_"}"#, r#"{"stored_fields":["*"]}"#] {
+            let given = read(given).unwrap();
+            assert_eq!(format!("{:?}", given.aggregations), format!("{:?}", hidden.aggregations));
+        }
+        assert!(
+            read(r#"{"stored_fields":["a"]}"#).unwrap_err().to_string().contains("_none_ or *")
+        );
     }
 
     #[test]
