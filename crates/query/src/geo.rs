@@ -1,4 +1,6 @@
-//! Distances on the Earth.
+//! Distances and areas on the Earth.
+
+use serde::{Deserialize, Serialize};
 
 /// The Earth's mean radius as Lucene has it (`GeoUtils.EARTH_MEAN_RADIUS_METERS`).
 const EARTH_RADIUS_M: f64 = 6_371_008.771_4;
@@ -26,6 +28,55 @@ pub fn kept((lat, lon): (f64, f64)) -> (f64, f64) {
         (degrees / step).floor() * step
     };
     (kept(lat, 180.0), kept(lon, 360.0))
+}
+
+/// An area, as a shape on a plane of degrees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Polygon {
+    /// Closed rings of points (latitude, longitude): the first around it, others around its holes.
+    rings: Vec<Vec<(f64, f64)>>,
+}
+
+impl Polygon {
+    /// Of closed rings. None without a ring, or where one is so wide that it may go around the Earth either way.
+    pub fn new(rings: Vec<Vec<(f64, f64)>>) -> Option<Polygon> {
+        let width = |ring: &[(f64, f64)]| {
+            let lons = || ring.iter().map(|(_, lon)| *lon);
+            lons().fold(f64::MIN, f64::max) - lons().fold(f64::MAX, f64::min)
+        };
+        let is_narrow = !rings.is_empty() && rings.iter().all(|ring| width(ring) <= 180.0);
+        is_narrow.then_some(Polygon { rings })
+    }
+
+    /// How many points its rings have.
+    pub fn points(&self) -> usize {
+        self.rings.iter().map(Vec::len).sum()
+    }
+
+    /// Whether a point lies in it: in the ring around it, also on its edge, and in no hole.
+    pub fn holds(&self, point: (f64, f64)) -> bool {
+        self.rings.split_first().is_some_and(|(around, holes)| {
+            is_within(around, point) && !holes.iter().any(|hole| is_within(hole, point))
+        })
+    }
+}
+
+/// Whether a point lies in a ring or on it: a ray from it to the east crosses an odd number of edges.
+fn is_within(ring: &[(f64, f64)], (lat, lon): (f64, f64)) -> bool {
+    let mut within = false;
+    for edge in ring.windows(2) {
+        let ((lat_a, lon_a), (lat_b, lon_b)) = (edge[0], edge[1]);
+        let side = (lon_b - lon_a) * (lat - lat_a) - (lat_b - lat_a) * (lon - lon_a);
+        let is_beside = lon >= lon_a.min(lon_b) && lon <= lon_a.max(lon_b);
+        if side == 0.0 && is_beside && lat >= lat_a.min(lat_b) && lat <= lat_a.max(lat_b) {
+            return true;
+        }
+        // Of the ends of an edge the lower one counts, so that a ray through a corner crosses once.
+        if (lat_a > lat) != (lat_b > lat) {
+            within ^= (side > 0.0) == (lat_b > lat_a);
+        }
+    }
+    within
 }
 
 /// Names of units, and metres of each.
@@ -68,6 +119,50 @@ mod tests {
         assert!((haversine_m((0.0, 0.0), (90.0, 17.0)) - quarter).abs() < 1e-3);
         assert!((haversine_m((0.0, 179.5), (0.0, -179.5)) - quarter / 90.0).abs() < 1e-3);
         assert_eq!(haversine_m(paris, paris), 0.0);
+    }
+
+    #[test]
+    fn a_polygon_holds_what_lies_in_it_and_on_its_edge_but_not_in_its_holes() {
+        let square = |least: f64, most: f64| {
+            vec![(least, least), (least, most), (most, most), (most, least), (least, least)]
+        };
+        let backward: Vec<(f64, f64)> = square(4.0, 6.0).into_iter().rev().collect();
+        let with_hole = Polygon::new(vec![square(0.0, 10.0), backward]).unwrap();
+        for (point, held) in [
+            ((1.0, 2.0), true),
+            ((5.0, 1.0), true),
+            ((5.0, 5.0), false),
+            ((5.0, 9.0), true),
+            ((5.0, 11.0), false),
+            ((5.0, -1.0), false),
+            ((11.0, 5.0), false),
+            ((-1.0, 5.0), false),
+            ((0.0, 5.0), true),
+            ((10.0, 10.0), true),
+            ((4.0, 2.0), true),
+            ((10.0, -1.0), false),
+            ((0.0, 11.0), false),
+        ] {
+            assert_eq!(with_hole.holds(point), held, "{point:?}");
+        }
+        assert_eq!(with_hole.points(), 10);
+        // A diamond: rays through its corners.
+        let diamond =
+            Polygon::new(vec![vec![(0.0, 5.0), (5.0, 10.0), (10.0, 5.0), (5.0, 0.0), (0.0, 5.0)]])
+                .unwrap();
+        for (point, held) in [
+            ((5.0, 5.0), true),
+            ((5.0, -1.0), false),
+            ((0.0, 0.0), false),
+            ((1.0, 1.0), false),
+            ((9.0, 5.0), true),
+            ((9.0, 9.0), false),
+            ((10.0, 1.0), false),
+        ] {
+            assert_eq!(diamond.holds(point), held, "{point:?}");
+        }
+        assert_eq!(Polygon::new(vec![square(-95.0, 95.0)]), None);
+        assert_eq!(Polygon::new(Vec::new()), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::geo::Polygon;
 use super::nested;
 use super::score::{Combine, ScoreKind};
 use super::value::Literal;
@@ -156,6 +157,11 @@ pub enum FieldQuery {
         left: f64,
         bottom: f64,
         right: f64,
+        ignore_unmapped: bool,
+    },
+    /// A point in one of these. `ignore_unmapped`: as of a box.
+    GeoPolygons {
+        polygons: Vec<Polygon>,
         ignore_unmapped: bool,
     },
 }

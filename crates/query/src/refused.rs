@@ -11,7 +11,7 @@ common intervals match_bool_prefix match_phrase_prefix span_containing span_fiel
 has_child has_parent nested parent_id: objects are flattened: index each as a document of its own
 boosting distance_feature pinned rank_feature: send [function_score], or [boost] in the clauses of [bool]
 script script_score terms_set: there are no scripts; index what the script computes
-geo_polygon geo_shape shape xy_shape: send [geo_bounding_box] or [geo_distance]
+shape xy_shape: send [geo_shape] of a field of points
 agentic hybrid knn more_like_this neural neural_sparse percolate type: send [match] with the words that matter
 "#;
 

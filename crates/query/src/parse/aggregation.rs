@@ -5,7 +5,8 @@ use record::names::did_you_mean;
 use super::limits::{
     AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS_SIZE, PERCENTS, RANGES, few,
 };
-use super::query::{date_format, point, query, time_zone};
+use super::places::point;
+use super::query::{date_format, query, time_zone};
 use super::{hits, pipeline};
 use crate::aggregation::{
     Aggregation, AggregationKind, BucketOrder, DateRanges, Distances, Filters, FiltersShape,

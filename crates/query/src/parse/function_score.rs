@@ -119,7 +119,7 @@ fn decay(node: &Node, shape: Shape) -> Result<ScoreKind> {
     let origin = options.read("origin", |node, name| match node.literal(name) {
         Ok(value) => Ok(value),
         Err(_) => {
-            super::query::point(node, name).map(|(lat, lon)| Literal::Text(format!("{lat},{lon}")))
+            super::places::point(node, name).map(|(lat, lon)| Literal::Text(format!("{lat},{lon}")))
         }
     })?;
     let decay = options.read("decay", Node::float)?.unwrap_or(0.5);

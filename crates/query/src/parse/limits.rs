@@ -14,6 +14,8 @@ pub(super) const MAX_BOOL_DEPTH: usize = 20;
 pub(super) const MAX_TERMS: usize = 65_536;
 /// A field's name is kept with each clause that asks it.
 pub(super) const MAX_NAME_BYTES: usize = 1024;
+/// Each document is compared with each.
+pub(super) const POLYGON_POINTS: Bound = (1000, "points of polygons");
 /// Parentheses within each other in the text of a query.
 pub(super) const MAX_PARENTHESES: usize = 20;
 

@@ -7,6 +7,7 @@ mod highlight;
 mod hits;
 mod limits;
 mod pipeline;
+mod places;
 mod query;
 mod query_string;
 mod simple_query_string;

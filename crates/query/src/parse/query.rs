@@ -4,6 +4,7 @@ use record::names::did_you_mean;
 
 use super::clauses::Clauses;
 use super::limits::{MAX_BOOL_DEPTH, MAX_TERMS};
+use super::places::{corners, point, shape, sides};
 use super::query_string::QueryString;
 use super::simple_query_string::SimpleQueryString;
 use crate::error::{Result, SearchError, illegal, parsing};
@@ -13,14 +14,14 @@ use crate::query::{
     BoolQuery, FieldQuery, FieldsQuery, Fuzziness, MinimumShouldMatch, Query, QueryKind, RangeEnd,
     RangeQuery,
 };
-use crate::value::{Literal, is_point, point as point_of_text};
+use crate::value::Literal;
 use crate::{DateFormat, Zone, refused};
 
 /// Reads what stands under the name of a query; of those that have others within them, so deep.
 type Read = fn(&mut Reader, &Node, usize) -> Result<Query>;
 
 /// The queries that there are, and what reads them.
-const KINDS: [(&str, Read); 22] = [
+const KINDS: [(&str, Read); 24] = [
     ("bool", Reader::bool),
     ("constant_score", Reader::constant_score),
     ("dis_max", Reader::dis_max),
@@ -29,6 +30,8 @@ const KINDS: [(&str, Read); 22] = [
     ("fuzzy", |_, node, _| fuzzy(node)),
     ("geo_bounding_box", |_, node, _| geo_bounding_box(node)),
     ("geo_distance", |_, node, _| geo_distance(node)),
+    ("geo_polygon", |_, node, _| geo_polygon(node)),
+    ("geo_shape", |_, node, _| geo_shape(node)),
     ("ids", |_, node, _| ids(node)),
     ("match", |_, node, _| match_words(node)),
     ("match_all", |_, node, _| plain("match_all", node, QueryKind::MatchAll)),
@@ -443,26 +446,6 @@ pub(super) fn time_zone(node: &Node, name: &str) -> Result<Zone> {
     Zone::try_from(node.text(name)?).map_err(|reason| parsing(node.at, reason))
 }
 
-/// A point: `{"lat":..,"lon":..}`, `[lon, lat]` or `"lat,lon"`.
-pub(super) fn point(node: &Node, name: &str) -> Result<(f64, f64)> {
-    let read = match &node.value {
-        Value::List(items) => match items.as_slice() {
-            [lon, lat] => Some((lat.float(name)?, lon.float(name)?)),
-            _ => None,
-        },
-        Value::Object(_) => {
-            let options = node.options(name, "lat lon", 0)?;
-            Some((options.need("lat")?.float("lat")?, options.need("lon")?.float("lon")?))
-        }
-        Value::Text(text) => point_of_text(text),
-        _ => None,
-    };
-    let on_earth = read.filter(|(lat, lon)| is_point(*lat, *lon));
-    on_earth.ok_or_else(|| {
-        node.wrong(name, "a point of the Earth: {\"lat\":..,\"lon\":..}, [lon, lat] or \"lat,lon\"")
-    })
-}
-
 fn geo_distance(node: &Node) -> Result<Query> {
     const KNOWN: &str = "distance distance_type unit validation_method boost _name";
     let options = node.options("geo_distance", KNOWN, 1)?;
@@ -490,30 +473,20 @@ fn geo_bounding_box(node: &Node) -> Result<Query> {
     asked(&options, field, FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped })
 }
 
-/// Top, left, bottom, right.
-fn sides(node: &Node) -> Result<[f64; 4]> {
-    const KNOWN: &str = "top left bottom right top_left top_right bottom_left bottom_right";
-    let options = node.options("geo_bounding_box", KNOWN, 0)?;
-    let mut sides: [Option<f64>; 4] = [None; 4];
-    for (name, node) in options.iter() {
-        let vertical = if name.starts_with("top") { 0 } else { 2 };
-        let horizontal = if name.ends_with("left") { 1 } else { 3 };
-        match name {
-            "top" | "bottom" => sides[vertical] = Some(node.float(name)?),
-            "left" | "right" => sides[horizontal] = Some(node.float(name)?),
-            _ => {
-                let (lat, lon) = point(node, name)?;
-                (sides[vertical], sides[horizontal]) = (Some(lat), Some(lon));
-            }
-        }
-    }
-    let [Some(top), Some(left), Some(bottom), Some(right)] = sides else {
-        return Err(options.missing("all of top, left, bottom and right"));
-    };
-    if !is_point(top, left) || !is_point(bottom, right) || top < bottom {
-        let reason =
-            format!("top [{top}], left [{left}], bottom [{bottom}], right [{right}] is no box");
-        return Err(parsing(node.at, reason));
-    }
-    Ok([top, left, bottom, right])
+/// `geo_shape`: of points, those in areas.
+fn geo_shape(node: &Node) -> Result<Query> {
+    let options = node.options("geo_shape", "ignore_unmapped boost _name", 1)?;
+    let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
+    let (field, asked_of) = options.field()?;
+    asked(&options, field, shape(asked_of, ignore_unmapped)?)
+}
+
+fn geo_polygon(node: &Node) -> Result<Query> {
+    let known = "ignore_unmapped validation_method boost _name";
+    let options = node.options("geo_polygon", known, 1)?;
+    options.one_of("validation_method", &["strict"])?;
+    let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
+    let (field, of) = options.field()?;
+    let polygons = vec![corners(of)?];
+    asked(&options, field, FieldQuery::GeoPolygons { polygons, ignore_unmapped })
 }

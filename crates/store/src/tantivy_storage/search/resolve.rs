@@ -250,12 +250,15 @@ impl Resolver<'_> {
         let name = match query {
             FieldQuery::GeoDistance { .. } => Some("geo_distance"),
             FieldQuery::GeoBoundingBox { .. } => Some("geo_bounding_box"),
+            FieldQuery::GeoPolygons { .. } => Some("geo_shape"),
             _ => None,
         };
         match (name, self.mapping.field(path).map(|mapped| mapped.kind)) {
             (None, _) | (Some(_), Some(FieldType::GeoPoint)) => {}
             (Some(_), None) => {
-                if let FieldQuery::GeoBoundingBox { ignore_unmapped: true, .. } = query {
+                if let FieldQuery::GeoBoundingBox { ignore_unmapped: true, .. }
+                | FieldQuery::GeoPolygons { ignore_unmapped: true, .. } = query
+                {
                     return Ok(nothing());
                 }
                 return Err(unfit(format!("failed to find geo field [{path}]")).into());
@@ -305,6 +308,7 @@ impl Resolver<'_> {
             FieldQuery::GeoBoundingBox { top, left, bottom, right, .. } => {
                 Ok(self.within_box(path, (*top, *left, *bottom, *right)))
             }
+            FieldQuery::GeoPolygons { polygons, .. } => Ok(self.within_polygons(path, polygons)),
         }
     }
 

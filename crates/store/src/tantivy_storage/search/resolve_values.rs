@@ -8,7 +8,8 @@ use tantivy::query::doc_predicate_query::{DocPredicateBoxable, DocPredicateQuery
 use tantivy::query::{BooleanQuery, InvertedIndexRangeQuery, Occur, RangeQuery as LibraryRange};
 use tantivy::{DocId, Term};
 
-use query::{FieldType, Literal, RangeQuery, Relation, geo, unfit};
+use query::geo::{self, Polygon};
+use query::{FieldType, Literal, RangeQuery, Relation, unfit};
 
 use super::between::Between;
 use super::column::{Column, long_bits, pair};
@@ -176,6 +177,16 @@ impl Resolver<'_> {
                 true => lon >= left || lon <= right,
             };
             between && lat <= top && lat >= bottom
+        };
+        pairs(path, FieldType::GeoPoint, Arc::new(fits))
+    }
+
+    /// Documents with a point in one of these.
+    pub(super) fn within_polygons(&self, path: &str, polygons: &[Polygon]) -> Resolved {
+        let polygons = polygons.to_vec();
+        let fits = move |lat: f64, lon: f64| {
+            let point = geo::kept((lat, lon));
+            polygons.iter().any(|polygon| polygon.holds(point))
         };
         pairs(path, FieldType::GeoPoint, Arc::new(fits))
     }

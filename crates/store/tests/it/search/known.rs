@@ -304,6 +304,27 @@ fn points_are_found_and_shown_as_they_are_kept() {
             let body = json!({"query": {"geo_bounding_box": {"p": sides}}});
             assert_eq!(ids(&shard, body).await, found, "{sides}");
         }
+        let square = |west: i32, south: i32, side: i32| {
+            let (east, north) = (west + side, south + side);
+            json!([[west, south], [east, south], [east, north], [west, north], [west, south]])
+        };
+        let triangle = json!([[5, 0], [25, 0], [25, 30], [5, 0]]);
+        for (shape, found) in [
+            (json!({"type": "polygon", "coordinates": [square(5, 0, 25)]}), vec![0, 2]),
+            (
+                json!({"type": "polygon", "coordinates": [square(5, 0, 25), square(15, 5, 3)]}),
+                vec![0],
+            ),
+            (json!({"type": "polygon", "coordinates": [triangle]}), vec![2]),
+            (
+                json!({"type": "multipolygon", "coordinates": [[triangle], [square(-1, -1, 2)]]}),
+                vec![1, 2],
+            ),
+            (json!({"type": "envelope", "coordinates": [[-1, 1], [1, -1]]}), vec![1]),
+        ] {
+            let body = json!({"query": {"geo_shape": {"p": {"shape": shape}}}});
+            assert_eq!(ids(&shard, body).await, found, "{shape}");
+        }
         let near =
             json!({"geo_bounding_box": {"p": {"top": 7, "left": 15, "bottom": 5, "right": 17}}});
         let (_, hits, _) = search(&shard, &json!({"query": near, "docvalue_fields": ["p"]})).await;

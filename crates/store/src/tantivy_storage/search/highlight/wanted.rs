@@ -126,7 +126,8 @@ impl Resolver<'_> {
             }
             FieldQuery::Range(RangeQuery { lower: None, upper: None, .. })
             | FieldQuery::GeoDistance { .. }
-            | FieldQuery::GeoBoundingBox { .. } => return Ok(Vec::new()),
+            | FieldQuery::GeoBoundingBox { .. }
+            | FieldQuery::GeoPolygons { .. } => return Ok(Vec::new()),
             FieldQuery::Range(RangeQuery { lower, upper, .. }) => {
                 let end = |end: &Option<RangeEnd>| match end {
                     None => Bound::Unbounded,

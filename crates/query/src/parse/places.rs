@@ -1,0 +1,209 @@
+//! Points, boxes and areas of the Earth, from JSON.
+
+use super::limits::{POLYGON_POINTS, few};
+use crate::error::{Result, parsing};
+use crate::geo::{self, Polygon};
+use crate::json::{Node, Value};
+use crate::query::FieldQuery;
+use crate::value::{is_point, point as point_of_text};
+
+/// A point: `{"lat":..,"lon":..}`, `[lon, lat]` or `"lat,lon"`.
+pub(super) fn point(node: &Node, name: &str) -> Result<(f64, f64)> {
+    let read = match &node.value {
+        Value::List(items) => match items.as_slice() {
+            [lon, lat] => Some((lat.float(name)?, lon.float(name)?)),
+            _ => None,
+        },
+        Value::Object(_) => {
+            let options = node.options(name, "lat lon", 0)?;
+            Some((options.need("lat")?.float("lat")?, options.need("lon")?.float("lon")?))
+        }
+        Value::Text(text) => point_of_text(text),
+        _ => None,
+    };
+    let on_earth = read.filter(|(lat, lon)| is_point(*lat, *lon));
+    on_earth.ok_or_else(|| {
+        node.wrong(name, "a point of the Earth: {\"lat\":..,\"lon\":..}, [lon, lat] or \"lat,lon\"")
+    })
+}
+
+/// Top, left, bottom, right.
+pub(super) fn sides(node: &Node) -> Result<[f64; 4]> {
+    const KNOWN: &str = "top left bottom right top_left top_right bottom_left bottom_right";
+    let options = node.options("geo_bounding_box", KNOWN, 0)?;
+    let mut sides: [Option<f64>; 4] = [None; 4];
+    for (name, node) in options.iter() {
+        let vertical = if name.starts_with("top") { 0 } else { 2 };
+        let horizontal = if name.ends_with("left") { 1 } else { 3 };
+        match name {
+            "top" | "bottom" => sides[vertical] = Some(node.float(name)?),
+            "left" | "right" => sides[horizontal] = Some(node.float(name)?),
+            _ => {
+                let (lat, lon) = point(node, name)?;
+                (sides[vertical], sides[horizontal]) = (Some(lat), Some(lon));
+            }
+        }
+    }
+    let [Some(top), Some(left), Some(bottom), Some(right)] = sides else {
+        return Err(options.missing("all of top, left, bottom and right"));
+    };
+    if !is_point(top, left) || !is_point(bottom, right) || top < bottom {
+        let reason =
+            format!("top [{top}], left [{left}], bottom [{bottom}], right [{right}] is no box");
+        return Err(parsing(node.at, reason));
+    }
+    Ok([top, left, bottom, right])
+}
+
+/// What `geo_shape` asks of a field of points: whether one lies in the shape.
+pub(super) fn shape(node: &Node, ignore_unmapped: bool) -> Result<FieldQuery> {
+    let options = node.options("geo_shape", "shape relation", 0)?;
+    // As in OpenSearch 2; Elasticsearch answers the others of points from 8 on.
+    let relation = options.read("relation", Node::text)?.unwrap_or_default().to_lowercase();
+    if !["", "intersects"].contains(&relation.as_str()) {
+        let reason = format!(
+            "the relation [{relation}] to points is not supported by this engine; send [intersects], and [bool] with \
+             [must_not] for what is disjoint"
+        );
+        return Err(parsing(options.need("relation")?.at, reason));
+    }
+    let node = options.need("shape")?;
+    let options = node.options("shape", "type coordinates orientation radius", 0)?;
+    let kind = options.need("type")?.text("type")?.to_lowercase();
+    let coordinates = options.need("coordinates")?;
+    if let Some(radius) = options.get("radius").filter(|_| kind != "circle") {
+        return Err(parsing(radius.at, format!("a [{kind}] has no [radius]")));
+    }
+    let polygons = match kind.as_str() {
+        "envelope" | "bbox" => {
+            let [top_left, bottom_right] = coordinates.list("coordinates")? else {
+                return Err(coordinates.wrong("coordinates", "two corners"));
+            };
+            let (top, left) = point(top_left, "coordinates")?;
+            let (bottom, right) = point(bottom_right, "coordinates")?;
+            if top < bottom {
+                let reason = format!("top [{top}] is below bottom [{bottom}]");
+                return Err(parsing(coordinates.at, reason));
+            }
+            return Ok(FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped });
+        }
+        "circle" if !ignore_unmapped => {
+            let radius = options.need("radius")?;
+            let text = radius.text("radius")?;
+            let distance_m = geo::meters(&text, "m")
+                .ok_or_else(|| parsing(radius.at, format!("radius [{text}] is not like [12km]")))?;
+            let center = point(coordinates, "coordinates")?;
+            return Ok(FieldQuery::GeoDistance { center, distance_m });
+        }
+        "polygon" => vec![polygon(coordinates)?],
+        "multipolygon" => {
+            let each = coordinates.list("coordinates")?.iter().map(polygon);
+            each.collect::<Result<Vec<Polygon>>>()?
+        }
+        _ => {
+            let reason = format!(
+                "the shape [{kind}] is not supported by this engine; send [polygon], [multipolygon] or [envelope], or \
+                 the query [geo_distance]"
+            );
+            return Err(parsing(node.at, reason));
+        }
+    };
+    few(node.at, polygons.iter().map(Polygon::points).sum(), POLYGON_POINTS)?;
+    Ok(FieldQuery::GeoPolygons { polygons, ignore_unmapped })
+}
+
+/// A polygon of GeoJSON: a ring around it and those around its holes, each closed.
+fn polygon(node: &Node) -> Result<Polygon> {
+    let mut rings = Vec::new();
+    for ring in node.list("coordinates")? {
+        let points = ring.list("coordinates")?.iter().map(|at| point(at, "coordinates"));
+        let points = points.collect::<Result<Vec<_>>>()?;
+        if points.len() < 4 || points.first() != points.last() {
+            let reason = "a ring of a polygon has 4 points at least, and the last is the first";
+            return Err(parsing(ring.at, reason.to_owned()));
+        }
+        rings.push(points);
+    }
+    if rings.is_empty() {
+        return Err(node.wrong("coordinates", "the rings of a polygon, each an array of points"));
+    }
+    area(node, rings)
+}
+
+/// The polygon of `geo_polygon`: its corners, the last of which need not be the first.
+pub(super) fn corners(node: &Node) -> Result<Polygon> {
+    let options = node.options("geo_polygon", "points", 0)?;
+    let node = options.need("points")?;
+    let points = node.list("points")?.iter().map(|at| point(at, "points"));
+    let mut points = points.collect::<Result<Vec<_>>>()?;
+    if points.first() != points.last() {
+        points.extend(points.first().copied());
+    }
+    if points.len() < 4 {
+        return Err(parsing(node.at, "too few points defined for [geo_polygon] query".to_owned()));
+    }
+    few(node.at, points.len(), POLYGON_POINTS)?;
+    area(node, vec![points])
+}
+
+fn area(node: &Node, rings: Vec<Vec<(f64, f64)>>) -> Result<Polygon> {
+    Polygon::new(rings).ok_or_else(|| {
+        let reason = "a polygon that is wider than 180 degrees, or crosses the date line, is not supported by this \
+                      engine; send its parts";
+        parsing(node.at, reason.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::parse_search;
+    use crate::query::{FieldQuery, QueryKind};
+
+    fn read(query: serde_json::Value) -> Result<FieldQuery, String> {
+        let body = json!({ "query": query }).to_string();
+        let request = parse_search(body.as_bytes()).map_err(|error| error.to_string())?;
+        let QueryKind::Field(_, asked) = request.query.kind else { panic!("{body}") };
+        Ok(asked)
+    }
+
+    #[test]
+    fn a_shape_is_read_as_the_box_or_the_polygon_that_it_is() {
+        let shape = |kind: &str, coordinates: serde_json::Value| {
+            read(json!({"geo_shape": {"p": {"shape": {"type": kind, "coordinates": coordinates}}}}))
+        };
+        let of_box =
+            json!({"geo_bounding_box": {"p": {"top": 2, "left": -1, "bottom": 0, "right": 1}}});
+        assert_eq!(shape("Envelope", json!([[-1, 2], [1, 0]])), read(of_box));
+        let circle = json!({"type": "circle", "coordinates": [1, 2], "radius": "3km"});
+        assert_eq!(
+            read(json!({"geo_shape": {"p": {"shape": circle, "relation": "INTERSECTS"}}})),
+            read(json!({"geo_distance": {"p": [1, 2], "distance": 3000}})),
+        );
+        let ring = json!([[0, 0], [4, 0], [4, 4], [0, 0]]);
+        let polygon = shape("polygon", json!([ring])).unwrap();
+        assert_eq!(shape("MultiPolygon", json!([[ring]])).unwrap(), polygon);
+        let corners =
+            json!({"geo_polygon": {"p": {"points": ["0,0", [4, 0], {"lat": 4, "lon": 4}]}}});
+        assert_eq!(read(corners).unwrap(), polygon);
+    }
+
+    #[test]
+    fn what_is_no_area_or_not_answered_of_points_is_refused() {
+        let ring = json!([[0, 0], [4, 0], [4, 4], [0, 0]]);
+        let asked = |kind: &str, coordinates: serde_json::Value, relation: &str| {
+            let shape = json!({ "type": kind, "coordinates": coordinates });
+            read(json!({"geo_shape": {"p": {"shape": shape, "relation": relation}}})).unwrap_err()
+        };
+        assert!(asked("polygon", json!([ring]), "contains").contains("[contains]"));
+        assert!(asked("point", json!([0, 0]), "intersects").contains("[point]"));
+        let open = json!([[[0, 0], [4, 0], [4, 4], [1, 1]]]);
+        assert!(asked("polygon", open, "intersects").contains("the last is the first"));
+        let wide = json!([[[-170, 0], [170, 0], [170, 4], [-170, 0]]]);
+        assert!(asked("polygon", wide, "intersects").contains("date line"));
+        assert!(asked("envelope", json!([[0, 0], [4, 4]]), "intersects").contains("below bottom"));
+        let two = json!({"geo_polygon": {"p": {"points": [[0, 0], [4, 0]]}}});
+        assert!(read(two).unwrap_err().contains("too few points"));
+    }
+}
