@@ -14,6 +14,8 @@ const FIRST_EPOCH_MS: i64 = 1_420_070_400_000;
 const KEYWORDS: u32 = 100;
 /// Words of a text.
 const TEXT_WORDS: u32 = 12;
+/// Of so many values one is of those that are asked for.
+const ASKED_ONE_IN: u32 = 4;
 
 /// What is made in each field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +23,9 @@ pub struct Mapped(Vec<(String, Made)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Made {
-    Keyword,
-    Words,
+    /// With the values that are asked for.
+    Keyword(Vec<String>),
+    Words(Vec<String>),
     /// From 0 to below.
     Whole(u32),
     Decimal,
@@ -54,8 +57,8 @@ impl Mapped {
                 None | Some("object" | "nested") => {
                     Some(Made::Object(Mapped::below(field, &path, left_out)))
                 }
-                Some("keyword") => Some(Made::Keyword),
-                Some("text" | "match_only_text") => Some(Made::Words),
+                Some("keyword") => Some(Made::Keyword(Vec::new())),
+                Some("text" | "match_only_text") => Some(Made::Words(Vec::new())),
                 Some("byte") => Some(Made::Whole(100)),
                 Some("short" | "integer" | "long") => Some(Made::Whole(10_000)),
                 Some("half_float" | "float" | "double" | "scaled_float") => Some(Made::Decimal),
@@ -79,6 +82,26 @@ impl Mapped {
         Mapped(fields)
     }
 
+    /// Has a field hold a text now and then that is asked for, if it holds texts; one of its `fields` is the field.
+    pub fn ask(&mut self, path: &str, text: &str) {
+        for (name, made) in &mut self.0 {
+            let Some(below) = path.strip_prefix(name.as_str()) else { continue };
+            let below = match below.strip_prefix('.') {
+                None if !below.is_empty() => continue,
+                below => below.unwrap_or_default(),
+            };
+            match made {
+                Made::Object(fields) => fields.ask(below, text),
+                Made::Keyword(asked) | Made::Words(asked) => {
+                    if !asked.iter().any(|known| known == text) {
+                        asked.push(text.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Appends document `n`, without a newline.
     pub(super) fn write(&self, seed: u64, n: u64, out: &mut Vec<u8>) {
         let document = self.document(&mut Random::new(seed, FAMILY, n), n);
@@ -95,14 +118,22 @@ impl Made {
     fn value(&self, random: &mut Random, n: u64) -> Value {
         match self {
             // The lesser of two: some are frequent and some are rare.
-            Made::Keyword => {
+            Made::Keyword(asked) => {
+                if let Some(text) = one_of(asked, random) {
+                    return text.into();
+                }
                 let value = random.below(KEYWORDS).min(random.below(KEYWORDS));
                 format!("value {value}").into()
             }
-            Made::Words => {
+            Made::Words(asked) => {
                 let mut text = Vec::new();
+                if let Some(asked) = one_of(asked, random) {
+                    text.extend(asked.bytes().chain([b' ']));
+                }
                 WORDS.write(TEXT_WORDS, random, &mut text);
-                String::from_utf8(text).expect("words are ASCII").into()
+                String::from_utf8(text)
+                    .expect("words are ASCII, and what is asked for is text")
+                    .into()
             }
             Made::Whole(bound) => random.below(*bound).into(),
             Made::Decimal => json!(f64::from(random.below(10_000)) / 100.0),
@@ -127,6 +158,14 @@ impl Made {
             Made::Object(fields) => fields.document(random, n),
         }
     }
+}
+
+/// Now and then one of the texts that are asked for.
+fn one_of<'a>(asked: &'a [String], random: &mut Random) -> Option<&'a str> {
+    if asked.is_empty() || random.below(ASKED_ONE_IN) > 0 {
+        return None;
+    }
+    Some(asked[random.below(asked.len() as u32) as usize].as_str())
 }
 
 #[cfg(test)]
@@ -167,6 +206,27 @@ mod tests {
             made.write(7, n, &mut again);
         }
         assert_eq!(first, again);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_held_now_and_then() {
+        let (mut made, _) = Mapped::of(&json!({"properties": {
+            "k": {"type": "keyword"}, "key": {"type": "keyword"}, "n": {"type": "long"},
+            "o": {"properties": {"t": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}},
+        }}));
+        for (path, text) in [("k", "AT"), ("o.t.raw", "two words"), ("n", "7"), ("gone", "x")] {
+            made.ask(path, text);
+        }
+        let (mut keywords, mut texts) = (0, 0);
+        for n in 0..200 {
+            let mut document = Vec::new();
+            made.write(7, n, &mut document);
+            let document: Value = serde_json::from_slice(&document).unwrap();
+            keywords += usize::from(document["k"] == "AT");
+            texts += usize::from(document["o"]["t"].as_str().unwrap().starts_with("two words "));
+            assert!(document["key"] != "AT" && document["n"].is_u64());
+        }
+        assert!((10..190).contains(&keywords) && (10..190).contains(&texts), "{keywords} {texts}");
     }
 
     #[test]

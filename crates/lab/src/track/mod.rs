@@ -14,11 +14,13 @@
 //! | `tasks` | schedules: clients, rates, warm-up, tasks that go on at the same time |
 //! | `open` | the track's own file, its indices and the challenge that is run |
 //! | `live` | what is sent to a cluster that was there already, and which indices are made there |
+//! | `asked` | what its searches look for, which documents that are made of a mapping hold |
 //! | `rename`, `counts` | the same track on indices of other names; with searches that count, for virtual time |
 //!
 //! What is not understood is told before anything starts. An operation that cannot be sent here is *refused*: the rest
 //! of the challenge can be run without it, when that is asked for.
 
+mod asked;
 mod bulk;
 mod composite;
 mod context;

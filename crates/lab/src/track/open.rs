@@ -112,7 +112,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         );
     }
     let names = context.indices.iter().map(|index| index.name.clone()).collect();
-    Ok(Track {
+    let mut track = Track {
         name: name_of(dir),
         about: reader.text(&top, "description").unwrap_or_default(),
         challenge: challenge.name,
@@ -120,7 +120,9 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         elements: schedule.elements,
         changes: context.changes.take(),
         text: rendered.text.clone(),
-    })
+    };
+    track.make_what_is_asked();
+    Ok(track)
 }
 
 /// The name of a track is that of its folder.

@@ -259,6 +259,24 @@ fn operations_that_the_field_has_and_that_are_not_run_are_refused_with_their_rea
 }
 
 #[test]
+fn documents_that_are_made_of_a_mapping_hold_what_searches_look_for() {
+    let mapping = r#"{ "mappings": { "properties": { "k": { "type": "keyword" } } } }"#;
+    let text = r#"{
+        "indices": [ { "name": "orders", "body": "orders.json" } ],
+        "corpora": [ { "name": "orders", "documents": [
+            { "source-file": "gone.json", "document-count": 9 } ] } ],
+        "schedule": [
+            { "name": "fill", "operation": { "operation-type": "bulk", "bulk-size": 1 } },
+            { "name": "x", "operation": { "operation-type": "search",
+                "body": { "query": { "term": { "k": "from a search" } } } } } ] }"#;
+    let options = TrackOptions { generate: true, ..embedded() };
+    let track = opened_beside(&[("orders.json", mapping)], text, &options).unwrap();
+    let Action::Send(fill) = &track.elements[0].tasks[0].action else { panic!("{track:?}") };
+    let Content::Corpora(parts) = &fill.content else { panic!("{track:?}") };
+    assert!(format!("{:?}", parts[0].source).contains("from a search"), "{parts:?}");
+}
+
+#[test]
 fn what_the_embedded_engine_has_no_api_or_parameter_for_is_refused_before_anything_starts() {
     let raw = |path: &str| format!(r#"{{ "operation-type": "raw-request", "path": "{path}" }}"#);
     for path in ["/_ml/info", "/_no_such", "/orders/_count?wait_for_statu=green"] {
