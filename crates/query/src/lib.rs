@@ -20,6 +20,7 @@ mod request;
 mod result;
 pub mod score;
 mod source;
+mod text;
 pub mod value;
 pub mod zone;
 
@@ -42,5 +43,6 @@ pub use request::{
 };
 pub use result::{FetchedHit, ShardHit, ShardHits, ShownHit, compare_hits, keep_first_of_group};
 pub use source::SourceFilter;
+pub use text::Text;
 pub use value::Literal;
 pub use zone::Zone;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::Literal;
 use super::hits::{SortKey, SortMissing, SortValue};
+use super::{Literal, Text};
 
 /// A hit, before its document is fetched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,45 +89,41 @@ pub struct ShownHit<'a> {
 }
 
 impl ShownHit<'_> {
-    /// Writes it as a JSON object behind `text`, with its source byte for byte.
-    pub fn write(&self, text: &mut Vec<u8>) {
+    /// Writes it as a JSON object, with its source byte for byte.
+    pub fn write(&self, to: &mut Text<'_>) {
         let ShownHit { found, document, .. } = *self;
-        let (index, id) = (json!(self.index), json!(document.id));
-        text.extend_from_slice(format!("{{\"_index\":{index},\"_id\":{id}").as_bytes());
+        to.open(b'{');
+        to.member("_index", self.index);
+        to.member("_id", &document.id);
         if self.version {
-            text.extend_from_slice(format!(",\"_version\":{}", document.version).as_bytes());
+            to.member("_version", &document.version);
         }
         if let Some(term) = self.primary_term {
-            let seq_no = document.seq_no;
-            text.extend_from_slice(
-                format!(",\"_seq_no\":{seq_no},\"_primary_term\":{term}").as_bytes(),
-            );
+            to.member("_seq_no", &document.seq_no);
+            to.member("_primary_term", &term);
         }
-        text.extend_from_slice(format!(",\"_score\":{}", json!(found.score)).as_bytes());
+        to.member("_score", &found.score.map(f64::from));
         if let Some(routing) = &document.routing {
-            text.extend_from_slice(format!(",\"_routing\":{}", json!(routing)).as_bytes());
+            to.member("_routing", routing);
         }
         if let Some(source) = &document.source {
-            text.extend_from_slice(b",\"_source\":");
-            text.extend_from_slice(source);
+            to.name("_source");
+            to.0.extend_from_slice(source);
         }
         if !found.fields.is_empty() {
             let values =
                 |values: &Vec<Literal>| values.iter().map(Literal::json).collect::<Value>();
             let fields = found.fields.iter().map(|(name, of)| (name.clone(), values(of)));
-            let fields: Map<String, Value> = fields.collect();
-            text.extend_from_slice(format!(",\"fields\":{}", json!(fields)).as_bytes());
+            to.member("fields", &fields.collect::<Map<String, Value>>());
         }
         if !document.highlight.is_empty() {
-            let highlight = json!(document.highlight);
-            text.extend_from_slice(format!(",\"highlight\":{highlight}").as_bytes());
+            to.member("highlight", &document.highlight);
         }
         if self.sort {
             let json = |value: &SortValue| value.as_ref().map_or(Value::Null, Literal::json);
-            let values: Vec<Value> = found.sort.iter().map(json).collect();
-            text.extend_from_slice(format!(",\"sort\":{}", json!(values)).as_bytes());
+            to.member("sort", &found.sort.iter().map(json).collect::<Vec<Value>>());
         }
-        text.push(b'}');
+        to.close(b'}');
     }
 }
 

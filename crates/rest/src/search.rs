@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use query::{
-    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, TrackTotalHits, parse_search, parse_sort,
-    parse_track_total_hits,
+    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, Text, TrackTotalHits, parse_search,
+    parse_sort, parse_track_total_hits,
 };
 
 use super::answer::Reply;
@@ -258,29 +258,25 @@ fn written(
             Some(json!({ "value": outcome.total, "relation": relation }))
         }
     };
-    text.push(b'{');
+    let mut to = Text(&mut text);
+    to.open(b'{');
     let point = request.point_in_time.as_ref().map(|point| ("pit_id", point.id.as_str()));
     if let Some((name, id)) = scroll.map(|id| ("_scroll_id", id)).or(point) {
-        text.extend_from_slice(format!("\"{name}\":\"{id}\",").as_bytes());
+        to.member(name, id);
     }
-    text.extend_from_slice(
-        format!(
-            "\"took\":{},\"timed_out\":{},\"_shards\":{},\"hits\":{{",
-            outcome.took.as_millis(),
-            outcome.timed_out,
-            shards_json(outcome.shards, &outcome.failures)
-        )
-        .as_bytes(),
-    );
+    to.member("took", &(outcome.took.as_millis() as u64));
+    to.member("timed_out", &outcome.timed_out);
+    to.member("_shards", &shards_json(outcome.shards, &outcome.failures));
+    to.name("hits");
+    to.open(b'{');
     if let Some(total) = total {
-        text.extend_from_slice(format!("\"total\":{total},").as_bytes());
+        to.member("total", &total);
     }
-    let max_score = json!(outcome.max_score.filter(|_| request.shows_scores()));
-    text.extend_from_slice(format!("\"max_score\":{max_score},\"hits\":[").as_bytes());
-    for (at, hit) in outcome.hits.iter().enumerate() {
-        if at > 0 {
-            text.push(b',');
-        }
+    let max_score = outcome.max_score.filter(|_| request.shows_scores());
+    to.member("max_score", &max_score.map(f64::from));
+    to.name("hits");
+    to.open(b'[');
+    for hit in &outcome.hits {
         let shown = ShownHit {
             index: &hit.index,
             found: &hit.found,
@@ -289,22 +285,23 @@ fn written(
             primary_term: request.seq_no_primary_term.then_some(hit.primary_term),
             sort: !request.sort.is_empty(),
         };
-        shown.write(&mut text);
+        shown.write(&mut to);
     }
-    text.extend_from_slice(b"]}");
+    to.close(b']');
+    to.close(b'}');
     if !request.aggregations.is_empty() {
-        text.extend_from_slice(b",\"aggregations\":");
-        let begin = text.len();
+        to.name("aggregations");
+        let begin = to.0.len();
         outcome.aggregations.totals_as_int = shape.as_int;
-        outcome.aggregations.write(&request.aggregations, max_buckets, &mut text)?;
+        outcome.aggregations.write(&request.aggregations, max_buckets, to.0)?;
         if let Some(keys) = &shape.typed {
-            let read = serde_json::from_slice(&text.split_off(begin));
+            let read = serde_json::from_slice(&to.0.split_off(begin));
             let mut answers: Map<String, Value> = read.expect("an object was written");
             typed(keys, &mut answers);
-            text.extend_from_slice(Value::Object(answers).to_string().as_bytes());
+            to.json(&Value::Object(answers).to_string());
         }
     }
-    text.push(b'}');
+    to.close(b'}');
     Ok(text)
 }
 

@@ -17,7 +17,7 @@ use query::date::DateContext;
 use query::histogram::{AutoHistogram, Histogram};
 use query::pipeline::Answer;
 use query::value::ip;
-use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone, illegal};
+use query::{DateFormat, Literal, SearchError, SearchErrorKind, Text, Zone, illegal};
 use serde_json::Value;
 
 use super::metrics::{Shown, write_percentiles, write_statistics};
@@ -26,7 +26,6 @@ use super::pipelines::{self, Numbers, Written};
 use super::rows::{
     Row, compare_tuples, distinct, numbered, placed, ranges_key, rows, sort, tuples,
 };
-use super::text::Text;
 use super::top_hits::{Best, step_of};
 use super::value::show_double;
 

@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResult as One;
 
-use query::DateFormat;
 use query::aggregation::Statistic;
+use query::{DateFormat, Text};
 
 use super::rows::{numbered, numbered_statistic, quantile, statistic_name, stats};
-use super::text::Text;
 use super::value::show_double;
 
 /// How the values of a field are shown, where not as they are.

@@ -16,7 +16,7 @@
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
 //! | `counted.rs`, `pages.rs` | plain histograms, and the page that a `composite` shows |
 //! | `matching.rs` | the documents that match, before they are collected |
-//! | `aggregated.rs`, `rows.rs`, `text.rs` | their answers, merged and written |
+//! | `aggregated.rs`, `rows.rs` | their answers, merged and written |
 //! | `metrics.rs`, `pipelines.rs` | numbers, and what is computed of the buckets that are written |
 //! | `top_hits.rs` | the best documents of each bucket |
 //! | `shown.rs` | what hits show of their columns |
@@ -47,7 +47,6 @@ mod resolve_words;
 mod rows;
 mod shown;
 mod statistics;
-mod text;
 mod top;
 mod top_hits;
 mod value;

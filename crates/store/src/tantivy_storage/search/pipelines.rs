@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use query::Literal;
 use query::aggregation::{Aggregation, AggregationKind};
 use query::pipeline::{Answer, Pipeline, PipelineKind};
+use query::{Literal, Text};
 
 use super::rows::{Row, metric, placed};
-use super::text::Text;
 
 /// Numbers of the pipelines within a bucket, by the names on the way to them; none where there is no value.
 pub(super) type Numbers = BTreeMap<String, Option<f64>>;

@@ -10,13 +10,12 @@ use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResult
 use query::aggregation::{Aggregation, AggregationKind, Filters, RangeBucket};
 use query::{
     BoolQuery, DateFormat, FetchedHit, FieldQuery, FieldType, Literal, Mapping, Query, QueryKind,
-    RangeEnd, RangeQuery, SearchRequest, ShardHit, ShardHits, ShownHit, TopHits, TrackTotalHits,
-    compare_hits, illegal, mapping,
+    RangeEnd, RangeQuery, SearchRequest, ShardHit, ShardHits, ShownHit, Text, TopHits,
+    TrackTotalHits, compare_hits, illegal, mapping,
 };
 
 use super::failed::Result;
 use super::rows::{ranges_key, rows};
-use super::text::Text;
 
 /// The best documents of a bucket.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -71,8 +70,7 @@ impl Best {
         for BestHit { index, found, document } in hits.into_iter().skip(asked.from).take(asked.size)
         {
             let (version, primary_term, sort) = (false, None, !asked.sort.is_empty());
-            to.comma();
-            ShownHit { index, found, document, version, primary_term, sort }.write(to.0);
+            ShownHit { index, found, document, version, primary_term, sort }.write(to);
         }
         to.close(b']');
         to.close(b'}');

@@ -3,29 +3,29 @@
 use serde::Serialize;
 
 /// A text of JSON that grows at its end.
-pub(super) struct Text<'a>(pub(super) &'a mut Vec<u8>);
+pub struct Text<'a>(pub &'a mut Vec<u8>);
 
 impl Text<'_> {
     /// Opens an object or a list.
-    pub(super) fn open(&mut self, bracket: u8) {
+    pub fn open(&mut self, bracket: u8) {
         self.comma();
         self.0.push(bracket);
     }
 
     /// Closes it.
-    pub(super) fn close(&mut self, bracket: u8) {
+    pub fn close(&mut self, bracket: u8) {
         self.0.push(bracket);
     }
 
     /// The name of a member, whose value is written next.
-    pub(super) fn name(&mut self, name: &str) {
+    pub fn name(&mut self, name: &str) {
         self.comma();
         self.put(name);
         self.0.push(b':');
     }
 
     /// Opens the object of a name, with its `meta`, which is JSON already.
-    pub(super) fn open_named(&mut self, name: &str, meta: Option<&str>) {
+    pub fn open_named(&mut self, name: &str, meta: Option<&str>) {
         self.name(name);
         self.open(b'{');
         if let Some(meta) = meta {
@@ -35,19 +35,19 @@ impl Text<'_> {
     }
 
     /// A member of an object.
-    pub(super) fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+    pub fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         self.name(name);
         self.put(value);
     }
 
     /// A value that is JSON already.
-    pub(super) fn json(&mut self, json: &str) {
+    pub fn json(&mut self, json: &str) {
         self.0.extend_from_slice(json.as_bytes());
     }
 
     /// Whatever was written last ends with a quote, a digit, a letter or a bracket, so one byte tells what stands
     /// there.
-    pub(super) fn comma(&mut self) {
+    pub fn comma(&mut self) {
         if !matches!(self.0.last(), None | Some(b'{' | b'[' | b':')) {
             self.0.push(b',');
         }
