@@ -6,6 +6,7 @@ use std::sync::Arc;
 use store::WriteRequest;
 use world::Work;
 
+use super::active::Active;
 use super::answer::Reply;
 use super::bulk_answer::{Item, render};
 use super::bulk_lines::{Action, Op, parse};
@@ -48,6 +49,8 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
         return Err(not_supported("if_seq_no of a bulk request", instead));
     }
     let refresh = Refresh::read(&call.query)?;
+    // What is wrong with the request is no failure of each of its documents.
+    Active::read(&call.query, 0)?;
     let limit = write_limit(&call.query)?;
     let (body, index) = (call.body.clone(), call.indices().map(str::to_owned));
     let work = Work::Copy { bytes: body.len() as u64 };

@@ -79,6 +79,7 @@ pub(super) const REFUSED_OF: &[(&str, &str)] = &[
     ),
     ("if_primary_term if_seq_no", "bulk"),
     ("lang", "update"),
+    ("order", "cluster.put_component_template indices.put_index_template"),
     ("min_score terminate_after", "count"),
     ("terminate_after", "search"),
     ("from pipeline sort terminate_after", "delete_by_query reindex update_by_query"),

@@ -370,6 +370,36 @@ fn what_is_offered_is_answered() {
     });
 }
 
+/// As in the field, where the parameter is only what stands for a body that does not say.
+#[test]
+fn the_order_of_a_template_is_that_of_its_body() {
+    world::virtual_world::run(7, |env| async move {
+        let node = start(&env).await;
+        for (body, order) in [
+            (r#"{"index_patterns":["a"],"order":7}"#, "\"order\":7"),
+            (r#"{"index_patterns":["a"]}"#, "\"order\":3"),
+        ] {
+            ask(&node, "PUT", "/_template/t?order=3", body).await;
+            let (_, said) = ask(&node, "GET", "/_template/t", "").await;
+            assert!(said.contains(order), "{body}: {said}");
+        }
+        node.stop().await;
+    });
+}
+
+#[test]
+fn a_bulk_that_waits_for_no_number_is_refused_whole() {
+    world::virtual_world::run(7, |env| async move {
+        let node = start(&env).await;
+        let body = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n";
+        let (status, said) =
+            ask(&node, "POST", "/logs/_bulk?wait_for_active_shards=many", body).await;
+        assert_eq!(status, 400, "{said}");
+        assert_eq!(ask(&node, "HEAD", "/logs", "").await.0, 404, "it made its index");
+        node.stop().await;
+    });
+}
+
 /// What these ask for is not there: nothing is followed, nothing dangles, no cluster is remote.
 fn known(names: &str, status: u16) -> bool {
     const ABSENT: [&str; 4] = ["ccr.", "replication.", "dangling", "indices.rollover"];

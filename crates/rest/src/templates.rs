@@ -104,7 +104,8 @@ pub(super) async fn put(call: Call, kind: TemplateKind) -> Result<Reply> {
         if kind != TemplateKind::Legacy {
             return Err(not_supported("parameter [order]", "write priority into the body"));
         }
-        template.order = Some(order);
+        // As in the field the body stands above it.
+        template.order = template.order.or(Some(order));
     }
     let change = TemplateChange::Put { template: Box::new(template), create };
     let event = Event::ChangeTemplate { kind, name: name(&call).to_owned(), change };

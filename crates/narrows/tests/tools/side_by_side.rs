@@ -74,6 +74,12 @@ impl Request {
         self.path.split('?').next().unwrap_or_default()
     }
 
+    /// The names of its parameters.
+    fn parameters(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let (_, parameters) = self.path.split_once('?').unwrap_or_default();
+        parameters.split('&').map(|one| one.split('=').next().unwrap_or_default())
+    }
+
     /// An answer as a value. A table is the names of its columns, or its words where it shows no names.
     fn value(&self, answer: &str) -> Value {
         if let Ok(value) = serde_json::from_str(answer) {
@@ -215,18 +221,41 @@ fn section(name: &str) -> &'static str {
     section.split("\n## ").next().unwrap_or_default()
 }
 
-/// Each method with each path of a route that works.
-fn routes() -> BTreeSet<(&'static str, &'static str)> {
-    let mut all = BTreeSet::new();
-    // | name | GET POST `/{index}/_search` `/_search` | parameters |
-    for requests in section("APIs that work").lines().filter_map(|row| row.split(" | ").nth(1)) {
-        let mut parts = requests.split('`');
-        let methods = parts.next().unwrap_or_default();
-        for path in parts.filter(|part| part.starts_with('/')) {
-            all.extend(methods.split_whitespace().map(|method| (method, path)));
-        }
+/// A row of the APIs that work.
+struct Api {
+    names: Vec<&'static str>,
+    /// Each method with each path.
+    routes: Vec<(&'static str, &'static str)>,
+    parameters: Vec<&'static str>,
+}
+
+impl Api {
+    fn all() -> Vec<Api> {
+        let rows = section("APIs that work").lines();
+        rows.filter_map(Api::read).filter(|api| !api.routes.is_empty()).collect()
     }
-    all
+
+    /// Reads ``| name | GET POST `/{index}/_search` `/_search` | parameters | refused |``.
+    fn read(row: &'static str) -> Option<Api> {
+        let mut cells = row.trim_start_matches("| ").split(" | ");
+        let names = cells.next()?.split(", ").collect();
+        let mut parts = cells.next()?.split('`');
+        let methods: Vec<&'static str> = parts.next()?.split_whitespace().collect();
+        let paths = parts.filter(|part| part.starts_with('/'));
+        let routes = paths.flat_map(|path| methods.iter().map(move |method| (*method, path)));
+        let routes = routes.collect();
+        Some(Api { names, routes, parameters: cells.next()?.split_whitespace().collect() })
+    }
+
+    /// Whether the page says of a parameter that it is ignored: `| names | why |`, or `| names of these APIs | why |`.
+    fn ignores(&self, parameter: &str) -> bool {
+        let rows = section("Parameters that are ignored, harmless").lines();
+        rows.filter_map(|row| row.strip_prefix("| ")?.split(" | ").next()).any(|cell| {
+            let (parameters, of) = cell.split_once(" of ").unwrap_or((cell, ""));
+            let is_of = of.is_empty() || of.split(", ").any(|name| self.names.contains(&name));
+            is_of && parameters.split(' ').any(|name| name == parameter)
+        })
+    }
 }
 
 fn serves(route: &str, path: &str) -> bool {
@@ -236,11 +265,15 @@ fn serves(route: &str, path: &str) -> bool {
     parts.clone().count() == words.clone().count() && parts.zip(words).all(is_one)
 }
 
-/// The page's routes, and its queries, aggregations, types, parameters and options, which are looked for in bodies.
+/// The page's routes with their parameters, but for those that are ignored; and its queries, aggregations, types,
+/// parameters and options, which are looked for in bodies.
 pub fn all_that_works_is_asked_for() {
-    let routes = routes();
+    let apis = Api::all();
+    let routes: BTreeSet<(&'static str, &'static str)> =
+        apis.iter().flat_map(|api| api.routes.iter().copied()).collect();
     assert!(routes.len() > 150, "the page of the surface is read in another way: {routes:?}");
     let mut left = routes.clone();
+    let mut asked: BTreeSet<((&str, &str), &str)> = BTreeSet::new();
     for request in Request::all() {
         let fitting = routes
             .iter()
@@ -248,9 +281,19 @@ pub fn all_that_works_is_asked_for() {
         // The one that names most of the path.
         if let Some(route) = fitting.min_by_key(|(_, path)| path.matches('{').count()) {
             left.remove(route);
+            asked.extend(request.parameters().map(|name| (*route, name)));
         }
     }
     assert!(left.is_empty(), "tests/side_by_side/requests.txt has no request for {left:?}");
+    let mut missing = Vec::new();
+    for api in &apis {
+        for &name in api.parameters.iter().filter(|name| !api.ignores(name)) {
+            if !api.routes.iter().any(|route| asked.contains(&(*route, name))) {
+                missing.push(format!("{name} of {}", api.names.join(", ")));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "tests/side_by_side/requests.txt has no request with {missing:#?}");
     for name in [
         "Queries",
         "Aggregations",
