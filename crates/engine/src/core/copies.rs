@@ -31,7 +31,7 @@ impl Core {
     }
 
     /// Tells the manager that a copy failed. Reports it only once: a second report could fail the reopened copy, which
-    /// may have the same id. Then the copy is opened anew, where it is still to be here.
+    /// may have the same id. Then the copy is opened again, if the state still assigns it to this node.
     pub(crate) async fn fail_copy(&self, shard: &LocalShard, reason: String, disk_full: bool) {
         if !shard.begin_to_fail() {
             return;

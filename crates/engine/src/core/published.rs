@@ -14,7 +14,7 @@ pub(crate) struct Published {
     pub(super) settings: RefCell<Settings>,
     /// Another state is here, or the manager is lost.
     pub(crate) changed: Notify,
-    /// The manager's disk had no room for a state without something that is lost; it is told of that again and again.
+    /// The manager's disk had no room for a state without a copy or node that was lost; the loss is reported again.
     pub(super) hides_loss: Cell<bool>,
     /// The copies here are to be compared with the state.
     pub(crate) reconcile: Notify,

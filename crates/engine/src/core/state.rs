@@ -31,8 +31,8 @@ impl Core {
         self.published.settings.borrow().clone()
     }
 
-    /// Whether a copy or a node is lost, as far as this node knows, that the state still counts as there: the manager's
-    /// disk has no room for another state.
+    /// Whether the state still lists a copy or a node that this node knows to be lost: the manager's disk has no room
+    /// for a newer state.
     pub fn state_hides_loss(&self) -> bool {
         self.published.hides_loss.get()
     }
@@ -53,7 +53,7 @@ impl Core {
                 return;
             }
             if !same || state.version > current.version {
-                // The manager can store it again. What is still not in it is reported once more, and noted then.
+                // The manager can store states again. A loss that this one still lacks is reported and noted once more.
                 self.published.hides_loss.set(false);
             }
             std::mem::replace(&mut *current, state.clone())
@@ -83,8 +83,9 @@ impl Core {
     pub(crate) fn accept(&self, publication: Publication) -> Result<()> {
         let (diff, state) = match publication {
             Publication::Whole(state) => {
-                // Addresses are given anew: the manager of another cluster may still mean a node that is gone. The own
-                // manager that lost its state and counts this node in is heard: its answer to the join may be lost.
+                // Addresses are reused: the manager of another cluster may mean a node that had this one's before. The
+                // own manager may have lost its state and made a new one, and its answer to the join may be lost: a
+                // state that lists this node is therefore accepted.
                 let own = self.state();
                 let me = state.present_node(self.name());
                 let is_counted_in = state.cluster_name == own.cluster_name

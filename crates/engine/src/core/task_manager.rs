@@ -26,7 +26,7 @@ pub struct TaskManager {
     node: String,
     next: Cell<u64>,
     running: RefCell<BTreeMap<u64, Rc<Known>>>,
-    /// Of those that go on alone: how many, and what they were asked with in bytes.
+    /// Tasks whose clients do not wait: their number, and the bytes of their requests.
     alone: Cell<(usize, usize)>,
     results: RefCell<VecDeque<(u64, String)>>,
 }
@@ -123,7 +123,7 @@ impl TaskManager {
         }
     }
 
-    /// Has those of these end that run and can be cancelled; which they are.
+    /// Cancels the running tasks with these numbers that can be cancelled, and answers with them.
     pub(crate) fn cancel(&self, numbers: &[u64]) -> Value {
         let running = self.running.borrow();
         let found = numbers.iter().filter_map(|number| running.get_key_value(number));
@@ -135,7 +135,7 @@ impl TaskManager {
         cancelled.collect()
     }
 
-    /// Gives those of these another pace that run and have one; which they are.
+    /// Changes the pace of the running tasks with these numbers that have one, and answers with them.
     pub(crate) fn rethrottle(&self, numbers: &[u64], per_second: f64) -> Value {
         let running = self.running.borrow();
         let found = numbers.iter().filter_map(|number| running.get_key_value(number));
@@ -201,7 +201,7 @@ impl RunningTask {
         self.known.new.action
     }
 
-    /// Says of it what was not known as it began.
+    /// Replaces the description, once more is known than when the task began.
     pub fn describe(&self, description: String) {
         self.known.description.replace(cut(description));
     }

@@ -31,7 +31,7 @@ pub(crate) struct Follower {
     pub(crate) shard: Rc<LocalShard>,
     pub(crate) source: Rc<Source>,
     pub(crate) policy: RefCell<ShardFollower<Operation>>,
-    pub(crate) carried: MetadataSync,
+    pub(crate) metadata: MetadataSync,
     /// Why following stopped.
     pub(crate) fatal: RefCell<Option<Failure>>,
     /// The error of the last write that failed.
@@ -136,7 +136,7 @@ impl Follower {
             shard,
             source: Rc::new(source),
             policy: RefCell::new(policy),
-            carried: MetadataSync::default(),
+            metadata: MetadataSync::default(),
             fatal: RefCell::default(),
             last_write_failure: RefCell::default(),
             is_busy: Cell::new(false),
@@ -184,7 +184,7 @@ impl Follower {
     ) -> Result<Answer<Operation>, FailedRequest> {
         let asked = service.core.env.now();
         let poll_timeout = self.policy.borrow().poll_timeout(asked);
-        let known = self.carried.versions();
+        let known = self.metadata.versions();
         let question = ReadChanges {
             leader: self.source.shard.clone(),
             from: ask.from,
@@ -205,8 +205,14 @@ impl Follower {
         claims::checkpoints(checkpoint, changes.max_seq_no).map_err(refused)?;
         let is_news = !covers(&known, &changes.versions);
         // Operations may need mappings that the leader's index has by now.
-        self.carried
-            .bring(service, &self.shard, self.source.alias(), &self.source.shard, changes.versions)
+        self.metadata
+            .catch_up(
+                service,
+                &self.shard,
+                self.source.alias(),
+                &self.source.shard,
+                changes.versions,
+            )
             .await
             .map_err(of_failure)?;
         let at_most = (ask.max_ops, ask.max_bytes);

@@ -15,15 +15,15 @@ use crate::shard::LocalShard;
 use crate::state::{Alias, AliasAction, Aliases, Event, Index};
 use crate::transport::{Failure, LeaderShard, RemoteIndex, Result, Versions};
 
-/// Settings that are about the cluster.
-const NOT_CARRIED: [&str; 3] = [
+/// Settings that are about the cluster, and stay as the follower has them.
+const CLUSTER_SETTINGS: [&str; 3] = [
     "index.number_of_replicas",
     "index.number_of_shards",
     "index.soft_deletes.retention_lease.period",
 ];
 
 /// On which nodes copies may be: the nodes of two clusters have nothing to do with each other.
-const OF_NODES: &str = "index.routing.";
+const ROUTING_PREFIX: &str = "index.routing.";
 
 pub(crate) fn covers(have: &Versions, versions: &Versions) -> bool {
     have.mappings >= versions.mappings
@@ -50,7 +50,7 @@ impl MetadataSync {
     }
 
     /// Returns once the follower has what the leader has at these versions.
-    pub(crate) async fn bring(
+    pub(crate) async fn catch_up(
         &self,
         service: &Rc<FollowService>,
         follower: &LocalShard,
@@ -128,11 +128,11 @@ fn alias_changes(index: &Index, have: &Aliases, leader: &Aliases) -> Vec<AliasAc
 /// The changes that give a follower its leader's settings, as far as it takes them over.
 fn changes(have: &SettingsMap, leader: &SettingsMap, own: &BTreeSet<String>) -> Update {
     let is_own = |name: &String| {
-        let is_here_alone = NOT_CARRIED.contains(&name.as_str()) || name.starts_with(OF_NODES);
-        is_here_alone || own.contains(name)
+        let is_of_cluster = CLUSTER_SETTINGS.contains(&name.as_str());
+        is_of_cluster || name.starts_with(ROUTING_PREFIX) || own.contains(name)
     };
-    let carried = |name: &&String| !is_own(name);
-    let names: BTreeSet<&String> = have.keys().chain(leader.keys()).filter(carried).collect();
+    let is_taken_over = |name: &&String| !is_own(name);
+    let names: BTreeSet<&String> = have.keys().chain(leader.keys()).filter(is_taken_over).collect();
     let differs = |name: &&String| have.get(*name) != leader.get(*name);
     names.into_iter().filter(differs).map(|n| (n.clone(), leader.get(n).cloned())).collect()
 }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn carries_what_is_not_the_followers_own() {
+    fn takes_over_what_is_not_the_followers_own() {
         let map = |pairs: &[(&str, &str)]| -> SettingsMap {
             pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
         };

@@ -16,8 +16,8 @@ pub(crate) fn stats_of(
 ) -> Option<FollowStats> {
     let follower = tasks.get(&shard.key())?;
     follower.note_checkpoint();
-    let Follower { policy, carried, fatal, last_write_failure, .. } = &*follower;
-    let (policy, versions) = (policy.borrow(), carried.versions());
+    let Follower { policy, metadata, fatal, last_write_failure, .. } = &*follower;
+    let (policy, versions) = (policy.borrow(), metadata.versions());
     let counts = policy.counts();
     let millis = |time: std::time::Duration| time.as_millis() as u64;
     let exception = |e: &ReadException| (e.from, e.retries, e.exception.clone());

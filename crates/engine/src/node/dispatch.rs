@@ -1,4 +1,4 @@
-//! What a node does with each question of another.
+//! What a node does with each request of another node.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::search;
 use crate::state::{self, Event};
 use crate::transport::{Failure, Reply, Request, Response, Result, ShardAction, ShardAnswer};
 
-/// Answers what a node that is asked every second answers nearly always: it is there, and has the newest state.
+/// Answers a follower check without a task where this node has the newest state, as nearly always.
 pub(super) fn at_once(node: &Node, request: &Request) -> Option<Response> {
     let Request::FollowerCheck(version) = request else { return None };
     let is_known = node.core().state().version >= *version;
@@ -186,7 +186,7 @@ pub(super) fn manager(node: &Node) -> Result<&Manager> {
     })
 }
 
-/// Addresses are given anew: one that was a node's may be that of a node of another cluster.
+/// Refuses a request of another cluster. Addresses are reused: this one may have been that cluster's node's before.
 fn other_cluster(node: &Node, asks: &str) -> Failure {
     let (name, own) = (node.name(), &node.core().config.cluster);
     let reason = format!(

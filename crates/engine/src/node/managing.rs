@@ -59,7 +59,8 @@ async fn handle(manager: &Manager, core: &Rc<Core>, events: Vec<Event>) -> Vec<A
     answers(&new)
 }
 
-/// Has each primary that was not started leave its term to the next one. The state is pure: so it is planted here.
+/// The bug [`planted::TERM_LEFT_TO_ANOTHER`]: a primary that was never started leaves its term to the next one. It is
+/// planted here because the pure state has no [`world::Env`].
 fn leave_terms(old: &ClusterState, new: &mut ClusterState) {
     for (index, shards) in &mut new.routing {
         let Some(before) = old.routing.get(index).filter(|old| !Arc::ptr_eq(old, shards)) else {
@@ -73,8 +74,8 @@ fn leave_terms(old: &ClusterState, new: &mut ClusterState) {
     }
 }
 
-/// A node that does not answer is found by [`watch_nodes`], and one that did not get it is told then that there is a
-/// newer one; publishing does not wait for either for long.
+/// Publishes a state to every present node, and does not wait long for one that is silent: [`watch_nodes`] finds it, or
+/// its next check tells it that there is a newer state.
 async fn publish(core: &Rc<Core>, old: &Arc<ClusterState>, new: &Arc<ClusterState>) {
     core.accept_state(new.clone());
     let diff = Publication::diff(Arc::new(StateDiff::between(old, new)), new);
@@ -115,7 +116,7 @@ pub(super) async fn run(node: Node) {
     }
 }
 
-/// Waits for an event, or until a copy need wait for its node no longer, which is one.
+/// Waits for an event. The end of the delay of an unassigned copy counts as one.
 async fn something_to_do(node: &Node, manager: &Manager) {
     let env = &node.core().env;
     let now_ms = env.epoch_ms();

@@ -26,8 +26,8 @@ pub struct ShardContents {
 }
 
 impl ShardContents {
-    /// Contents that a copy of documents without bodies can have: of very small documents it has fewer, and a segment
-    /// takes some bytes. The files have as many bytes as they should.
+    /// Contents with as many bytes in files, but no more segments and documents than such files can hold: a segment and
+    /// a document without a body take some bytes each.
     fn fitting(self) -> ShardContents {
         let segments = u64::from(self.segments).min(self.bytes / (4 * SEGMENT_BYTES)).max(1);
         let room = self.bytes.saturating_sub(segments * SEGMENT_BYTES);

@@ -10,7 +10,7 @@ use crate::planted;
 use crate::shard::{CopyMetadata, LocalShard};
 use crate::transport::{Failure, SessionOpened};
 
-/// What it knows.
+/// The copy that is here, and the global checkpoint that it was told.
 pub(super) struct LeftCopy {
     dir: PathBuf,
     metadata: CopyMetadata,
@@ -18,7 +18,8 @@ pub(super) struct LeftCopy {
 }
 
 impl LeftCopy {
-    /// None where there is no copy, it was told nothing, or its word does not count.
+    /// None where there is no copy, where it was told no global checkpoint, or where the index was a follower
+    /// ([`IndexMeta::knows_its_checkpoints`](crate::state::IndexMeta::knows_its_checkpoints)).
     pub(super) async fn find(core: &Core, shard: &LocalShard) -> Option<LeftCopy> {
         let state = core.state();
         state.indices.get(&shard.index).filter(|meta| meta.knows_its_checkpoints())?;

@@ -33,7 +33,7 @@ use policy::failures::ErrorKind;
 /// How long a copy waits for operations that are on their way to it, and how often it looks.
 const OPS_PATIENCE: Duration = Duration::from_secs(10);
 const OPS_LOOK: Duration = Duration::from_millis(5);
-/// How long a copy waits for work of its life before, which holds its directory.
+/// How long a copy waits for work that its last opening left behind, which holds its directory.
 const IN_USE_PATIENCE: Duration = Duration::from_secs(600);
 /// A recovery is given up when it has received nothing for this long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -133,7 +133,8 @@ impl Recovery {
         Ok((mapping, Options { durability, check_on_startup, history_uuid }))
     }
 
-    /// Where no search would make searchable what has come, it is before the first one.
+    /// Refreshes a copy once that only requests refresh (`index.refresh_interval` of -1): no search would make visible
+    /// what the recovery brought.
     async fn show_recovered(&self) -> Result<(), Failure> {
         if let Some(settings) = self.shard.settings_by(&self.service.core.state()) {
             self.shard.is_on_request(&self.shard.store()?, &settings).await?;
@@ -141,8 +142,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Opens the copy that is here. Work of its life before, as a long merge, may still hold it: to give up for that
-    /// would be to give up a copy that is whole.
+    /// Opens the copy that is here. Work that its last opening left behind, such as a long merge, may still hold its
+    /// directory; giving up for that would mean to replace a copy that is whole.
     async fn open_here(&self, mapping: &Mapping, options: &Options) -> store::Result<Shard> {
         let give_up = self.now() + IN_USE_PATIENCE;
         loop {
@@ -299,7 +300,7 @@ impl Recovery {
                 self.pass(|costs| costs.new_copy).await;
                 self.copy_files(source, commit, prefetched, &opened.history_uuid).await?
             }
-            // Operations alone are offered to who has a store.
+            // A source offers operations alone only to a target that has a store.
             None => own.clone().ok_or_else(|| CallError::Failed(unexpected()))?,
         };
         *own = Some(store.clone());

@@ -40,8 +40,8 @@ const SNIFF_PACE: Duration = Duration::from_secs(1);
 pub const NODE_CONNECTIONS: usize = 3;
 /// How long a node is waited for where others can be asked, and a seed that gave no answer before.
 const SILENT_PATIENCE: Duration = Duration::from_secs(5);
-/// Indices in one answer; further ones are asked for one by one.
-const TOLD_AT_ONCE_BYTES: u64 = 1 << 20;
+/// Bytes of the descriptions of indices in one answer; further indices are asked for one by one.
+const DESCRIBED_BYTES_MAX: u64 = 1 << 20;
 
 /// What a node knows of remote clusters, and what it told them of this one.
 pub struct RemoteClusterService {
@@ -49,7 +49,7 @@ pub struct RemoteClusterService {
     by_alias: RefCell<BTreeMap<String, Known>>,
     /// Where the nodes of each are.
     sniffed: RefCell<BTreeMap<String, Sniffed>>,
-    /// By alias: a node did not answer, of a cluster of which more is known than the seeds.
+    /// By alias: a node of the cluster did not answer, so that the cluster is to be asked where its nodes are.
     missed: RefCell<BTreeMap<String, Rc<Notify>>>,
     /// The address of each that answered last.
     answered: RefCell<BTreeMap<String, String>>,
@@ -121,8 +121,8 @@ impl RemoteClusterService {
         self.by_alias.borrow().get(alias)?.indices.get(name).cloned()
     }
 
-    /// Has a remote cluster be asked again where its nodes are, soon: one of them did not answer. Where the seeds lead
-    /// to every node, there is nothing to learn.
+    /// A node of a remote cluster did not answer: the cluster is asked again soon where its nodes are. Where the seeds
+    /// lead to every node, there is nothing to learn.
     pub(crate) fn sniff_again(&self, alias: &str) {
         if self.sniffed.borrow().get(alias).is_some_and(Sniffed::knows_more_than_seeds)
             && let Some(missed) = self.missed.borrow().get(alias)
@@ -131,14 +131,14 @@ impl RemoteClusterService {
         }
     }
 
-    /// Notes what came of asking a seed who is there.
-    fn met(&self, alias: &str, seed: &str, answer: &Result<Response, CallError>) {
+    /// Notes which node answered at a seed.
+    fn note_seed(&self, alias: &str, seed: &str, answer: &Result<Response, CallError>) {
         let node = match answer {
             Ok(Response::Hello(row)) => Some(row.transport.clone()),
             _ => None,
         };
         if let Some(known) = self.sniffed.borrow_mut().get_mut(alias) {
-            known.met(seed, node);
+            known.note_seed(seed, node);
         }
     }
 
@@ -200,8 +200,8 @@ pub(crate) async fn describe_all(
         let one = before.remove(name).filter(|(of, _)| Arc::ptr_eq(of, meta));
         let one = one.unwrap_or_else(|| (meta.clone(), Arc::new(description(meta))));
         bytes += one.1.wire_bytes();
-        // One that is closed is followed only if it says by then that it is open.
-        if bytes > TOLD_AT_ONCE_BYTES || meta.closed {
+        // A closed index is asked for again before it is followed: it must be open by then.
+        if bytes > DESCRIBED_BYTES_MAX || meta.closed {
             others.insert(name.clone(), one.1.uuid.clone());
         } else {
             indices.insert(name.clone(), one.1.clone());
@@ -334,7 +334,7 @@ async fn ask_any(
         let answer = service.core.call(&address, Class::Control, request.clone(), limit).await;
         if let Ok(Response::RemoteIndices { cluster, nodes, .. }) = &answer
             && let Some(known) = service.sniffed.borrow_mut().get_mut(alias)
-            && !known.told(&address, cluster, nodes)
+            && !known.note_nodes(&address, cluster, nodes)
         {
             let why = format!("at {address} there is another cluster by now");
             failure = Some(Failure::new(503, UNAVAILABLE, why));
@@ -382,12 +382,12 @@ async fn keep_fresh(service: Rc<RemoteClusterService>, alias: String, missed: Rc
 }
 
 async fn refresh(service: &Rc<RemoteClusterService>, alias: &str) {
-    // A node that comes back is told of below: it is to be known that its seed leads to it.
+    // The answer below may name a node that has come back: whether its seed leads to it must be known before.
     let silent = service.sniffed.borrow().get(alias).map(Sniffed::silent).unwrap_or_default();
     for seed in silent {
         let answer =
             service.core.call(&seed, Class::Control, Request::Hello, SILENT_PATIENCE).await;
-        service.met(alias, &seed, &answer);
+        service.note_seed(alias, &seed, &answer);
     }
     let known_version = service.version(alias);
     let request = Request::RemoteIndices { known_version, wait: Duration::ZERO };
@@ -431,7 +431,7 @@ async fn connect(service: Rc<RemoteClusterService>) {
                     let answer =
                         service2.core.call(&seed, class, question.clone(), REMOTE_TIMEOUT).await;
                     if asks_who {
-                        service2.met(&alias, &seed, &answer);
+                        service2.note_seed(&alias, &seed, &answer);
                     }
                     if answer.is_ok() {
                         service2.core.note_round_trip(&seed, service2.core.env.now() - asked);
@@ -492,7 +492,7 @@ pub async fn connected_nodes(
             service.core.env.spawn("asks a node of a remote cluster", async move {
                 let answer =
                     service2.core.call(&address, Class::Control, Request::Hello, limit).await;
-                service2.met(&alias, &address, &answer);
+                service2.note_seed(&alias, &address, &answer);
                 match answer {
                     Ok(Response::Hello(row)) => Some(row.transport),
                     _ => None,

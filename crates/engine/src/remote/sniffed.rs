@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Nodes that are heeded of what a cluster says: each costs a task where all are asked.
+/// The most nodes that are taken from what a cluster says: each costs a task where all are asked.
 const NODES_MAX: usize = 1000;
 
 /// What is known of where the nodes of a remote cluster are.
@@ -10,8 +10,8 @@ const NODES_MAX: usize = 1000;
 pub(super) struct Sniffed {
     /// The seeds of the settings.
     seeds: Vec<String>,
-    /// Each seed that was asked who is there, with the address that the node there gives for itself, which is another
-    /// one where something stands in between; none where nobody answered.
+    /// Each seed that was asked which node it leads to, with the address that this node gives for itself: another one
+    /// where a link or a proxy is in between. None where nobody answered.
     behind: BTreeMap<String, Option<String>>,
     /// UUID of the cluster that the seeds lead to.
     cluster: Option<String>,
@@ -30,17 +30,17 @@ impl Sniffed {
         self.seeds == seeds
     }
 
-    /// Notes who is behind a seed.
-    pub(super) fn met(&mut self, seed: &str, node: Option<String>) {
+    /// Notes which node a seed leads to; a seed that is silent now keeps the node that it led to before.
+    pub(super) fn note_seed(&mut self, seed: &str, node: Option<String>) {
         if self.seeds.iter().any(|known| known == seed) {
             let behind = self.behind.entry(seed.to_owned()).or_default();
             *behind = node.or(behind.take());
         }
     }
 
-    /// Notes where the nodes are, by the account of the one at `address`. An address may belong to a node of another
-    /// cluster by now: what that says does not count, unless a seed leads there, and is answered with false.
-    pub(super) fn told(&mut self, address: &str, cluster: &str, nodes: &[String]) -> bool {
+    /// Notes where the nodes are, as the one at `address` says; whether that counts. It does not where the address
+    /// belongs to a node of another cluster by now, unless it is a seed.
+    pub(super) fn note_nodes(&mut self, address: &str, cluster: &str, nodes: &[String]) -> bool {
         let is_seed = self.seeds.iter().any(|seed| seed == address);
         if !is_seed && self.cluster.as_deref() != Some(cluster) {
             self.nodes.remove(address);
@@ -72,16 +72,17 @@ impl Sniffed {
         self.seeds.iter().chain(self.beyond_seeds()).cloned().collect()
     }
 
-    /// A node that is reached in two ways would be asked twice, and the second way may go round a link that the seeds
-    /// lead through: none, before every seed was asked who is there; and where one of them is silent, only if another
-    /// one answered, and those that did are the nodes themselves.
+    /// The nodes that no seed leads to. A node that is also reached through a seed would be asked twice, and the other
+    /// way may go round the link that the seed leads through. So there are none before every seed was asked; and where
+    /// a seed is silent, only if others answered and all of those are the addresses of the nodes themselves.
     fn beyond_seeds(&self) -> impl Iterator<Item = &String> {
-        let met = || self.behind.iter().filter_map(|(seed, node)| Some((seed, node.as_ref()?)));
-        let is_direct = met().count() > 0 && met().all(|(seed, node)| seed == node);
+        let answered =
+            || self.behind.iter().filter_map(|(seed, node)| Some((seed, node.as_ref()?)));
+        let is_direct = answered().count() > 0 && answered().all(|(seed, node)| seed == node);
         let all_asked = self.seeds.iter().all(|seed| self.behind.contains_key(seed))
             && (self.silent().is_empty() || is_direct);
         let is_behind =
-            move |node: &String| self.behind.values().any(|met| met.as_ref() == Some(node));
+            move |node: &String| self.behind.values().any(|found| found.as_ref() == Some(node));
         let beyond = move |node: &&String| !self.seeds.contains(node) && !is_behind(node);
         self.nodes.iter().filter(move |node| all_asked && beyond(node))
     }
@@ -98,26 +99,26 @@ mod tests {
     #[test]
     fn seeds_come_first_and_then_nodes_that_none_of_them_leads_to() {
         let mut known = Sniffed::of(&texts(&["link.a:1", "b:1"]));
-        assert!(known.told("b:1", "uuid", &texts(&["a:1", "b:1", "c:1", "c:1"])));
+        assert!(known.note_nodes("b:1", "uuid", &texts(&["a:1", "b:1", "c:1", "c:1"])));
         assert_eq!(known.addresses(), ["link.a:1", "b:1"], "who is behind them is not known yet");
-        known.met("link.a:1", Some("a:1".to_owned()));
-        known.met("b:1", None);
+        known.note_seed("link.a:1", Some("a:1".to_owned()));
+        known.note_seed("b:1", None);
         assert_eq!(known.silent(), ["b:1"]);
         assert_eq!(
             known.addresses(),
             ["link.a:1", "b:1"],
             "the silent one may be behind a link, too"
         );
-        known.met("b:1", Some("b:1".to_owned()));
+        known.note_seed("b:1", Some("b:1".to_owned()));
         assert_eq!(known.addresses(), ["link.a:1", "b:1", "c:1"]);
         // The node behind the first seed comes back at another address, the third has left.
-        known.told("b:1", "uuid", &texts(&["a:2", "b:1"]));
+        known.note_nodes("b:1", "uuid", &texts(&["a:2", "b:1"]));
         assert_eq!(known.addresses(), ["link.a:1", "b:1", "a:2"]);
         // Silence later does not make it unknown.
-        known.met("link.a:1", None);
-        known.told("b:1", "uuid", &texts(&["a:1", "b:1"]));
+        known.note_seed("link.a:1", None);
+        known.note_nodes("b:1", "uuid", &texts(&["a:1", "b:1"]));
         assert!(!known.knows_more_than_seeds(), "{known:?}");
-        known.met("of another time:1", None);
+        known.note_seed("of another time:1", None);
         assert_eq!(known.silent(), [""; 0]);
         assert!(!known.is_of(&texts(&["b:1"])));
     }
@@ -125,25 +126,25 @@ mod tests {
     #[test]
     fn a_silent_seed_hides_nothing_where_seeds_are_the_nodes_themselves() {
         let mut known = Sniffed::of(&texts(&["a:1", "b:1"]));
-        known.told("a:1", "uuid", &texts(&["a:1", "c:1"]));
-        known.met("a:1", Some("a:1".to_owned()));
-        known.met("b:1", None);
+        known.note_nodes("a:1", "uuid", &texts(&["a:1", "c:1"]));
+        known.note_seed("a:1", Some("a:1".to_owned()));
+        known.note_seed("b:1", None);
         assert_eq!(known.addresses(), ["a:1", "b:1", "c:1"]);
         let mut silent = Sniffed::of(&texts(&["a:1"]));
-        silent.told("a:1", "uuid", &texts(&["x:1"]));
-        silent.met("a:1", None);
+        silent.note_nodes("a:1", "uuid", &texts(&["x:1"]));
+        silent.note_seed("a:1", None);
         assert_eq!(silent.addresses(), ["a:1"], "it may be anything that stands in between");
     }
 
     #[test]
     fn a_node_of_another_cluster_is_not_heeded_unless_a_seed_leads_there() {
         let mut known = Sniffed::of(&texts(&["a:1"]));
-        known.met("a:1", Some("a:1".to_owned()));
-        known.told("a:1", "uuid", &texts(&["a:1", "b:1", "c:1"]));
-        assert!(!known.told("b:1", "another", &texts(&["b:1", "d:1"])));
+        known.note_seed("a:1", Some("a:1".to_owned()));
+        known.note_nodes("a:1", "uuid", &texts(&["a:1", "b:1", "c:1"]));
+        assert!(!known.note_nodes("b:1", "another", &texts(&["b:1", "d:1"])));
         assert_eq!(known.addresses(), ["a:1", "c:1"]);
-        assert!(known.told("c:1", "uuid", &texts(&["a:1", "c:1", "e:1"])));
-        assert!(known.told("a:1", "another", &texts(&["a:1", "d:1"])), "it was made anew");
+        assert!(known.note_nodes("c:1", "uuid", &texts(&["a:1", "c:1", "e:1"])));
+        assert!(known.note_nodes("a:1", "another", &texts(&["a:1", "d:1"])), "it was made anew");
         assert_eq!(known.addresses(), ["a:1", "d:1"]);
     }
 }

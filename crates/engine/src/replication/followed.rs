@@ -68,7 +68,7 @@ pub(crate) async fn confirm_checkpoint(core: &Rc<Core>, shard: &Rc<LocalShard>) 
         return Ok(());
     }
     let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
-    // Whatever fails here may go well the next time, and who reads has done nothing wrong.
+    // A failure here may pass, and is not the reader's fault: it is told to try again.
     let heard = spread_durability(core, shard).await;
     heard.map_err(|failure| {
         refuse(&format!("does not know yet what every copy in sync has: {}", failure.reason))

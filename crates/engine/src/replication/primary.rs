@@ -32,7 +32,7 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let began = core.env.now();
     let shard = core.local_shard_of((&write.index, &write.index_uuid), write.shard)?;
     let store = shard.primary_store()?;
-    // Before it maps a field.
+    // A write to a closed index is refused before its documents map a field.
     shard.check_open(&core.state())?;
     let mut read = read_documents(core, &shard, &store, write.requests)
         .await

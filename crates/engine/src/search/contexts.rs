@@ -79,7 +79,7 @@ impl Contexts {
         number
     }
 
-    /// Gives a view back: one that is kept for further searches as often as it is asked for, another once.
+    /// The view of this number. One that is kept for further searches stays; any other is taken out.
     pub(super) fn take(&self, number: u64) -> Result<(ShardKey, SearchView)> {
         let mut open = self.open.borrow_mut();
         if let Some(held) = open.get(&number).filter(|held| held.kept.is_some()) {
@@ -89,9 +89,8 @@ impl Contexts {
         Ok((held.shard, held.view))
     }
 
-    /// Gives a kept view of a copy back, and keeps it from now on for as long as it was last said, at least as long as
-    /// is asked now.
-    pub(super) fn again(
+    /// The kept view of this number, which is kept from now on for the longest `keep_alive` that was asked for so far.
+    pub(super) fn renew(
         &self,
         now: Time,
         shard: &ShardKey,

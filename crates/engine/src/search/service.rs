@@ -19,16 +19,16 @@ use store::SearchView;
 /// What a node keeps for searches.
 pub struct SearchService {
     pub(crate) core: Rc<Core>,
-    /// As the node that was asked.
+    /// As a coordinating node: which copies it asks.
     pub(crate) selector: RefCell<Selector>,
-    /// As the node that has copies.
+    /// As a node that has copies: its search threads.
     pub(crate) pool: ThreadPool,
-    /// For who probes it.
+    /// As a node that has copies: latencies, for nodes that probe it.
     pub(crate) served: RefCell<ServedLatency>,
     pub(crate) contexts: Contexts,
     /// Copies that have left this node, and whose views wait for their fetch.
     pub(super) closing: RefCell<BTreeMap<ShardKey, store::Shard>>,
-    /// As the node that was asked.
+    /// As a coordinating node: the scrolls that it was asked for.
     pub(super) scrolls: Scrolls,
     pub(crate) counters: Counters,
     /// Whether every query of a copy here fails: a fault that somebody asked for.

@@ -66,7 +66,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     let (hits, view) = match held {
         None => store.search(&ask.request, &limits).await?,
         Some(number) => {
-            let view = service.contexts.again(service.core.env.now(), &shard.key(), number)?;
+            let view = service.contexts.renew(service.core.env.now(), &shard.key(), number)?;
             (store.search_view(&view, &ask.request, &limits).await?, view)
         }
     };
@@ -84,7 +84,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
             true => Vec::new(),
             false => {
                 let request = Arc::new(ask.request.fetch());
-                shown(service, &ask.index, &store, (&view, wanted), &request).await?
+                read_hits(service, &ask.index, &store, (&view, wanted), &request).await?
             }
         });
     } else if !hits.hits.is_empty() && context.is_none() {
@@ -117,18 +117,18 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     Ok(Response::Searched(Box::new(answer)))
 }
 
-/// Documents that are read before it is looked how much they are.
+/// Documents that are read before their bytes are counted against the budget of an answer.
 const FETCHED_AT_ONCE: usize = 100;
 
 /// Reads the documents of hits, and makes fragments of their texts where these are asked for.
-async fn shown(
+async fn read_hits(
     service: &SearchService,
     index: &str,
     store: &Shard,
     (view, hits): (&SearchView, Vec<(u32, u32)>),
     request: &Arc<FetchRequest>,
 ) -> Result<Vec<FetchedHit>> {
-    // Neither buckets nor moments belong to words.
+    // Highlighting looks at words alone: it needs no bound on buckets, and no `now`.
     let limits = (!request.highlight.fields.is_empty()).then(|| SearchLimits {
         index: index.to_owned(),
         default_fields: default_fields(service, index),
@@ -176,7 +176,7 @@ pub(crate) async fn fetch(
         }
     };
     let slot = service.pool.enter().await?;
-    let found = shown(service, &index, &store, (&view, hits), request).await?;
+    let found = read_hits(service, &index, &store, (&view, hits), request).await?;
     drop(slot);
     let fetches = &service.counters.fetches;
     fetches.set(fetches.get() + 1);

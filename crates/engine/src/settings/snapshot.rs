@@ -23,11 +23,11 @@ use super::{SettingError, SettingsMap};
 /// What a filter asks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterKind {
-    /// It must not be named.
+    /// No pattern may fit the node.
     Exclude,
-    /// It must be named by one of all of these.
+    /// A pattern of one of these filters at least must fit the node.
     Include,
-    /// It must be named by all of these; of addresses one is enough.
+    /// Every pattern of each of these filters must fit the node; of addresses, one of each filter.
     Require,
 }
 
@@ -50,7 +50,7 @@ impl FilterKind {
 pub struct NodeFilter {
     /// Its full name.
     pub setting: &'static str,
-    /// What it asks.
+    /// Whether it excludes, includes or requires.
     pub kind: FilterKind,
     /// `_name`, `_host` or `_ip`.
     pub attribute: &'static str,

@@ -208,7 +208,7 @@ impl NodeDisk {
         self.replace(vec![path], text).await
     }
 
-    /// Nothing once the directory was let go of: it may be another node's.
+    /// Replaces files, or fails once the directory was released: it may be another node's by now.
     async fn replace(&self, paths: Vec<PathBuf>, text: String) -> io::Result<()> {
         let Some(lock) = self.lock.borrow().clone() else {
             return Err(io::Error::other("the node is stopping, and writes no more"));

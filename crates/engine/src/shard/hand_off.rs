@@ -41,8 +41,9 @@ impl Operations {
         matches!(&*self.hand_off.borrow(), HandOff::Done { to, .. } if to == target)
     }
 
-    /// By a cluster state of this version the copy is moved to `target`, or to none: a hand-off to another came to
-    /// nothing. That one was never started, so that it took no operation, and never will be.
+    /// A cluster state of this version has the copy moved to `target`, or to none. If this copy has handed over to
+    /// another target before that, the move there was given up: that target was never started, took no operation, and
+    /// never will, so that this copy may take operations again.
     pub(crate) fn follow_state(&self, target: Option<&str>, version: u64) {
         let mut hand_off = self.hand_off.borrow_mut();
         if let HandOff::Done { to, version: at } = &*hand_off

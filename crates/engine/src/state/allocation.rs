@@ -1,9 +1,9 @@
-//! Where copies go.
+//! On which nodes unassigned copies are placed.
 //!
 //! As Elasticsearch's balanced allocation, with the number of copies as the only weight: lost primaries are replaced by
 //! replicas first, then primaries are placed, then replicas. A copy that waits for a node counts as if it were there,
-//! so that the next copies go elsewhere; otherwise all copies of a lost rack would wait for the few emptiest nodes. An
-//! assigned copy is never moved.
+//! so that the next copies go elsewhere; otherwise all copies of a lost rack would wait for the few emptiest nodes.
+//! [`reroute`] also begins the moves of assigned copies, which `moving` and `rebalancing` choose.
 
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ struct Round<'a> {
     primaries: bool,
 }
 
-/// Places what a round is about. The first counts have the copies that wait, too; the second those that are placed.
+/// Places the copies of a round. `counts` also has copies that wait for their node, `placed` has placed ones alone.
 fn place(
     state: &mut ClusterState,
     round: Round<'_>,

@@ -67,20 +67,20 @@ pub(super) struct Counted(Option<Arc<Earlier>>);
 struct Earlier {
     present: Arc<BTreeSet<String>>,
     names: Arc<NodeNames>,
-    /// As long as it is held here, what is counted is copied before it is changed.
+    /// Held so that whoever changes a list of shards copies it first: what was counted stays comparable by its place.
     routing: Routing,
     counts: Vec<NodeRecoveryCounts>,
     lacking: BTreeSet<String>,
 }
 
-/// It says nothing that the state does not say.
+/// The counts follow from the state: they make no two states differ.
 impl PartialEq for Counted {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// Counts begin from another state once one in so many indices has changed. With fewer indices nothing is to be gained.
+/// A new base is counted once one in so many indices differs from the old one. With fewer indices it gains nothing.
 const CHANGED_ONE_IN: usize = 32;
 
 impl Counted {

@@ -6,6 +6,8 @@
 
 use serde::Serialize;
 
+use policy::routing::hash;
+
 use super::counted::NodeRecoveryCounts;
 use super::delayed::delayed_until_ms;
 use super::filters::{Against, Filters};
@@ -15,7 +17,6 @@ use crate::settings::{AllocationEnable, Settings};
 
 /// For a copy that is moved, or placed by a command: it waits for no node to come back.
 pub(super) const DELAY_IS_OVER: u64 = u64::MAX;
-use policy::routing::hash;
 
 const PRIMARIES: &str = "cluster.routing.allocation.node_initial_primaries_recoveries";
 const RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
@@ -186,10 +187,10 @@ impl<'a> Deciders<'a> {
         if let Some(against) = self.against(slot, node) {
             return self.no(against.decider(), || against.words());
         }
-        let load = self.counts.get(node);
+        let on_node = self.counts.get(node);
         match slot.is_peers() {
-            true => self.peer_to(slot, load),
-            false => self.primary_on(slot, node, load, on_disk),
+            true => self.peer_to(slot, on_node),
+            false => self.primary_on(slot, node, on_node, on_disk),
         }
     }
 
@@ -223,7 +224,7 @@ impl<'a> Deciders<'a> {
         &self,
         slot: Slot<'_>,
         node: &str,
-        load: NodeRecoveryCounts,
+        on_node: NodeRecoveryCounts,
         on_disk: impl FnOnce() -> Option<&'d str>,
     ) -> Verdict {
         if slot.shard.was_started() {
@@ -245,7 +246,7 @@ impl<'a> Deciders<'a> {
             }
         }
         let limit = self.counts.limits().initial_primaries;
-        let busy = load.initial_primaries;
+        let busy = on_node.initial_primaries;
         if busy < limit {
             return Verdict::Yes;
         }
@@ -254,9 +255,9 @@ impl<'a> Deciders<'a> {
         })
     }
 
-    fn peer_to(&self, slot: Slot<'_>, load: NodeRecoveryCounts) -> Verdict {
+    fn peer_to(&self, slot: Slot<'_>, on_node: NodeRecoveryCounts) -> Verdict {
         let limit = self.counts.limits().recoveries;
-        let busy = load.incoming;
+        let busy = on_node.incoming;
         if busy >= limit {
             return self.throttle(|| {
                 format!("the node receives {busy} recoveries, {RECOVERIES} is [{limit}]")

@@ -13,13 +13,13 @@ use crate::settings::Update;
 /// What an operator wants of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RerouteCommand {
-    /// What.
+    /// Move, cancel, or place.
     pub action: RerouteAction,
     /// The index.
     pub index: String,
     /// The shard.
     pub shard: u32,
-    /// The node where the copy is, or as a replica that is on none is to be.
+    /// The node that has the copy; of an unassigned replica, the node that is to have it.
     pub node: String,
 }
 
@@ -33,7 +33,7 @@ pub enum RerouteAction {
     },
     /// A recovery or a move ends; the copy is placed anew.
     Cancel {
-        /// Whether also that of a primary, which is lost there.
+        /// Whether the copy may be a primary, whose data on that node is lost then.
         allow_primary: bool,
     },
     /// A replica that is on no node is placed.

@@ -45,8 +45,9 @@ pub struct IndexMeta {
 }
 
 impl IndexMeta {
-    /// Whether its copies' word on each other counts. A follower's primary that comes back counts as known everywhere
-    /// what its other copies are yet to get, which comes from the leader again.
+    /// Whether the global checkpoint that one of its copies was told says what every copy in sync has. Not so of a
+    /// follower: its primary that comes back takes all that it has for known everywhere, and what its other copies lack
+    /// of that comes from the leader again.
     pub fn knows_its_checkpoints(&self) -> bool {
         self.leader.is_none() && !self.has_followed
     }
