@@ -18,7 +18,7 @@ use crate::words::{self, percent};
 
 /// A limit that took less of the time than this is no evidence.
 const EVIDENCE: f64 = 0.02;
-/// A gain is reckoned from no more of the time than this, so that it is finite.
+/// A gain is reckoned as if at most this share of the time came back, so that it is finite.
 const GIVEN_BACK: f64 = 0.9;
 /// Where nothing says how far a limiter may be raised, or chunks are at their most, these many times are worth trying.
 const RAISE_LIMITER: f64 = 2.0;
@@ -180,7 +180,7 @@ impl Held<'_> {
     }
 
     /// The share of the time that the limit took while files moved: settings of a transfer shorten nothing else. An
-    /// engine that accounts for its time does not tell them apart.
+    /// engine that accounts for its time does not tell which part of it was spent on files.
     fn share_of_files(&self) -> f64 {
         let Some((account, limit)) = self.account.as_ref().zip(self.figures.verdict.limit) else {
             return self.share();

@@ -188,8 +188,8 @@ impl<'a> Runs<'a> {
         found
     }
 
-    /// Whether it is worse that a run lacks a figure. Of an operation that it measured it may lack some, and Rally
-    /// leaves operations out.
+    /// Whether a run counts as worse because it lacks a figure. It does not where it has other figures of the same
+    /// operation, and a race of Rally does not where it lacks the operation.
     fn is_missed(&self, figure: &Compared, at: usize) -> bool {
         let is_of_rally = self.contenders[at].run.manifest.target == RALLY;
         figure.operation.is_none() || !(is_of_rally || has_others(&self.figures, figure, at))

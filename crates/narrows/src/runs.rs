@@ -26,7 +26,7 @@ pub(crate) fn find(runs: &Path, given: &str) -> anyhow::Result<PathBuf> {
     find_or(runs, given, "")
 }
 
-/// The same. `otherwise` is what else may have been meant: it is said where no run has a name like it.
+/// The same. `otherwise` says what else may have been meant, where no run has a similar name.
 pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Result<PathBuf> {
     let as_path = Path::new(given);
     if record::is_run(as_path) {

@@ -28,7 +28,7 @@ use crate::terminal::say;
 pub(crate) struct Work {
     pub(crate) plan: String,
     pub(crate) variants: Vec<String>,
-    /// Of a plan without published rows, the part of its size of which one run stands for all.
+    /// For a plan without published rows: the part of its size at which one run stands for all seeds.
     pub(crate) part: Option<f64>,
 }
 
@@ -229,7 +229,7 @@ fn outcome(work: &Work, job: &Job, runs: &Path, kept: bool) -> anyhow::Result<Ou
     })
 }
 
-/// What is drawn of a plan: of the variants that have a chart alone.
+/// The samples that charts need of the first seed, of the variants that have a chart.
 fn drawn(plan: &str, run: &RunDir, summary: &Summary<'_>) -> FirstSeed {
     let has_chart = |variant: &str| charted().any(|one| one == (plan, variant));
     let names = summary.loads.iter().map(|load| load.variant.as_str());

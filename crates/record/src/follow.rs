@@ -40,7 +40,7 @@ pub struct SearchFigures {
     pub given_up: u64,
 }
 
-/// What the node used that used most: the medians of the samples of a part of the time, as a recovery opens many files.
+/// What the busiest node used: medians over a part of the time, since a recovery has many files open for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeUse {
     /// Resident memory, in bytes.

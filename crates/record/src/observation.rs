@@ -76,7 +76,8 @@ pub struct AnswerTime {
     pub node: String,
     /// In milliseconds.
     pub ms: f64,
-    /// The same of a second question, asked as soon as the first was answered: what stood still has just gone on.
+    /// The same of a second question, asked as soon as the first was answered. A node that had stood still for the
+    /// first has just gone on.
     pub again_ms: f64,
 }
 

@@ -18,7 +18,7 @@ pub enum Chunk {
 pub struct SyntheticChunk {
     /// The hash that reading all of the file would give.
     pub(crate) xxh3: u64,
-    /// Of the list of segments alone: what it says.
+    /// The list of segments, where the chunk is of the file that has it.
     pub(crate) segments: Option<SegmentList>,
     pub(crate) offset: u64,
     pub(crate) len: u64,

@@ -124,7 +124,7 @@ const RUN: u8 = 5;
 /// As the first two, of a document with a `_routing`: its length and itself stand before the source.
 const ROUTED: u8 = 6;
 const ROUTED_AUTO_ID: u8 = 7;
-/// Of a batch: its documents, their bytes, the part's first and the one after its last.
+/// Numbers of a synthetic batch: its documents, their bytes, the first of the part and the one after its last.
 const RUN_NUMBERS: usize = 4;
 /// kind, seq_no, version, length of the id.
 const FIXED_BYTES: usize = 1 + 8 + 8 + 4;

@@ -147,9 +147,9 @@ impl CoreQueue {
 pub struct DiskQueue {
     heads: CoreQueue,
     line: RateQueue,
-    /// With all that passes the line later.
+    /// Of all queued operations, also of bytes that pass the line later.
     counts: DiskCounts,
-    /// What has passed the line when, one after another; what is through for long is forgotten.
+    /// When the bytes of each operation pass the line, in order. Operations that passed long ago are forgotten.
     passes: VecDeque<Pass>,
     busy: Occupied,
 }

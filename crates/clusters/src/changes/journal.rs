@@ -545,8 +545,8 @@ mod tests {
             journal.answered(number, &answer);
             assert_eq!(!again(&journal).again.is_empty(), may_come, "{answer:?}");
         }
-        // Of a run that was killed nobody knows. What was to stay as it was is not sent again: a cluster that does not
-        // know the setting would refuse that.
+        // Nobody knows which changes of a killed run were made. A setting that was to stay as it was is not sent again:
+        // a cluster that does not know it would refuse it.
         drop(journal);
         let found = again(&Journal::open(&path).unwrap());
         assert_eq!(found.again, BTreeMap::from([("a".to_owned(), None)]));

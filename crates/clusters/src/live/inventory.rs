@@ -126,8 +126,8 @@ async fn ask_indexed(
     Ok(answer.map(|answer| (client.now(), parse::indexed_documents(&answer))))
 }
 
-/// What was indexed in a second between two moments, by index. Of one that is new nothing is known, nor of one that
-/// counted less the second time: its primary restarted, or is another copy now.
+/// Documents that were indexed a second between two moments, by index. New indices are left out, and those that counted
+/// less the second time: their primary restarted, or is another copy now.
 fn documents_per_s(before: &Indexed, after: &Indexed) -> BTreeMap<String, f64> {
     let elapsed_s = (after.0 - before.0).as_secs_f64().max(1e-3);
     let of = |(index, now): (&String, &u64)| {

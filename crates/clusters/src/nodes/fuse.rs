@@ -17,7 +17,7 @@ const WRITE_BYTES: usize = 40;
 const WANTED: u32 = 1 | 1 << 5 | 1 << 15 | 1 << 22;
 /// Nothing of a file is kept by the kernel (`FOPEN_DIRECT_IO`).
 const OPEN_DIRECT: u32 = 1;
-/// What is told of a file holds for so long: nobody else changes it.
+/// Seconds for which the kernel may keep the attributes of a file: nobody else changes them.
 const VALID_S: u64 = 86_400;
 const PAGE_BYTES: u32 = 4096;
 
@@ -32,7 +32,7 @@ pub(super) enum Asked<'a> {
     Find {
         name: &'a [u8],
     },
-    /// What a file is like; also after a wish to change that, which is not granted.
+    /// The attributes of a file: they are asked for, or are to be changed, which is answered with them unchanged.
     Describe,
     Open,
     Read {
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
                 Asked::Write { offset: long(body, 8)?, bytes }
             }
             26 => Asked::Begin { offered: number(body, 12)? },
-            // What it forgets, and what it waits for no longer.
+            // The kernel forgets a file or several, or interrupts a request: none of them has an answer.
             2 | 36 | 42 => Asked::Nothing,
             _ => Asked::Other,
         };

@@ -57,8 +57,8 @@ kill 0
 wait
 rm -f "$1""#;
 
-/// Of a slow disk, no more than this waits in memory to be written. With less, the disk idles between one part and the
-/// next where cores are busy; with more, a small file is there before most of it is on the disk.
+/// Dirty bytes that may wait in memory for a slow disk. With fewer, the disk idles between two parts where cores are
+/// busy; with more, a small file counts as written before most of it is on the disk.
 const WRITTEN_LATER_BYTES: u64 = 2 << 20;
 
 /// A disk, until this is dropped. Whoever uses it has ended by then.

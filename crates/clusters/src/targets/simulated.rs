@@ -359,9 +359,8 @@ impl VirtualControls for VirtualClusters {
         loaded
     }
 
-    /// Of a large cluster the state with every copy is so many bytes that to publish it once to each node would take
-    /// longer than the manager waits, and nodes that missed it would ask for it in the time that is measured: so cards
-    /// take no time either.
+    /// Network cards take no time here either. In a large cluster, publishing the state with every copy to each node
+    /// would take longer than the manager waits, and nodes that missed it would ask for it while the run is measured.
     async fn place(&self, cluster: &str, indices: &[Placement], disks: &[DiskSize]) -> Result<()> {
         self.give_hosts(cluster, &Host { card_bytes_per_s: u64::MAX, ..instant() });
         let nodes: Vec<Node> =

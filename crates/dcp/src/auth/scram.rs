@@ -50,7 +50,7 @@ impl Salting {
         out
     }
 
-    /// The same, remembered.
+    /// The same, computed once on each thread.
     fn remembered(self) -> Vec<u8> {
         thread_local! {
             static KNOWN: RefCell<Vec<(Salting, Vec<u8>)>> = const { RefCell::new(Vec::new()) };

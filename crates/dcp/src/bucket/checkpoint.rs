@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(all.bytes(), before.0 - freed);
         assert_eq!(used.get(), before.1 - (freed - 4 * PLACE_BYTES));
         assert_eq!((all.floor(), all.items()), (4, 6));
-        // Who comes now needs the disk up to the floor.
+        // A new cursor reads from the disk up to the floor.
         assert_eq!(all.register(0).1, 4);
         assert_eq!(seqnos(all.take(slow)).0, [5, 6, 7, 8]);
     }

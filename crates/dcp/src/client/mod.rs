@@ -22,7 +22,7 @@ pub(crate) use nodes::{nodes, nodes_known_to};
 const STATS_MAX: usize = 1_000_000;
 /// The most bytes that they may have.
 const STATS_BYTES_MAX: usize = 256 << 20;
-/// Who may read them.
+/// The advice where a user may not read statistics.
 const STATS_HINT: &str =
     "the user needs a role that reads statistics, as Couchbase's \"Data Monitor\"";
 

@@ -34,7 +34,7 @@ pub const SNAPSHOT_CHECKPOINT: u32 = 4;
 /// Flag of a snapshot: the consumer answers the marker.
 pub const SNAPSHOT_ACK: u32 = 8;
 
-/// Of a mutation.
+/// Length of the extras of a mutation.
 const MUTATION_EXTRAS_BYTES: usize = 31;
 
 wire_numbers! {

@@ -107,7 +107,7 @@ impl Rebalance {
         tokio::select! {
             biased;
             done = persisted => done?,
-            // What is asked for never comes then, and neither server says so.
+            // Once the stream has ended, what is waited for never comes, and neither server says so.
             ended = replication.ended(vb) => return Err(self.ended_early("a stream", ended?)),
         }
         Ok(Replication(replication))

@@ -51,7 +51,7 @@ impl Answers {
                 Err(against) => (against.by, against.why.words()),
             };
             match all.iter_mut().find(|one| one.class == *class) {
-                Some(one) => one.also(by, why),
+                Some(one) => one.merge(by, why),
                 None => all.push(RuledOut { class: *class, by, why }),
             }
         }
@@ -69,9 +69,9 @@ impl Answers {
 }
 
 impl RuledOut {
-    /// The same cause, looked for in another place: where it was seen after all, only that counts; where either place
-    /// does not tell, it is open.
-    fn also(&mut self, by: By, why: String) {
+    /// Adds what speaks against the same cause in another place. Where the cause was seen in one of them, though
+    /// weaker, only that counts; where one does not tell, the cause stays open.
+    fn merge(&mut self, by: By, why: String) {
         if (self.by == By::Weaker) != (by == By::Weaker) {
             if by == By::Weaker {
                 (self.by, self.why) = (by, why);

@@ -12,7 +12,7 @@ use super::measurement::Measurement;
 use crate::error::{Error, Result};
 
 const PIECE_BYTES: usize = 1 << 20;
-/// Of the file that is written and read.
+/// Pieces of the file that is written and read.
 const FILE_PIECES: u64 = 128;
 const SMALL_BYTES: usize = 4 << 10;
 const SMALL_READS: u64 = 256;

@@ -142,7 +142,7 @@ impl BulkBodies {
         BulkBodies::written(source, seed, range, bulk_documents, &Written::New)
     }
 
-    /// The same, written otherwise than as new documents.
+    /// As [`BulkBodies::new`], of documents that are written as `written` says.
     pub fn written(
         source: &Source,
         seed: u64,

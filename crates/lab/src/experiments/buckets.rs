@@ -22,7 +22,7 @@ use crate::runner::{Journal, Turn, Watch};
 
 /// How often the destination is asked whether everything has come.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Of a connection that drains the producer.
+/// Window of a connection that drains the producer.
 const DRAIN_WINDOW_BYTES: u32 = 20 << 20;
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 /// Nothing has come for so long: it stands still.

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(starts.next(at(110)), Next::End);
         let unsent: Vec<Time> = std::iter::from_fn(|| starts.next_unsent()).collect();
         assert_eq!(unsent, (2..10).map(|n| at(n * 10)).collect::<Vec<_>>());
-        // Nothing is missed by a client that was free in time.
+        // A client that was free in time missed no start.
         let mut starts = Starts::new(&load, at(0));
         while starts.next(at(0)) != Next::End {}
         assert_eq!(starts.next_unsent(), None);

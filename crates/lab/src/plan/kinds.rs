@@ -114,7 +114,7 @@ mod tests {
         rows.map(|rows| rows.iter().map(text).collect()).unwrap_or_default()
     }
 
-    /// What a fitted value's own words, or the words above it, give away.
+    /// Words in the source of a value, or in the comment above it, by which it is known to be fitted.
     const FITTED: [&str; 5] =
         ["fitted", "not published", "chosen", "searches a second", "cores of the "];
 

@@ -20,9 +20,9 @@ pub struct Parameter {
 pub enum ParameterScope {
     /// All hosts, and the link.
     Everywhere,
-    /// Those of the leader.
+    /// The hosts of the leader.
     Leader,
-    /// Those of the follower.
+    /// The hosts of the follower.
     Follower,
 }
 

@@ -169,7 +169,7 @@ fn link_rate(text: &str) -> Result<String, ParseError> {
     parse_rate(text).map(|_| text.to_owned())
 }
 
-/// Of a disk, which settings of a cluster write as a size.
+/// A rate of a disk, which may also be written as settings of a cluster have it: as a size.
 fn checked_rate(text: &str) -> Result<String, String> {
     match parse_rate(text).is_ok() || parse_size(text).is_ok() {
         true => Ok(text.to_owned()),

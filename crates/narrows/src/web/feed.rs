@@ -72,7 +72,7 @@ impl Hub {
         let queue = Queue { waiting: begins.into_iter().collect(), ..Queue::default() };
         let queue = Rc::new(RefCell::new(queue));
         let mut all = self.0.borrow_mut();
-        // Nothing is sent while nobody is there to hear it: those that went meanwhile are forgotten here.
+        // Without a page nothing is sent, so that pages which were closed meanwhile are forgotten here.
         all.retain(|queue| queue.strong_count() > 0);
         all.push(Rc::downgrade(&queue));
         Feed(queue)

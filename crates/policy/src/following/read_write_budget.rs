@@ -76,7 +76,7 @@ const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 pub struct AdaptiveBudget {
     memory_max_bytes: u64,
     op_bytes: f64,
-    /// None until the leader was first known to have more than one read returns.
+    /// None until a read showed for the first time that the leader has more than that read returned.
     controller: Option<Adaptive>,
     was_behind: bool,
 }

@@ -1,5 +1,5 @@
-//! What a coordinator knows of each node: `ResponseCollectorService` of Elasticsearch, its count of the requests
-//! in flight (`OperationRouting.nodeSearchCounts`), and what each policy remembers beside.
+//! What a coordinator knows of each node: the averages of Elasticsearch's `ResponseCollectorService`, the requests in
+//! flight (`OperationRouting.nodeSearchCounts`), and what C3, two choices and our own policy remember besides.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

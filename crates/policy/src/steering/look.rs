@@ -97,7 +97,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What is said where nobody says that anything holds: a limit that cannot be seen may still.
+    /// The verdict that stands in where none is known: a limit that cannot be seen may hold recoveries all the same.
     pub(super) fn unseen() -> Verdict {
         let label = "nothing visible".to_owned();
         Verdict { holds: Holds::Unknown, label, setting: None, gain: None, then: None }

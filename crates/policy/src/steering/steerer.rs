@@ -22,35 +22,35 @@ const MEASURE_MAX: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A trial has this much longer where only later recoveries obey.
 const PATIENCE_LATER: Duration = Duration::from_secs(240);
-/// No round trip takes longer. What takes longer to pass a path stands in line: with more in flight it would stand
-/// longer.
+/// No round trip takes longer. Bytes that take longer to pass a path queue there, and with more in flight they would
+/// queue longer.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(500);
 /// A change that brings less than this is not worth having.
 const WORTH: f64 = 1.03;
 /// A difference of so many standard errors is clear; one of a single error will do once there is no more time.
 const CLEAR: f64 = 2.0;
 const LIKELY: f64 = 1.0;
-/// A leap is a rise by the root of what is expected, and by so many times at least. It is also one by so many standard
-/// errors: it is seen after a few steps, and those tell little of their error.
+/// A leap is a rise that a short measurement shows: by at least the square root of the expected factor, by at least
+/// `LEAP` times, and by at least `CLEAR_LEAP` standard errors, because a few steps estimate their own error badly.
 const LEAP: f64 = 1.2;
 const CLEAR_LEAP: f64 = 3.0;
 /// By how many times a step raises a setting: as a rule, and where users have room and a large step is safe.
 const STEP: f64 = 2.0;
 const STRIDE: f64 = 4.0;
-/// A value at which users suffered is not tried again for so long. Half of the step is tried below it, so often, and as
-/// long as it is worth a trial.
+/// A value at which users suffered is not tried again for `HURT_FOR`. Half of the step below it is tried, `HURT_TIMES`
+/// times at most, and only where that raises the setting by `HALF_STEP` times at least.
 const HURT_FOR: Duration = Duration::from_secs(900);
 const HURT_TIMES: u32 = 2;
 const HALF_STEP: f64 = 1.15;
-/// A trial that told nothing is made again after this pause. The pause doubles each time, so often at most, for it may
-/// be the change that keeps a trial from telling.
+/// A trial that told nothing is made again after this pause. The pause doubles each time, `AGAIN_DOUBLED` times at
+/// most: the change itself may be what keeps a trial from telling.
 const AGAIN: Duration = Duration::from_secs(300);
 const AGAIN_DOUBLED: u32 = 5;
-/// So often a raise that seemed to bring nothing is tried again at once, where the rate fell when it was taken back.
+/// How often a raise that seemed to bring nothing is tried again at once, where the rate fell when it was taken back.
 const AT_ONCE: u32 = 2;
 /// Nothing is raised for so long after users suffered.
 const QUIET: Duration = Duration::from_secs(30);
-/// A recovery that began this lately says that others begin.
+/// A recovery that began within this time is a sign that others will begin.
 const LATELY: Duration = Duration::from_secs(60);
 /// A value that nobody here set is believed once so many looks in a row have it.
 const FOREIGN_LOOKS: u32 = 2;
@@ -308,7 +308,7 @@ impl Steering {
         self.phase = Phase::Watching(since);
         let wait = |why: &str| Decision::Wait(why.to_owned());
         if look.active.is_empty() {
-            // What is measured next begins with what recovers next.
+            // The next measurement begins with the next recovery.
             self.phase = Phase::Watching(look.at.max(since));
             self.taken_back = None;
             self.leapt = false;
@@ -350,7 +350,7 @@ impl Steering {
             times,
             leap: proposal.expected.unwrap_or(times).sqrt().max(LEAP),
             worth: match proposal.expected {
-                // Little is promised because another setting holds next: that one is raised then.
+                // The gain is small because another setting is the next limit; that one is raised next.
                 Some(little) if verdict.is_held_next() => WORTH.min((1.0 + little) / 2.0),
                 _ => WORTH,
             },
@@ -510,7 +510,7 @@ impl Steering {
                 if is_worth {
                     return self.keep(trial, after);
                 }
-                // Where what is not sure may hide what is worth having, nobody knows.
+                // An error that may hide a gain worth having: the trial tells nothing.
                 let tells = is_clear || risen + LIKELY * error < before.per_s * (trial.worth - 1.0);
                 let says = match tells {
                     true => "it brings nothing",

@@ -302,12 +302,12 @@ impl Connections {
             if more == 0 {
                 self.next_try = now + PAUSE_MIN;
             }
-            self.settle(now, false);
+            self.begin_look(now, false);
         } else if self.overtaken.back().is_none_or(|at| *at + LOSSLESS < now) {
             self.open -= more.div_ceil(2);
-            self.settle(now, false);
+            self.begin_look(now, false);
         } else if queue > NO_QUEUE {
-            self.settle(now, false);
+            self.begin_look(now, false);
         } else {
             self.calm = self.calm.saturating_add(1);
             self.grow(now);
@@ -325,7 +325,7 @@ impl Connections {
                 self.open = worth.clamp(open, self.open);
                 self.proven = None;
                 self.put_off(now);
-                self.settle(now, false);
+                self.begin_look(now, false);
                 return;
             }
             self.pause = PAUSE_MIN;
@@ -335,9 +335,9 @@ impl Connections {
             let factor = if self.calm >= CALM_LOOKS { FAST } else { SLOW };
             let more = (f64::from(self.open) * factor) as u32;
             self.open = more.max(self.open + 1).min(self.most);
-            self.settle(now, true);
+            self.begin_look(now, true);
         } else {
-            self.settle(now, false);
+            self.begin_look(now, false);
         }
     }
 
@@ -347,7 +347,7 @@ impl Connections {
     }
 
     /// The next look begins once new connections have opened their windows, or closed ones have drained.
-    fn settle(&mut self, now: Time, grows: bool) {
+    fn begin_look(&mut self, now: Time, grows: bool) {
         let settled = now + self.shortest.unwrap_or_default() * SETTLE_ROUND_TRIPS;
         self.phase = match self.open == self.configured && !grows {
             true => Phase::Configured,

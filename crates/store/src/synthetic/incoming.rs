@@ -22,7 +22,7 @@ const NOTE_BYTES: u64 = 8 << 20;
 struct Receiving {
     /// Which bytes are here, as a checkpoint over bytes.
     bytes: LocalCheckpointTracker,
-    /// Of the list of segments alone: what it says.
+    /// The list of segments, where this is the file that has it.
     segments: Option<SegmentList>,
     damaged: bool,
     noted: u64,

@@ -327,7 +327,7 @@ impl FileIncoming {
 
     pub(crate) async fn install(&self, commit: &Commit) -> Result<()> {
         for file in 0..self.metas.len() {
-            // Those that an earlier reception had finished are not synced yet, as far as is known.
+            // Files that an earlier try finished may not be synced yet.
             self.make_durable(file).await?;
         }
         let (copy, dir, commit) = (self.copy.clone(), self.dir.clone(), commit.clone());
@@ -517,7 +517,7 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
         is_received: true,
     };
     commits::publish(copy, &stored)?;
-    // Only now: until here the log of the copy before counts.
+    // Not before the commit is published: until then the directory holds the former copy, with its log.
     log_opening::begin(copy, &stored)?;
     files::remove_dir(dir)
 }

@@ -151,7 +151,7 @@ pub(super) fn path(dir: &Path, generation: u64) -> PathBuf {
 /// A block to read, with the file that it is in.
 pub(super) struct Piece {
     pub(super) path: PathBuf,
-    /// Of the newest file; another one is opened when it is read.
+    /// The open file, where it is the newest of the log; an older one is opened when it is read.
     pub(super) file: Option<Arc<File>>,
     pub(super) block: Block,
 }

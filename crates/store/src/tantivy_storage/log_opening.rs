@@ -40,7 +40,7 @@ impl Expected {
         }
     }
 
-    /// Of a log whose end nobody knows: no more than that its files follow on each other.
+    /// The log as its files are, where nobody knows its end: all that is required is that they follow on each other.
     fn whatever_is_there(&self, dir: &Path) -> Result<Synced> {
         let generations = files::numbered(dir, "oplog-", ".log")?;
         let oldest = generations.into_iter().find(|generation| *generation >= self.generation);

@@ -292,7 +292,7 @@ impl TantivyStorage {
     }
 
     fn index_work(&self, documents: u64, bytes: u64) -> Work {
-        // Who finds no room waits for it, and never in the event loop.
+        // Where the queue to the index writer fills up the caller waits for room: not in the event loop.
         match self.shared.is_busy() {
             true => Work::DiskWrite { bytes },
             false => Work::Index { documents, bytes },
@@ -333,7 +333,7 @@ impl TantivyStorage {
         request: &Arc<SearchRequest>,
         limits: &SearchLimits,
     ) -> Result<(ShardHits, SearchView)> {
-        // Of one moment: a mapping that comes later has readers of its own.
+        // Readers and mapping of one moment: a later mapping has readers of its own.
         let handles = self.shared.handles();
         let searcher = handles.searcher();
         let view = SearchView(Seen::Documents(searcher.clone(), handles.mapping.clone()));

@@ -227,7 +227,7 @@ impl Shared {
         let opened = opened.map_err(|error| self.fail(error))?;
         debug_assert!(opened.covers(mapping));
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened);
-        // What was being merged is looked at anew with a commit, and with nothing else.
+        // Segments that were being merged are considered for a merge again by a commit, and by nothing else.
         if merging { self.refresh() } else { self.count() }
     }
 

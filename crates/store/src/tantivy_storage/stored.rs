@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// What is cut out is what the library reads, whatever the sizes.
+    /// The bytes that are cut out are those that the library reads, whatever the sizes.
     #[test]
     fn cuts_what_the_library_reads() {
         let mut schema = Schema::builder();

@@ -28,7 +28,7 @@ pub(crate) struct Host {
     slowness: Cell<f64>,
     /// A disk in place of the machine's own, and what waits for it.
     disk: RefCell<Option<(Disk, DiskQueue)>>,
-    /// What waits for a disk that is taken away waits no more.
+    /// Wakes work that waits for an emulated disk that was replaced or taken away.
     disk_changed: Notify,
     lanes: Lanes,
 }

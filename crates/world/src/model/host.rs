@@ -38,9 +38,9 @@ pub struct CoreCosts {
     pub message: Duration,
     /// How long a received message waits for a thread. No core works meanwhile, and messages wait concurrently.
     pub dispatch: Duration,
-    /// How long a copy that recovers from another takes apart from its bytes and operations. No core works meanwhile.
+    /// How long a copy that recovers from a peer takes besides its bytes and operations. No core works meanwhile.
     pub open_copy: Duration,
-    /// How long it takes besides where it begins without files. No core works meanwhile.
+    /// How much longer it takes where the copy begins without files. No core works meanwhile.
     pub new_copy: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,

@@ -249,8 +249,8 @@ pub(crate) fn allocation_filters(answer: &Value) -> BTreeMap<String, BTreeMap<St
 
 const FILTER_OF_INDEX: &str = "index.routing.allocation.";
 
-/// What the copy of a shard that was on a node lacks, out of `_stats?level=shards` of its index: by the retention lease
-/// that the shard's primary holds for the copy, where it does.
+/// What a shard's copy on a node that left lacks, by `_stats?level=shards` of its index: the operations above the
+/// retention lease that the primary holds for the copy, or files where it holds none.
 pub(crate) fn lack(copy: &WaitingCopy, node: &str, answer: &Value) -> Option<Lack> {
     let shards = answer.get("indices")?.get(&copy.index)?.get("shards")?;
     let lags = lags(primary_of(shards.get(copy.shard.to_string()))?)?;

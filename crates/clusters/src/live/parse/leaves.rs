@@ -59,7 +59,7 @@ impl Leaf<'_> {
     }
 }
 
-/// Who is given leaves. Paths are keys, a `/` before each; an array adds nothing to the paths of what it holds.
+/// A receiver of leaves. A path is keys, with a `/` before each; elements of an array have the path of the array.
 pub trait Take {
     /// Takes a leaf; `null` is none.
     fn leaf(&mut self, path: &str, leaf: Leaf<'_>);

@@ -25,7 +25,7 @@ fn snapshot(one: &Value) -> Option<Snapshot> {
         shards: count_at(one, "/shards_stats/total"),
         nodes: (!nodes.is_empty()).then_some(nodes.len() as u64),
         bytes,
-        // What was written is left out where it is all.
+        // `processed` is left out once all bytes are written.
         written_bytes: count_at(one, "/stats/processed/size_in_bytes").or(bytes),
         time_ms: count_at(one, "/stats/time_in_millis"),
         limit: None,

@@ -123,7 +123,7 @@ pub(super) fn written_to(twin: &Twin) -> impl Iterator<Item = &TwinIndex> {
     twin.indices.iter().filter(|index| index.documents_per_s > 0.0)
 }
 
-/// What a document takes: as those that are there, in files.
+/// Bytes of a new document: the mean of the documents that are there, in files.
 fn document_bytes(index: &TwinIndex) -> u64 {
     let sum = |of: fn(&TwinShard) -> u64| index.shards.iter().map(of).sum::<u64>();
     let documents = sum(|shard| shard.contents.documents);

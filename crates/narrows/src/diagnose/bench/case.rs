@@ -551,7 +551,7 @@ mod tests {
                 usual.disk.write_bytes_per_s = host.disk.write_bytes_per_s;
                 assert_eq!(*host, usual, "{seed}");
             }
-            // Who writes beside needs a disk on which that tells.
+            // Neighbours write to a slow disk alone: on a fast one they would not be noticed.
             assert!(injected.neighbours() == 0 || injected.has_slow_disk(), "{seed}");
         }
     }

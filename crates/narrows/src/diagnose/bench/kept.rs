@@ -18,7 +18,7 @@ use super::trial::Outcome;
 /// The build: its version and its commit.
 const BUILD: &str = env!("NARROWS_VERSION");
 
-/// What is to have its share of the cases is drawn so often, until a draw is one.
+/// How often a seed is drawn, at most, where its draw is no case and its kind would get less than its share of cases.
 const DRAWS: u8 = 3;
 
 /// A case to try.
@@ -37,9 +37,9 @@ impl Job {
         Job { seed, subject, refused: 0 }
     }
 
-    /// What is drawn in place of a draw that was no case, where these classes were right: what is healthy and what has
-    /// two causes are to have their shares of the cases, and more draws of two causes are none than of the others.
-    pub(super) fn again(self, right: &[Class]) -> Option<Job> {
+    /// The next draw of the seed, after one that was no case, of a healthy cluster or of two causes (`right`): more of
+    /// these draws are no cases than of a single cause, and they are to have their shares all the same.
+    pub(super) fn redraw(self, right: &[Class]) -> Option<Job> {
         let refused = self.refused + 1;
         let has_share = self.subject == Subject::Recovery && right.len() != 1;
         (has_share && refused < DRAWS).then_some(Job { refused, ..self })

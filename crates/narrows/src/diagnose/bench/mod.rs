@@ -282,7 +282,7 @@ pub(crate) async fn on_processes<C: Clusters>(
                         let again = sitting.borrow_mut().came(job, seconds, outcome)?;
                         queue.borrow_mut().extend(again);
                     }
-                    // What was started for this case alone is gone, and the others can be tried.
+                    // The clusters of this case alone are gone: the other cases can be tried.
                     Err(error) => {
                         failed.borrow_mut().get_or_insert(error);
                     }
@@ -348,10 +348,10 @@ impl<'a> Sitting<'a> {
         Ok(sitting)
     }
 
-    /// What is drawn in place of a draw, from now on, where that is known to be no case.
+    /// The draw that takes the place of one that is known to be no case; it is among the jobs from now on.
     fn drawn_again(&mut self, job: Job) -> Option<Job> {
         let again = match self.kept.is_refused(job) {
-            true => job.again(&(self.case)(job.seed).classes()),
+            true => job.redraw(&(self.case)(job.seed).classes()),
             false => None,
         };
         self.jobs.extend(again);
@@ -434,7 +434,7 @@ mod tests {
                 if chance.share() < share {
                     *count += 1.0;
                 } else {
-                    queue.extend(job.again(&classes));
+                    queue.extend(job.redraw(&classes));
                 }
             }
             let cases = healthy + two + others;
@@ -458,11 +458,11 @@ mod tests {
         use insight::diagnosis::Class::{Disk, RateLimit};
         let job = Job::first(7, Subject::Recovery);
         let two = [RateLimit, Disk];
-        let draws = std::iter::successors(Some(job), |job| job.again(&two));
+        let draws = std::iter::successors(Some(job), |job| job.redraw(&two));
         let refused: Vec<u8> = draws.map(|job| job.refused).collect();
         assert_eq!(refused, [0, 1, 2]);
-        assert!(job.again(&[]).is_some() && job.again(&[RateLimit]).is_none());
-        assert_eq!(Job::first(8, Subject::Bucket).again(&[]), None);
+        assert!(job.redraw(&[]).is_some() && job.redraw(&[RateLimit]).is_none());
+        assert_eq!(Job::first(8, Subject::Bucket).redraw(&[]), None);
     }
 
     /// As it is within one sitting, a draw in place of another is there in the next.

@@ -55,7 +55,7 @@ pub(crate) struct Stage<'a> {
     read_anew: Option<(String, Strain)>,
 }
 
-/// What the index is like: one of the same shape serves again.
+/// The shape of the index: an index of the same shape is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     shards: u32,
@@ -103,7 +103,7 @@ impl<'a> Stage<'a> {
             read_anew: None,
         };
         if filled != Some(Shape::of(conditions)) {
-            // What is placed now stays there, and may be placed.
+            // The filter keeps the new indices away from the far node, where they are to recover later.
             stage.set_all(&[(EXCLUDE, format!("{FAR}-0"))].into()).await?;
             match filled {
                 Some(_) => stage.ask("DELETE", &format!("/{DATA}"), Value::Null).await.map(drop)?,

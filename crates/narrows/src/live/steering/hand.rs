@@ -165,7 +165,7 @@ impl Hand {
         Ok(None)
     }
 
-    /// What one can only wait for; an error where that would not help.
+    /// Reports an error that may pass, so that the hand waits; answers with an error for which waiting does not help.
     fn trouble(&self, error: Error, account: &mut Account<'_>) -> anyhow::Result<()> {
         if is_hopeless(&error) {
             return Err(usage(&error));
@@ -210,7 +210,7 @@ impl Hand {
     async fn look(&mut self) -> Result<(Look, f64), Error> {
         let at = self.now();
         let t_ms = self.looking.try_look(Depth::Full).await?;
-        // What is asked beside the look has an end of its own: a look that was slow leaves it all the time it needs.
+        // These questions have a deadline of their own: a slow look takes none of their time.
         let _under_way = self.client.begin_look();
         let times = self.users.ask(&self.client).await?;
         let (probes_ms, probes_failed) =

@@ -38,9 +38,9 @@ pub(super) struct Stage<'a> {
     clusters: &'a dyn Clusters,
     answered: Rc<Cell<u64>>,
     failed: Rc<RefCell<Option<String>>>,
-    /// Who searches ends with it.
+    /// The searching clients, which end with the stage.
     _clients: Vec<Task<()>>,
-    /// A node that is slow is slow for as long, where it is a process.
+    /// Keeps a node slow that is a process, until the stage ends.
     _slow: Option<ProcessFault>,
 }
 
