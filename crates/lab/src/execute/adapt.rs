@@ -96,7 +96,7 @@ fn check_follow_parameter(setting: &str, value: &str) -> Result<(), String> {
     Err(unknown("a follower has no parameter", name, "Parameters", &known))
 }
 
-/// Whether a twin can be asked there, and can come to what is waited for.
+/// Refuses a twin in a place without virtual time, and one that can never reach what the question waits for.
 fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
     if !place.is_virtual() {
         return Err(usage(format!(
@@ -347,8 +347,8 @@ fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What every variant changes while it recovers, where a restore obeys it. What one variant alone changes would go with
-/// its variant, so it is refused.
+/// The changes that every variant makes while it recovers and that a restore obeys. A change of one variant alone would
+/// be lost with its variant, so it is refused.
 fn changes_of_restore(plan: &Resolved) -> Result<Vec<SettingChange>> {
     let Some((first, others)) = plan.variants.split_first() else { return Ok(Vec::new()) };
     let in_all = |change: &SettingChange| {
@@ -378,7 +378,7 @@ fn changes_of_restore(plan: &Resolved) -> Result<Vec<SettingChange>> {
 /// The limit of a node that a restore obeys while it goes on.
 const RESTORE_LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
-/// Whether a restore may obey a setting: not those of copies between nodes and clusters. Of others the nodes know.
+/// Whether a restore may obey a setting: not those of copies between nodes and clusters. Others the nodes judge.
 fn is_obeyed_by_restore(name: &str) -> bool {
     let of_copies = ["ccr.", "indices.recovery."].iter().any(|prefix| name.starts_with(prefix));
     name == RESTORE_LIMIT || !(of_copies || is_our_own(name))

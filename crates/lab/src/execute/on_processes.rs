@@ -32,7 +32,7 @@ pub(super) fn run(
             () = node_ended => Err(Error::NodeEnded),
         };
         watch.clear();
-        // What failed may be no more than a node's end as others saw it.
+        // The error may only be how others saw a node end; then the end of that node is the error.
         let ended = match ended {
             Err(error) => Err(clusters.failed_node().await.map_or(error, Into::into)),
             ended => ended,

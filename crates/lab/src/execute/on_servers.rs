@@ -1,4 +1,4 @@
-//! Of a plan with a bucket: on servers that run on threads of this process, or on hosts of the virtual world.
+//! Executes a plan with a bucket: on servers that run on threads of this process, or on hosts of the virtual world.
 
 use std::path::Path;
 

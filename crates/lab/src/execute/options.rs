@@ -1,4 +1,4 @@
-//! What whoever runs a plan may change of it, and who watches.
+//! The options of a run: what differs from its plan, where its record goes, and who watches.
 
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -410,7 +410,7 @@ fn spent(name: String, after: ThreadTime, before: ThreadTime) -> ThreadUse {
     }
 }
 
-/// Refuses a measurement in which streams ended before every document had come: its rate would be that of all.
+/// Refuses a measurement in which streams ended before every document had come: its rate would be wrong.
 fn all_came(variant: &str, came: u64, items: u64) -> Result<()> {
     match came < items {
         true => Err(Error::Short { variant: variant.to_owned(), came, items }),

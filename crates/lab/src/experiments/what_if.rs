@@ -55,7 +55,7 @@ impl Experiment for WhatIf {
         &Self::STEP
     }
 
-    /// Every copy is where it was seen. Those that had no place there get none before the variant begins.
+    /// Puts every copy where it was seen. Copies that were unassigned stay so until the variant begins.
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         let name = variant.map(|variant| variant.name.as_str());
         run.journal.phase("place", true, name, 1)?;

@@ -28,7 +28,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) unfinished: RefCell<Option<Row>>,
 }
 
-/// However a run ends, also where somebody interrupts it.
+/// Records what was measured of an unfinished turn, also where somebody interrupts the run.
 impl Drop for Runner<'_> {
     fn drop(&mut self) {
         if let Some(row) = self.unfinished.take() {

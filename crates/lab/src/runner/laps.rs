@@ -18,7 +18,7 @@ pub(crate) struct Turn<'a> {
     /// Who writes in the background, where the plan has them: from before it is measured, unless the step declares
     /// [`Writers::Later`].
     pub(crate) writers: Option<&'a BackgroundWriters>,
-    /// Of the variant's changes of settings, those that are made.
+    /// The changes of settings that are made in this turn, out of the variant's.
     pub(super) changes: Changes,
 }
 

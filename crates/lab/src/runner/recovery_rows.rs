@@ -14,7 +14,7 @@ const SHARDS: &str = "/shards";
 #[derive(Debug, Default)]
 pub(crate) struct RecoveryRows {
     pub(super) rows: Vec<RecoveryRow>,
-    /// The path of the row that is read.
+    /// The path in the JSON of the row that is being read.
     path: String,
 }
 

@@ -127,7 +127,7 @@ fn parts(path: &str) -> Vec<&str> {
 
 /// The index that a request makes where it is not there.
 fn made_by<'a>(method: &str, path: &'a str) -> Option<&'a str> {
-    // Before types were gone, one stood in the place of `_doc`.
+    // Older clusters have the name of a type in the place of `_doc`.
     let writes = |below: &&str| WRITING.contains(below) || !below.starts_with('_');
     let name = match parts(path).as_slice() {
         [name] if method == "PUT" => *name,

@@ -345,7 +345,7 @@ fn check_params(files: &Files, options: &TrackOptions) -> Result<()> {
     })
 }
 
-/// What cannot be run here as mistakes; where it is left out, sentences in their place.
+/// Operations that cannot be run here: as mistakes, or as sentences in the record where they are to be left out.
 fn refusals(
     files: &Files,
     context: &Context<'_>,

@@ -48,7 +48,7 @@ fn rename_step(step: &mut Step, prefix: &str) {
     }
 }
 
-/// What is set until the cluster restarts is set like the rest, which the journal puts back.
+/// Makes transient settings persistent: the journal puts persistent ones back.
 fn lasting_settings(request: &mut Request) {
     if request.path.split('?').next() != Some("/_cluster/settings") {
         return;

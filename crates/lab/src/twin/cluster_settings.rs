@@ -13,9 +13,9 @@ use crate::plan::ZONE;
 const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 /// The field's own way of placing replicas on nodes that hold as few copies.
 const REPLICA_RING: &str = "narrows.allocation.replica_ring";
-/// Our own reads and hashes every copy before it opens it; the field opens it.
+/// The embedded engine reads and hashes every copy before it opens it; the field opens it unread.
 pub(super) const CHECK: &str = "index.shard.check_on_startup";
-/// What the field does where it says nothing else, and ours does not.
+/// Defaults of the field that are not the embedded engine's.
 const OF_THE_FIELD: [(&str, &str); 5] = [
     (ON_DISCONNECT, "true"),
     (REPLICA_RING, "true"),
@@ -118,8 +118,8 @@ pub(super) fn cluster_settings(
     settings
 }
 
-/// The slots of a node where those of a direction are set by themselves: virtual nodes have as many for both. Where
-/// they are defaults they say nothing: the field shows them without what is set of [`SLOTS`].
+/// The slots of a node where those of one direction are set apart: virtual nodes have the same number for both. The
+/// defaults of these settings are not read: the field shows them as if [`SLOTS`] were not set.
 fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut Vec<String>) {
     let set = |name: &str| {
         all.get(name).filter(|one| one.scope != Scope::Default)?.value.parse::<u64>().ok()

@@ -30,7 +30,7 @@ pub(super) fn names(list: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The kind of a filter and what it goes by; none of what is no filter.
+/// The kind of a filter and the attribute that it goes by; none for a setting that is no filter.
 fn parts(setting: &str) -> Option<(&str, &str)> {
     let mut of = [OF_THE_CLUSTER, OF_AN_INDEX].into_iter();
     let (kind, by) = of.find_map(|of| setting.strip_prefix(of))?.split_once('.')?;

@@ -15,12 +15,12 @@ const SAID: &str = "said on the command line";
 const ASSUMED: &str = "assumed";
 /// What follows it in a source was seen.
 const BUT_SEEN: &str = "; seen: ";
-/// From six of the cases of `docs/benchmarks/what_if.md` that other cases are judged by.
+/// The source of a value that was fitted to six cases of `docs/benchmarks/what_if.md`; others judge it.
 const FITTED: &str = "fitted to six cases on OpenSearch 2.19.1, two busy cores";
 const LINK: &str = "card.bytes_per_s";
 const DISK_READ: &str = "disk.read_bytes_per_s";
 const DISK_WRITE: &str = "disk.write_bytes_per_s";
-/// What a copy takes apart from its bytes in the field. Nodes of the embedded engine take what their steps take.
+/// Time of a copy besides its bytes, in the field; in the embedded engine its steps take their own time.
 const OPEN_COPY: &str = "recovery.open_copy";
 const NEW_COPY: &str = "recovery.new_copy";
 /// Where a value is changed that has no option.

@@ -34,7 +34,8 @@ fn until_next_look(waited: Duration) -> Duration {
     (waited / LOOK_PART).max(LOOK_MIN)
 }
 
-/// The time between two samples of a wait that has come so far: by how long this much took, as many as [`SAMPLES`].
+/// The time between two samples while `wanted` documents are written, of which `written` took `passed_s`: the whole
+/// wait is to have about [`SAMPLES`].
 fn pace_of(passed_s: f64, written: u64, wanted: u64) -> Duration {
     if written == 0 {
         return Duration::ZERO;

@@ -15,7 +15,7 @@ use crate::plan::Variant;
 use crate::runner::Telemetry;
 use crate::writers::{Driver, IndexLedger};
 
-/// Parts of the time for which it is said what nodes used.
+/// Parts of the run, for each of which the record says what nodes used.
 const PARTS: usize = 4;
 /// How many samples are taken during the pause of a restart, and in the same time while the follower catches up.
 const PAUSED_SAMPLES: u32 = 10;
@@ -195,8 +195,8 @@ pub(super) struct Waiting {
     after: String,
     began: Time,
     start: Option<FollowSample>,
-    /// Operations of follower and leader when every shard followed for the first time. What came before came as files,
-    /// and says nothing about the pace of following.
+    /// Operations of follower and leader when every shard followed for the first time. Earlier operations came as
+    /// files, which say nothing about the pace of following.
     follows_from: Option<(u64, u64)>,
 }
 

@@ -84,7 +84,7 @@ impl Restarts {
         Some(Due::Ends(fault))
     }
 
-    /// Ends the restarts; what is down.
+    /// Ends the restarts; answers with what is down now.
     pub(super) fn stop(self) -> Option<Fault> {
         self.down
     }

@@ -50,7 +50,7 @@ pub(super) async fn ask_for_lag(
     Ok(sample)
 }
 
-/// Bytes of files that the follower has copied; none where it does not say, and once every shard follows: no more come.
+/// Bytes of files that the follower has copied; none where it does not say, and once every shard follows.
 async fn copied_bytes(run: &Runner<'_>, following: &Following, indices: &str) -> Option<u64> {
     if following.is_whole() {
         return None;

@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::plan::LEADER;
 use crate::runner::{Recoveries, Runner, Telemetry, Turn, Wanted};
 
-/// The curve has so many points for each time in which as many copies are left: a week is not looked at as a minute is.
+/// Points of the curve for each span in which the number of copies that are left stays: long spans are sampled less.
 const POINTS: u32 = 16;
 /// ... and no more than about so many in all.
 const POINTS_MAX: u32 = 400;
-/// While copies wait for their node it is looked at so often: what comes then is to be seen from its beginning.
+/// The pause between looks while copies wait for their node, so that the end of the wait is seen in time.
 const WHILE_DELAYED: Duration = Duration::from_millis(500);
-/// Nodes are asked for their figures so often that this many answer at a point.
+/// Nodes that are asked for their figures at each point of the curve.
 const NODES_AT_ONCE: usize = 16;
 /// A cluster in which no copy comes up, and none is about to, for so long will not be green.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -64,7 +64,7 @@ pub(super) struct Health {
 /// How often it is looked.
 struct Pace {
     began: Time,
-    /// When another number of copies was left, and what was: those that are made, and those that have no place.
+    /// When the number of copies that are left changed last, and that number: those that recover, those without a node.
     changed: (Time, (u64, u64)),
     is_delayed: bool,
 }
