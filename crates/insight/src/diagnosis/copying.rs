@@ -186,7 +186,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             (Some(source), None) => (source.clone(), from),
             (None, None) => (String::new(), rate_bytes_per_s),
         };
-        // Of what came of another one before this one began, nothing tells; it is taken to have come evenly.
+        // How much of another recovery came before this one began is not told: it is taken to have come evenly.
         let since_this_began = |one: &Transfer<'a>| -> Option<f64> {
             let one = one.last();
             let share = last.total_ms? as f64 / one.total_ms.filter(|ms| *ms > 0)? as f64;

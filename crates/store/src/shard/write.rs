@@ -355,7 +355,7 @@ impl Inner {
         Ok(())
     }
 
-    /// What came together shares the time by its number.
+    /// Counts operations, and divides their time among indexed and deleted ones by their numbers.
     fn count_work(&self, ops: &[Operation], began: Time) {
         let is_delete = |op: &&Operation| op.kind == OpKind::Delete;
         let deletes = ops.iter().filter(is_delete).count() as u64;
@@ -400,8 +400,8 @@ impl Inner {
     }
 }
 
-/// Of operations among which are synthetic batches: the parts that were not processed, cut where the files begin
-/// or end to hold the history above the checkpoint.
+/// The parts of operations, some of them synthetic batches, that were not processed yet. They are cut where the ranges
+/// begin and end that the files hold above the checkpoint.
 fn unprocessed_parts(seq_nos: &CopyState, ops: &[Operation]) -> Vec<Operation> {
     let edges: Vec<u64> =
         seq_nos.bounds.committed_above.iter().flat_map(|range| [range.start, range.end]).collect();

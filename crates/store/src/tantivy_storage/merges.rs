@@ -67,7 +67,7 @@ fn are_in(segments: &[SegmentId], there: &[SegmentId]) -> bool {
 impl MergePolicy for Merges {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
         let mut begun = self.lock();
-        // The library offers only segments that no merge holds: a merge of these was given up.
+        // The library offers only segments that no merge holds: an earlier merge of them was given up.
         begun.retain(|merge| !segments.iter().any(|segment| merge.contains(&segment.id())));
         let candidates = self.policy.compute_merge_candidates(segments);
         begun.extend(candidates.iter().map(|candidate| candidate.0.clone()));

@@ -114,9 +114,9 @@ const DECK_OF_PROCESSES: [Kind; 20] = {
         Unknown(Oddity::SourcePauses),
     ]
 };
-/// What the embedded engine has beside that, whose processes emulate a slow disk, and others with it, so that the
-/// shares of healthy cases and of two causes stay. A round trip before a limit is here alone: of five such draws of
-/// OpenSearch none was a case.
+/// Kinds that the embedded engine's deck has besides: its processes emulate a slow disk. The others keep the shares of
+/// healthy cases and of two causes. A round trip before a limit is in this deck alone: of five such draws on OpenSearch
+/// none was a case.
 const OF_EMBEDDED: [Kind; 11] = {
     use Cause::*;
     use Kind::*;
@@ -135,8 +135,8 @@ const OF_EMBEDDED: [Kind; 11] = {
         Two(DiskRead, RateLimit),
     ]
 };
-/// What OpenSearch has beside that, whose nodes have disks of their own where the machine lets us make such, and others
-/// with it, so that the shares of healthy cases and of two causes stay.
+/// Kinds that OpenSearch's deck has besides: its nodes replay operations, collect garbage, and have disks of their own
+/// where the machine lets us make such. The others keep the shares of healthy cases and of two causes.
 const OF_OPENSEARCH: [Kind; 16] = {
     use Cause::*;
     use Kind::*;

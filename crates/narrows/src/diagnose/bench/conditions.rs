@@ -16,12 +16,12 @@ pub(crate) const CHUNK: &str = "indices.recovery.chunk_size";
 pub(crate) const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const ENABLE: &str = "cluster.routing.allocation.enable";
 pub(crate) const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
-/// Of OpenSearch alone: the embedded engine replays one batch at a time.
+/// A setting of OpenSearch alone: the embedded engine replays one batch at a time.
 pub(crate) const OPERATIONS: &str = "indices.recovery.max_concurrent_operations";
 /// Every setting that conditions name, on any engine.
 const NAMES: [&str; 6] = [LIMIT, CHUNKS, CHUNK, SLOTS, ENABLE, EXCLUDE];
 
-/// What a severity leaves of the rate, about.
+/// The share of the rate that a severity leaves, about.
 pub(super) const LEFT: [f64; 3] = [0.65, 0.35, 0.12];
 /// Round trips that a severity adds.
 const FAR_MS: [u64; 3] = [40, 120, 280];
@@ -36,11 +36,11 @@ const IDLE_MS: [u64; 3] = [8, 12, 20];
 const LOST_ONE_IN: [f64; 3] = [10_000.0, 1000.0, 100.0];
 /// Batches at once that a severity leaves of [`BATCHES_MAX`].
 const BATCHES_LEFT: [u32; 3] = [2, 1, 1];
-/// As many as OpenSearch takes.
+/// The most batches that OpenSearch takes.
 pub(crate) const BATCHES_MAX: u32 = 4;
-/// Of every second, so much a paused host does not run, by severity.
+/// Milliseconds of every second in which a paused host does not run, by severity.
 const PAUSED_MS: [u64; 3] = [350, 600, 850];
-/// What a default core does with bytes that it receives, checks and writes.
+/// Bytes a second that a default core receives, checks and writes.
 const CORE_BYTES_PER_S: f64 = 2.8e9;
 /// A neighbour shares a disk that alone would carry so many times the rate.
 const ROOMY_DISK: f64 = 3.0;

@@ -121,7 +121,7 @@ impl<'a, P: Place> Runs<'a, P> {
         Runs { place, seed }
     }
 
-    /// The rate before anything is injected, and everything that is, in measure of the rates that it meets.
+    /// The rate before anything is injected, and the conditions with all causes, scaled to the rates that they meet.
     pub(super) async fn injected(&self, case: &Case) -> anyhow::Result<(f64, Conditions)> {
         let base = self.rate(&case.surroundings).await?;
         let second = case.with_second(base);
@@ -307,7 +307,7 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Of what was seen, where these classes are right.
+    /// Judges the looks of a series by the classes that are right.
     pub(super) fn of(series: &Series<'_>, right: &[Class]) -> Judgement {
         let first = |diagnosis: &Diagnosis| diagnosis.findings.first().map(|found| found.class);
         let is_wrong =
