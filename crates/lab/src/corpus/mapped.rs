@@ -92,10 +92,10 @@ impl Mapped {
             };
             match made {
                 Made::Object(fields) => fields.ask(below, text),
-                Made::Keyword(asked) | Made::Words(asked) => {
-                    if !asked.iter().any(|known| known == text) {
-                        asked.push(text.to_owned());
-                    }
+                Made::Keyword(asked) | Made::Words(asked)
+                    if !asked.iter().any(|known| known == text) =>
+                {
+                    asked.push(text.to_owned());
                 }
                 _ => {}
             }

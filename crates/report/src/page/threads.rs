@@ -8,8 +8,11 @@ use super::charts::SMALL;
 use super::rows::amount;
 use crate::svg::bars::{Bar, BarChart, Part};
 
+/// A part of a thread's time, of all of it.
+type ShareOf = fn(&ThreadShares) -> f64;
+
 /// What a thread does with its time, with the class that gives it its colour.
-const PARTS: [(&str, &str, fn(&ThreadShares) -> f64); 4] = [
+const PARTS: [(&str, &str, ShareOf); 4] = [
     ("cpu", "busy", |shares| shares.busy),
     ("throttle", "flow control", |shares| shares.flow_control),
     ("disk-write", "disk", |shares| shares.disk),
