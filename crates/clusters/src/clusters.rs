@@ -53,10 +53,7 @@ pub trait Clusters {
     fn nodes(&self, cluster: &str) -> Vec<NodeHandle>;
 
     /// The REST addresses of a cluster's nodes as a load reaches them, with credentials where there are any. Of a node
-    /// of the virtual world that is its address alone.
-    ///
-    /// # Errors
-    /// If TLS cannot be set up.
+    /// of the virtual world that is its address alone. Fails if TLS cannot be set up.
     fn wire_hosts(&self, cluster: &str) -> Result<Vec<WireHost>> {
         Ok(self.nodes(cluster).iter().map(|node| WireHost::plain(&node.http)).collect())
     }
@@ -90,10 +87,7 @@ pub trait Clusters {
         None
     }
 
-    /// Has a node that runs strain itself, or no longer.
-    ///
-    /// # Errors
-    /// If nodes here cannot, or this one does not run.
+    /// Has a node that runs strain itself, or no longer. Fails if nodes here cannot, or this one does not run.
     async fn strain(&self, node: &str, _strain: Strain) -> Result<()> {
         let (target, what) = (self.name(), format!("have {node} strain itself"));
         Err(Error::NoFault { target, what, why: String::new() })
@@ -111,10 +105,7 @@ pub trait Clusters {
         None
     }
 
-    /// Faults of nodes.
-    ///
-    /// # Errors
-    /// If the nodes were not started here: then they are left alone.
+    /// Faults of nodes. Fails if the nodes were not started here: then they are left alone.
     fn faults(&mut self) -> Result<&mut dyn Faults> {
         let (target, what) = (self.name(), "disturb nodes".to_owned());
         Err(Error::NoFault { target, what, why: "they were not started for this run".to_owned() })
@@ -154,10 +145,8 @@ pub trait VirtualControls {
     /// Sets what the hosts of a cluster are like from now on.
     fn set_hosts(&self, cluster: &str, host: &Host);
 
-    /// Changes what a node's host is like, until [`VirtualControls::set_hosts`] says it of its whole cluster.
-    ///
-    /// # Errors
-    /// If no node has this name.
+    /// Changes what a node's host is like, until [`VirtualControls::set_hosts`] says it of its whole cluster. Fails if
+    /// no node has this name.
     fn change_host(&self, node: &str, change: &dyn Fn(Host) -> Host) -> Result<()>;
 
     /// Fills every copy of an index with documents that exist only as a number. That takes no time: they were indexed

@@ -129,10 +129,8 @@ impl Credentials {
         texts.into_iter()
     }
 
-    /// User and password, for a node that is to ask for them; none for [`Credentials::None`].
-    ///
-    /// # Errors
-    /// If the credentials are of a kind that nodes of the embedded engine do not ask for.
+    /// User and password, for a node that is to ask for them; none for [`Credentials::None`]. Fails if the credentials
+    /// are of a kind that nodes of the embedded engine do not ask for.
     pub fn basic(&self) -> Result<Option<BasicAuth>> {
         match self {
             Credentials::None => Ok(None),

@@ -8,23 +8,20 @@ use std::time::Duration;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why clusters could not be started, asked or changed.
-#[expect(missing_docs, reason = "each message says what its fields are")]
+#[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection, or it was closed before the request was read.
     #[error("{address}: {source}")]
     Connection { address: String, source: io::Error },
-    /// The connection broke after the request was sent.
     #[error(
         "{address}: the connection broke during {method} {path}, which may have been done: {source}"
     )]
     Broken { address: String, method: String, path: String, source: io::Error },
-    /// An answer that is too large to hold.
     #[error(
         "{address} answered {method} {path} with more than {limit_bytes} bytes; ask for less at once"
     )]
     TooLarge { address: String, method: String, path: String, limit_bytes: usize },
-    /// No answer in time.
     #[error("{address} did not answer {method} {path} within {limit:?}")]
     Timeout { address: String, method: String, path: String, limit: Duration },
     /// The node answered with an error.
@@ -38,17 +35,14 @@ pub enum Error {
         /// `error.reason`.
         reason: String,
     },
-    /// An answer that is no JSON.
     #[error("{path} was answered with something that is no JSON: {reason}")]
     NotJson { path: String, reason: String },
-    /// There is no such cluster or node in the topology.
     #[error("there is no {what} called \"{name}\" in this topology")]
     Unknown {
         /// `cluster` or `node`.
         what: &'static str,
         name: String,
     },
-    /// No node of the cluster is running.
     #[error("no node of the {cluster} cluster is running")]
     NoNode { cluster: String },
     /// A node's process did not start, or ended by itself.
@@ -59,14 +53,12 @@ pub enum Error {
         /// The last lines that it wrote to standard error.
         stderr: Vec<String>,
     },
-    /// Another process listens where a node was to listen.
     #[error("the address of node {node} is taken{}", last_lines(.stderr))]
     AddressTaken {
         node: String,
         /// The last lines that it wrote to standard error.
         stderr: Vec<String>,
     },
-    /// A cluster's name cannot be a part of file names and addresses.
     #[error(
         "a cluster cannot be called \"{name}\": its name begins with a letter or a digit and has up to 64 \
          letters, digits, '-', '_' and '.'"
@@ -78,27 +70,22 @@ pub enum Error {
     /// A node did not start in this process, or was given what no node takes.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// The nodes did not find each other.
     #[error("{joined} of {nodes} nodes of the {cluster} cluster have joined after 30 s")]
     NotJoined { cluster: String, joined: u64, nodes: usize },
-    /// A program that is needed is not there, or too old.
     #[error(
         "OpenSearch needs {what} {oldest} or later: {found}; `{install}` installs it on Debian"
     )]
     Missing { what: &'static str, found: String, install: &'static str, oldest: String },
-    /// No such release can be started from Maven Central.
     #[error(
         "release \"{name}\" cannot be fetched from Maven Central: there are {known}; an unpacked distribution is \
          given with --opensearch-home"
     )]
     NoRelease { name: String, known: String },
-    /// A remote cluster of the name that a run needs is configured already, with other addresses.
     #[error(
         "{name} is set on that cluster to something else: whatever reads from it would be cut off, so nothing was \
          changed; rename that remote cluster, or run this elsewhere"
     )]
     RemoteTaken { name: String },
-    /// A cluster that cannot follow another one's indices.
     #[error(
         "{cluster} has no cross-cluster replication ({}); Elasticsearch has it with a licence, OpenSearch in the plugin \
          opensearch-cross-cluster-replication; nothing was changed; \"replica-over-link\" runs inside one cluster, and \
@@ -110,7 +97,6 @@ pub enum Error {
         /// How it refused to answer for each of the two ways to follow.
         refusals: Vec<String>,
     },
-    /// There is no cache directory for downloads.
     #[error(
         "neither NARROWS_CACHE nor XDG_CACHE_HOME nor HOME is set; set NARROWS_CACHE to a directory \
          where OpenSearch's jars may be kept (80 MB)"
@@ -122,28 +108,23 @@ pub enum Error {
          ~/.m2/settings.xml? --opensearch-home does without{}", last_lines(.lines)
     )]
     Build { lines: Vec<String> },
-    /// The directory holds no OpenSearch.
     #[error(
         "{home} holds no OpenSearch, and no Elasticsearch 7: there is no lib and modules of one in it; give the \
          directory of an unpacked distribution, or start another release yourself and say --on URL"
     )]
     NoDistribution { home: PathBuf },
-    /// A site with several nodes.
     #[error(
         "a node tells every other one address, so on this target a site of a cluster that spans a \
          link has one node; set nodes = 1 for both"
     )]
     SitesOfOne,
-    /// A plan that needs two clusters, and only one was given.
     #[error(
         "this plan needs two clusters, and --on URL gives it one; \"replica-over-link\" runs on one, \
          or start both with --on opensearch"
     )]
     OneCluster,
-    /// Fewer data nodes than sites.
     #[error("the cluster has {data} data nodes, and a copy on another one needs {needed}")]
     TooFewNodes { data: usize, needed: usize },
-    /// A cluster that is red is not changed.
     #[error(
         "the cluster is red: copies of data are on no node ({unassigned} unassigned); what was to be changed for a \
          while is left alone, and nothing was changed: see `narrows explain` for why they wait, and try again once it \
@@ -153,10 +134,8 @@ pub enum Error {
     /// A version that narrows was not built for.
     #[error("{sentence}")]
     Unfamiliar { sentence: String },
-    /// A change of something that does not belong to the run.
     #[error("{method} {path} would change what was not made for this run; it is not sent")]
     NotOurs { method: String, path: String },
-    /// A transient setting that hides the persistent one.
     #[error(
         "{name} is set transiently, to \"{value}\", so what a variant sets would have no effect; \
          remove the transient setting first"
@@ -167,14 +146,12 @@ pub enum Error {
         "{name} is {now} now and was {found} a moment ago: someone else is changing it, so it is left alone"
     )]
     ChangedMeanwhile { name: String, found: String, now: String },
-    /// Somebody else steers the cluster.
     #[error(
         "{holder} steers that cluster already, and lives: it renews its lease, the setting \
          cluster.metadata.narrows_steerer; nothing was changed by this one that was not put back; end the other, or wait \
          until it has ended"
     )]
     Leased { holder: String },
-    /// Another cluster at the same address.
     #[error(
         "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
          changed"
@@ -185,7 +162,6 @@ pub enum Error {
         /// `cluster_uuid` of the one that answers.
         found: String,
     },
-    /// The cluster is busy, so that nobody knows whether an index that it was asked for will still be made.
     #[error(
         "the cluster is busy and may yet make the index {index}, which is to be deleted: try again once it is less busy"
     )]
@@ -199,13 +175,10 @@ pub enum Error {
     /// A transcript that cannot be played.
     #[error("{path} {why}")]
     Transcript { path: PathBuf, why: String },
-    /// A transcript is played, and what is asked was not asked then.
     #[error("the transcript has no answer to {method} {path}")]
     NotRecorded { method: String, path: String },
-    /// No room for the data of nodes.
     #[error("{path} is full; make room there, or set TMPDIR to a directory that has some")]
     NoRoom { path: PathBuf },
-    /// Not the address of a cluster.
     #[error("\"{what}\" is not an address to use: {why}")]
     Address { what: String, why: String },
     /// TLS cannot be set up as it was asked for.
@@ -214,7 +187,6 @@ pub enum Error {
     /// The peer is not trusted, or speaks another protocol.
     #[error("{address} {why}")]
     Peer { address: String, why: String },
-    /// The cluster does not accept the credentials.
     #[error(
         "{address} does not accept {sent} (401{}); set NARROWS_USER and NARROWS_PASSWORD, \
          NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", after_colon(.reason)
@@ -225,7 +197,6 @@ pub enum Error {
         /// `error.reason`.
         reason: String,
     },
-    /// The credentials lack a privilege.
     #[error("{method} {path} is forbidden (403{}); {needs}", after_colon(.reason))]
     Forbidden {
         method: String,
@@ -234,10 +205,8 @@ pub enum Error {
         reason: String,
         needs: &'static str,
     },
-    /// None of several hosts answered.
     #[error("none of {} hosts answered: {}", .tried.len(), one_by_one(.tried))]
     NoHost { tried: Vec<Error> },
-    /// The link could not be opened.
     #[error("the link cannot {0}")]
     Link(io::Error),
     /// Something that only the virtual world can do.

@@ -9,7 +9,7 @@ use crate::policy::{OutOfOrder, OverAcknowledged};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong with buckets, streams and connections.
-#[expect(missing_docs, reason = "each message says what its fields are")]
+#[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The disk.
@@ -18,22 +18,17 @@ pub enum Error {
     /// The network.
     #[error("{what} {address}: {source}")]
     Io { what: &'static str, address: String, source: io::Error },
-    /// The peer violated the protocol.
     #[error("{address} sent what is not right: {source}")]
     Protocol { address: String, source: DecodeError },
-    /// The peer closed the connection.
     #[error("{address} closed the connection {when}")]
     Closed { address: String, when: &'static str },
-    /// The peer answered what was not asked.
     #[error("{address} answered {what} with something else: {found}")]
     Unexpected { address: String, what: &'static str, found: String },
     /// The peer refused.
     #[error("{address} refused {what}: {status}{}", .hint.map(|hint| format!("; {hint}")).unwrap_or_default())]
     Status { address: String, what: String, status: String, hint: Option<&'static str> },
-    /// The peer was silent for too long.
     #[error("nothing came from {address} for {silent_s} s; it is taken for gone")]
     Silent { address: String, silent_s: u64 },
-    /// The server could not prove that it knows the password.
     #[error(
         "{address} did not prove that it knows the password ({reason}); nothing more is sent to it"
     )]
@@ -44,7 +39,6 @@ pub enum Error {
     /// A message does not fit its stream.
     #[error("vbucket {vbucket}: {source}")]
     Stream { vbucket: u16, source: OutOfOrder },
-    /// The vbucket is not here.
     #[error("vbucket {vbucket} is not here")]
     NotHere { vbucket: u16 },
     /// The state of the vbucket does not allow this.

@@ -3,33 +3,26 @@
 use std::path::PathBuf;
 
 /// Why a node could not start.
-#[expect(missing_docs, reason = "each message says what its fields are")]
+#[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An address could not be listened on.
     #[error("node {node} cannot {source}; choose another address, or stop what uses it")]
     Listen { node: String, source: std::io::Error },
-    /// The data directory cannot be used.
     #[error(
         "node {node} cannot {what} {path}: {source}; check that the directory is writable and not full"
     )]
     Data { node: String, what: &'static str, path: PathBuf, source: std::io::Error },
-    /// The stored cluster state cannot be read.
     #[error("{path} is no cluster state of this narrows: {reason}")]
     State { path: PathBuf, reason: String },
-    /// Another process uses the data directory.
     #[error("{path} is in use by another node; give each node a directory of its own")]
     InUse { path: PathBuf },
-    /// The manager refused the node or did not answer.
     #[error("node {node} could not join its cluster: {reason}")]
     Join { node: String, reason: String },
-    /// Credentials that cannot be used.
     #[error("these credentials cannot be used: {reason}")]
     Credentials {
         /// Why not; never what they are.
         reason: &'static str,
     },
-    /// Not loopback, and nobody is asked who he is.
     #[error(
         "node {node} will not listen on {address}: only loopback addresses are allowed, but for REST with credentials"
     )]

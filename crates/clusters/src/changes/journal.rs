@@ -136,10 +136,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal.
-    ///
-    /// # Errors
-    /// If there is a journal at this path already, or it cannot be written.
+    /// Creates a journal. Fails if there is a journal at this path already, or it cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Journal> {
         let file = File::options().append(true).create_new(true).open(path);
         let file = file.and_then(|file| lock(&file).map(|()| file));
@@ -159,9 +156,7 @@ impl Journal {
     }
 
     /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
-    ///
-    /// # Errors
-    /// If it cannot be read, was damaged, is of a newer narrows, or of a run that still lives.
+    /// Fails if it cannot be read, was damaged, is of a newer narrows, or of a run that still lives.
     pub fn open(path: &Path) -> Result<Journal> {
         Journal::read(path).map_err(|source| io_error("read", path, source))
     }

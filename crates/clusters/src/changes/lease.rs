@@ -37,10 +37,8 @@ pub struct Lease {
 
 impl Lease {
     /// Takes the lease for `holder`, a name that no other holder has. Where somebody has the lease, waits to see
-    /// whether that holder lives, and says so to `tell`.
-    ///
-    /// # Errors
-    /// [`Error::Leased`] if somebody else has it and lives.
+    /// whether that holder lives, and says so to `tell`. Fails with [`Error::Leased`] if somebody else has it and
+    /// lives.
     pub async fn take(
         env: &Env,
         settings: &mut BorrowedSettings,
@@ -74,10 +72,7 @@ impl Lease {
         Ok(Leased::Ours(lease, died))
     }
 
-    /// Says that the holder lives.
-    ///
-    /// # Errors
-    /// [`Error::Leased`] if somebody else has it by now.
+    /// Says that the holder lives. Fails with [`Error::Leased`] if somebody else has it by now.
     pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
         let ours = match settings.now(LEASE).await? {
             // Of renewals that were not answered some were made, and nobody knows which.

@@ -249,10 +249,7 @@ impl LiveCluster {
     }
 }
 
-/// How a cluster follows the indices of another one.
-///
-/// # Errors
-/// [`Error::NoFollowing`] where it cannot.
+/// How a cluster follows the indices of another one. Fails with [`Error::NoFollowing`] where it cannot.
 pub async fn follow_api(client: &LiveClient, identity: &ClusterIdentity) -> Result<FollowApi> {
     let apis = [(FollowApi::Ccr, CCR), (FollowApi::Plugin, PLUGIN)];
     // A cluster that has one of them may refuse to answer the other with anything but "no handler".

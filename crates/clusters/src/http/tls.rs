@@ -26,9 +26,7 @@ pub struct TlsOptions {
 
 impl TlsOptions {
     /// The configuration for connections. Reads the files, and the system's certificate store only where it is needed.
-    ///
-    /// # Errors
-    /// If a file cannot be read or does not hold what it should, or the system has no store.
+    /// Fails if a file cannot be read or does not hold what it should, or the system has no store.
     pub fn config(&self) -> Result<Arc<ClientConfig>> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())

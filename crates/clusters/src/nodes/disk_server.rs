@@ -32,10 +32,8 @@ const FILES: [(&str, Described); 2] = [
     (RATES, Described { file: 3, bytes: 0, is_directory: false }),
 ];
 
-/// Serves a disk to the kernel, whose requests are on standard input, until it is unmounted.
-///
-/// # Errors
-/// If standard input is no mounted file system in user space, or there is no memory.
+/// Serves a disk to the kernel, whose requests are on standard input, until it is unmounted. Fails if standard input is
+/// no mounted file system in user space, or there is no memory.
 pub fn serve_disk() -> io::Result<()> {
     let kernel = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let image = File::from(memfd_create("narrows-disk", MemfdFlags::CLOEXEC)?);

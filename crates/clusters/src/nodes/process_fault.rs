@@ -67,10 +67,8 @@ impl ProcessFault {
         ProcessFault::begin(PAUSE, &[pid.to_string()])
     }
 
-    /// Has a process run for a while and stand still for a while, again and again.
-    ///
-    /// # Errors
-    /// A sentence, where there is no such process, or none of ours.
+    /// Has a process run for a while and stand still for a while, again and again. Fails with a sentence, where there
+    /// is no such process, or none of ours.
     pub fn pauses(pid: u32, runs: Duration, stands: Duration) -> Result<ProcessFault, String> {
         let seconds = |time: Duration| time.as_secs_f64().to_string();
         ProcessFault::begin(PAUSES, &[pid.to_string(), seconds(runs), seconds(stands)])

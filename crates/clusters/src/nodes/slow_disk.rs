@@ -72,10 +72,7 @@ pub struct SlowDisk {
 
 impl SlowDisk {
     /// Makes one below a directory of the node's own, as fast as this machine is; `program disk` serves it. Needs
-    /// [`machine::OWN_DISKS`].
-    ///
-    /// # Errors
-    /// A sentence that says what was refused.
+    /// [`machine::OWN_DISKS`]. Fails with a sentence that says what was refused.
     pub fn make(dir: &Path, program: &Path) -> Result<SlowDisk, String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let arguments =
@@ -105,10 +102,8 @@ impl SlowDisk {
     }
 
     /// From now on it has these rates; without, it is as fast as this machine. What is read of a slow disk next comes
-    /// from it: the kernel keeps nothing of it.
-    ///
-    /// # Errors
-    /// If whoever holds it has ended, or this system does not let us limit what is written later.
+    /// from it: the kernel keeps nothing of it. Fails if whoever holds it has ended, or this system does not let us
+    /// limit what is written later.
     pub fn set(&self, rates: Option<DiskRates>) -> io::Result<()> {
         let order = Order::Strain(Strain::Disk(rates));
         fs::write(self.seen("disk").join(RATES), order.to_string())?;
@@ -129,10 +124,7 @@ impl SlowDisk {
         write("max_ratio", "100")
     }
 
-    /// From now on so many processes write to it, whatever the node does.
-    ///
-    /// # Errors
-    /// A sentence, if they cannot.
+    /// From now on so many processes write to it, whatever the node does. Fails with a sentence, if they cannot.
     pub fn write_beside(&self, processes: u32) -> Result<(), String> {
         let mut neighbours = self.neighbours.borrow_mut();
         *neighbours = None;

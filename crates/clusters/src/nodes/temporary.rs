@@ -84,10 +84,7 @@ pub struct TemporaryUse {
 }
 
 impl TemporaryUse {
-    /// Begins to use a directory that a runner has created.
-    ///
-    /// # Errors
-    /// If it has no marker of a runner, or is being removed.
+    /// Begins to use a directory that a runner has created. Fails if it has no marker of a runner, or is being removed.
     pub fn begin(dir: &Path) -> io::Result<TemporaryUse> {
         let marker = File::open(dir.join(MARKER))?;
         let mut text = String::new();

@@ -125,10 +125,7 @@ impl ScramClient {
         format!("n,,{}", self.first_bare())
     }
 
-    /// The second message, to the server's first.
-    ///
-    /// # Errors
-    /// What is wrong with the server's message.
+    /// The second message, to the server's first. Fails with what is wrong with the server's message.
     pub fn answer(&mut self, server_first: &[u8]) -> Result<String, &'static str> {
         let server_first =
             std::str::from_utf8(server_first).map_err(|_| "its message is no text")?;
@@ -152,10 +149,7 @@ impl ScramClient {
         Ok(format!("{bare},p={}", STANDARD.encode(proof)))
     }
 
-    /// Checks that the server knows the password, too.
-    ///
-    /// # Errors
-    /// What is wrong with its last message.
+    /// Checks that the server knows the password, too. Fails with what is wrong with its last message.
     pub fn check(&self, server_final: &[u8]) -> Result<(), &'static str> {
         let server_final =
             std::str::from_utf8(server_final).map_err(|_| "its message is no text")?;

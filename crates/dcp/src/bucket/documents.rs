@@ -60,10 +60,8 @@ impl Bucket {
         u32::try_from(self.0.env.epoch_ms() / 1000).unwrap_or(u32::MAX)
     }
 
-    /// Reads a document.
-    ///
-    /// # Errors
-    /// [`Status::NotMyVbucket`], [`Status::NotFound`], or [`Status::TemporaryFailure`] if the disk cannot be read.
+    /// Reads a document. Fails with [`Status::NotMyVbucket`], [`Status::NotFound`], or [`Status::TemporaryFailure`] if
+    /// the disk cannot be read.
     pub async fn get(&self, vb: u16, key: &[u8]) -> Result<Document, Status> {
         let mut failed_at = None;
         let records = loop {
@@ -121,11 +119,9 @@ impl Bucket {
         found.unwrap_or(Err(Status::NotMyVbucket))
     }
 
-    /// Writes a document. `cas` is the version that it must have, 0 for any.
-    ///
-    /// # Errors
-    /// The status for the client: [`Status::Exists`] where the version is another, [`Status::TemporaryFailure`] and
-    /// [`Status::NoMemory`] if memory is short.
+    /// Writes a document. `cas` is the version that it must have, 0 for any. Fails with the status for the client:
+    /// [`Status::Exists`] where the version is another, [`Status::TemporaryFailure`] and [`Status::NoMemory`] if memory
+    /// is short.
     pub fn write(
         &self,
         vb: u16,
@@ -170,10 +166,7 @@ impl Bucket {
         self.append(vb, data)
     }
 
-    /// Deletes a document.
-    ///
-    /// # Errors
-    /// As [`Bucket::write`], and [`Status::NotFound`].
+    /// Deletes a document. Fails as [`Bucket::write`], and with [`Status::NotFound`].
     pub fn delete(&self, vb: u16, key: &[u8], cas: u64) -> Result<Written, Status> {
         let before = self.before(vb, key)?;
         let live = before.filter(|before| !before.deleted).ok_or(Status::NotFound)?;

@@ -217,11 +217,8 @@ impl Bucket {
         self.with(vb, |vbucket| vbucket.state)
     }
 
-    /// Changes the state of a vbucket; one that is not here is made.
-    ///
-    /// # Errors
-    /// [`Status::Range`] if the bucket has no such vbucket. [`Status::TemporaryFailure`] if it is to become active
-    /// while a rollback of it is written.
+    /// Changes the state of a vbucket; one that is not here is made. Fails with [`Status::Range`] if the bucket has no
+    /// such vbucket, and with [`Status::TemporaryFailure`] if it is to become active while a rollback of it is written.
     pub fn set_state(&self, vb: u16, state: VbucketState) -> std::result::Result<(), Status> {
         let (uuid, limits) = (self.fresh_uuid(), self.0.settings.checkpoints);
         let mut vbuckets = self.0.vbuckets.borrow_mut();
@@ -266,11 +263,8 @@ impl Bucket {
         here.map(|(vb, _)| vb as u16).collect()
     }
 
-    /// Waits until a sequence number is on disk.
-    ///
-    /// # Errors
-    /// [`Status::NotMyVbucket`] if the vbucket is not here, [`Status::TemporaryFailure`] if it takes longer than
-    /// `limit` or the disk failed.
+    /// Waits until a sequence number is on disk. Fails with [`Status::NotMyVbucket`] if the vbucket is not here,
+    /// [`Status::TemporaryFailure`] if it takes longer than `limit` or the disk failed.
     pub async fn wait_persisted(
         &self,
         vb: u16,

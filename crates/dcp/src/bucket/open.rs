@@ -16,10 +16,8 @@ use crate::Result;
 
 impl Bucket {
     /// Opens a bucket in a directory, which is made if it is missing. A new bucket has all its vbuckets active; an
-    /// earlier one is as it was left, with a new history if it was not closed.
-    ///
-    /// # Errors
-    /// If the settings are not right, or the log cannot be read or written.
+    /// earlier one is as it was left, with a new history if it was not closed. Fails if the settings are not right, or
+    /// the log cannot be read or written.
     pub async fn open(env: &Env, settings: BucketSettings, dir: &Path) -> Result<Bucket> {
         settings.check()?;
         let mut replay = Replay::default();
@@ -65,10 +63,8 @@ impl Bucket {
         Ok(bucket)
     }
 
-    /// Writes what is in memory and closes the bucket, so that its histories continue when it is opened again.
-    ///
-    /// # Errors
-    /// If the disk fails or is full: what was not written is lost.
+    /// Writes what is in memory and closes the bucket, so that its histories continue when it is opened again. Fails if
+    /// the disk fails or is full: what was not written is lost.
     pub async fn close(self) -> Result<()> {
         let task = self.0.flusher.borrow_mut().take();
         // A running flush ends first.

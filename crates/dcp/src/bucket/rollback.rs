@@ -17,10 +17,8 @@ const ITEMS_AT_ONCE: usize = 1024;
 
 impl Bucket {
     /// Rolls a replica back to `seqno`, or to the last sequence number before it at which the disk has all of the
-    /// vbucket as it was then; to 0 if there is none. Answers the sequence number that was reached.
-    ///
-    /// # Errors
-    /// If the vbucket takes no streams, also where that changes meanwhile, or the disk fails. All is as it was then.
+    /// vbucket as it was then; to 0 if there is none. Answers the sequence number that was reached. Fails if the
+    /// vbucket takes no streams, also where that changes meanwhile, or the disk fails. All is as it was then.
     pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
         let (tell, told) = oneshot::channel();
         let bucket = self.clone();

@@ -117,10 +117,7 @@ impl Bucket {
         })
     }
 
-    /// Reads from disk after `from`, from the view at `to`.
-    ///
-    /// # Errors
-    /// If the disk cannot be read.
+    /// Reads from disk after `from`, from the view at `to`. Fails if the disk cannot be read.
     pub async fn backfill(&self, vb: u16, from: u64, to: u64) -> Result<BackfillPart> {
         let view = self.with(vb, |vbucket| vbucket.index.view(from, to, BACKFILL_ITEMS));
         let mut view = view.unwrap_or_default();
@@ -153,10 +150,7 @@ impl Bucket {
         self.with(vb, |vbucket| vbucket.resume())
     }
 
-    /// A producer's snapshot begins.
-    ///
-    /// # Errors
-    /// If it does not fit, or the vbucket is not here or takes no streams.
+    /// A producer's snapshot begins. Fails if it does not fit, or the vbucket is not here or takes no streams.
     pub fn begin_snapshot(&self, vb: u16, marker: Marker) -> Result<()> {
         let done = self.with(vb, |vbucket| {
             takes_streams(vb, vbucket)?;
@@ -165,18 +159,13 @@ impl Bucket {
         done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
     }
 
-    /// Applies a version from the producer.
-    ///
-    /// # Errors
-    /// As [`Bucket::begin_snapshot`].
+    /// Applies a version from the producer. Fails as [`Bucket::begin_snapshot`].
     pub fn apply(&self, vb: u16, data: ItemData) -> Result<()> {
         self.apply_all(vb, [data])
     }
 
-    /// Applies versions from the producer in their order, and checks the memory once.
-    ///
-    /// # Errors
-    /// As [`Bucket::begin_snapshot`]; versions before the one that does not fit are applied.
+    /// Applies versions from the producer in their order, and checks the memory once. Fails as
+    /// [`Bucket::begin_snapshot`]; versions before the one that does not fit are applied.
     pub fn apply_all(&self, vb: u16, versions: impl IntoIterator<Item = ItemData>) -> Result<()> {
         let used = &self.0.used;
         let done = self.with(vb, |vbucket| {
@@ -206,10 +195,8 @@ impl Bucket {
     }
 
     /// Adopts the failover log of the producer of a stream that was requested from `start` on; false if malformed.
-    ///
-    /// # Errors
-    /// If the vbucket is not here or takes no streams: one that became active meanwhile has a history of its own. Also
-    /// if it is elsewhere meanwhile: the stream would leave a gap.
+    /// Fails if the vbucket is not here or takes no streams: one that became active meanwhile has a history of its own.
+    /// Also if it is elsewhere meanwhile: the stream would leave a gap.
     pub fn adopt_failover(&self, vb: u16, start: u64, entries: Vec<FailoverEntry>) -> Result<bool> {
         let Some(table) = FailoverTable::adopt(entries) else { return Ok(false) };
         let done = self.with(vb, |vbucket| -> Result<()> {

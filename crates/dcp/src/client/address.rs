@@ -21,10 +21,8 @@ pub struct BucketAddress {
 }
 
 impl BucketAddress {
-    /// Reads one. Without a port it is 11210, and 11207 with TLS.
-    ///
-    /// # Errors
-    /// What is wrong with it, and how to write it. A password in it is never repeated.
+    /// Reads one. Without a port it is 11210, and 11207 with TLS. Fails with what is wrong with it, and how to write
+    /// it. A password in it is never repeated.
     pub fn parse(text: &str) -> Result<BucketAddress> {
         let shown = match (text.split_once("://"), text.rsplit_once('@')) {
             (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),

@@ -62,10 +62,8 @@ pub struct Client {
 
 impl Client {
     /// Connects, authenticates with the server's strongest mechanism, and selects the bucket. The password itself is
-    /// never sent over a connection without TLS, except to this machine.
-    ///
-    /// # Errors
-    /// If the server cannot be reached, refuses us, cannot prove that it knows the password, or has no such bucket.
+    /// never sent over a connection without TLS, except to this machine. Fails if the server cannot be reached, refuses
+    /// us, cannot prove that it knows the password, or has no such bucket.
     pub async fn connect(env: &Env, options: &ClientOptions) -> Result<Client> {
         let connecting = Wire::connect(env, &options.address, options.tls.clone());
         let silent = || Error::Silent {
@@ -115,10 +113,8 @@ impl Client {
         Wire { incoming: self.incoming, outgoing: self.outgoing }
     }
 
-    /// Sends a request and waits for the answer.
-    ///
-    /// # Errors
-    /// If no valid answer arrives in time. A status that refuses is no error here.
+    /// Sends a request and waits for the answer. Fails if no valid answer arrives in time. A status that refuses is no
+    /// error here.
     pub async fn ask(&mut self, vb: u16, body: Body) -> Result<Response> {
         self.next_opaque += 1;
         let request = Request::new(self.next_opaque, vb, body);
@@ -126,10 +122,7 @@ impl Client {
         self.response(self.next_opaque).await
     }
 
-    /// Sends a request, whose answer the caller waits for.
-    ///
-    /// # Errors
-    /// If the connection breaks.
+    /// Sends a request, whose answer the caller waits for. Fails if the connection breaks.
     pub async fn send(&mut self, request: Request) -> Result<()> {
         self.outgoing.put(request.packet())?;
         self.outgoing.flush().await
@@ -204,10 +197,8 @@ impl Client {
         }
     }
 
-    /// Authenticates by one mechanism.
-    ///
-    /// # Errors
-    /// If the server refuses, or with SCRAM cannot prove that it knows the password.
+    /// Authenticates by one mechanism. Fails if the server refuses, or with SCRAM cannot prove that it knows the
+    /// password.
     pub async fn authenticate_by(
         &mut self,
         mechanism: Mechanism,
@@ -239,10 +230,7 @@ impl Client {
         scram.check(&last).map_err(imposter)
     }
 
-    /// Reads a document: its value and its CAS.
-    ///
-    /// # Errors
-    /// As [`Client::ask`], and if the server refuses.
+    /// Reads a document: its value and its CAS. Fails as [`Client::ask`], and if the server refuses.
     pub async fn get(&mut self, vb: u16, key: &str) -> Result<Option<bytes::Bytes>> {
         let response = self.ask(vb, Body::Get { key: key.to_owned().into() }).await?;
         if response.is(Status::NotFound) {
@@ -255,10 +243,7 @@ impl Client {
         }
     }
 
-    /// Writes a document; answers the status.
-    ///
-    /// # Errors
-    /// As [`Client::ask`].
+    /// Writes a document; answers the status. Fails as [`Client::ask`].
     pub async fn set(
         &mut self,
         vb: u16,
@@ -270,10 +255,7 @@ impl Client {
         Ok(self.ask(vb, Body::Set(write)).await?.status)
     }
 
-    /// The statistics of a group, by their names.
-    ///
-    /// # Errors
-    /// As [`Client::each_stat`].
+    /// The statistics of a group, by their names. Fails as [`Client::each_stat`].
     pub async fn stats(&mut self, group: &str) -> Result<BTreeMap<String, String>> {
         let mut all = BTreeMap::new();
         let take = |name: &str, value: &str| drop(all.insert(name.to_owned(), value.to_owned()));
@@ -282,10 +264,7 @@ impl Client {
     }
 
     /// Hands each statistic of a group to `take`, its name and its value. All of them have to come within the time that
-    /// one answer may take.
-    ///
-    /// # Errors
-    /// As [`Client::ask`], if the server refuses, and if there is no end of statistics.
+    /// one answer may take. Fails as [`Client::ask`], if the server refuses, and if there is no end of statistics.
     pub async fn each_stat(&mut self, group: &str, take: impl FnMut(&str, &str)) -> Result<()> {
         let (env, limit) = (self.env.clone(), self.timeout);
         let address = self.address().to_owned();
@@ -316,10 +295,7 @@ impl Client {
         }
     }
 
-    /// The highest sequence numbers of active vbuckets.
-    ///
-    /// # Errors
-    /// As [`Client::ask`], and if the server refuses.
+    /// The highest sequence numbers of active vbuckets. Fails as [`Client::ask`], and if the server refuses.
     pub async fn active_seqnos(&mut self) -> Result<BTreeMap<u16, u64>> {
         let response = self.ask(0, Body::AllVbSeqnos { state: Some(1) }).await?;
         let unknown = response.is(Status::UnknownCommand) || response.is(Status::NotSupported);
@@ -331,10 +307,7 @@ impl Client {
         }
     }
 
-    /// The failover log of a vbucket, newest first.
-    ///
-    /// # Errors
-    /// As [`Client::ask`], and if the server refuses.
+    /// The failover log of a vbucket, newest first. Fails as [`Client::ask`], and if the server refuses.
     pub async fn failover_log(&mut self, vb: u16) -> Result<Vec<FailoverEntry>> {
         match self.require(vb, Body::FailoverLog).await?.answer {
             Answer::FailoverLog(log) => Ok(log),
@@ -342,10 +315,7 @@ impl Client {
         }
     }
 
-    /// As [`Client::ask`], but a refusal is an error.
-    ///
-    /// # Errors
-    /// As [`Client::ask`], and if the server refuses.
+    /// As [`Client::ask`], but a refusal is an error, too.
     pub async fn require(&mut self, vb: u16, body: Body) -> Result<Response> {
         let opcode = body.opcode();
         let response = self.ask(vb, body).await?;

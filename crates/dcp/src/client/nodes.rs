@@ -8,18 +8,13 @@ use crate::Result;
 use crate::codec::{Answer, Body, Status};
 use crate::wire::host_of;
 
-/// The addresses of all data nodes; if the configuration has none, that of the node asked.
-///
-/// # Errors
-/// If the node asked cannot be reached, or refuses us.
+/// The addresses of all data nodes; if the configuration has none, that of the node asked. Fails if the node asked
+/// cannot be reached, or refuses us.
 pub(crate) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
     nodes_known_to(&mut Client::connect(env, options).await?, options).await
 }
 
-/// The same, asked on a connection that there is.
-///
-/// # Errors
-/// If nothing valid is answered.
+/// The same, asked on a connection that there is. Fails if nothing valid is answered.
 pub(crate) async fn nodes_known_to(
     client: &mut Client,
     options: &ClientOptions,

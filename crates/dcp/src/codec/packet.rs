@@ -125,11 +125,9 @@ impl Packet {
         HEADER_BYTES + self.body_bytes()
     }
 
-    /// Takes the next packet off the front of `buffer`; none while it is not whole. Nothing is allocated for
-    /// bytes that have not come: the parts share the buffer.
-    ///
-    /// # Errors
-    /// If the header is malformed. The buffer cannot be used any more then: where the next packet begins is unknown.
+    /// Takes the next packet off the front of `buffer`; none while it is not whole. Nothing is allocated for bytes that
+    /// have not come: the parts share the buffer. Fails if the header is malformed. The buffer cannot be used any more
+    /// then: where the next packet begins is unknown.
     pub fn take(
         buffer: &mut BytesMut,
         max_body_bytes: usize,
@@ -166,10 +164,7 @@ impl Packet {
         }))
     }
 
-    /// Appends the packet's bytes.
-    ///
-    /// # Errors
-    /// If a part is longer than its length field can say.
+    /// Appends the packet's bytes. Fails if a part is longer than its length field can say.
     pub fn put(&self, out: &mut BytesMut) -> Result<(), DecodeError> {
         let flexible = !self.framing.is_empty();
         check(Part::Framing, self.framing.len(), 0xff)?;

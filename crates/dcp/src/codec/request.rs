@@ -241,10 +241,8 @@ impl Request {
         Request { opaque, vbucket, cas: 0, datatype: 0, body }
     }
 
-    /// Reads a packet.
-    ///
-    /// # Errors
-    /// If it is no request, its opcode is not known, or a part does not have the length that the opcode has.
+    /// Reads a packet. Fails if it is no request, its opcode is not known, or a part does not have the length that the
+    /// opcode has.
     pub fn parse(packet: Packet) -> Result<Request, DecodeError> {
         let opcode =
             Opcode::of(packet.opcode).ok_or(DecodeError::Opcode { found: packet.opcode })?;

@@ -86,10 +86,8 @@ impl Response {
         }
     }
 
-    /// Reads a packet.
-    ///
-    /// # Errors
-    /// If it is no response, its opcode is not known, or a part does not have the length that it must have.
+    /// Reads a packet. Fails if it is no response, its opcode is not known, or a part does not have the length that it
+    /// must have.
     pub fn parse(packet: Packet) -> Result<Response, DecodeError> {
         let opcode =
             Opcode::of(packet.opcode).ok_or(DecodeError::Opcode { found: packet.opcode })?;

@@ -20,10 +20,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Opens a connection under a name, with a window for flow control; 0 is without.
-    ///
-    /// # Errors
-    /// If the producer refuses the connection or the window: without one it would send too much.
+    /// Opens a connection under a name, with a window for flow control; 0 is without. Fails if the producer refuses the
+    /// connection or the window: without one it would send too much.
     pub async fn open(
         env: &Env,
         mut client: Client,
@@ -74,20 +72,14 @@ impl Follower {
         self.consumer.event()
     }
 
-    /// Requests a stream of a vbucket, from its position on.
-    ///
-    /// # Errors
-    /// If there is one, or the vbucket takes none.
+    /// Requests a stream of a vbucket, from its position on. Fails if there is one, or the vbucket takes none.
     pub fn add_stream(&mut self, vb: u16, flags: u32) -> Result<()> {
         let request = self.consumer.add_stream(vb, flags, None);
         let request = request.map_err(|status| Error::Refused { vbucket: vb, status })?;
         self.out.put(request.packet())
     }
 
-    /// Ends a stream.
-    ///
-    /// # Errors
-    /// Never in practice: the request is small.
+    /// Ends a stream. Never fails in practice: the request is small.
     pub fn close_stream(&mut self, vb: u16) -> Result<()> {
         match self.consumer.close_stream(vb) {
             Some(request) => self.out.put(request.packet()),
@@ -96,10 +88,8 @@ impl Follower {
     }
 
     /// Sends what is due and handles the next packets; answers the events. Dropping the future while it waits is
-    /// allowed only if the connection is dropped, too.
-    ///
-    /// # Errors
-    /// If the connection breaks or the producer violates the protocol.
+    /// allowed only if the connection is dropped, too. Fails if the connection breaks or the producer violates the
+    /// protocol.
     pub async fn step(&mut self) -> Result<Option<Event>> {
         if let Some(event) = self.consumer.event() {
             return Ok(Some(event));

@@ -214,10 +214,8 @@ impl Consumer {
         settings.into()
     }
 
-    /// Handles the packets of one read; answers go to `out`.
-    ///
-    /// # Errors
-    /// If the producer violated the protocol: the connection has to end.
+    /// Handles the packets of one read; answers go to `out`. Fails if the producer violated the protocol: the
+    /// connection has to end.
     pub async fn take(&mut self, packets: Vec<Packet>, out: &mut Outgoing) -> Result<()> {
         if let Some(liveness) = &mut self.liveness {
             liveness.heard(self.env.now());
@@ -468,9 +466,7 @@ impl Consumer {
     }
 
     /// Does what is due: buffered messages, acknowledgements. Returns when to come back; none if nothing is waited for.
-    ///
-    /// # Errors
-    /// If the producer is gone.
+    /// Fails if the producer is gone.
     pub async fn run_due(&mut self, out: &mut Outgoing) -> Result<Option<Time>> {
         let mut batch = (0, Vec::new());
         while let Sink::Bucket(bucket) = &self.sink

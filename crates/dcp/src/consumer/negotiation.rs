@@ -13,9 +13,7 @@ use crate::{Error, Result};
 
 impl Consumer {
     /// Requests a stream of a vbucket, from its position on. `asked` is the opaque of the ADD_STREAM that wants it.
-    ///
-    /// # Errors
-    /// [`Status::Exists`] if there is one, [`Status::NotMyVbucket`] if the vbucket takes no streams.
+    /// Fails with [`Status::Exists`] if there is one, [`Status::NotMyVbucket`] if the vbucket takes no streams.
     pub fn add_stream(
         &mut self,
         vb: u16,

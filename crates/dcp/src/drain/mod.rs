@@ -67,10 +67,8 @@ enum ConnectionEvent {
 }
 
 impl Drain {
-    /// Connects to every node that has vbuckets, and begins.
-    ///
-    /// # Errors
-    /// If a node cannot be reached, refuses us or flow control, or has none of the vbuckets.
+    /// Connects to every node that has vbuckets, and begins. Fails if a node cannot be reached, refuses us or flow
+    /// control, or has none of the vbuckets.
     pub async fn start(
         env: &Env,
         options: &ClientOptions,
@@ -124,10 +122,7 @@ impl Drain {
         Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
     }
 
-    /// Waits until all streams have ended.
-    ///
-    /// # Errors
-    /// If a connection breaks.
+    /// Waits until all streams have ended. Fails if a connection breaks.
     pub async fn finish(&mut self) -> Result<()> {
         while self.ended < self.connections.len() {
             match self.reports.recv().await {

@@ -44,10 +44,7 @@ struct DataNode {
 
 impl Looker {
     /// Connects to the nodes that are named, and finds the others by them. Those that cannot be reached are a gap of
-    /// every look.
-    ///
-    /// # Errors
-    /// If a node that is named cannot be reached, or refuses us or the bucket.
+    /// every look. Fails if a node that is named cannot be reached, or refuses us or the bucket.
     pub async fn connect(env: &Env, named: &[ClientOptions]) -> Result<Looker> {
         let mut addresses: Vec<String> = Vec::new();
         let mut version = String::new();
@@ -81,10 +78,8 @@ impl Looker {
         &self.identity
     }
 
-    /// Looks once, at all nodes at the same time; answers the look's time in milliseconds since the first.
-    ///
-    /// # Errors
-    /// If no node answers.
+    /// Looks once, at all nodes at the same time; answers the look's time in milliseconds since the first. Fails if no
+    /// node answers.
     pub async fn look(&mut self) -> Result<(f64, Observation)> {
         let begun = self.env.now();
         let looking = std::mem::take(&mut self.nodes).into_iter().map(|mut node| {

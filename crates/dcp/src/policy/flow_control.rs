@@ -61,10 +61,8 @@ impl Window {
         }
     }
 
-    /// The consumer acknowledged bytes. Without a window acknowledgements have no effect.
-    ///
-    /// # Errors
-    /// If it acknowledges more than is outstanding: the connection ends.
+    /// The consumer acknowledged bytes. Without a window acknowledgements have no effect. Fails if it acknowledges more
+    /// than is outstanding: the connection ends.
     pub fn acknowledged(&mut self, bytes: u32) -> Result<(), OverAcknowledged> {
         if self.size_bytes == 0 {
             return Ok(());

@@ -37,10 +37,8 @@ impl SnapshotCursor {
         SnapshotCursor { last: start, snap_start, snap_end, marker: None }
     }
 
-    /// A snapshot marker arrived.
-    ///
-    /// # Errors
-    /// If the snapshot lies before items that arrived already. The cursor stays as it was.
+    /// A snapshot marker arrived. Fails if the snapshot lies before items that arrived already. The cursor stays as it
+    /// was.
     pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
         let Marker { start, end, .. } = marker;
         if end < start {
@@ -60,10 +58,7 @@ impl SnapshotCursor {
         Ok(())
     }
 
-    /// An item arrived.
-    ///
-    /// # Errors
-    /// If it does not fit. The cursor stays as it was.
+    /// An item arrived. Fails if it does not fit. The cursor stays as it was.
     pub fn item(&mut self, seqno: u64) -> Result<(), OutOfOrder> {
         let Some(Marker { start, end, .. }) = self.marker else {
             return Err(OutOfOrder::NoSnapshot { seqno });

@@ -270,10 +270,7 @@ impl Producer {
         None
     }
 
-    /// The consumer answered a message.
-    ///
-    /// # Errors
-    /// If it refused a message that it must not refuse.
+    /// The consumer answered a message. Fails if it refused a message that it must not refuse.
     pub fn answered(&mut self, response: &Response) -> Result<()> {
         if response.opcode == Opcode::Noop {
             if let Some(noops) = &mut self.noops {

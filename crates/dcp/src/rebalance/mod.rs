@@ -62,11 +62,9 @@ impl Replication {
 }
 
 impl Rebalance {
-    /// Moves one vbucket: it becomes active at the destination. Returns what was passed on.
-    ///
-    /// # Errors
-    /// If a server cannot be reached or refuses, or a stream ends early. A takeover that breaks off may leave the
-    /// vbucket active nowhere: the source has given it up, and the destination does not have all of it.
+    /// Moves one vbucket: it becomes active at the destination. Returns what was passed on. Fails if a server cannot be
+    /// reached or refuses, or a stream ends early. A takeover that breaks off may leave the vbucket active nowhere: the
+    /// source has given it up, and the destination does not have all of it.
     pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<BridgeStats> {
         let Replication(mut replication) = self.build_replica(env, vb).await?;
         replication.ask(vb, Body::CloseStream).await?;
@@ -86,10 +84,7 @@ impl Rebalance {
     }
 
     /// Builds a replica of one vbucket, which stays active at the source; it is persisted when this returns, and what
-    /// is written goes on to it for as long as the answer is kept.
-    ///
-    /// # Errors
-    /// If a server cannot be reached or refuses.
+    /// is written goes on to it for as long as the answer is kept. Fails if a server cannot be reached or refuses.
     pub async fn build_replica(&self, env: &Env, vb: u16) -> Result<Replication> {
         env.sleep(self.move_overhead).await;
         let mut at_source = Client::connect(env, &self.source).await?;
@@ -118,10 +113,8 @@ impl Rebalance {
         Error::Unexpected { address: self.source.address.clone(), what, found }
     }
 
-    /// Streams replicas of vbuckets over one connection, for as long as the answer is kept.
-    ///
-    /// # Errors
-    /// If a server cannot be reached, or refuses.
+    /// Streams replicas of vbuckets over one connection, for as long as the answer is kept. Fails if a server cannot be
+    /// reached, or refuses.
     pub async fn replicate(&self, env: &Env, vbuckets: &[u16]) -> Result<Replication> {
         let mut at_destination = Client::connect(env, &self.destination).await?;
         let mut bridge = self.bridge(env, &format!("{}:replication", self.name)).await?;

@@ -46,10 +46,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves buckets at a listener.
-    ///
-    /// # Errors
-    /// If there are no users, or two buckets have one name.
+    /// Serves buckets at a listener. Fails if there are no users, or two buckets have one name.
     pub fn start(
         env: &Env,
         listener: PacketListener,

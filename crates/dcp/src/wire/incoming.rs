@@ -81,10 +81,8 @@ impl Incoming {
         self.reads
     }
 
-    /// The next packet that has arrived already.
-    ///
-    /// # Errors
-    /// If the bytes are no packet: where the next one begins is unknown then.
+    /// The next packet that has arrived already. Fails if the bytes are no packet: where the next one begins is unknown
+    /// then.
     pub fn buffered(&mut self) -> Result<Option<Packet>> {
         if let Arm::Messages(_) = self.arm {
             return Ok(self.packets.pop_front());
@@ -94,10 +92,7 @@ impl Incoming {
     }
 
     /// The next packet; none once the peer has closed between two packets. The future may be dropped while it waits;
-    /// nothing is lost.
-    ///
-    /// # Errors
-    /// If the connection breaks or closes within a packet, and as [`Incoming::buffered`].
+    /// nothing is lost. Fails if the connection breaks or closes within a packet, and as [`Incoming::buffered`].
     pub async fn next(&mut self) -> Result<Option<Packet>> {
         loop {
             if let Some(packet) = self.buffered()? {
@@ -137,10 +132,7 @@ impl Incoming {
         }
     }
 
-    /// The next packet, which must come.
-    ///
-    /// # Errors
-    /// As [`Incoming::next`], and if the peer closes.
+    /// The next packet, which must come. Fails as [`Incoming::next`], and if the peer closes.
     pub async fn expect(&mut self, when: &'static str) -> Result<Packet> {
         let next = self.next().await?;
         next.ok_or_else(|| Error::Closed { address: self.address.clone(), when })

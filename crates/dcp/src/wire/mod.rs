@@ -41,10 +41,7 @@ enum Arm {
 }
 
 impl PacketListener {
-    /// Listens on `host:port`; port 0 takes a free one.
-    ///
-    /// # Errors
-    /// If the address is taken or not this host's.
+    /// Listens on `host:port`; port 0 takes a free one. Fails if the address is taken or not this host's.
     pub async fn bind(env: &Env, address: &str) -> Result<PacketListener> {
         let tried = |error| Error::io("listen on", address, error);
         if env.is_virtual() {
@@ -63,10 +60,7 @@ impl PacketListener {
         }
     }
 
-    /// The next connection.
-    ///
-    /// # Errors
-    /// If the operating system gives none; the listener stays as it is.
+    /// The next connection. Fails if the operating system gives none; the listener stays as it is.
     pub async fn accept(&mut self) -> Result<Wire> {
         match &mut self.0 {
             Arm::Socket { listener, address } => {
@@ -85,10 +79,8 @@ impl PacketListener {
 }
 
 impl Wire {
-    /// Connects to `host:port`; with TLS where a configuration is given.
-    ///
-    /// # Errors
-    /// If the peer does not answer, or its certificate is not valid.
+    /// Connects to `host:port`; with TLS where a configuration is given. Fails if the peer does not answer, or its
+    /// certificate is not valid.
     pub async fn connect(env: &Env, address: &str, tls: Option<Arc<ClientConfig>>) -> Result<Wire> {
         let tried = |error| Error::io("connect to", address, error);
         if env.is_virtual() {

@@ -61,10 +61,8 @@ impl Outgoing {
         &self.address
     }
 
-    /// Adds a packet to what the next flush sends.
-    ///
-    /// # Errors
-    /// If a part is longer than its length field allows; then nothing of it is sent.
+    /// Adds a packet to what the next flush sends. Fails if a part is longer than its length field allows; then nothing
+    /// of it is sent.
     pub fn put(&mut self, packet: Packet) -> Result<()> {
         match self.arm {
             Arm::Messages(_) => {
@@ -84,9 +82,7 @@ impl Outgoing {
     }
 
     /// Sends what was gathered. After dropping the future while it waits, the connection must not be used any more.
-    ///
-    /// # Errors
-    /// If the connection is broken.
+    /// Fails if the connection is broken.
     pub async fn flush(&mut self) -> Result<()> {
         if self.gathered_bytes() == 0 {
             return Ok(());

@@ -227,10 +227,7 @@ impl RunningTask {
     }
 
     /// Takes a place among the tasks that go on where their clients do not wait, for one that was asked with so many
-    /// bytes.
-    ///
-    /// # Errors
-    /// 429 where as many go on, or hold as much.
+    /// bytes. Fails with 429 where as many go on, or hold as much.
     pub fn go_on_alone(&self, bytes: usize) -> Result<Alone> {
         let (tasks, held) = self.manager.alone.get();
         let (tasks, held) = (tasks + 1, held + bytes);

@@ -14,19 +14,13 @@ pub const ANSWER_BYTES_MAX: usize = 100 << 20;
 pub struct AnswerBudget(Cell<usize>);
 
 impl AnswerBudget {
-    /// Takes hits, as far as they fit.
-    ///
-    /// # Errors
-    /// 429, as by the field's circuit breakers, where they do not: the caller drops them.
+    /// Takes hits. Fails with 429, as the field's circuit breakers do, where they do not fit: the caller drops them.
     pub(crate) fn take(&self, hits: Vec<FetchedHit>) -> Result<Vec<FetchedHit>> {
         self.add(hits.iter().map(FetchedHit::bytes).sum())?;
         Ok(hits)
     }
 
-    /// Takes bytes that are written.
-    ///
-    /// # Errors
-    /// As [`AnswerBudget::take`].
+    /// Takes bytes that are written. Fails as [`AnswerBudget::take`].
     pub fn add(&self, bytes: usize) -> Result<()> {
         self.0.set(self.0.get().saturating_add(bytes));
         if self.0.get() <= ANSWER_BYTES_MAX {

@@ -49,29 +49,23 @@ pub use words::{
 pub type SettingsMap = BTreeMap<String, String>;
 
 /// Why a setting was refused.
-#[expect(missing_docs, reason = "each message says what its fields are")]
+#[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    /// No setting has this name.
     #[error("unknown setting [{name}]{hint}")]
     Unknown {
         name: String,
         /// Empty, or the nearest names.
         hint: String,
     },
-    /// A setting of the field that is not there.
     #[error("setting [{name}] is not supported by this engine; {instead}")]
     Refused { name: String, instead: &'static str },
-    /// The value is not of the setting's kind, or out of its bounds.
     #[error("setting [{name}] cannot be [{value}]: {why}")]
     Value { name: String, value: String, why: String },
-    /// The setting can only be given at the start.
     #[error("setting [{name}] cannot change while running: {what}")]
     Static { name: String, what: &'static str },
-    /// A setting of an index among those of the cluster, or the reverse.
     #[error("setting [{name}] belongs to {owner}: send it to {endpoint}")]
     Misplaced { name: String, owner: &'static str, endpoint: &'static str },
-    /// The JSON is not settings.
     #[error("settings cannot be read: {0}")]
     Shape(String),
 }

@@ -198,10 +198,7 @@ pub fn apply(map: &mut SettingsMap, update: &Update) -> Vec<String> {
 }
 
 /// Whether settings go together: those of a remote cluster belong to its mode, and a node that may still be given
-/// copies must not have them taken away.
-///
-/// # Errors
-/// If they do not.
+/// copies must not have them taken away. Fails if they do not.
 pub fn check_together(settings: &Settings) -> Result<(), SettingError> {
     if let Some(error) = settings.remotes_at_odds() {
         return Err(error.clone());

@@ -3,32 +3,25 @@
 use crate::settings::SettingError;
 
 /// Why the manager refused an event. The state is then as it was.
-#[expect(missing_docs, reason = "each message says what its fields are")]
+#[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// A stranger wants to join.
     #[error("node [{node}] is no member of this cluster; its members are {members}")]
     NotAMember { node: String, members: String },
-    /// There is no such index.
     #[error("no such index [{index}]{hint}")]
     NoSuchIndex {
         index: String,
         /// Empty, the nearest names, or that another index has its name by now.
         hint: String,
     },
-    /// There is no such shard.
     #[error("no such shard [{index}][{shard}]; the index has {shards}")]
     NoSuchShard { index: String, shard: u32, shards: u32 },
-    /// No node holds such a dangling index.
     #[error("no dangling index found for UUID [{uuid}]; GET _dangling lists those that there are")]
     NoDanglingIndex { uuid: String },
-    /// The index is there already.
     #[error("index [{index}] already exists; delete it first or choose another name")]
     IndexExists { index: String },
-    /// The name cannot be an index's.
     #[error("invalid index name [{index}]: {why}")]
     IndexName { index: String, why: &'static str },
-    /// The name cannot be an alias's.
     #[error("invalid alias name [{alias}]: {why}")]
     AliasName { alias: String, why: &'static str },
     /// Nobody takes the writes to an alias.
@@ -37,7 +30,6 @@ pub enum StateError {
          say which takes them with is_write_index"
     )]
     NoWriteIndex { alias: String },
-    /// An alias would have several indices that take its writes.
     #[error("alias [{alias}] has more than one write index: {indices}")]
     ManyWriteIndices { alias: String, indices: String },
     /// The index that was to be rolled over does not take the writes of the alias.
@@ -57,14 +49,12 @@ pub enum StateError {
         shard: u32,
         why: String,
     },
-    /// There is no such remote cluster.
     #[error("no remote cluster [{alias}]; set cluster.remote.{alias}.seeds first{hint}")]
     NoSuchRemote {
         alias: String,
         /// Empty, or the nearest aliases.
         hint: String,
     },
-    /// There is no such auto-follow pattern.
     #[error(
         "auto-follow pattern [{name}] is missing; GET _ccr/auto_follow shows those that there are"
     )]
@@ -72,16 +62,12 @@ pub enum StateError {
     /// There is no such template.
     #[error("{} [{name}] missing", kind.replace(' ', "_"))]
     NoTemplate { kind: &'static str, name: String },
-    /// There cannot be such a template, or it is needed.
     #[error("template [{name}] is refused: {why}")]
     Template { name: String, why: String },
-    /// It follows nobody.
     #[error("[{index}] is not a follower index; make one with PUT {index}/_ccr/follow")]
     NoFollower { index: String },
-    /// It is paused already.
     #[error("no shard follow tasks for [{index}]: it is paused already")]
     NotFollowing { index: String },
-    /// It is not paused, so there is nothing to resume.
     #[error("[{index}] follows already; pause it first to give it other parameters")]
     Following { index: String },
     /// Only a paused follower can become an index like any other.
@@ -90,13 +76,11 @@ pub enum StateError {
          paused; POST {index}/_ccr/pause_follow first"
     )]
     NotPaused { index: String },
-    /// A shard of it has not been recovered from its leader yet.
     #[error(
         "cannot convert the follower index [{index}] to a non-follower, because it is not recovered \
          from its leader yet; wait for that, or delete it"
     )]
     NotRecovered { index: String },
-    /// A copy cannot be put there.
     #[error("shard [{index}][{shard}] cannot be put in place: {why}")]
     Placement { index: String, shard: u32, why: String },
     /// Mappings that cannot be merged, or are none.
@@ -117,16 +101,13 @@ pub enum StateError {
     /// A setting was refused.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// A primary of an older term speaks.
     #[error(
         "primary term [{found}] of [{index}][{shard}] is over, the term is [{current}]; \
          the sender is no longer the primary and must not acknowledge"
     )]
     StaleTerm { index: String, shard: u32, found: u64, current: u64 },
-    /// Nobody may speak for a shard without a started primary.
     #[error("[{index}][{shard}] has no started primary; wait until it has one")]
     NoPrimary { index: String, shard: u32 },
-    /// The primary cannot be taken out of sync.
     #[error(
         "[{allocation_id}] is the primary of [{index}][{shard}] and cannot leave the in-sync set; \
          fail the shard instead"

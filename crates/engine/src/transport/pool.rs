@@ -28,7 +28,6 @@ pub enum CallError {
     /// No connection, or it broke.
     #[error("{address}: {reason}")]
     Broken { address: String, reason: String },
-    /// No answer in time.
     #[error("{address}: no answer within {limit:?}")]
     Timeout { address: String, limit: Duration },
 }

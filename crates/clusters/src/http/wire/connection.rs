@@ -34,10 +34,8 @@ pub struct WireHost {
 }
 
 impl WireHost {
-    /// Every host of `options`, with its credentials. Reads certificates; connects to nothing.
-    ///
-    /// # Errors
-    /// If TLS cannot be set up as it was asked for.
+    /// Every host of `options`, with its credentials. Reads certificates; connects to nothing. Fails if TLS cannot be
+    /// set up as it was asked for.
     pub fn all(options: &LiveOptions) -> Result<Vec<WireHost>> {
         let secure = options.addresses.iter().any(|address| address.tls);
         let config = secure.then(|| options.tls.config()).transpose()?;

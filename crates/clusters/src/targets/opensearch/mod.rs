@@ -200,10 +200,7 @@ impl OpenSearchClusters {
         spec.start(&self.env, installation, namespace.as_deref(), &self.nodes.ends).await
     }
 
-    /// The link of a node, with which they were started; an error where they have none.
-    ///
-    /// # Errors
-    /// If no node has a link of its own, or this one is not there.
+    /// The link of a node. Fails if nodes were started without links of their own, or this one is not there.
     pub fn node_link(&self, node: &str) -> Result<&LinkThread> {
         let none = || {
             let why = "its nodes were started without links of their own".to_owned();
