@@ -15,18 +15,14 @@ pub const VARIABLES: [&str; 4] =
     ["NARROWS_USER", "NARROWS_PASSWORD", "NARROWS_API_KEY", "NARROWS_TOKEN"];
 
 /// Credentials of one kind.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
     /// Requests are anonymous.
     #[default]
     None,
     /// HTTP basic authentication.
-    Basic {
-        /// User.
-        user: String,
-        /// Password.
-        password: String,
-    },
+    Basic { user: String, password: String },
     /// An API key of Elasticsearch, as it is handed out (`encoded`) or as `id:api_key`.
     ApiKey(String),
     /// A bearer token.

@@ -26,39 +26,18 @@ pub enum Error {
     Timeout { address: String, method: String, path: String, limit: Duration },
     /// The node answered with an error.
     #[error("{method} {path}: {status} {kind}: {reason}")]
-    Refused {
-        method: String,
-        path: String,
-        status: u16,
-        /// `error.type`.
-        kind: String,
-        /// `error.reason`.
-        reason: String,
-    },
+    Refused { method: String, path: String, status: u16, kind: String, reason: String },
     #[error("{path} was answered with something that is no JSON: {reason}")]
     NotJson { path: String, reason: String },
     #[error("there is no {what} called \"{name}\" in this topology")]
-    Unknown {
-        /// `cluster` or `node`.
-        what: &'static str,
-        name: String,
-    },
+    Unknown { what: &'static str, name: String },
     #[error("no node of the {cluster} cluster is running")]
     NoNode { cluster: String },
     /// A node's process did not start, or ended by itself.
     #[error("node {node} {what}{}", last_lines(.stderr))]
-    Node {
-        node: String,
-        what: String,
-        /// The last lines that it wrote to standard error.
-        stderr: Vec<String>,
-    },
+    Node { node: String, what: String, stderr: Vec<String> },
     #[error("the address of node {node} is taken{}", last_lines(.stderr))]
-    AddressTaken {
-        node: String,
-        /// The last lines that it wrote to standard error.
-        stderr: Vec<String>,
-    },
+    AddressTaken { node: String, stderr: Vec<String> },
     #[error(
         "a cluster cannot be called \"{name}\": its name begins with a letter or a digit and has up to 64 \
          letters, digits, '-', '_' and '.'"
@@ -92,11 +71,7 @@ pub enum Error {
          --on opensearch restores a snapshot instead",
         refusals.join("; ")
     )]
-    NoFollowing {
-        cluster: String,
-        /// How it refused to answer for each of the two ways to follow.
-        refusals: Vec<String>,
-    },
+    NoFollowing { cluster: String, refusals: Vec<String> },
     #[error(
         "neither NARROWS_CACHE nor XDG_CACHE_HOME nor HOME is set; set NARROWS_CACHE to a directory \
          where OpenSearch's jars may be kept (80 MB)"
@@ -156,12 +131,7 @@ pub enum Error {
         "the cluster that answers is {found}, and the changes were made on {expected}; nothing was \
          changed"
     )]
-    OtherCluster {
-        /// `cluster_uuid` in the journal.
-        expected: String,
-        /// `cluster_uuid` of the one that answers.
-        found: String,
-    },
+    OtherCluster { expected: String, found: String },
     #[error(
         "the cluster is busy and may yet make the index {index}, which is to be deleted: try again once it is less busy"
     )]
@@ -191,20 +161,9 @@ pub enum Error {
         "{address} does not accept {sent} (401{}); set NARROWS_USER and NARROWS_PASSWORD, \
          NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", after_colon(.reason)
     )]
-    Unauthorized {
-        address: String,
-        sent: &'static str,
-        /// `error.reason`.
-        reason: String,
-    },
+    Unauthorized { address: String, sent: &'static str, reason: String },
     #[error("{method} {path} is forbidden (403{}); {needs}", after_colon(.reason))]
-    Forbidden {
-        method: String,
-        path: String,
-        /// `error.reason`.
-        reason: String,
-        needs: &'static str,
-    },
+    Forbidden { method: String, path: String, reason: String, needs: &'static str },
     #[error("none of {} hosts answered: {}", .tried.len(), one_by_one(.tried))]
     NoHost { tried: Vec<Error> },
     #[error("the link cannot {0}")]

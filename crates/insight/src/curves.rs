@@ -37,7 +37,7 @@ pub struct Point {
 }
 
 /// The curves of one variant: of the lap nearest the median, or of the last one that began.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
     /// Name of the variant.
     pub variant: String,

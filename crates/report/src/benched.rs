@@ -354,14 +354,12 @@ mod tests {
             severity: 2,
             seed,
             verdicts: verdicts.to_vec(),
-            probed: None,
-            next: None,
             sentence: "so | so".to_owned(),
             promised: Some(2.0),
             got: Some(1.9),
             seconds: Some(0.5),
-            probed_seconds: None,
             guesses: Guesses { lint: Some(Class::RateLimit), utilisation: None },
+            ..Scored::default()
         }
     }
 

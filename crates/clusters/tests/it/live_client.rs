@@ -34,6 +34,13 @@ struct Server {
     _task: Task<()>,
 }
 
+impl Server {
+    /// A client of it alone.
+    fn client(&self, env: &Env) -> LiveClient {
+        client(env, std::slice::from_ref(&self.address), TlsOptions::default())
+    }
+}
+
 /// Paths that were asked for, and what `Authorization` came with them.
 type Seen = Rc<RefCell<Vec<(String, Option<String>)>>>;
 /// Status and body of the answer to a path.
@@ -154,7 +161,7 @@ fn refusals_say_what_to_do() {
 fn a_busy_cluster_is_given_time() {
     real(async |env| {
         let server = serve(&env, None, &[(429, "{}"), (200, ROOT)]).await;
-        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         assert_eq!(client.get("/").await.unwrap()["cluster_name"], "c");
         assert_eq!(server.seen.borrow().len(), 2);
     });
@@ -258,9 +265,7 @@ fn what_is_forbidden_becomes_a_gap() {
     real(async |env| {
         let calm = r#"{"status":"green","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
         let server = serve(&env, None, &[(200, ROOT), (200, calm), (403, "{}")]).await;
-        let url = std::slice::from_ref(&server.address);
-        let client_of = |url| client(&env, url, TlsOptions::default());
-        let mut sampler = Sampler::connect(client_of(url)).await.unwrap();
+        let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
         assert_eq!(sampler.identity().flavour, "opensearch");
         sampler.check_version().unwrap();
         let look = sampler.look(Depth::Deep).await.unwrap();
@@ -268,8 +273,7 @@ fn what_is_forbidden_becomes_a_gap() {
         assert!(lost.iter().any(|words| words.contains("memory of nodes")), "{lost:?}");
         assert!(look.nodes.is_empty() && look.settings.is_none() && look.health.is_some());
         let server = serve(&env, None, &[(200, ROOT), (403, "{}")]).await;
-        let url = std::slice::from_ref(&server.address);
-        let mut sampler = Sampler::connect(client_of(url)).await.unwrap();
+        let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
         says(sampler.look(Depth::Light).await, &["/_recovery", "403", "monitor"]);
     });
 }
@@ -297,7 +301,7 @@ fn a_question_that_fails_is_no_empty_answer() {
             _ => (404, "{}"),
         };
         let server = serve_by(&env, None, answer).await;
-        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         let mut sampler = Sampler::connect(client).await.unwrap();
         let before = sampler.look(Depth::Deep).await.unwrap();
         assert_eq!((before.recoveries.len(), before.waiting.len()), (1, 1));
@@ -344,7 +348,7 @@ fn what_fails_once_is_not_given_up() {
             _ => (404, "{}"),
         };
         let server = serve_by(&env, None, answer).await;
-        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         let mut sampler = Sampler::connect(client).await.unwrap();
         let both = ["/_ccr/stats", "/_remote/info"];
         let look = sampler.look(Depth::Deep).await.unwrap();
@@ -383,7 +387,7 @@ fn what_is_told_late_counts_and_what_is_told_again_does_not() {
             _ => (404, "{}"),
         };
         let server = serve_by(&env, None, answer).await;
-        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         let mut sampler = Sampler::connect(client).await.unwrap();
         assert!(sampler.look(Depth::Light).await.unwrap().restore_limits.is_empty());
         repository.set((200, REPOSITORY));
@@ -406,7 +410,7 @@ fn a_cluster_without_replication_between_clusters_says_so() {
     real(async |env| {
         let unknown = r#"{"error":"no handler found for uri [/_ccr/stats] and method [GET]"}"#;
         let server = serve(&env, None, &[(200, ROOT), (400, unknown)]).await;
-        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         let identity = ClusterIdentity::ask(&client).await.unwrap();
         let refused = follow_api(&client, &identity).await;
         assert!(refused.as_ref().is_err_and(Error::is_usage));
@@ -421,8 +425,7 @@ fn a_cluster_without_replication_between_clusters_says_so() {
             ],
         );
         let server = serve(&env, None, &[(200, ROOT), (200, "{}")]).await;
-        let client =
-            self::client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         // It is asked first for what OpenSearch has.
         assert_eq!(follow_api(&client, &identity).await.unwrap(), FollowApi::Plugin);
         let identity = ClusterIdentity { is_opensearch: false, ..identity };
@@ -435,20 +438,10 @@ fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
     real(async |env| {
         let future = r#"{"cluster_name":"c","version":{"number":"42.0.0"},"tagline":"You Know, for Search"}"#;
         let server = serve(&env, None, &[(200, future)]).await;
-        let connected = Sampler::connect(client(
-            &env,
-            std::slice::from_ref(&server.address),
-            TlsOptions::default(),
-        ))
-        .await;
+        let connected = Sampler::connect(server.client(&env)).await;
         says(connected.unwrap().check_version(), &["elasticsearch 42.0.0", "--any-version"]);
         let server = serve(&env, None, &[(200, r#"{"hello":"world"}"#)]).await;
-        let other = Sampler::connect(client(
-            &env,
-            std::slice::from_ref(&server.address),
-            TlsOptions::default(),
-        ))
-        .await;
+        let other = Sampler::connect(server.client(&env)).await;
         let said = other.err().unwrap().to_string();
         assert!(said.contains("neither Elasticsearch nor OpenSearch"), "{said}");
     });
@@ -462,7 +455,7 @@ fn parts_that_a_version_lacks_are_left_out() {
         let stats = r#"{"nodes":{"id":{"name":"n1","timestamp":1}}}"#;
         let answers = [(200, ROOT), (200, "{}"), (400, unknown), (200, stats)];
         let server = serve(&env, None, &answers).await;
-        let client = client(&env, std::slice::from_ref(&server.address), TlsOptions::default());
+        let client = server.client(&env);
         let mut sampler = Sampler::connect(client).await.unwrap();
         let look = sampler.look(Depth::Light).await.unwrap();
         assert_eq!(look.nodes[0].name, "n1");

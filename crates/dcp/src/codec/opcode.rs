@@ -34,22 +34,18 @@ pub(crate) use wire_numbers;
 
 wire_numbers! {
     /// What a packet is about.
+    #[allow(missing_docs, reason = "the names are the field's")]
     Opcode: u8 {
-        /// Reads a document.
         Get = 0x00 => "GET",
-        /// Writes a document.
         Set = 0x01 => "SET",
         /// Writes a document that is not there.
         Add = 0x02 => "ADD",
         /// Writes a document that is there.
         Replace = 0x03 => "REPLACE",
-        /// Deletes a document.
         Delete = 0x04 => "DELETE",
-        /// The client leaves.
         Quit = 0x07 => "QUIT",
         /// Asks whether the server is there.
         KvNoop = 0x0a => "NOOP",
-        /// The server's version.
         Version = 0x0b => "VERSION",
         /// Statistics, one response each, an empty one last.
         Stat = 0x10 => "STAT",
@@ -61,27 +57,18 @@ wire_numbers! {
         SaslAuth = 0x21 => "SASL_AUTH",
         /// A further one.
         SaslStep = 0x22 => "SASL_STEP",
-        /// The highest sequence numbers of all vbuckets.
         AllVbSeqnos = 0x48 => "GET_ALL_VB_SEQNOS",
-        /// Opens a connection for DCP.
         Open = 0x50 => "DCP_OPEN",
         /// Has a consumer ask its producer for a stream.
         AddStream = 0x51 => "DCP_ADD_STREAM",
-        /// Ends a stream.
         CloseStream = 0x52 => "DCP_CLOSE_STREAM",
-        /// Asks a producer for a stream.
         StreamRequest = 0x53 => "DCP_STREAM_REQ",
-        /// The failover log of a vbucket.
         FailoverLog = 0x54 => "DCP_GET_FAILOVER_LOG",
         /// The producer ends a stream.
         StreamEnd = 0x55 => "DCP_STREAM_END",
-        /// A snapshot begins.
         SnapshotMarker = 0x56 => "DCP_SNAPSHOT_MARKER",
-        /// A document was written.
         Mutation = 0x57 => "DCP_MUTATION",
-        /// A document was deleted.
         Deletion = 0x58 => "DCP_DELETION",
-        /// A document expired.
         Expiration = 0x59 => "DCP_EXPIRATION",
         /// The consumer's vbucket changes its state.
         SetVbucketState = 0x5b => "DCP_SET_VBUCKET_STATE",
@@ -89,15 +76,11 @@ wire_numbers! {
         Noop = 0x5c => "DCP_NOOP",
         /// The consumer has processed bytes.
         BufferAck = 0x5d => "DCP_BUFFER_ACKNOWLEDGEMENT",
-        /// A setting of the connection.
         Control = 0x5e => "DCP_CONTROL",
-        /// Chooses the bucket.
         SelectBucket = 0x89 => "SELECT_BUCKET",
-        /// The cluster's configuration.
         GetClusterConfig = 0xb5 => "GET_CLUSTER_CONFIG",
         /// Answers when a sequence number is persisted.
         SeqnoPersistence = 0xb7 => "SEQNO_PERSISTENCE",
-        /// The manifest of collections.
         Manifest = 0xba => "COLLECTIONS_GET_MANIFEST",
         /// What statuses mean.
         ErrorMap = 0xfe => "GET_ERROR_MAP",

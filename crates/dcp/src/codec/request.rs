@@ -53,20 +53,14 @@ wire_numbers! {
 
 wire_numbers! {
     /// Why a stream ended.
+    #[allow(missing_docs, reason = "the texts say it")]
     EndReason: u32 {
-        /// All was sent.
         Ok = 0 => "all was sent",
-        /// The consumer closed it.
         Closed = 1 => "the stream was closed",
-        /// The vbucket changed its state.
         State = 2 => "the vbucket moved or changed its state",
-        /// The connection broke.
         Disconnected = 3 => "the producer was disconnected",
-        /// The consumer was too slow.
         Slow = 4 => "the consumer was too slow",
-        /// The producer could not read its disk.
         BackfillFailed = 5 => "the producer could not read its disk",
-        /// The producer rolled back.
         Rollback = 6 => "the producer rolled back",
     }
 }

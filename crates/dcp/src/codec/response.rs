@@ -18,6 +18,7 @@ pub struct FailoverEntry {
 }
 
 /// What a response holds.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing.
@@ -33,19 +34,9 @@ pub enum Answer {
     /// ALL_VB_SEQNOS: vbucket and highest sequence number.
     Seqnos(Vec<(u16, u64)>),
     /// GET: flags and value.
-    Document {
-        /// The client's own flags.
-        flags: u32,
-        /// Value.
-        value: Bytes,
-    },
+    Document { flags: u32, value: Bytes },
     /// STAT: one statistic; both are empty at the end.
-    Stat {
-        /// Its name.
-        name: Bytes,
-        /// Its value.
-        value: Bytes,
-    },
+    Stat { name: Bytes, value: Bytes },
     /// Anything else: a text, JSON, or a message of an authentication.
     Value(Bytes),
 }

@@ -58,29 +58,19 @@ pub enum Sink {
 }
 
 /// Something that the caller of a consumer may want to know.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A stream was granted, after so many rollbacks.
     Opened {
-        /// The vbucket.
         vb: u16,
         /// How often the consumer had to roll back first.
         rollbacks: u32,
     },
     /// A stream was refused.
-    Refused {
-        /// The vbucket.
-        vb: u16,
-        /// The status.
-        status: String,
-    },
+    Refused { vb: u16, status: String },
     /// A stream ended.
-    Ended {
-        /// The vbucket.
-        vb: u16,
-        /// Why.
-        reason: EndReason,
-    },
+    Ended { vb: u16, reason: EndReason },
 }
 
 /// What a consumer received.

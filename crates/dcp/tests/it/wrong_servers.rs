@@ -1,7 +1,7 @@
 //! Servers that grant less than is asked for, or do not keep to the protocol: our side goes on with less, or ends with
 //! an error that names what was wrong.
 
-use crate::common::{PATIENCE, credentials};
+use crate::common::options_to;
 use bytes::{Bytes, BytesMut};
 use dcp::Error;
 use dcp::client::{Client, ClientOptions};
@@ -70,14 +70,7 @@ pub async fn server(env: &Env, says: Says) -> ClientOptions {
     };
     // It lives as long as the world.
     std::mem::forget(env.spawn("a scripted server", serving));
-    ClientOptions {
-        address,
-        bucket: "example".to_owned(),
-        credentials: credentials(),
-        tls: None,
-        timeout: PATIENCE,
-        agent: "test".to_owned(),
-    }
+    options_to(address)
 }
 
 /// Connects, and asks for a stream; what comes of it up to the first error or refusal.

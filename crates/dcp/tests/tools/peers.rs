@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::capture::{self, Capture};
-use crate::common::{Bench, PASSWORD, PATIENCE, USER, credentials, settings};
+use crate::common::{Bench, PASSWORD, USER, options_to, settings};
 use bytes::Bytes;
 use dcp::bucket::{Bucket, Condition};
 use dcp::client::{Client, ClientOptions};
@@ -198,14 +198,7 @@ pub fn our_consumer_reads_a_producer_on_another_codec() -> Result<(), CannotRun>
             let mut child = command.spawn().unwrap();
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
             let address = lines.next_line().await.unwrap().unwrap();
-            let options = ClientOptions {
-                address,
-                bucket: "any".to_owned(),
-                credentials: credentials(),
-                tls: None,
-                timeout: PATIENCE,
-                agent: "test".to_owned(),
-            };
+            let options = ClientOptions { bucket: "any".to_owned(), ..options_to(address) };
             let mut client = Client::connect(&env, &options).await.unwrap();
             assert_eq!(
                 client.active_seqnos().await.unwrap(),

@@ -112,14 +112,12 @@ fn add_size(by_index: &mut BTreeMap<String, Vec<u64>>, index: String, (shard, by
 mod tests {
     use super::*;
 
+    fn copy(shard: u32, here_bytes: u64, missing_bytes: u64) -> CopyBytes {
+        CopyBytes { index: "a".to_owned(), shard, here_bytes, missing_bytes }
+    }
+
     #[test]
     fn what_is_still_to_come_is_no_room() {
-        let copy = |shard, here_bytes, missing_bytes| CopyBytes {
-            index: "a".to_owned(),
-            shard,
-            here_bytes,
-            missing_bytes,
-        };
         let full = DiskLook { disk: Some((100, 50)), copies: vec![copy(1, 20, 10), copy(0, 5, 0)] };
         let unknown = DiskLook { disk: None, copies: vec![copy(1, 30, 0)] };
         let info = together([("n1", full), ("n2", unknown)].into_iter());
@@ -131,12 +129,6 @@ mod tests {
     #[test]
     fn what_no_copy_can_be_takes_no_memory() {
         let all = u64::MAX;
-        let copy = |shard, here_bytes, missing_bytes| CopyBytes {
-            index: "a".to_owned(),
-            shard,
-            here_bytes,
-            missing_bytes,
-        };
         let copies = vec![copy(0, 5, all), copy(1, all, all), copy(u32::MAX, 1, 0)];
         let info = together([("n1", DiskLook { disk: Some((100, 50)), copies })].into_iter());
         assert_eq!(info.shard_bytes["a"], [all, all]);

@@ -4,8 +4,6 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use world::Work;
-
 use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
@@ -15,7 +13,7 @@ use crate::replication::{
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
     Failure, Reply, Response, Result, SessionKind, SessionOpened, SourcePhases, WireChunk,
-    bytes_at_once, maybe_compress,
+    bytes_at_once, checksum, maybe_compress,
 };
 use policy::failures::GONE;
 use policy::transfer::chunk::ChunkRequest;
@@ -239,16 +237,7 @@ pub(crate) async fn read_chunk(
     let chunk = snapshot.read_chunk(file as usize, offset, u64::from(len)).await?;
     phases.disk_read = env.now() - reading;
     let hashing = env.now();
-    let hashed = chunk.bytes().cloned();
-    let crc32c = match hashed {
-        Some(bytes) => {
-            env.work(Work::Hash { bytes: chunk.len() }, move || crc32c::crc32c(&bytes)).await
-        }
-        None => {
-            env.work(Work::Hash { bytes: chunk.len() }, || ()).await;
-            chunk.crc32c()
-        }
-    };
+    let crc32c = checksum(env, &chunk).await;
     let (chunk, wire_len, plain_len) = maybe_compress(env, chunk, compress).await;
     phases.cpu = env.now() - hashing;
     phases.throttle = tokio::select! {

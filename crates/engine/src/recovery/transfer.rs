@@ -8,7 +8,7 @@ use std::time::Duration;
 use record::Limit;
 use store::{Commit, Incoming};
 use tokio::sync::mpsc;
-use world::{Task, Time, Work};
+use world::{Task, Time};
 
 use super::service::RecoveryService;
 use super::session_opening::{Answer, Asked, PrefetchedChunks, sleep_until};
@@ -16,7 +16,7 @@ use super::source_session::{SourceSession, TransferError};
 use crate::remote::claims;
 use crate::shard::{FileProgress, Progress};
 use crate::transport::{
-    CallError, Class, Failure, Request, Response, WireChunk, decompress, unexpected,
+    CallError, Class, Failure, Request, Response, WireChunk, checksum, decompress, unexpected,
 };
 use policy::failures::DISK_FULL;
 use policy::transfer::accounting::{SourcePhases, TargetPhases, Timeline};
@@ -465,16 +465,7 @@ async fn store_chunk(
         }
         Some(_) => return Err(ChunkError::Damaged),
     };
-    let crc = match chunk.bytes().cloned() {
-        Some(bytes) => {
-            env.work(Work::Hash { bytes: chunk.len() }, move || crc32c::crc32c(&bytes)).await
-        }
-        None => {
-            env.work(Work::Hash { bytes: chunk.len() }, || ()).await;
-            chunk.crc32c()
-        }
-    };
-    if crc != wire.crc32c || chunk.len() != u64::from(request.len) {
+    if checksum(env, &chunk).await != wire.crc32c || chunk.len() != u64::from(request.len) {
         return Err(ChunkError::Damaged);
     }
     target.cpu = env.now() - at;

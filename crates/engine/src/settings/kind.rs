@@ -7,35 +7,21 @@ use record::units;
 use super::watermark::Watermark;
 
 /// The kind of a setting, with its bounds (both inclusive).
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bytes.
-    Size {
-        /// Fewest bytes.
-        min: u64,
-        /// Most bytes.
-        max: u64,
-    },
+    Size { min: u64, max: u64 },
     /// Bytes a second; zero and below mean no limit.
     Throttle,
     /// A whole number.
-    Count {
-        /// Smallest.
-        min: u64,
-        /// Largest.
-        max: u64,
-    },
+    Count { min: u64, max: u64 },
     /// A number from 0 on, with up to six decimals.
     Decimal,
     /// `true` or `false`.
     Bool,
-    /// A time.
-    Duration {
-        /// Shortest.
-        min: Duration,
-        /// Whether `-1` means never.
-        may_be_off: bool,
-    },
+    /// A time, or `-1` for never where it may be off.
+    Duration { min: Duration, may_be_off: bool },
     /// One of these words.
     Word(&'static [&'static str]),
     /// `host:port`, one of them.
@@ -47,10 +33,7 @@ pub enum Kind {
     /// How full a disk may be.
     Watermark,
     /// Anything.
-    Text {
-        /// Most characters.
-        chars_max: usize,
-    },
+    Text { chars_max: usize },
 }
 
 /// A value that was read.

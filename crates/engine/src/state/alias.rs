@@ -27,29 +27,20 @@ impl Alias {
 pub type Aliases = BTreeMap<String, Alias>;
 
 /// One line of `POST _aliases`.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AliasAction {
     /// Adds an alias to an index, or says anew what it is.
     Add {
-        /// The index.
         index: Index,
-        /// The alias.
         alias: String,
         /// What it is to that index.
         properties: Alias,
     },
     /// Takes an alias from an index; nothing where the index has not got it.
-    Remove {
-        /// The index.
-        index: Index,
-        /// The alias.
-        alias: String,
-    },
+    Remove { index: Index, alias: String },
     /// Deletes an index: another may take over its name as an alias in the same step.
-    RemoveIndex {
-        /// The index.
-        index: Index,
-    },
+    RemoveIndex { index: Index },
 }
 
 /// What a rollover makes.

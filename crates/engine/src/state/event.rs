@@ -24,13 +24,11 @@ pub struct RerouteCommand {
 }
 
 /// What an operator wants.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RerouteAction {
     /// A started copy goes to another node.
-    Move {
-        /// Its name.
-        to_node: String,
-    },
+    Move { to_node: String },
     /// A recovery or a move ends; the copy is placed anew.
     Cancel {
         /// Whether the copy may be a primary, whose data on that node is lost then.
@@ -55,15 +53,15 @@ impl RerouteAction {
 #[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// A member is there, freshly started. What was assigned to it before is lost, unless found.
+    /// A member is there, freshly started, with its addresses of now and these copies on its disk. What was assigned to
+    /// it before is lost, unless found.
     NodeJoined {
-        /// The member, with its addresses of now.
         node: Node,
-        /// What its disk holds.
         found: Vec<FoundCopy>,
     },
-    /// A member is gone.
-    NodeLeft { node: String },
+    NodeLeft {
+        node: String,
+    },
     /// The manager started again from its stored state: nobody is there until he joins.
     ManagerRestarted,
     /// `PUT {index}`.
@@ -76,9 +74,8 @@ pub enum Event {
         /// Its further names.
         aliases: Aliases,
     },
-    /// `POST _aliases`: all of it, or nothing.
+    /// `POST _aliases`: all of it in this order, or nothing.
     ChangeAliases {
-        /// What to do, in this order.
         actions: Vec<AliasAction>,
     },
     /// `POST {alias}/_rollover`, where its conditions hold. Refused where another was faster.
@@ -100,32 +97,28 @@ pub enum Event {
     },
     /// Something changes about how an index follows its leader.
     SetFollowing {
-        /// The follower.
         index: Index,
-        /// What.
         change: FollowChange,
     },
     /// Something changes about which indices are followed without being asked for.
     ChangeAutoFollow {
         name: String,
-        /// What.
         change: AutoFollowChange,
     },
     /// `PUT` or `DELETE` of `_template`, `_index_template`, `_component_template`.
     ChangeTemplate {
-        /// Of which kind.
         kind: TemplateKind,
         name: String,
-        /// What.
         change: TemplateChange,
     },
     /// `DELETE {index}`. As in the field, the second of two that are sent at once is told that the index is gone.
-    DeleteIndex { index: Index },
-    /// `POST _dangling/{uuid}`: an index that nodes hold and the state does not know has its place again.
+    DeleteIndex {
+        index: Index,
+    },
+    /// `POST _dangling/{uuid}`: an index that the state does not know has its place again, with the copies of it that
+    /// the present nodes hold.
     ImportDangling {
-        /// What it is.
         stored: Box<StoredIndex>,
-        /// The copies that the present nodes hold.
         copies: Vec<DanglingCopy>,
     },
     /// `DELETE _dangling/{uuid}`.
@@ -142,24 +135,31 @@ pub enum Event {
         mappings: Value,
     },
     /// `PUT {index}/_settings`.
-    PutIndexSettings { index: Index, settings: Update },
+    PutIndexSettings {
+        index: Index,
+        settings: Update,
+    },
     /// `POST {index}/_close`, `POST {index}/_open`.
-    SetClosed { index: Index, closed: bool },
+    SetClosed {
+        index: Index,
+        closed: bool,
+    },
     /// `PUT _cluster/settings`.
     PutClusterSettings {
-        /// Settings to keep over restarts.
         persistent: Update,
-        /// Settings to keep while the cluster runs.
         transient: Update,
     },
     /// A copy finished its recovery. Ignored if that copy is no longer wanted.
-    ShardStarted { index: String, shard: u32, allocation_id: String },
+    ShardStarted {
+        index: String,
+        shard: u32,
+        allocation_id: String,
+    },
     /// A copy failed on its own node. Ignored if that copy is no longer wanted.
     ShardFailed {
         index: String,
         shard: u32,
         allocation_id: String,
-        /// What went wrong.
         reason: String,
         /// Whether that was a disk without room.
         disk_full: bool,
@@ -173,14 +173,12 @@ pub enum Event {
         allocation_id: String,
         /// The term of the primary that says so.
         primary_term: u64,
-        /// What went wrong.
         reason: String,
     },
     /// `POST _cluster/reroute?retry_failed`: copies that failed too often are tried again.
     RetryFailed,
-    /// `POST _cluster/reroute` with commands: all of them, or nothing.
+    /// `POST _cluster/reroute` with commands: all of them in this order, or nothing.
     Reroute {
-        /// What to do, in this order.
         commands: Vec<RerouteCommand>,
     },
     /// Copies that failed too often, last because a disk had no room, are tried once more.

@@ -35,20 +35,17 @@ pub struct Following {
 }
 
 /// What is to change about how an index follows.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FollowChange {
     /// `_ccr/pause_follow`.
     Pause,
-    /// `_ccr/resume_follow`.
-    Resume {
-        /// The parameters from now on.
-        parameters: FollowParameters,
-    },
+    /// `_ccr/resume_follow`, with the parameters from now on.
+    Resume { parameters: FollowParameters },
     /// `_ccr/unfollow`: an index like any other from now on.
     Unfollow,
     /// The leader has no longer the operations that a shard lacks: it recovers from remote again.
     FallBack {
-        /// The shard.
         shard: u32,
         /// The primary that says so. Ignored if that is no longer the started primary.
         allocation_id: String,

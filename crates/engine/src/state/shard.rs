@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_RETRIES: u32 = 5;
 
 /// Where a copy gets its documents from.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
@@ -16,19 +17,9 @@ pub enum RecoverySource {
     /// An in-sync copy on the node's own disk.
     ExistingStore,
     /// The primary.
-    Peer {
-        /// The primary's node.
-        from_node: String,
-    },
+    Peer { from_node: String },
     /// A shard of another cluster: a new primary of a follower.
-    Remote {
-        /// Alias of the remote cluster.
-        cluster: String,
-        /// The leader index.
-        index: String,
-        /// The leader's shard.
-        shard: u32,
-    },
+    Remote { cluster: String, index: String, shard: u32 },
 }
 
 impl RecoverySource {
@@ -99,21 +90,14 @@ impl UnassignedReason {
 }
 
 /// What a copy is doing.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyState {
-    /// On no node.
-    Unassigned {
-        /// Why.
-        reason: UnassignedReason,
-        /// Since when.
-        at_ms: u64,
-    },
+    /// On no node, why and since when.
+    Unassigned { reason: UnassignedReason, at_ms: u64 },
     /// On its node, recovering.
-    Initializing {
-        /// From where.
-        recovery: RecoverySource,
-    },
+    Initializing { recovery: RecoverySource },
     /// On its node, complete; with a [`ShardCopy::target`] it is being moved, and in use until that is started.
     Started,
 }

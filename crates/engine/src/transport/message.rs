@@ -23,15 +23,12 @@ use policy::retention::Leases;
 use policy::selection::ProbeAnswer;
 
 /// A node, as it introduces itself.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRow {
-    /// Name.
     pub name: String,
-    /// Cluster name.
     pub cluster: String,
-    /// Transport address.
     pub transport: String,
-    /// HTTP address.
     pub http: String,
     /// `node.attr.*`.
     pub attributes: BTreeMap<String, String>,
@@ -43,7 +40,6 @@ pub struct NodeRow {
 pub enum ShardAction {
     /// Reads one document.
     Get {
-        /// `_id`.
         id: String,
     },
     /// Reads every live document and hashes it.
@@ -52,29 +48,27 @@ pub enum ShardAction {
     Following,
     /// Says which history the copy has.
     History,
-    /// Drops a retention lease.
-    RemoveLease { id: String },
+    RemoveLease {
+        id: String,
+    },
     /// Waits until the writes have ended that were begun before the index was closed.
     EndWrites,
     /// Makes what was written visible.
     Refresh,
     /// Commits.
     Flush,
-    /// Merges segments.
+    /// Merges segments down to so many.
     ForceMerge {
-        /// Down to so many.
         max_num_segments: usize,
     },
-    /// Says what the copy holds.
+    /// Says what the copy holds, with each segment or without.
     Stats {
-        /// Whether with each segment.
         segments: bool,
     },
-    /// Drops what is kept to answer searches sooner.
+    /// Drops what is kept to answer searches sooner: answers to whole requests, and what has no name of its own in the
+    /// field.
     ClearCaches {
-        /// Answers to whole requests.
         requests: bool,
-        /// What has no name of its own in the field.
         others: bool,
     },
 }
@@ -216,12 +210,9 @@ pub enum Request {
     Write(Write),
     /// To a replica, from its primary.
     Replicate {
-        /// UUID of the index.
         index_uuid: String,
         shard: u32,
-        /// The replica's allocation id.
         allocation_id: String,
-        /// The primary's term.
         primary_term: u64,
         #[serde(with = "store::sent")]
         ops: Arc<Vec<Operation>>,
@@ -234,18 +225,10 @@ pub enum Request {
     },
     /// To a node that has a copy.
     Shard(String, u32, ShardAction),
-    /// The node's stats, as JSON.
-    NodeStats {
-        /// Whether with the sums over its copies: a node may have thousands.
-        copies: bool,
-    },
-    /// The node's recoveries, as JSON.
-    Recoveries {
-        /// Whether without those that are done.
-        active_only: bool,
-        /// Whether with each file: a copy may have hundreds.
-        detailed: bool,
-    },
+    /// The node's stats, as JSON, with the sums over its copies or without: a node may have thousands.
+    NodeStats { copies: bool },
+    /// The node's recoveries, all or those that go on, with each file or without: a copy may have hundreds.
+    Recoveries { active_only: bool, detailed: bool },
     /// To the manager: what came of auto-following, as JSON.
     AutoFollowStats,
     /// To a remote cluster: what is this index?
@@ -272,7 +255,6 @@ pub enum Request {
         shard: u32,
         /// As in the [`Request::OpenSession`] that is on its way.
         key: u64,
-        /// Which chunk.
         number: u64,
         /// Size that the files are cut to.
         chunk_bytes: u32,
@@ -284,19 +266,13 @@ pub enum Request {
         session: u64,
         /// Number of the file in the commit.
         file: u32,
-        /// First byte.
         offset: u64,
-        /// How many.
         len: u32,
         /// 0 plain, 1 lz4, 2 zstd.
         compress: u8,
     },
     /// Is this file of the session's source whole? Asked when what arrived was not.
-    VerifyFile {
-        session: u64,
-        /// Number of the file in the commit.
-        file: u32,
-    },
+    VerifyFile { session: u64, file: u32 },
     /// Operations of a session's shard.
     ReadOps {
         session: u64,
@@ -312,53 +288,28 @@ pub enum Request {
     /// To the primary of a leader shard: keep operations for a follower, or do so no more.
     Lease(Box<LeaseRequest>),
     /// To a copy, from its primary: the retention leases of the shard.
-    Leases {
-        /// UUID of the index.
-        index_uuid: String,
-        shard: u32,
-        /// The primary's term.
-        primary_term: u64,
-        /// All of them.
-        leases: Leases,
-    },
+    Leases { index_uuid: String, shard: u32, primary_term: u64, leases: Leases },
     /// From now on new writes go to the target, too; answers with the highest sequence number so far.
     StartTracking(u64),
     /// The target has everything: it counts as in sync.
-    Finalize {
-        session: u64,
-        /// What the target has.
-        local_checkpoint: Option<u64>,
-    },
+    Finalize { session: u64, local_checkpoint: Option<u64> },
     /// To the node of a primary that is moved, from the copy that is to take its place and has everything: hand over.
-    HandOff {
-        /// UUID of the index.
-        index_uuid: String,
-        shard: u32,
-        /// Allocation id of the copy that asks.
-        allocation_id: String,
-    },
+    HandOff { index_uuid: String, shard: u32, allocation_id: String },
     /// The session is over.
     CloseSession(u64),
     /// Searches a copy.
     Search(Box<ShardSearch>),
     /// Reads the documents of hits from a view, and lets it go.
     Fetch {
-        /// Number of the view.
         context: u64,
         /// Segment and document of each.
         hits: Vec<(u32, u32)>,
-        /// What of them is wanted.
         request: Arc<FetchRequest>,
     },
     /// Nothing more is fetched from this view; answers whether it was held.
     FreeContext(u64),
-    /// To the node that was asked for a scroll: its next page.
-    Scroll {
-        /// Number of the scroll there.
-        number: u64,
-        /// How long it is kept for the page after that.
-        keep_alive: Duration,
-    },
+    /// To the node that was asked for a scroll: its next page; it is kept so long for the page after that.
+    Scroll { number: u64, keep_alive: Duration },
     /// To the node that was asked for a scroll: it is over. None: all of that node are.
     ClearScroll(Option<u64>),
     /// From another cluster that reaches this one through one node alone: ask the node of your cluster at this address.
@@ -375,9 +326,7 @@ pub enum Request {
     Probe,
     /// These views are held for a point in time of this name.
     NamePointInTime {
-        /// Numbers of the views.
         contexts: Vec<u64>,
-        /// Id of the point in time.
         id: String,
         /// When it was made, in milliseconds since 1970.
         created_ms: i64,
@@ -395,6 +344,7 @@ pub enum Request {
 }
 
 /// What a node answers.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Response {
     /// Done.
@@ -417,10 +367,7 @@ pub enum Response {
     /// One result for each request.
     Written(Vec<Result<Written>>),
     /// The replica has it.
-    Replicated {
-        /// The replica's local checkpoint.
-        local_checkpoint: Option<u64>,
-    },
+    Replicated { local_checkpoint: Option<u64> },
     /// Of a shard action.
     Shard(ShardAnswer),
     /// JSON text.
@@ -442,11 +389,8 @@ pub enum Response {
         /// Of those that would make it too long: the uuids.
         others: BTreeMap<String, String>,
     },
-    /// A lease was added or renewed.
-    Leased {
-        /// For how long it holds.
-        period: Duration,
-    },
+    /// A lease was added or renewed, for so long.
+    Leased { period: Duration },
     /// A session.
     Session(Box<SessionOpened>),
     /// The primary takes no operations any more; what it knew.

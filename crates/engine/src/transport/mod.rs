@@ -41,6 +41,7 @@ pub(crate) use operations::{OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, bytes
 pub use pool::Reply;
 pub use pool::{CallError, Pool};
 pub(crate) use pool::{Handlers, Warn, serve};
+pub(crate) use recovery::checksum;
 pub use recovery::{
     PrimaryContext, RecoveredFiles, RecoveryState, SessionKind, SessionOpened, SourcePhases,
     WireChunk,

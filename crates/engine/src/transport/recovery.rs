@@ -7,6 +7,7 @@ use bytes::Bytes;
 use record::Limit;
 use serde::{Deserialize, Serialize};
 use store::Commit;
+use world::{Env, Work};
 
 use policy::retention::Leases;
 
@@ -101,16 +102,27 @@ pub struct WireChunk {
     pub pressure: bool,
 }
 
+/// The checksum of a chunk, on the cores of a node.
+pub(crate) async fn checksum(env: &Env, chunk: &store::Chunk) -> u32 {
+    let work = Work::Hash { bytes: chunk.len() };
+    match chunk.bytes().cloned() {
+        Some(bytes) => env.work(work, move || crc32c::crc32c(&bytes)).await,
+        None => {
+            env.work(work, || ()).await;
+            chunk.crc32c()
+        }
+    }
+}
+
 fn empty_chunk() -> store::Chunk {
     store::Chunk::Bytes(Bytes::new())
 }
 
 /// How a copy comes, or came, to its node: what `_recovery` says of it, and what narrows adds.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RecoveryState {
-    /// Index.
     pub index: String,
-    /// Shard number.
     pub shard: u32,
     /// `type`: `PEER`, `SNAPSHOT`, ...
     pub kind: String,
@@ -122,17 +134,12 @@ pub struct RecoveryState {
     pub began_epoch_ms: u64,
     /// How long it has lasted, in milliseconds.
     pub total_ms: u64,
-    /// Whether it is done.
     pub ended: bool,
     /// The node that is read, or the remote cluster, and its transport address; none where nothing is read.
     pub source: Option<String>,
-    /// Its transport address.
     pub source_address: Option<String>,
-    /// The node that recovers.
     pub target: String,
-    /// Its transport address.
     pub target_address: String,
-    /// The segment files.
     pub files: RecoveredFiles,
     /// How long they were copied, in milliseconds.
     pub index_ms: u64,
@@ -144,7 +151,6 @@ pub struct RecoveryState {
     pub ops_total: u64,
     /// Operations that were.
     pub ops_recovered: u64,
-    /// Their bytes.
     pub ops_bytes: u64,
     /// How long they were replayed, in milliseconds.
     pub translog_ms: u64,
@@ -154,9 +160,7 @@ pub struct RecoveryState {
     pub charged_ns: BTreeMap<Limit, u64>,
     /// How long it has lasted, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Bytes of a chunk.
     pub chunk_bytes: u64,
-    /// Bytes in flight now.
     pub in_flight_bytes: u64,
     /// The most that were.
     pub in_flight_bytes_max: u64,
@@ -166,7 +170,6 @@ pub struct RecoveryState {
     pub connections_max: u32,
     /// Chunks that came damaged and were fetched again.
     pub refetched_chunks: u64,
-    /// How often it was tried again.
     pub retries: u64,
     /// Why it failed last.
     pub failure: Option<String>,

@@ -23,6 +23,7 @@ mod site;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -77,6 +78,23 @@ struct Total {
     pairs: BTreeSet<(Kind, Kind)>,
     /// In order.
     failed: Vec<(u64, String)>,
+}
+
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Total { runs, sum, .. } = self;
+        write!(
+            f,
+            "{runs} runs, {:.0} s of virtual time each; {} writes acknowledged, {} rejected, {} without an answer; \
+             {} searches; equal after {} ms at most",
+            sum.ms as f64 / 1e3 / (*runs).max(1) as f64,
+            sum.acknowledged,
+            sum.rejected,
+            sum.unknown,
+            sum.searched,
+            sum.mended_ms,
+        )
+    }
 }
 
 fn search(seeds: std::ops::Range<u64>, planted: Option<&'static str>, enough: usize) -> Total {
@@ -163,22 +181,14 @@ fn nothing_is_lost() {
     }
     let seeds = testbed::night::seeds("faults of two clusters", RUNS);
     let began = std::time::Instant::now();
-    let Total { runs: ran, sum, pairs, failed } = search(seeds, None, 8);
+    let total = search(seeds, None, 8);
     let seconds = began.elapsed().as_secs_f64();
+    eprintln!("{total}; it took {seconds:.1} s");
+    let Total { runs: ran, sum, pairs, failed } = total;
     eprintln!(
-        "{ran} runs in {seconds:.1} s ({:.1} ms each on one core of those used), {:.0} s of virtual time each; \
-         {} writes acknowledged, {} rejected, {} without an answer; {} searches; \
-         {} unfollowed, and {} writes to these acknowledged; equal after {} ms at most; \
-         {} of {} pairs of kinds of faults overlapped",
-        seconds * 1e3 / ran.max(1) as f64,
-        sum.ms as f64 / 1e3 / ran.max(1) as f64,
-        sum.acknowledged,
-        sum.rejected,
-        sum.unknown,
-        sum.searched,
+        "{} unfollowed, and {} writes to these acknowledged; {} of {} pairs of kinds of faults overlapped",
         sum.unfollowed,
         sum.acknowledged_unfollowed,
-        sum.mended_ms,
         pairs.len(),
         Kind::pairs().len(),
     );
@@ -221,22 +231,13 @@ fn moving(seed: u64) -> Case {
 #[test]
 fn nothing_is_lost_where_copies_move() {
     let seeds = testbed::night::seeds("faults while copies move", RUNS_MOVING);
-    let Total { runs: ran, sum, failed, .. } = search_cases(seeds, moving, None, 4);
-    eprintln!(
-        "{ran} runs, {:.0} s of virtual time each; {} moves of primaries and {} of replicas begun; \
-         {} writes acknowledged, {} rejected, {} without an answer; {} searches; equal after {} ms at most",
-        sum.ms as f64 / 1e3 / ran.max(1) as f64,
-        sum.moved_primaries,
-        sum.moved_replicas,
-        sum.acknowledged,
-        sum.rejected,
-        sum.unknown,
-        sum.searched,
-        sum.mended_ms,
-    );
-    fail(&failed, moving);
+    let total = search_cases(seeds, moving, None, 4);
+    let Total { runs: ran, sum, failed, .. } = &total;
+    let (primaries, replicas) = (sum.moved_primaries, sum.moved_replicas);
+    eprintln!("{total}; {primaries} moves of primaries and {replicas} of replicas begun");
+    fail(failed, moving);
     // Most runs have no replicas that could move.
-    let moved = sum.moved_primaries > ran && sum.moved_replicas > ran / 5;
+    let moved = primaries > *ran && replicas > *ran / 5;
     assert!(moved, "hardly anything was moved");
 }
 
@@ -261,19 +262,10 @@ fn restarting(seed: u64) -> Case {
 #[test]
 fn nothing_is_lost_where_a_node_is_cut_off_as_it_restarts() {
     let seeds = testbed::night::seeds("nodes that are cut off as they restart", RUNS_RESTARTING);
-    let Total { runs: ran, sum, failed, .. } = search_cases(seeds, restarting, None, 4);
-    eprintln!(
-        "{ran} runs, {:.0} s of virtual time each; {} writes acknowledged, {} rejected, {} without an answer; \
-         {} searches; equal after {} ms at most",
-        sum.ms as f64 / 1e3 / ran.max(1) as f64,
-        sum.acknowledged,
-        sum.rejected,
-        sum.unknown,
-        sum.searched,
-        sum.mended_ms,
-    );
-    fail(&failed, restarting);
-    assert!(sum.acknowledged > 20 * ran, "hardly anything was written");
+    let total = search_cases(seeds, restarting, None, 4);
+    eprintln!("{total}");
+    fail(&total.failed, restarting);
+    assert!(total.sum.acknowledged > 20 * total.runs, "hardly anything was written");
 }
 
 /// A copy that has what its primary had alone before the restart is taken for one of the next primary's.
@@ -297,93 +289,52 @@ fn replay(text: &str) {
 }
 
 /// Cases that failed once, and why.
+#[rustfmt::skip]
 const FAILED_ONCE: [(&str, &str); 30] = [
-    (
-        "5/none/2",
-        "stats kept the checkpoint of the last write where writes do not wait for the disk",
-    ),
+    ("5/none/2", "stats kept the checkpoint of the last write where writes do not wait for the disk"),
     ("18/0/8", "a write was done again and again while the manager was away"),
-    (
-        "658/0.1/4",
-        "a primary that could not be opened was placed on the same node again, and not opened",
-    ),
+    ("658/0.1/4", "a primary that could not be opened was placed on the same node again, and not opened"),
     ("1067", "a write that was done was answered with 409"),
     ("14804", "a leader's node that was starting said that there is no such index"),
     ("16707", "a full disk left gaps for good where following ended"),
-    (
-        "21938/0.3/8",
-        "a write whose connection broke was sent again, and refused for what it had done itself",
-    ),
+    ("21938/0.3/8", "a write whose connection broke was sent again, and refused for what it had done itself"),
     ("28289/0.2.3.4/16", "copies stayed different where a primary was lost before following ended"),
     ("29408", "a commit of the virtual world did not keep the log behind it"),
-    (
-        "7026117/0/16",
-        "a write stopped half way on the primary when the node that had sent it was killed: replicas never got it",
-    ),
-    (
-        "7035738/3/16",
-        "a write stopped half way before the primary's log was synced, and nobody synced it afterwards",
-    ),
-    (
-        "5000680",
-        "the checker did not wait for as many round trips as the parameters make of the operations",
-    ),
+    ("7026117/0/16",
+        "a write stopped half way on the primary when the node that had sent it was killed: replicas never got it"),
+    ("7035738/3/16", "a write stopped half way before the primary's log was synced, and nobody synced it afterwards"),
+    ("5000680", "the checker did not wait for as many round trips as the parameters make of the operations"),
     ("40620", "nobody asked a copy for what it has after a write that it had not answered"),
-    (
-        "5048875/2.3/16",
-        "a follower that recovered from remote was sent operations above the global checkpoint",
-    ),
-    (
-        "7059376/0.2.3.5.9/8",
-        "a leader's node counted its sessions from 1 again after a restart, and a recovery read another's files",
-    ),
-    (
-        "41002622/1.2.3.5/16",
-        "a replica kept operations that its reopened primary had lost, where following ended before they were read again",
-    ),
-    (
-        "pair:1091535391/0/2",
-        "the global checkpoint rose beyond a copy that the manager counted as in sync, and its primary did not yet",
-    ),
+    ("5048875/2.3/16", "a follower that recovered from remote was sent operations above the global checkpoint"),
+    ("7059376/0.2.3.5.9/8",
+        "a leader's node counted its sessions from 1 again after a restart, and a recovery read another's files"),
+    ("41002622/1.2.3.5/16",
+        "a replica kept operations that its reopened primary had lost, where following ended before they were read \
+         again"),
+    ("pair:1091535391/0/2",
+        "the global checkpoint rose beyond a copy that the manager counted as in sync, and its primary did not yet"),
     ("pair:1091037211/0.1/4", "the same, once new indices waited until every node knew of them"),
-    (
-        "pair:1400014502",
-        "nodes that missed a state while the manager was cut off, and answered soon after, were never told of it",
-    ),
+    ("pair:1400014502",
+        "nodes that missed a state while the manager was cut off, and answered soon after, were never told of it"),
     ("1500003784", "a lease was renewed beyond what a read asked for that waited for its leader"),
     ("1500006112/all/32", "the same, where a follower had come back with less than it had read"),
-    (
-        "pair:1500015187/all/1",
-        "the manager heard that a copy was not open once it was, had it opened again, and was not told that it is",
-    ),
+    ("pair:1500015187/all/1",
+        "the manager heard that a copy was not open once it was, had it opened again, and was not told that it is"),
     ("pair:1500018551", "the same, on a leader without replicas"),
     ("pair:1600011438", "the same, where a node had joined twice"),
-    (
-        "moving:581398022/1.5.9/256",
-        "a follower that began while its leader's primary moved had a lease on what the new primary did not have",
-    ),
-    (
-        "moving:97000152/1.6.9/2",
-        "a replica that became the primary of a follower read from where its leader keeps nothing any more: it had not \
-         heard of the last global checkpoint",
-    ),
-    (
-        "at-rest:43000791/0.2/4",
-        "a replica was explained in place of its primary, whose copy was gone",
-    ),
-    (
-        "wide:4095022529/1/1",
-        "a follower behind one that was made anew had not begun: the operator of these runs did not see that",
-    ),
-    (
-        "moving:1842001153/0.1.3.4.5.7.8.10/32",
-        "a follower's primary was handed over without a word of from where the next one would read",
-    ),
-    (
-        "pair:1844414295/all/4",
-        "a write of a primary that had been cut off was acknowledged by the state that took its place: no copy of that \
-         state was missing",
-    ),
+    ("moving:581398022/1.5.9/256",
+        "a follower that began while its leader's primary moved had a lease on what the new primary did not have"),
+    ("moving:97000152/1.6.9/2",
+        "a replica that became the primary of a follower read from where its leader keeps nothing any more: it had \
+         not heard of the last global checkpoint"),
+    ("at-rest:43000791/0.2/4", "a replica was explained in place of its primary, whose copy was gone"),
+    ("wide:4095022529/1/1",
+        "a follower behind one that was made anew had not begun: the operator of these runs did not see that"),
+    ("moving:1842001153/0.1.3.4.5.7.8.10/32",
+        "a follower's primary was handed over without a word of from where the next one would read"),
+    ("pair:1844414295/all/4",
+        "a write of a primary that had been cut off was acknowledged by the state that took its place: no copy of \
+         that state was missing"),
 ];
 
 #[test]

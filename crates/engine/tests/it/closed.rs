@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::common::between::cluster_behind;
 use crate::common::{Cluster, ask, eventually};
+use crate::waits::{add_replica_on, create_on};
 use engine::transport::Request;
 use serde_json::{Value, json};
 use world::Env;
@@ -62,16 +63,8 @@ async fn no_write_is_done_after_a_close(env: Env) {
 /// A replica takes its time with a write that was begun before.
 async fn a_close_waits_for_the_writes_that_run(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
-    let settings = json!({
-        "number_of_shards": 1, "number_of_replicas": 0,
-        "index.routing.allocation.require._name": "one-0",
-    });
-    let mappings = json!({ "properties": { "n": { "type": "long" } } });
-    cluster.must("PUT", "/a", json!({ "settings": settings, "mappings": mappings })).await;
-    let anywhere =
-        json!({ "index.routing.allocation.require._name": null, "index.number_of_replicas": 1 });
-    cluster.must("PUT", "/a/_settings", anywhere).await;
-    cluster.green("a").await;
+    create_on(&cluster, "a", "one-0").await;
+    add_replica_on(&cluster, "a", "one-0,one-1").await;
     between.hold(|request| matches!(request, Request::Replicate { ops, .. } if !ops.is_empty()));
     let ended: Rc<Cell<u32>> = Rc::default();
     let start = |method: &'static str, path: &'static str, body: Value| {

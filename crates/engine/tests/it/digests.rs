@@ -12,6 +12,7 @@ use world::Env;
 
 use crate::common::between::{cluster_behind, cluster_behind_each};
 use crate::common::{Cluster, ask, eventually, raw};
+use crate::waits::create_on;
 
 testbed::both_worlds!(
     each_acknowledged_write_is_told_once_in_its_last_version,
@@ -98,13 +99,7 @@ async fn copies_that_differ_have_digests_that_differ(env: Env) {
 
 /// An index whose primary is on `one-0`.
 async fn on_the_first(cluster: &Cluster) {
-    let settings = json!({
-        "number_of_shards": 1, "number_of_replicas": 0,
-        "index.routing.allocation.require._name": "one-0",
-    });
-    let mappings = json!({ "properties": { "n": { "type": "long" } } });
-    cluster.must("PUT", "/a", json!({ "settings": settings, "mappings": mappings })).await;
-    cluster.green("a").await;
+    create_on(cluster, "a", "one-0").await;
     cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
 }
 

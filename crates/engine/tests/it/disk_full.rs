@@ -117,13 +117,8 @@ async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> (Disk, Cluster)
     (disk, follower)
 }
 
-async fn follow(follower: &Cluster, wait_for_active_shards: u32) {
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 0 },
-    });
-    let path = format!("/b/_ccr/follow?wait_for_active_shards={wait_for_active_shards}");
-    follower.must("PUT", &path, body).await;
+async fn follow(follower: &Cluster, wait_for_active_shards: &str) {
+    follower.follow("b", ("leader", "a"), 0, wait_for_active_shards).await;
 }
 
 /// The client learns that the disk is full and that nothing was done; with room the same write succeeds.
@@ -209,7 +204,7 @@ pub async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
     let leader = Cluster::with(&env, "leader", 1, ("a", 1, 0)).await;
     index(&leader, 0..10).await;
     let (disk, follower) = follower_on(&env, &leader, DOCUMENTS * NOISE_BYTES as u64 / 2).await;
-    follow(&follower, 1).await;
+    follow(&follower, "1").await;
     for from in (10..DOCUMENTS).step_by(30) {
         index(&leader, from..(from + 30).min(DOCUMENTS)).await;
     }
@@ -242,7 +237,7 @@ pub async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     let size = leader.must("GET", path, Value::Null).await[0]["store.size"].clone();
     let size: u64 = size.as_str().and_then(|size| size.parse().ok()).expect("a size in bytes");
     let (disk, follower) = follower_on(&env, &leader, size * 6 / 10).await;
-    follow(&follower, 0).await;
+    follow(&follower, "0").await;
 
     // It is tried again and again, and then given up with what was found and where.
     let explain = async || follower.ask("GET", "/_cluster/allocation/explain", Value::Null).await.1;

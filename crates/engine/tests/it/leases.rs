@@ -151,12 +151,7 @@ async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
 }
 
 async fn follow(cluster: &Cluster, index: &str, alias: &str, leader: &str) {
-    let body = json!({
-        "remote_cluster": alias, "leader_index": leader,
-        "settings": { "index.number_of_replicas": 0 },
-    });
-    let path = format!("/{index}/_ccr/follow?wait_for_active_shards=1");
-    cluster.must("PUT", &path, body).await;
+    cluster.follow(index, (alias, leader), 0, "1").await;
 }
 
 /// Waits until an index of one cluster holds what one of another holds.
@@ -218,11 +213,7 @@ fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
         } });
         pair.follower.must("PUT", "/_cluster/settings", apart).await;
         pair.leader.create("x", 1, 0).await;
-        let body = json!({
-            "remote_cluster": "leader", "leader_index": "x",
-            "settings": { "index.number_of_replicas": 2 },
-        });
-        pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=all", body).await;
+        pair.follower.follow("b", ("leader", "x"), 2, "all").await;
         pair.follower.green("b").await;
         for from in [0, 50] {
             pair.leader.index("x", from, from + 50).await;
@@ -279,11 +270,7 @@ fn a_replica_that_has_left_needs_nothing() {
     world::virtual_world::run(7, |env| async move {
         let pair = pair_of(&env, (1, 3), (4, 50_000_000), (0, 0)).await;
         pair.leader.create("x", 1, 0).await;
-        let body = json!({
-            "remote_cluster": "leader", "leader_index": "x",
-            "settings": { "index.number_of_replicas": 1 },
-        });
-        pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=all", body).await;
+        pair.follower.follow("b", ("leader", "x"), 1, "all").await;
         pair.follower.green("b").await;
         for from in [0, 50] {
             pair.leader.index("x", from, from + 50).await;

@@ -17,64 +17,41 @@ use world::{Env, Task};
 use crate::common::between::{Between, cluster_behind, cluster_behind_each};
 use crate::common::{Cluster, eventually, raw};
 
-#[test]
-fn a_failed_copy_is_reported_after_its_write_has_given_up() {
-    shows(planted::STALE_COPY_FORGOTTEN, a_replica_misses_a_write);
+/// Declares a test of each history, behind the bug that it shows.
+macro_rules! shown {
+    ($($test:ident: $bug:expr, $history:ident;)+) => {$(
+        #[test]
+        fn $test() {
+            shows($bug, $history);
+        }
+    )+};
 }
 
-#[test]
-fn a_new_primary_fills_the_gaps() {
-    shows(planted::GAPS_STAY, a_replica_with_a_gap_is_promoted);
-}
-
-#[test]
-fn the_global_checkpoint_waits_for_a_copy_that_joins() {
-    shows(planted::JOINING_COPY_NOT_COUNTED, a_copy_that_joins_misses_a_write);
-}
-
-#[test]
-fn a_leader_gives_its_followers_what_is_durable() {
-    shows(store::planted::APPLIED_COUNTS_AS_DURABLE, a_leader_loses_what_it_did_not_sync);
-}
-
-#[test]
-fn a_recovery_from_remote_ends_at_the_global_checkpoint() {
-    shows(planted::REMOTE_BEYOND_CHECKPOINT, a_leader_is_lost_while_a_follower_recovers);
-}
-
-#[test]
-fn a_follower_reads_up_to_the_global_checkpoint() {
-    shows(planted::CHANGES_BEYOND_CHECKPOINT, a_leader_is_lost_with_what_its_replica_lacks);
-}
-
-#[test]
-fn a_read_that_failed_is_sent_again() {
-    shows(planted::WINDOW_MISCOUNTED, a_leader_starts_again);
-}
-
-#[test]
-fn a_primary_is_not_written_before_its_following_has_ended() {
-    shows(planted::WRITTEN_BEFORE_THE_END, a_follower_is_let_go_while_a_replica_is_ahead);
-}
-
-#[test]
-fn a_reopened_follower_gives_what_every_copy_has() {
-    shows(planted::CHECKPOINT_NOT_CONFIRMED, a_follower_is_reopened_while_a_replica_is_away);
-}
-
-#[test]
-fn a_term_is_of_one_primary_although_that_was_never_started() {
-    shows(planted::TERM_LEFT_TO_ANOTHER, a_primary_is_lost_before_it_counts_as_started);
-}
-
-#[test]
-fn a_leader_gave_at_most_its_highest_operation() {
-    shows(planted::LEADER_BOUND_BY_CHECKPOINT, a_follower_is_let_go_by_a_leader_that_knows_less);
-}
-
-#[test]
-fn a_write_is_not_acknowledged_once_its_shard_is_gone() {
-    shows(planted::ACKNOWLEDGED_WITHOUT_SHARD, an_index_is_deleted_while_it_is_written);
+shown! {
+    a_failed_copy_is_reported_after_its_write_has_given_up:
+        planted::STALE_COPY_FORGOTTEN, a_replica_misses_a_write;
+    a_new_primary_fills_the_gaps:
+        planted::GAPS_STAY, a_replica_with_a_gap_is_promoted;
+    the_global_checkpoint_waits_for_a_copy_that_joins:
+        planted::JOINING_COPY_NOT_COUNTED, a_copy_that_joins_misses_a_write;
+    a_leader_gives_its_followers_what_is_durable:
+        store::planted::APPLIED_COUNTS_AS_DURABLE, a_leader_loses_what_it_did_not_sync;
+    a_recovery_from_remote_ends_at_the_global_checkpoint:
+        planted::REMOTE_BEYOND_CHECKPOINT, a_leader_is_lost_while_a_follower_recovers;
+    a_follower_reads_up_to_the_global_checkpoint:
+        planted::CHANGES_BEYOND_CHECKPOINT, a_leader_is_lost_with_what_its_replica_lacks;
+    a_read_that_failed_is_sent_again:
+        planted::WINDOW_MISCOUNTED, a_leader_starts_again;
+    a_primary_is_not_written_before_its_following_has_ended:
+        planted::WRITTEN_BEFORE_THE_END, a_follower_is_let_go_while_a_replica_is_ahead;
+    a_reopened_follower_gives_what_every_copy_has:
+        planted::CHECKPOINT_NOT_CONFIRMED, a_follower_is_reopened_while_a_replica_is_away;
+    a_term_is_of_one_primary_although_that_was_never_started:
+        planted::TERM_LEFT_TO_ANOTHER, a_primary_is_lost_before_it_counts_as_started;
+    a_leader_gave_at_most_its_highest_operation:
+        planted::LEADER_BOUND_BY_CHECKPOINT, a_follower_is_let_go_by_a_leader_that_knows_less;
+    a_write_is_not_acknowledged_once_its_shard_is_gone:
+        planted::ACKNOWLEDGED_WITHOUT_SHARD, an_index_is_deleted_while_it_is_written;
 }
 
 /// Plays a history without a bug and with it. It answers whether the ledger found nothing in the end.
@@ -198,7 +175,7 @@ async fn a_leader_is_lost_while_a_follower_recovers(env: Env) -> bool {
     });
     let _first = send(&env, &mut ledger, leader.node(1), 10..11);
     eventually(&env, "the replica lacks a write", async || between.held() >= 1).await;
-    let follower = begin_to_follow(&env, &leader, 0).await;
+    let follower = begin_to_follow(&env, &leader, "0").await;
     eventually(&env, "files are pinned", async || between.held() >= 2).await;
     let _second = send(&env, &mut ledger, leader.node(1), 11..12);
     eventually(&env, "the replica lacks another", async || between.held() >= 3).await;
@@ -347,11 +324,7 @@ async fn a_follower_is_reopened_while_a_replica_is_away(env: Env) -> bool {
     follow_with_replicas(&follower, &leader, ("follower-1", 1)).await;
     let third = Cluster::start(&env, "third", 1).await;
     tell_of_leader(&third, &follower).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "b",
-        "settings": { "index.number_of_replicas": 0 },
-    });
-    third.must("PUT", "/c/_ccr/follow?wait_for_active_shards=1", body).await;
+    third.follow("c", ("leader", "b"), 0, "1").await;
     assert_eq!(write(&mut ledger, leader.node(0), 0..10).await, 10);
     let indices = [(&leader, "a"), (&follower, "b"), (&third, "c")];
     assert!(becomes_whole(&env, &ledger, 4, &indices).await);
@@ -512,19 +485,14 @@ async fn add_replica(cluster: &Cluster, except: Option<&str>) {
 
 /// A cluster of one node whose index `b` follows `a`.
 async fn follower_of(env: &Env, leader: &Cluster) -> Cluster {
-    begin_to_follow(env, leader, 1).await
+    begin_to_follow(env, leader, "1").await
 }
 
 /// The same, once so many copies of it are there.
-async fn begin_to_follow(env: &Env, leader: &Cluster, copies: u32) -> Cluster {
+async fn begin_to_follow(env: &Env, leader: &Cluster, copies: &str) -> Cluster {
     let follower = Cluster::start(env, "follower", 1).await;
     tell_of_leader(&follower, leader).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 0 },
-    });
-    let path = format!("/b/_ccr/follow?wait_for_active_shards={copies}");
-    follower.must("PUT", &path, body).await;
+    follower.follow("b", ("leader", "a"), 0, copies).await;
     follower
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::common::between::cluster_behind;
 use crate::common::pair::pair;
 use crate::common::{Cluster, eventually, fails_with};
+use crate::waits::create_on;
 use engine::planted;
 use engine::transport::{Class, Pool, Request, Response, SessionKind};
 use serde_json::{Value, json};
@@ -34,10 +35,7 @@ fn planted_bugs_fail_the_tests_that_they_are_for() {
 /// The copy has asked a second time, and writes go to it. Then its first request comes.
 async fn a_try_that_comes_late_leaves_the_copy_to_the_later_one(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 0).await;
-    let settings = json!({
-        "number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "one-0",
-    });
-    cluster.must("PUT", "/a", json!({ "settings": settings })).await;
+    create_on(&cluster, "a", "one-0").await;
     between.hold(|request| {
         matches!(request, Request::OpenSession { kind: SessionKind::Peer { retries: 0, .. }, .. })
     });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::common::between::cluster_behind;
 use crate::common::{Cluster, ask, eventually, fails_with};
+use crate::waits::{add_replica_on, create_on};
 use bytes::Bytes;
 use engine::planted;
 use engine::settings::Update;
@@ -61,16 +62,10 @@ fn planted_bugs_fail_the_tests_that_they_are_for() {
 /// From now on writes are acknowledged once they are durable. The node of a replica has missed that.
 async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
-    let settings = json!({
-        "number_of_shards": 1, "number_of_replicas": 0, "index.translog.durability": "async",
-        "index.routing.allocation.require._name": "one-0",
-    });
-    let mappings = json!({ "properties": { "n": { "type": "long" } } });
-    cluster.must("PUT", "/a", json!({ "settings": settings, "mappings": mappings })).await;
-    let anywhere =
-        json!({ "index.routing.allocation.require._name": null, "index.number_of_replicas": 1 });
-    cluster.must("PUT", "/a/_settings", anywhere).await;
-    cluster.green("a").await;
+    create_on(&cluster, "a", "one-0").await;
+    let durability = json!({ "index.translog.durability": "async" });
+    cluster.must("PUT", "/a/_settings", durability).await;
+    add_replica_on(&cluster, "a", "one-0,one-1").await;
     between.hold(|request| matches!(request, Request::Publish(_)));
     let before = cluster.node(0).state().version;
     let manager = cluster.node(0).clone();
@@ -324,16 +319,7 @@ async fn updates_and_deletes_reach_every_copy(env: Env) {
 /// The index is deleted and made anew while a write is on its way to its primary.
 async fn a_write_is_not_for_an_index_that_was_made_anew(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
-    let make = async || {
-        let settings = json!({
-            "number_of_shards": 1, "number_of_replicas": 0, "index.routing.allocation.require._name": "one-1",
-        });
-        let mappings = json!({ "properties": { "n": { "type": "long" } } });
-        let body = json!({ "settings": settings, "mappings": mappings });
-        cluster.must("PUT", "/a", body).await;
-        cluster.green("a").await;
-    };
-    make().await;
+    create_on(&cluster, "a", "one-1").await;
     between.hold(|request| matches!(request, Request::Write(_)));
     let coordinator = cluster.node(0).clone();
     let writing = env.spawn("writes", async move {
@@ -341,7 +327,7 @@ async fn a_write_is_not_for_an_index_that_was_made_anew(env: Env) {
     });
     eventually(&env, "the write is on its way", async || between.held() > 0).await;
     cluster.must("DELETE", "/a", Value::Null).await;
-    make().await;
+    create_on(&cluster, "a", "one-1").await;
     between.be_honest();
     let (status, answer) = writing.await.unwrap();
     let kind = &answer["error"]["type"];

@@ -47,11 +47,7 @@ impl Pair {
 
 async fn started(env: &Env) -> Pair {
     let pair = pair_of(env, (2, 2), (20, 50_000_000), (1, 0)).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 1 },
-    });
-    pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=all", body).await;
+    pair.follower.follow("b", ("leader", "a"), 1, "all").await;
     pair
 }
 

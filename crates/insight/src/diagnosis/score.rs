@@ -24,7 +24,7 @@ pub struct Guesses {
 }
 
 /// A case with its verdicts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scored {
     /// Where it ran: `virtual`, `embedded`, `opensearch`.
     pub target: String,
@@ -203,19 +203,11 @@ mod tests {
     fn case(seed: u64, classes: &[Class], verdicts: &[Class]) -> Scored {
         Scored {
             target: "virtual".to_owned(),
-            name: String::new(),
             classes: classes.to_vec(),
             severity: 1,
             seed,
             verdicts: verdicts.to_vec(),
-            probed: None,
-            next: None,
-            sentence: String::new(),
-            promised: None,
-            got: None,
-            seconds: None,
-            probed_seconds: None,
-            guesses: Guesses::default(),
+            ..Scored::default()
         }
     }
 

@@ -383,18 +383,9 @@ mod tests {
             variant: "a".to_owned(),
             lap: 1,
             seconds: 9.9,
-            recovered: Vec::new(),
             indexed: points.to_vec(),
-            lag: Vec::new(),
             caught_up_s,
-            leader_operations: Vec::new(),
-            follower_operations: Vec::new(),
-            met: None,
-            cores: Vec::new(),
-            latency: Vec::new(),
-            link: Vec::new(),
-            nodes: Vec::new(),
-            shades: Vec::new(),
+            ..Curves::default()
         };
         panels("", &[&curves], &[INDEXED]).into_string()
     }

@@ -166,16 +166,9 @@ mod tests {
             seconds: POINTS as f64 * 7.7,
             recovered: points(POINTS),
             indexed: points(POINTS),
-            lag: Vec::new(),
-            caught_up_s: Vec::new(),
-            leader_operations: Vec::new(),
-            follower_operations: Vec::new(),
-            met: None,
-            cores: Vec::new(),
-            latency: Vec::new(),
             link: points(LINK_POINTS),
             nodes: ["leader-0", "leader-7", "follower-0", "follower-2"].map(node).into(),
-            shades: Vec::new(),
+            ..Curves::default()
         };
         let counts = ["leader-1", "leader-2", "leader-3"].map(|node| (node.to_owned(), 100.0));
         let seed = |(plan, variant): (&str, &str)| FirstSeed {

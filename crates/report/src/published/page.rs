@@ -459,17 +459,7 @@ mod tests {
             lap: 1,
             seconds: 60.0,
             recovered: points.into(),
-            indexed: Vec::new(),
-            lag: Vec::new(),
-            caught_up_s: Vec::new(),
-            leader_operations: Vec::new(),
-            follower_operations: Vec::new(),
-            met: None,
-            cores: Vec::new(),
-            latency: Vec::new(),
-            link: Vec::new(),
-            nodes: Vec::new(),
-            shades: Vec::new(),
+            ..Curves::default()
         };
         let seed = FirstSeed {
             plan: "remote-recovery".to_owned(),

@@ -25,6 +25,18 @@ pub fn credentials() -> Credentials {
     Credentials { user: USER.to_owned(), password: PASSWORD.to_owned() }
 }
 
+/// How a client reaches the bucket of a server at this address.
+pub fn options_to(address: impl Into<String>) -> ClientOptions {
+    ClientOptions {
+        address: address.into(),
+        bucket: "example".to_owned(),
+        credentials: credentials(),
+        tls: None,
+        timeout: PATIENCE,
+        agent: "test".to_owned(),
+    }
+}
+
 pub fn settings(vbuckets: u16, quota_bytes: u64) -> BucketSettings {
     BucketSettings::new("example", vbuckets, quota_bytes)
 }
@@ -78,14 +90,7 @@ impl Bench {
     }
 
     pub fn options(&self) -> ClientOptions {
-        ClientOptions {
-            address: self.server.address().to_owned(),
-            bucket: "example".to_owned(),
-            credentials: credentials(),
-            tls: None,
-            timeout: PATIENCE,
-            agent: "test".to_owned(),
-        }
+        options_to(self.server.address())
     }
 
     pub async fn client(&self) -> Client {

@@ -195,6 +195,22 @@ impl Cluster {
         self.green(index).await;
     }
 
+    /// Has an index follow one of a remote cluster, with so many replicas; waits for so many copies of each shard.
+    pub async fn follow(
+        &self,
+        index: &str,
+        (remote, leader): (&str, &str),
+        replicas: u32,
+        copies: &str,
+    ) {
+        let body = json!({
+            "remote_cluster": remote, "leader_index": leader,
+            "settings": { "index.number_of_replicas": replicas },
+        });
+        let path = format!("/{index}/_ccr/follow?wait_for_active_shards={copies}");
+        self.must("PUT", &path, body).await;
+    }
+
     /// Indexes documents `from..to` under ids of their own; answers how many were acknowledged.
     pub async fn index(&self, index: &str, from: u64, to: u64) -> u64 {
         let mut body = String::new();

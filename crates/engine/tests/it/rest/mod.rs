@@ -1,18 +1,4 @@
 //! The REST face, in both worlds: what ordinary clients ask, and what they are answered.
-//!
-//! | file | asks |
-//! | --- | --- |
-//! | `mod.rs` | over real sockets |
-//! | `cluster.rs` | cluster, nodes, followers |
-//! | `documents.rs` | indices and documents |
-//! | `updates.rs` | updates and conditional writes |
-//! | `routing.rs` | documents that go by their `_routing` |
-//! | `by_query.rs` | deletes, updates and copies of what a query finds |
-//! | `tasks.rs` | what goes on, and what nobody waited for |
-//! | `templates.rs` | templates, and indices that are made by them |
-//! | `aliases.rs` | aliases and rollover |
-//! | `cat.rs` | tables |
-//! | `stats.rs` | `_stats`, `_cluster/stats`, `_segments`; caches; deleting by patterns |
 
 mod aliases;
 mod by_query;

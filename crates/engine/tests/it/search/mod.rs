@@ -1,14 +1,4 @@
 //! Searches over a cluster, in both worlds where documents are not needed, on real nodes where they are.
-//!
-//! | file | asks |
-//! | --- | --- |
-//! | `answering` | who answers: copies, failures, limits, answers that are kept |
-//! | `answers` | how much one answer holds |
-//! | `found` | what is found: query, then fetch |
-//! | `highlights` | fragments of texts |
-//! | `queries` | several fields, patterns, `?q=` |
-//! | `scrolls` | page by page |
-//! | `points_in_time` | at one moment |
 
 mod answering;
 mod answers;

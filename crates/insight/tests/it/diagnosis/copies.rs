@@ -24,13 +24,16 @@ fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy 
     }
 }
 
+/// Looks at copies that wait, while nothing recovers.
+fn while_waiting(copies: &[WaitingCopy]) -> Vec<(f64, Observation)> {
+    looks(|_| Observation { recoveries: vec![], waiting: copies.into(), ..case(0, 0) })
+}
+
 #[test]
 fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     let queue =
         || waiting("throttled", &[("a", "same_shard", "NO"), ("b", "throttling", "THROTTLE")]);
-    let idle =
-        looks(|_| Observation { recoveries: vec![], waiting: [queue()].into(), ..case(0, 0) });
-    let finding = only(&idle);
+    let finding = only(&while_waiting(&[queue()]));
     assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationSlots, "b"));
     assert!(finding.strength > 0.8 && finding.gain.is_some());
     let throttled = looks_at(LIMIT, |look, s| {
@@ -98,12 +101,7 @@ fn a_block_names_its_decider_and_what_to_do() {
         (&[("a", "same_shard", "NO"), ("b", "same_shard", "NO")], "same_shard", "add a node"),
         (&[("a", "of_tomorrow", "NO")], "of_tomorrow", "read what the cluster says"),
     ] {
-        let looks = looks(|_| Observation {
-            recoveries: vec![],
-            waiting: [waiting("no", decisions)].into(),
-            ..case(0, 0)
-        });
-        let finding = only(&looks);
+        let finding = only(&while_waiting(&[waiting("no", decisions)]));
         assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationBlock, decider));
         assert!(finding.lift.unwrap().action.contains(words));
     }
@@ -115,12 +113,7 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     let lift = |by: &str| {
         let mut copy = waiting("no", &[("a", "enable", "NO")]);
         copy.decisions[0].explanation = format!("no allocations are allowed due to {by}");
-        let looks = looks(|_| Observation {
-            recoveries: vec![],
-            waiting: [copy.clone()].into(),
-            ..case(0, 0)
-        });
-        only(&looks).lift.unwrap()
+        only(&while_waiting(&[copy])).lift.unwrap()
     };
     let of_index = lift("index setting [index.routing.allocation.enable=none]");
     assert!(of_index.setting.is_none() && of_index.action.contains("of the index"), "{of_index:?}");
@@ -143,19 +136,11 @@ fn a_replica_below_a_primary_that_is_stuck_is_no_finding() {
         ..waiting("no", &[])
     };
     for replica in [decided, in_words] {
-        let judged = |copies: Vec<WaitingCopy>| {
-            let looks = looks(|_| Observation {
-                recoveries: vec![],
-                waiting: copies.clone().into(),
-                ..case(0, 0)
-            });
-            judge(&looks)
-        };
-        let both = judged(vec![primary(), replica.clone()]);
+        let both = judge(&while_waiting(&[primary(), replica.clone()]));
         let [finding] = &both.findings[..] else { panic!("{both:#?}") };
         assert_eq!(finding.class, Class::AllocationBlock);
         assert_eq!(finding.subjects, ["primary of w[0]"]);
-        assert!(judged(vec![replica]).findings.is_empty());
+        assert!(judge(&while_waiting(&[replica])).findings.is_empty());
     }
 }
 
@@ -163,11 +148,7 @@ fn a_replica_below_a_primary_that_is_stuck_is_no_finding() {
 fn copies_that_wait_say_what_they_do_not_wait_for() {
     let ruled_out = |can_allocate, decisions: &[(&str, &str, &str)]| {
         let copy = waiting(can_allocate, decisions);
-        let finding = only(&looks(|_| Observation {
-            recoveries: vec![],
-            waiting: [copy.clone()].into(),
-            ..case(0, 0)
-        }));
+        let finding = only(&while_waiting(&[copy]));
         let [one] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
         (one.class, one.by, one.why.clone())
     };
@@ -250,12 +231,7 @@ fn copies_that_wait_for_their_node_say_how_long() {
 #[test]
 fn what_is_about_to_be_placed_is_no_finding() {
     for can_allocate in ["yes", "awaiting_info", "allocation_delayed"] {
-        let looks = looks(|_| Observation {
-            recoveries: vec![],
-            waiting: [waiting(can_allocate, &[])].into(),
-            ..case(0, 0)
-        });
-        assert!(judge(&looks).findings.is_empty());
+        assert!(judge(&while_waiting(&[waiting(can_allocate, &[])])).findings.is_empty());
     }
     // Nor is what has only just begun to wait.
     let looks = looks(|s| {
@@ -283,15 +259,21 @@ fn follower(s: u64) -> Follower {
     }
 }
 
+/// Looks at one follower, each with a change that is given the seconds gone by.
+fn looks_at_one(
+    follower: fn(u64) -> Follower,
+    change: fn(&mut Follower, u64),
+) -> Vec<(f64, Observation)> {
+    looks(|s| {
+        let mut one = follower(s);
+        change(&mut one, s);
+        Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+    })
+}
+
 #[test]
 fn followers_read_or_write_too_slowly_or_stop() {
-    let with = |change: fn(&mut Follower, u64)| {
-        looks(move |s| {
-            let mut one = follower(s);
-            change(&mut one, s);
-            Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
-        })
-    };
+    let with = |change: fn(&mut Follower, u64)| looks_at_one(follower, change);
     let reader = only(&with(|_, _| {}));
     assert_eq!(reader.class, Class::FollowerReader);
     assert!(reader.sentence.contains("network time"), "{}", reader.sentence);
@@ -353,13 +335,7 @@ fn replicated(s: u64) -> Follower {
 
 #[test]
 fn followers_of_the_plugin_are_judged_by_their_operations() {
-    let with = |change: fn(&mut Follower, u64)| {
-        looks(move |s| {
-            let mut one = replicated(s);
-            change(&mut one, s);
-            Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
-        })
-    };
+    let with = |change: fn(&mut Follower, u64)| looks_at_one(replicated, change);
     let reader = only(&with(|_, _| {}));
     assert_eq!(reader.class, Class::FollowerReader);
     assert!(reader.sentence.contains("2000 operations a second"), "{}", reader.sentence);

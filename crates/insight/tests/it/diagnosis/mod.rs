@@ -1,15 +1,4 @@
 //! Each class from constructed observations, each trap of the field, what is healthy, and what is unknown.
-//!
-//! | file | judges |
-//! | --- | --- |
-//! | `transfers` | recoveries that move bytes |
-//! | `changes` | what is other than in an earlier diagnosis |
-//! | `copies` | copies that wait for a place, followers, proxies and routing |
-//! | `evidence` | what is enough for a verdict, and what is not |
-//! | `gains` | what lifting a limit is promised to bring |
-//! | `paths` | what holds all recoveries between two nodes |
-//! | `streams` | DCP connections |
-//! | `goes_on` | copies that move, snapshots, nodes that may come back |
 
 mod changes;
 mod copies;

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use record::Limit::{self, Cpu, DiskWrite, Latency, LinkRate};
 use record::{
-    FORMAT, Limit, LimitShare, Line, LinkInfo, LinkSample, Machine, Manifest, NodeInfo, NodeSample,
-    Phase, RecoverySample, Row, RunDir, ShardDigest, Status, VariantInfo,
+    FORMAT, LimitShare, Line, LinkInfo, LinkSample, Machine, Manifest, NodeInfo, NodeSample, Phase,
+    RecoverySample, Row, RunDir, ShardDigest, Status, VariantInfo,
 };
 
 const BYTES: u64 = 320_000_000;
@@ -24,77 +25,18 @@ struct Made {
     limits: &'static [(Limit, f64)],
 }
 
+#[rustfmt::skip]
 const MADE: [Made; 5] = [
-    Made {
-        name: "64 KB x 1",
-        chunk: "64kb",
-        chunks: "1",
-        scheduler: "sequential",
-        seconds: 164.1,
-        published_s: Some(14384.9),
-        limits: &[
-            (Limit::Latency, 0.972),
-            (Limit::LinkRate, 0.017),
-            (Limit::DiskWrite, 0.006),
-            (Limit::Cpu, 0.005),
-        ],
-    },
-    Made {
-        name: "1 MB x 1",
-        chunk: "1mb",
-        chunks: "1",
-        scheduler: "sequential",
-        seconds: 11.74,
-        published_s: Some(844.368),
-        limits: &[
-            (Limit::Latency, 0.846),
-            (Limit::LinkRate, 0.118),
-            (Limit::Cpu, 0.021),
-            (Limit::DiskWrite, 0.015),
-        ],
-    },
-    Made {
-        name: "5 MB x 1",
-        chunk: "5mb",
-        chunks: "1",
-        scheduler: "sequential",
-        seconds: 4.38,
-        published_s: Some(287.406),
-        limits: &[
-            (Limit::Latency, 0.553),
-            (Limit::LinkRate, 0.391),
-            (Limit::Cpu, 0.034),
-            (Limit::DiskWrite, 0.022),
-        ],
-    },
-    Made {
-        name: "1 MB x 5",
-        chunk: "1mb",
-        chunks: "5",
-        scheduler: "parallel_files",
-        seconds: 3.42,
-        published_s: Some(73.301),
-        limits: &[
-            (Limit::LinkRate, 0.784),
-            (Limit::Latency, 0.142),
-            (Limit::Cpu, 0.047),
-            (Limit::DiskWrite, 0.027),
-        ],
-    },
-    Made {
-        name: "adaptive",
-        chunk: "1mb",
-        chunks: "5",
-        scheduler: "adaptive",
-        seconds: 2.8,
-        published_s: None,
-        limits: &[
-            (Limit::LinkRate, 0.905),
-            (Limit::Latency, 0.041),
-            (Limit::Cpu, 0.033),
-            (Limit::DiskWrite, 0.021),
-        ],
-    },
+    Made { name: "64 KB x 1", chunk: "64kb", chunks: "1", scheduler: "sequential", seconds: 164.1,
+        published_s: Some(14384.9), limits: &[(Latency, 0.972), (LinkRate, 0.017), (DiskWrite, 0.006), (Cpu, 0.005)] },
+    Made { name: "1 MB x 1", chunk: "1mb", chunks: "1", scheduler: "sequential", seconds: 11.74,
+        published_s: Some(844.368), limits: &[(Latency, 0.846), (LinkRate, 0.118), (Cpu, 0.021), (DiskWrite, 0.015)] },
+    Made { name: "5 MB x 1", chunk: "5mb", chunks: "1", scheduler: "sequential", seconds: 4.38,
+        published_s: Some(287.406), limits: &[(Latency, 0.553), (LinkRate, 0.391), (Cpu, 0.034), (DiskWrite, 0.022)] },
+    Made { name: "1 MB x 5", chunk: "1mb", chunks: "5", scheduler: "parallel_files", seconds: 3.42,
+        published_s: Some(73.301), limits: &[(LinkRate, 0.784), (Latency, 0.142), (Cpu, 0.047), (DiskWrite, 0.027)] },
+    Made { name: "adaptive", chunk: "1mb", chunks: "5", scheduler: "adaptive", seconds: 2.8,
+        published_s: None, limits: &[(LinkRate, 0.905), (Latency, 0.041), (Cpu, 0.033), (DiskWrite, 0.021)] },
 ];
 
 /// The run, with a sample every `least_ms`, or 60 a variant if those are fewer and `thin` is set.
