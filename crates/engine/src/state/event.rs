@@ -55,13 +55,9 @@ impl RerouteAction {
 pub enum Event {
     /// A member is there, freshly started, with its addresses of now and these copies on its disk. What was assigned to
     /// it before is lost, unless found.
-    NodeJoined {
-        node: Node,
-        found: Vec<FoundCopy>,
-    },
-    NodeLeft {
-        node: String,
-    },
+    NodeJoined { node: Node, found: Vec<FoundCopy> },
+    /// A member is gone.
+    NodeLeft { node: String },
     /// The manager started again from its stored state: nobody is there until he joins.
     ManagerRestarted,
     /// `PUT {index}`.
@@ -75,9 +71,7 @@ pub enum Event {
         aliases: Aliases,
     },
     /// `POST _aliases`: all of it in this order, or nothing.
-    ChangeAliases {
-        actions: Vec<AliasAction>,
-    },
+    ChangeAliases { actions: Vec<AliasAction> },
     /// `POST {alias}/_rollover`, where its conditions hold. Refused where another was faster.
     RollOver(Box<RollOver>),
     /// `PUT {index}/_ccr/follow`: an index whose primaries recover from remote.
@@ -96,31 +90,16 @@ pub enum Event {
         aliases: Aliases,
     },
     /// Something changes about how an index follows its leader.
-    SetFollowing {
-        index: Index,
-        change: FollowChange,
-    },
+    SetFollowing { index: Index, change: FollowChange },
     /// Something changes about which indices are followed without being asked for.
-    ChangeAutoFollow {
-        name: String,
-        change: AutoFollowChange,
-    },
+    ChangeAutoFollow { name: String, change: AutoFollowChange },
     /// `PUT` or `DELETE` of `_template`, `_index_template`, `_component_template`.
-    ChangeTemplate {
-        kind: TemplateKind,
-        name: String,
-        change: TemplateChange,
-    },
+    ChangeTemplate { kind: TemplateKind, name: String, change: TemplateChange },
     /// `DELETE {index}`. As in the field, the second of two that are sent at once is told that the index is gone.
-    DeleteIndex {
-        index: Index,
-    },
+    DeleteIndex { index: Index },
     /// `POST _dangling/{uuid}`: an index that the state does not know has its place again, with the copies of it that
     /// the present nodes hold.
-    ImportDangling {
-        stored: Box<StoredIndex>,
-        copies: Vec<DanglingCopy>,
-    },
+    ImportDangling { stored: Box<StoredIndex>, copies: Vec<DanglingCopy> },
     /// `DELETE _dangling/{uuid}`.
     DeleteDangling {
         /// Its name; empty where nobody knows.
@@ -135,26 +114,13 @@ pub enum Event {
         mappings: Value,
     },
     /// `PUT {index}/_settings`.
-    PutIndexSettings {
-        index: Index,
-        settings: Update,
-    },
+    PutIndexSettings { index: Index, settings: Update },
     /// `POST {index}/_close`, `POST {index}/_open`.
-    SetClosed {
-        index: Index,
-        closed: bool,
-    },
+    SetClosed { index: Index, closed: bool },
     /// `PUT _cluster/settings`.
-    PutClusterSettings {
-        persistent: Update,
-        transient: Update,
-    },
+    PutClusterSettings { persistent: Update, transient: Update },
     /// A copy finished its recovery. Ignored if that copy is no longer wanted.
-    ShardStarted {
-        index: String,
-        shard: u32,
-        allocation_id: String,
-    },
+    ShardStarted { index: String, shard: u32, allocation_id: String },
     /// A copy failed on its own node. Ignored if that copy is no longer wanted.
     ShardFailed {
         index: String,
@@ -178,9 +144,7 @@ pub enum Event {
     /// `POST _cluster/reroute?retry_failed`: copies that failed too often are tried again.
     RetryFailed,
     /// `POST _cluster/reroute` with commands: all of them in this order, or nothing.
-    Reroute {
-        commands: Vec<RerouteCommand>,
-    },
+    Reroute { commands: Vec<RerouteCommand> },
     /// Copies that failed too often, last because a disk had no room, are tried once more.
     LookForRoom,
     /// It was looked at how full disks are.

@@ -39,18 +39,15 @@ pub struct NodeRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShardAction {
     /// Reads one document.
-    Get {
-        id: String,
-    },
+    Get { id: String },
     /// Reads every live document and hashes it.
     Digest,
     /// Says how the copy follows its leader.
     Following,
     /// Says which history the copy has.
     History,
-    RemoveLease {
-        id: String,
-    },
+    /// Drops a retention lease.
+    RemoveLease { id: String },
     /// Waits until the writes have ended that were begun before the index was closed.
     EndWrites,
     /// Makes what was written visible.
@@ -58,19 +55,12 @@ pub enum ShardAction {
     /// Commits.
     Flush,
     /// Merges segments down to so many.
-    ForceMerge {
-        max_num_segments: usize,
-    },
+    ForceMerge { max_num_segments: usize },
     /// Says what the copy holds, with each segment or without.
-    Stats {
-        segments: bool,
-    },
+    Stats { segments: bool },
     /// Drops what is kept to answer searches sooner: answers to whole requests, and what has no name of its own in the
     /// field.
-    ClearCaches {
-        requests: bool,
-        others: bool,
-    },
+    ClearCaches { requests: bool, others: bool },
 }
 
 /// The answer to a [`ShardAction`].
