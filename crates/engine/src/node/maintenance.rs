@@ -25,7 +25,10 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: Duration = Duration::from_secs(300);
 /// About the memory that the copies of a node may take together for what is not searchable yet, also those that rest.
 /// The field's `indices.memory.index_buffer_size` is a tenth of the heap, of which there is none here.
-const INDEX_BUFFER_BYTES: u64 = 96 << 20;
+///
+/// Two copies hold no more than this, as each writes a segment out at 64 MB (`store`'s writer). Nothing is written to a
+/// copy while it is refreshed: with less room, two shards that take a bulk load would stand still again and again.
+const INDEX_BUFFER_BYTES: u64 = 128 << 20;
 
 /// Syncs copies with `index.translog.durability: async`, refreshes those that are searched, and commits those whose
 /// log has grown. Rests while nobody writes or searches.
