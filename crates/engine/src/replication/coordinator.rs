@@ -180,12 +180,14 @@ async fn write_groups(
             (places, core.env.spawn("writes", async move { in_parts(&core2, write, limit).await }))
         })
         .collect();
-    let mut results = vec![Err(unexpected()); total];
+    // A failure is two texts: none is made for a place that gets its answer.
+    let mut results: Vec<Option<Result<Written>>> = Vec::new();
+    results.resize_with(total, || None);
     for (places, task) in tasks {
         let answers = task.await.unwrap_or_default();
-        places.into_iter().zip(answers).for_each(|(place, answer)| results[place] = answer);
+        places.into_iter().zip(answers).for_each(|(place, answer)| results[place] = Some(answer));
     }
-    results
+    results.into_iter().map(|result| result.unwrap_or_else(|| Err(unexpected()))).collect()
 }
 
 /// Sends a write to the primary, one part after the other; one result for each request. What comes after a part that
