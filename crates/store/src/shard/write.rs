@@ -194,8 +194,7 @@ impl Inner {
         parsed: Parsed,
     ) -> Result<Vec<WriteResult>> {
         let _writes = self.writes.lock().await;
-        let (drafts, mut parsed, mut results) = self.draft(requests, parsed);
-        let all: Vec<Operation> = drafts.iter().map(|draft| draft.op.clone()).collect();
+        let Drafted { drafts, ops: all, mut parsed, mut results } = self.draft(requests, parsed);
         let known = self.look_up(&all).await?;
         let (ops, plan) = {
             let seq_nos = self.seq_nos.borrow();
@@ -205,7 +204,8 @@ impl Inner {
             let mut seq_no = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
-            for (at, Draft { request, create, required, mut op }) in drafts.into_iter().enumerate()
+            for (at, (Draft { request, create, required }, mut op)) in
+                drafts.into_iter().zip(all).enumerate()
             {
                 let appends = matches!(
                     op.kind,
@@ -241,13 +241,10 @@ impl Inner {
     }
 
     /// Operations without their places yet, of the requests whose documents are sound.
-    fn draft(
-        &self,
-        requests: Vec<WriteRequest>,
-        mut parsed: Parsed,
-    ) -> (Vec<Draft>, Parsed, Vec<Option<WriteResult>>) {
+    fn draft(&self, requests: Vec<WriteRequest>, mut parsed: Parsed) -> Drafted {
         let mut results: Vec<Option<WriteResult>> = requests.iter().map(|_| None).collect();
         let mut drafts = Vec::with_capacity(requests.len());
+        let mut ops = Vec::with_capacity(requests.len());
         // Above all bounds, so that generated ids count as appends.
         let seq_no = self.seq_nos.borrow().tracker.max_seq_no().map_or(0, |max| max + 1);
         for (number, request) in requests.into_iter().enumerate() {
@@ -272,12 +269,12 @@ impl Inner {
                     (id, OpKind::Index { source, auto_id, routing }, create && !auto_id)
                 }
             };
-            let op = Operation { seq_no: seq_no + number as u64, version: 0, id, kind };
-            drafts.push(Draft { request: number, create, required, op });
+            ops.push(Operation { seq_no: seq_no + number as u64, version: 0, id, kind });
+            drafts.push(Draft { request: number, create, required });
         }
         let kept: Vec<usize> = drafts.iter().map(|draft| draft.request).collect();
         parsed.keep(&kept);
-        (drafts, parsed, results)
+        Drafted { drafts, ops, parsed, results }
     }
 
     /// Drops what was processed before, and repetitions within the batch.
@@ -428,7 +425,15 @@ struct Draft {
     create: bool,
     /// Where its document must have been written.
     required: Option<u64>,
-    op: Operation,
+}
+
+/// What becomes of the requests of a write, each operation beside its draft.
+struct Drafted {
+    drafts: Vec<Draft>,
+    ops: Vec<Operation>,
+    parsed: Parsed,
+    /// By request; those that are refused have theirs already.
+    results: Vec<Option<WriteResult>>,
 }
 
 fn outcome(op: &Operation, current: Option<Current>) -> WriteOutcome {
