@@ -159,7 +159,9 @@ fn group_by_index(
                 groups.insert(name, group);
             }
             let mut group = groups.remove(&index).unwrap_or_default();
-            group.writes.reserve(if groups.is_empty() { total - place } else { 0 });
+            let room = if groups.is_empty() { total - place } else { 0 };
+            group.places.reserve(room);
+            group.writes.reserve(room);
             current = Some((index, group));
         }
         let (_, group) = current.as_mut().expect("it was set above");
@@ -167,7 +169,8 @@ fn group_by_index(
         group.makes |= op != Op::Delete;
         group.writes.push(match (op, unchanged) {
             (Op::Update, _) => {
-                BulkWrite::Update(Update { id, routing, body: source, unchanged, retries })
+                let update = Update { id, routing, body: source, unchanged, retries };
+                BulkWrite::Update(Box::new(update))
             }
             (Op::Delete, None) => BulkWrite::Plain(WriteRequest::Delete { id, routing }),
             (Op::Delete, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, None, routing)),

@@ -124,10 +124,10 @@ async fn write_one(
     written.into_iter().next().ok_or_else(unexpected)?
 }
 
-/// A write of a bulk request.
+/// A write of a bulk request. An update is boxed, so that a plain write takes no more room for it.
 pub(super) enum BulkWrite {
     Plain(WriteRequest),
-    Update(Update),
+    Update(Box<Update>),
 }
 
 impl BulkWrite {
