@@ -48,6 +48,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use clusters::Clusters;
 use futures_util::future::join_all;
+use insight::diagnosis::Class;
 use record::units::show_seconds;
 use report::benched::Bench;
 use world::{Env, LinkConfig};
@@ -58,7 +59,7 @@ pub(crate) use awaited::{Awaited, as_json as awaited_as_json, table as awaited_t
 use case::Case;
 use draw::{Subject, Turn};
 use kept::{Job, Kept};
-use one_cause::{Drawn, InWorld, OneCause, World};
+use one_cause::{CaseOf, OneCause, World};
 pub(crate) use place::nodes_with_disks;
 use place::{Place, Processes, Simulated};
 pub(crate) use recordings::of_recordings;
@@ -91,17 +92,23 @@ impl Beside {
     }
 }
 
-/// What a job is about; none of a recovery.
-fn drawn_beside(job: Job, beside: Beside) -> Option<Drawn> {
+/// What a job is about in words, its severity, and the classes that are right; none of a recovery.
+fn drawn_beside(job: Job, beside: Beside) -> Option<(&'static str, usize, Vec<Class>)> {
+    fn drawn<K, C>(case: CaseOf<K, C>) -> (&'static str, usize, Vec<Class>)
+    where
+        CaseOf<K, C>: OneCause,
+    {
+        (case.known().0, case.severity, case.classes())
+    }
     let seed = job.seed;
     match job.subject {
         Subject::Recovery => None,
-        Subject::Bucket => buckets::Case::of(seed).map(|case| case.drawn()),
+        Subject::Bucket => buckets::Case::of(seed).map(drawn),
         Subject::Follower if beside == Beside::Processes => {
-            followers::Case::on_processes(seed).map(|case| case.drawn())
+            followers::Case::on_processes(seed).map(drawn)
         }
-        Subject::Follower => followers::Case::of(seed).map(|case| case.drawn()),
-        Subject::Searches => searches::Case::of(seed).map(|case| case.drawn()),
+        Subject::Follower => followers::Case::of(seed).map(drawn),
+        Subject::Searches => searches::Case::of(seed).map(drawn),
     }
 }
 
@@ -176,19 +183,22 @@ fn writes<'a>(asked: &Asked<'a>, journals: &'a Path) -> Writes<'a> {
 /// The case of a bucket of a seed.
 async fn of_bucket(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
     let case = buckets::Case::of(seed).context("the seed draws a bucket")?;
-    one_cause::trial(&InWorld { world, case }).await
+    one_cause::trial(world, &case).await
 }
 
 /// The case of a follower of a seed.
 async fn of_follower(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
-    let case = InWorld::<followers::Case>::of(world, seed).context("the seed draws a follower")?;
-    one_cause::trial(&case).await
+    let case = match world {
+        World::Virtual => followers::Case::of(seed),
+        World::Real(_) => followers::Case::on_processes(seed),
+    };
+    one_cause::trial(world, &case.context("the seed draws a follower")?).await
 }
 
 /// The case of searches of a seed.
 async fn of_searches(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
     let case = searches::Case::of(seed).context("the seed draws searches")?;
-    one_cause::trial(&InWorld { world, case }).await
+    one_cause::trial(world, &case).await
 }
 
 /// What simulated worlds come to, which nobody waits for.
@@ -380,7 +390,7 @@ impl<'a> Sitting<'a> {
     /// What a case is about, and its severity.
     fn about(&self, job: Job) -> (String, usize) {
         match drawn_beside(job, self.beside) {
-            Some(drawn) => (drawn.name.to_owned(), drawn.severity),
+            Some((name, severity, _)) => (name.to_owned(), severity),
             None => {
                 let case = (self.case)(job.seed);
                 (case.name(), case.severity)
@@ -424,8 +434,9 @@ mod tests {
             let mut queue = VecDeque::from(jobs(&seeds, beside));
             let (mut healthy, mut two, mut others) = (0.0, 0.0, 0.0);
             while let Some(job) = queue.pop_front() {
-                let drawn = drawn_beside(job, beside);
-                let classes = drawn.map_or_else(|| case(job.seed).classes(), |drawn| drawn.classes);
+                let beside = drawn_beside(job, beside);
+                let classes =
+                    beside.map_or_else(|| case(job.seed).classes(), |(_, _, classes)| classes);
                 let (count, share) = match classes.len() {
                     0 => (&mut healthy, 1.0),
                     2 => (&mut two, admitted.0),

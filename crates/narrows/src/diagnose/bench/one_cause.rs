@@ -26,22 +26,9 @@ impl World<'_> {
     }
 }
 
-/// A case in a world.
-pub(super) struct InWorld<'a, C> {
-    pub(super) world: World<'a>,
-    pub(super) case: C,
-}
-
-/// What a case is, for its score.
-pub(super) struct Drawn {
-    pub(super) seed: u64,
-    /// What it is about, in words.
-    pub(super) name: &'static str,
-    /// 1 to 3.
-    pub(super) severity: usize,
-    /// The classes that are right; none where nothing is to be found.
-    pub(super) classes: Vec<Class>,
-}
+/// What is known of a kind of case: what it is about, in words; the class that is right, none where nothing is to be
+/// found; the actions that lift what is injected, the usual one first, and none where all is well.
+pub(super) type Known<Action> = (&'static str, Option<Class>, &'static [Action]);
 
 /// What is injected how strongly into which surroundings.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,38 +50,37 @@ pub(super) trait OneCause {
     /// Everything that an operator can do.
     const ACTIONS: &'static [Self::Action];
 
-    fn drawn(&self) -> Drawn;
-
-    /// Conditions without anything injected.
-    fn surroundings(&self) -> &Self::Conditions;
-
-    /// The actions that lift what is injected; the first is the usual one. None where all is well.
-    fn lifted_by(&self) -> &'static [Self::Action];
+    fn known(&self) -> Known<Self::Action>;
 
     /// With everything injected, where the surroundings carry `rate`.
     fn injected(&self, rate: f64) -> Self::Conditions;
 
     /// Does something about a cause, as far as it goes.
     fn act(&self, conditions: &mut Self::Conditions, action: Self::Action);
+
+    /// The classes that are right; none where nothing is to be found.
+    fn classes(&self) -> Vec<Class> {
+        self.known().1.into_iter().collect()
+    }
+
+    /// The actions that lift what is injected.
+    fn lifted_by(&self) -> &'static [Self::Action] {
+        self.known().2
+    }
 }
 
-/// A case where it can be made.
-pub(super) trait Staged {
-    type Case: OneCause;
-
-    fn case(&self) -> &Self::Case;
-
-    /// As `--on` names it.
-    fn target(&self) -> &'static str;
-
+/// A case that can be made in a world.
+pub(super) trait Staged: OneCause {
     /// What goes through a second.
-    async fn rate(&self, conditions: &ConditionsOf<Self>) -> anyhow::Result<f64>;
+    async fn rate(&self, world: World<'_>, conditions: &Self::Conditions) -> anyhow::Result<f64>;
 
     /// What is made of it by looking.
-    async fn judged(&self, conditions: &ConditionsOf<Self>) -> anyhow::Result<Judgement>;
+    async fn judged(
+        &self,
+        world: World<'_>,
+        conditions: &Self::Conditions,
+    ) -> anyhow::Result<Judgement>;
 }
-
-type ConditionsOf<S> = <<S as Staged>::Case as OneCause>::Conditions;
 
 /// What comes a second over so long, once what fills at first is full.
 pub(super) async fn rate_of(
@@ -110,24 +96,28 @@ pub(super) async fn rate_of(
 }
 
 /// Tries a case, as [`super::trial::trial`] does with recoveries.
-pub(super) async fn trial(staged: &impl Staged) -> anyhow::Result<Outcome> {
-    let case = staged.case();
-    let mut injected = case.surroundings().clone();
+pub(super) async fn trial<Kind, Conditions: Clone + PartialEq>(
+    world: World<'_>,
+    case: &CaseOf<Kind, Conditions>,
+) -> anyhow::Result<Outcome>
+where
+    CaseOf<Kind, Conditions>: Staged<Conditions = Conditions>,
+{
+    let mut injected = case.surroundings.clone();
     if !case.lifted_by().is_empty() {
-        let base = staged.rate(case.surroundings()).await?;
+        let base = case.rate(world, &case.surroundings).await?;
         injected = case.injected(base);
-        if let Some(why) = refused(staged, &injected, base).await? {
+        if let Some(why) = refused(world, case, &injected, base).await? {
             return Ok(Outcome::Refused(why.to_owned()));
         }
     }
-    let Judgement { diagnosis, seconds, guesses } = staged.judged(&injected).await?;
-    let Drawn { seed, name, severity, classes: right } = case.drawn();
+    let Judgement { diagnosis, seconds, guesses } = case.judged(world, &injected).await?;
     Ok(Outcome::Admitted(Box::new(Scored {
-        target: staged.target().to_owned(),
-        name: name.to_owned(),
-        classes: right,
-        severity: severity as u32,
-        seed,
+        target: world.target().to_owned(),
+        name: case.known().0.to_owned(),
+        classes: case.classes(),
+        severity: case.severity as u32,
+        seed: case.seed,
         verdicts: classes(&diagnosis),
         probed: None,
         next: next_class(&diagnosis),
@@ -141,20 +131,20 @@ pub(super) async fn trial(staged: &impl Staged) -> anyhow::Result<Outcome> {
 }
 
 /// Why a case is none; nothing where it is one.
-async fn refused<S: Staged>(
-    staged: &S,
-    injected: &ConditionsOf<S>,
+async fn refused<C: Staged>(
+    world: World<'_>,
+    case: &C,
+    injected: &C::Conditions,
     base: f64,
 ) -> anyhow::Result<Option<&'static str>> {
-    let case = staged.case();
     if base <= 0.0 {
         return Ok(Some("nothing moves before anything is injected"));
     }
-    if staged.rate(injected).await? > base * COSTS {
+    if case.rate(world, injected).await? > base * COSTS {
         return Ok(Some("the injection costs less than a fifth"));
     }
     let own = case.lifted_by();
-    for action in S::Case::ACTIONS {
+    for action in C::ACTIONS {
         let mut lifted = injected.clone();
         case.act(&mut lifted, *action);
         let is_usual = own.first() == Some(action);
@@ -162,7 +152,7 @@ async fn refused<S: Staged>(
         if (own.contains(action) && !is_usual) || lifted == *injected {
             continue;
         }
-        match (is_usual, staged.rate(&lifted).await? >= base * COSTS) {
+        match (is_usual, case.rate(world, &lifted).await? >= base * COSTS) {
             (true, false) => return Ok(Some("lifting the cause does not give back four fifths")),
             (false, true) => return Ok(Some("lifting something else gives it back, too")),
             _ => {}

@@ -6,7 +6,7 @@ use insight::diagnosis::Class;
 
 use super::super::conditions::LEFT;
 use super::super::draw::{Draw, Subject, Turn};
-use super::super::one_cause::{CaseOf, Drawn, OneCause};
+use super::super::one_cause::{CaseOf, Known, OneCause};
 
 /// More than anything here fills.
 const AMPLE_BYTES: u64 = 1 << 30;
@@ -99,27 +99,6 @@ impl Case {
         let surroundings = surroundings(kind, pace, &mut draw);
         Some(Case { seed, kind, severity, surroundings })
     }
-
-    /// The classes that are right; none where nothing is to be found.
-    pub(crate) fn classes(&self) -> Vec<Class> {
-        match self.kind {
-            Kind::Idle | Kind::KeepsUp => Vec::new(),
-            Kind::SlowConsumer => vec![Class::DcpConsumer],
-            Kind::SlowDisk => vec![Class::DcpProducer],
-            Kind::LittleMemory => vec![Class::DcpMemory],
-        }
-    }
-
-    /// What it is about, in words.
-    fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Idle => "healthy: a bucket's idle connection",
-            Kind::KeepsUp => "healthy: a bucket's consumer that keeps up",
-            Kind::SlowConsumer => "a bucket's slow consumer",
-            Kind::SlowDisk => "a slow disk of a bucket's producer",
-            Kind::LittleMemory => "too little memory of a bucket's consumer",
-        }
-    }
 }
 
 impl OneCause for Case {
@@ -127,22 +106,24 @@ impl OneCause for Case {
     type Action = Action;
     const ACTIONS: &'static [Action] = &Action::ALL;
 
-    fn drawn(&self) -> Drawn {
-        let Case { seed, severity, .. } = *self;
-        Drawn { seed, name: self.name(), severity, classes: self.classes() }
-    }
-
-    fn surroundings(&self) -> &Conditions {
-        &self.surroundings
-    }
-
-    /// A producer with all in memory reads no disk, and what a fast disk has taken needs no memory.
-    fn lifted_by(&self) -> &'static [Action] {
+    fn known(&self) -> Known<Action> {
+        use Action::{Consumer, Disks, Memory};
         match self.kind {
-            Kind::Idle | Kind::KeepsUp => &[],
-            Kind::SlowConsumer => &[Action::Consumer],
-            Kind::SlowDisk => &[Action::Disks, Action::Memory],
-            Kind::LittleMemory => &[Action::Memory, Action::Disks],
+            Kind::Idle => ("healthy: a bucket's idle connection", None, &[]),
+            Kind::KeepsUp => ("healthy: a bucket's consumer that keeps up", None, &[]),
+            Kind::SlowConsumer => {
+                ("a bucket's slow consumer", Some(Class::DcpConsumer), &[Consumer])
+            }
+            // A producer with all in memory reads no disk.
+            Kind::SlowDisk => {
+                ("a slow disk of a bucket's producer", Some(Class::DcpProducer), &[Disks, Memory])
+            }
+            // What a fast disk has taken needs no memory.
+            Kind::LittleMemory => (
+                "too little memory of a bucket's consumer",
+                Some(Class::DcpMemory),
+                &[Memory, Disks],
+            ),
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use dcp::look::Looker;
 
-use super::one_cause::{InWorld, OneCause, Staged, rate_of};
+use super::one_cause::{OneCause, Staged, World, rate_of};
 use super::trial::{INTERVAL, Judgement, LOOK_FOR};
 use crate::live::look_for;
 pub(crate) use case::Case;
@@ -24,32 +24,22 @@ const BEGIN: Duration = Duration::from_millis(1500);
 /// How long a rate is measured from then on.
 const MEASURED: Duration = Duration::from_secs(3);
 
-impl Staged for InWorld<'_, Case> {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn target(&self) -> &'static str {
-        self.world.target()
-    }
-
-    async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
+impl Staged for Case {
+    async fn rate(&self, world: World<'_>, conditions: &Conditions) -> anyhow::Result<f64> {
         let act = async move |stage: &Stage| {
             rate_of(&stage.env, BEGIN, MEASURED, async || Ok(stage.came())).await
         };
-        on_stage(self.world, self.case.seed, conditions, act).await
+        on_stage(world, self.seed, conditions, act).await
     }
 
-    async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
-        let right = self.case.drawn().classes;
+    async fn judged(&self, world: World<'_>, conditions: &Conditions) -> anyhow::Result<Judgement> {
+        let right = self.classes();
         let act = async move |stage: &Stage| {
             stage.env.sleep(BEGIN).await;
             let mut looker = Looker::connect(&stage.env, &stage.options()).await?;
             let history = look_for(&stage.env, &mut looker, LOOK_FOR, INTERVAL).await?;
             Ok(Judgement::of(&history.series(), &right))
         };
-        on_stage(self.world, self.case.seed, conditions, act).await
+        on_stage(world, self.seed, conditions, act).await
     }
 }

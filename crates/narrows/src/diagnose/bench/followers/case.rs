@@ -8,7 +8,7 @@ use world::model::{Host, Tcp};
 
 use super::super::conditions::LEFT;
 use super::super::draw::{Draw, Subject, Turn};
-use super::super::one_cause::{CaseOf, Drawn, OneCause};
+use super::super::one_cause::{CaseOf, Known, OneCause};
 
 /// Reads under way where nobody says how many: `max_outstanding_read_requests`.
 const READS: u32 = 12;
@@ -145,33 +145,6 @@ impl Case {
         surroundings.far = Host::default();
         Some(Case { seed, kind, severity, surroundings })
     }
-
-    /// The classes that are right; none where nothing is to be found.
-    pub(crate) fn classes(&self) -> Vec<Class> {
-        match self.kind {
-            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp | Kind::SocketsEnough => Vec::new(),
-            Kind::FewSockets => vec![Class::Proxy],
-            Kind::FewReads | Kind::NarrowPath => vec![Class::FollowerReader],
-            Kind::SlowCores | Kind::SlowDisk => vec![Class::FollowerWriter],
-            Kind::Paused => vec![Class::FollowerStopped],
-        }
-    }
-
-    /// What it is about, in words.
-    fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Idle => "healthy: a follower that has everything",
-            Kind::KeepsUp => "healthy: a follower that keeps up",
-            Kind::CatchesUp => "healthy: a follower that catches up",
-            Kind::FewReads => "a follower's few reads",
-            Kind::NarrowPath => "a follower's narrow path",
-            Kind::SlowCores => "a follower's slow cores",
-            Kind::SlowDisk => "a follower's slow disk",
-            Kind::Paused => "a follower that is paused",
-            Kind::FewSockets => "a follower's few sockets to a proxy",
-            Kind::SocketsEnough => "healthy: a follower behind a proxy that keeps up",
-        }
-    }
 }
 
 impl OneCause for Case {
@@ -179,25 +152,24 @@ impl OneCause for Case {
     type Action = Action;
     const ACTIONS: &'static [Action] = &Action::ALL;
 
-    fn drawn(&self) -> Drawn {
-        let Case { seed, severity, .. } = *self;
-        Drawn { seed, name: self.name(), severity, classes: self.classes() }
-    }
-
-    fn surroundings(&self) -> &Conditions {
-        &self.surroundings
-    }
-
-    fn lifted_by(&self) -> &'static [Action] {
+    fn known(&self) -> Known<Action> {
+        use Class::{FollowerReader, FollowerStopped, FollowerWriter, Proxy};
         match self.kind {
-            Kind::Idle | Kind::KeepsUp | Kind::CatchesUp | Kind::SocketsEnough => &[],
-            Kind::FewSockets => &[Action::Sockets],
+            Kind::Idle => ("healthy: a follower that has everything", None, &[]),
+            Kind::KeepsUp => ("healthy: a follower that keeps up", None, &[]),
+            Kind::CatchesUp => ("healthy: a follower that catches up", None, &[]),
             // A shorter path would do as well, and nobody can shorten it.
-            Kind::FewReads => &[Action::Reads, Action::Path],
-            Kind::NarrowPath => &[Action::Path],
-            Kind::SlowCores => &[Action::Cores],
-            Kind::SlowDisk => &[Action::Disks],
-            Kind::Paused => &[Action::Resume],
+            Kind::FewReads => {
+                ("a follower's few reads", Some(FollowerReader), &[Action::Reads, Action::Path])
+            }
+            Kind::NarrowPath => ("a follower's narrow path", Some(FollowerReader), &[Action::Path]),
+            Kind::SlowCores => ("a follower's slow cores", Some(FollowerWriter), &[Action::Cores]),
+            Kind::SlowDisk => ("a follower's slow disk", Some(FollowerWriter), &[Action::Disks]),
+            Kind::Paused => ("a follower that is paused", Some(FollowerStopped), &[Action::Resume]),
+            Kind::FewSockets => {
+                ("a follower's few sockets to a proxy", Some(Proxy), &[Action::Sockets])
+            }
+            Kind::SocketsEnough => ("healthy: a follower behind a proxy that keeps up", None, &[]),
         }
     }
 

@@ -10,7 +10,7 @@ mod stage;
 
 use std::time::Duration;
 
-use super::one_cause::{InWorld, OneCause, Staged, World, rate_of};
+use super::one_cause::{OneCause, Staged, World, rate_of};
 use super::trial::Judgement;
 pub(crate) use case::Case;
 use case::Conditions;
@@ -21,43 +21,22 @@ const BEGIN: Duration = Duration::from_millis(1500);
 /// How long a rate is measured from then on.
 const MEASURED: Duration = Duration::from_secs(4);
 
-impl<'a> InWorld<'a, Case> {
-    /// The case of a follower of a seed, as a world can show it; none of most seeds.
-    pub(super) fn of(world: World<'a>, seed: u64) -> Option<Self> {
-        let case = match world {
-            World::Virtual => Case::of(seed),
-            World::Real(_) => Case::on_processes(seed),
-        };
-        Some(InWorld { world, case: case? })
-    }
-}
-
-impl Staged for InWorld<'_, Case> {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn target(&self) -> &'static str {
-        self.world.target()
-    }
-
+impl Staged for Case {
     /// Operations a second that the follower writes.
-    async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
+    async fn rate(&self, world: World<'_>, conditions: &Conditions) -> anyhow::Result<f64> {
         let act = async move |stage: &Stage<'_>| {
             rate_of(&stage.env, BEGIN, MEASURED, async || stage.written().await).await
         };
-        on_stage(self.world, self.case.seed, conditions, act).await
+        on_stage(world, self.seed, conditions, act).await
     }
 
-    async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
-        let right = self.case.drawn().classes;
+    async fn judged(&self, world: World<'_>, conditions: &Conditions) -> anyhow::Result<Judgement> {
+        let right = self.classes();
         let act = async move |stage: &Stage<'_>| {
             stage.env.sleep(BEGIN).await;
             stage.judged(&right).await
         };
-        on_stage(self.world, self.case.seed, conditions, act).await
+        on_stage(world, self.seed, conditions, act).await
     }
 }
 
@@ -78,8 +57,8 @@ mod tests {
         };
         let mut tried = 0;
         for case in of_kind(Kind::FewSockets).chain(of_kind(Kind::SocketsEnough)) {
-            let (seed, world) = (case.seed, World::Virtual);
-            let outcome = at_once(trial(&InWorld { world, case })).unwrap();
+            let seed = case.seed;
+            let outcome = at_once(trial(World::Virtual, &case)).unwrap();
             let Outcome::Admitted(scored) = &outcome else { panic!("seed {seed}: {outcome:?}") };
             assert_eq!(scored.verdicts, scored.classes, "seed {seed}: {}", scored.sentence);
             tried += 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use insight::diagnosis::Class;
 
 use super::super::draw::{Draw, Subject, Turn};
-use super::super::one_cause::{CaseOf, Drawn, OneCause};
+use super::super::one_cause::{CaseOf, Known, OneCause};
 
 /// How many times as long the slow node takes, by severity.
 const SLOWER: [f64; 3] = [4.0, 8.0, 20.0];
@@ -71,23 +71,6 @@ impl Case {
         };
         Some(Case { seed, kind, severity, surroundings })
     }
-
-    /// The classes that are right; none where nothing is to be found. A slow node that searches go around holds none.
-    pub(crate) fn classes(&self) -> Vec<Class> {
-        match self.kind {
-            Kind::Alike | Kind::Around => Vec::new(),
-            Kind::Unlooked => vec![Class::ReplicaRouting],
-        }
-    }
-
-    /// What it is about, in words.
-    fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Alike => "healthy: searches of nodes that are alike",
-            Kind::Around => "healthy: searches that go around a slow node",
-            Kind::Unlooked => "searches that are spread without looking",
-        }
-    }
 }
 
 impl OneCause for Case {
@@ -95,20 +78,17 @@ impl OneCause for Case {
     type Action = Action;
     const ACTIONS: &'static [Action] = &Action::ALL;
 
-    fn drawn(&self) -> Drawn {
-        let Case { seed, severity, .. } = *self;
-        Drawn { seed, name: self.name(), severity, classes: self.classes() }
-    }
-
-    fn surroundings(&self) -> &Conditions {
-        &self.surroundings
-    }
-
-    /// A node that is mended needs no way around it.
-    fn lifted_by(&self) -> &'static [Action] {
+    fn known(&self) -> Known<Action> {
         match self.kind {
-            Kind::Alike | Kind::Around => &[],
-            Kind::Unlooked => &[Action::Selection, Action::Node],
+            Kind::Alike => ("healthy: searches of nodes that are alike", None, &[]),
+            // A slow node that searches go around holds none.
+            Kind::Around => ("healthy: searches that go around a slow node", None, &[]),
+            // A node that is mended needs no way around it.
+            Kind::Unlooked => (
+                "searches that are spread without looking",
+                Some(Class::ReplicaRouting),
+                &[Action::Selection, Action::Node],
+            ),
         }
     }
 

@@ -10,7 +10,7 @@ mod stage;
 
 use std::time::Duration;
 
-use super::one_cause::{InWorld, OneCause, Staged, rate_of};
+use super::one_cause::{OneCause, Staged, World, rate_of};
 use super::trial::Judgement;
 pub(crate) use case::Case;
 use case::Conditions;
@@ -21,31 +21,21 @@ const BEGIN: Duration = Duration::from_secs(2);
 /// How long a rate is measured from then on.
 const MEASURED: Duration = Duration::from_secs(4);
 
-impl Staged for InWorld<'_, Case> {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn target(&self) -> &'static str {
-        self.world.target()
-    }
-
+impl Staged for Case {
     /// Searches a second that are answered.
-    async fn rate(&self, conditions: &Conditions) -> anyhow::Result<f64> {
+    async fn rate(&self, world: World<'_>, conditions: &Conditions) -> anyhow::Result<f64> {
         let act = async move |stage: &Stage<'_>| {
             rate_of(&stage.env, BEGIN, MEASURED, async || stage.answered()).await
         };
-        on_stage(self.world, self.case.seed, conditions, act).await
+        on_stage(world, self.seed, conditions, act).await
     }
 
-    async fn judged(&self, conditions: &Conditions) -> anyhow::Result<Judgement> {
-        let right = self.case.drawn().classes;
+    async fn judged(&self, world: World<'_>, conditions: &Conditions) -> anyhow::Result<Judgement> {
+        let right = self.classes();
         let act = async move |stage: &Stage<'_>| {
             stage.env.sleep(BEGIN).await;
             stage.judged(&right).await
         };
-        on_stage(self.world, self.case.seed, conditions, act).await
+        on_stage(world, self.seed, conditions, act).await
     }
 }
