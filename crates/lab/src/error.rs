@@ -15,13 +15,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No bundled plan has this name.
     #[error(
         "{}; `narrows plans` says more, and a path that ends in .toml is read",
         unknown("no plan is called", name, "Plans", known)
     )]
     UnknownPlan { name: String, known: Vec<&'static str> },
-    /// No file has this path.
     #[error(
         "there is no file {path}; `narrows plans remote-recovery > {path}` writes a plan to start from"
     )]
@@ -32,7 +30,6 @@ pub enum Error {
     /// A plan cannot be run as it was asked for, or not in this place.
     #[error("{why}")]
     Usage { why: String },
-    /// The clusters did not start.
     #[error("start {nodes} nodes")]
     Start { nodes: usize, source: clusters::Error },
     /// The emulated link could not be measured by itself, before nodes use it.
@@ -41,13 +38,11 @@ pub enum Error {
     /// A node has ended by itself, and nothing says why.
     #[error("a node has ended")]
     NodeEnded,
-    /// A cluster that was there already is not as it was.
     #[error(
         "the cluster could not be put back as it was; once it answers, say `narrows restore {}`",
         dir.display()
     )]
     NotRestored { dir: PathBuf, source: Box<clusters::Error> },
-    /// No directory for files of servers.
     #[error("make a temporary directory")]
     TemporaryDirectory { source: std::io::Error },
     /// Signal handlers could not be installed, so that nothing could interrupt the run.
@@ -56,24 +51,19 @@ pub enum Error {
     /// Nothing is left to happen in virtual time.
     #[error(transparent)]
     Deadlock(#[from] world::virtual_world::Deadlock),
-    /// A scale that cannot be.
     #[error(
         "scale {scale} is out of range; give a number above 0 and at most 1000000, for example 0.1"
     )]
     Scale { scale: f64 },
-    /// A measurement of this machine did not work.
     #[error("cannot {what}: {reason}")]
     Calibration { what: &'static str, reason: String },
-    /// An operation on a file failed.
     #[error("cannot {what} {path}: {source}")]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
-    /// A corpus file of an unknown form.
     #[error(
         "cannot read {path} as a corpus: the ending .{ending} is not known; \
          give newline-delimited JSON as .json, .ndjson, .jsonl, .bz2, .gz or .zst"
     )]
     CorpusEnding { path: PathBuf, ending: String },
-    /// A corpus file broke off.
     #[error("{path} line {line}: cannot be read further: {source}")]
     CorpusRead {
         path: PathBuf,
@@ -81,7 +71,6 @@ pub enum Error {
         line: u64,
         source: std::io::Error,
     },
-    /// A line of a corpus file is no document.
     #[error("{path} line {line}: {why}; a corpus has one JSON object on each line")]
     CorpusLine {
         path: PathBuf,
@@ -98,7 +87,6 @@ pub enum Error {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] record::Error),
-    /// A corpus that is too large for a place with real disks.
     #[error(
         "plan {plan} indexes {} of documents, too much for {target}; run it with --on virtual, or smaller: \
          --scale {scale}",
@@ -111,88 +99,69 @@ pub enum Error {
         /// A scale at which it is a GB or less.
         scale: f64,
     },
-    /// A thread of the run could not be started, or ended before its time.
     #[error("a thread of the run: {source}; raise the limit of processes, or report a bug")]
     Thread { source: std::io::Error },
-    /// A parameter that an operation names and does not have.
     #[error(
         "the operation has no parameter \"{name}\"{}; give it with its values, for example {name}=1..100 or {name}=a,b",
         record::names::did_you_mean(name, known.iter().map(String::as_str))
     )]
     Parameter { name: String, known: Vec<String> },
-    /// A document was refused.
     #[error("the leader refused a document: {why}; check that the corpus fits its mapping")]
     Rejected { why: String },
-    /// An index did not become green.
     #[error(
         "index {index} of the {cluster} is {status}, and no copy is on its way; \
          more replicas than nodes, or a node that is gone?"
     )]
     NotGreen { cluster: String, index: String, status: String },
-    /// The follower does not reach the leader.
     #[error(
         "the follower reaches {connected} of the leader's {nodes} nodes after 30 s; is the link cut?"
     )]
     NotConnected { connected: u64, nodes: u32 },
-    /// A recovery stands still.
     #[error("{variant}: nothing has moved for {seconds} s after {bytes} bytes: {why}")]
     Stuck { variant: String, seconds: u64, bytes: u64, why: String },
-    /// A twin that does not become green.
     #[error("{variant}: {copies} copies find no place, and the cluster stays as it is: {why}")]
     StaysYellow { variant: String, copies: u64, why: String },
-    /// A follower that does not catch up.
     #[error(
         "{variant}: the follower lacks {lag} operations after {seconds} s, and was to lack fewer than {under}: {why}"
     )]
     Lags { variant: String, seconds: u64, lag: u64, under: u64, why: String },
-    /// Documents that are waited for and do not come.
     #[error(
         "{variant}: the leader has acknowledged nothing for {seconds} s, after {written} of {wanted} documents; is it down?"
     )]
     NobodyWrites { variant: String, seconds: u64, written: u64, wanted: u64 },
-    /// A plan that restores a snapshot, on a target that has none.
     #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
     NoRepository { target: &'static str },
-    /// A variant with a setting that the cluster does not have.
     #[error(
         "{variant} cannot be run there: that release has no {setting}; take other variants with --variant"
     )]
     NoSetting { variant: String, setting: String },
-    /// A snapshot that the leader could not complete.
     #[error("the leader could not take a snapshot: {why}")]
     Snapshot { why: String },
-    /// A step of a track did not work.
     #[error(
         "{task}: {method} {path} was not answered well: {why}; later tasks depend on it. --exclude-tasks leaves tasks \
          out"
     )]
     Task { task: String, method: &'static str, path: String, why: String },
-    /// A digest that cannot be read.
     #[error("the {cluster} gave no digest of its documents: {why}")]
     Digest { cluster: String, why: String },
-    /// Documents are missing before anything was measured.
     #[error(
         "the leader holds {held} documents, and has acknowledged {acknowledged}: copies of what is left prove nothing"
     )]
     Lost { held: u64, acknowledged: u64 },
-    /// Streams ended early.
     #[error(
         "{variant}: the streams have ended after {came} of {items} documents, so that nothing was measured"
     )]
     Short { variant: String, came: u64, items: u64 },
-    /// Vbuckets are not at their destination as at their source.
     #[error(
         "{variant}: {count} vbuckets, {first} the first, have other documents or another last sequence number at the \
          destination than the source says that it has"
     )]
     OtherVbuckets { variant: String, count: usize, first: u16 },
-    /// The copy is not what was copied.
     #[error(
         "{variant}: the follower does NOT hold the leader's documents; the run's record has the \
          digests of each shard on both sides"
     )]
     NotTheSame { variant: String },
-    /// What was written, followed or searched was not as it has to be.
     #[error(
         "{variant}: {violations} of the rules that it is held to were broken; the first: {first}"
     )]

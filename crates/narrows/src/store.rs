@@ -24,10 +24,8 @@ const PAUSES_S: [u64; 7] = [1, 2, 5, 10, 20, 40, 42];
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Writes the templates and the documents of a run; how many documents that were.
-///
-/// # Errors
-/// If the store refuses them, or is away for longer than two minutes. Written again, a run has the same documents.
+/// Writes the templates and the documents of a run; how many documents that were. Fails if the store refuses them, or
+/// is away for longer than two minutes. Written again, a run has the same documents.
 pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize> {
     let hosts: Rc<[WireHost]> = WireHost::all(options)?.into();
     let documents = documents(run);
@@ -44,10 +42,7 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
     })
 }
 
-/// Reads a race by its id.
-///
-/// # Errors
-/// If the store does not answer, has no such race, or has one that says too little.
+/// Reads a race by its id. Fails if the store does not answer, has no such race, or has one that says too little.
 pub(crate) fn read(id: &str, options: &LiveOptions) -> anyhow::Result<RunDir> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !id.bytes().all(is_plain) {

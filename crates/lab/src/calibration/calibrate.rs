@@ -9,11 +9,9 @@ use super::{cpu, disk, indexing, transport};
 use crate::error::{Error, Result};
 use crate::machine::is_in_memory;
 
-/// Measures everything, some seconds a lap, with files in a directory of its own below `dir`. `tell` hears
-/// what is measured next. Where `dir` is in memory nothing is measured of the disk.
-///
-/// # Errors
-/// If the directory cannot be written, or something of the engine fails.
+/// Measures everything, some seconds a lap, with files in a directory of its own below `dir`. `tell` hears what is
+/// measured next. Where `dir` is in memory nothing is measured of the disk. Fails if the directory cannot be written,
+/// or something of the engine fails.
 pub fn calibrate(dir: &Path, laps: u32, tell: impl Fn(&str)) -> Result<Vec<Measurement>> {
     let io = |source| Error::Io { what: "make a directory in", path: dir.to_owned(), source };
     let own = tempfile::Builder::new().prefix("narrows-calibrate-").tempdir_in(dir).map_err(io)?;

@@ -93,10 +93,8 @@ pub struct LiveCalibration {
 }
 
 /// Measures what copies take between two nodes of a cluster, in an index of this name, which is made for it again and
-/// again. A caller that gives this up has to delete the index.
-///
-/// # Errors
-/// If something has the name of the index already, or the cluster refuses something.
+/// again. A caller that gives this up has to delete the index. Fails if something has the name of the index already, or
+/// the cluster refuses something.
 pub async fn calibrate_live(
     target: &impl Clusters,
     (cluster, index): (&str, &str),

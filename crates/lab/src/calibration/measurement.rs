@@ -22,10 +22,7 @@ impl Measurement {
         found.expect("only what has a row is measured")
     }
 
-    /// A value of this parameter as plans write it, in three digits.
-    ///
-    /// # Errors
-    /// If it is out of the parameter's range.
+    /// A value of this parameter as plans write it, in three digits. Fails if it is out of the parameter's range.
     pub fn text(&self, value: f64) -> Result<String, ModelError> {
         let row = self.row();
         let rounded = three_digits(value);

@@ -43,10 +43,8 @@ const WORDS: u64 = 200;
 pub(super) const BARE: Content = Content::Words(0);
 pub(super) const WHOLE: Content = Content::Words(WORDS);
 
-/// Measures what copies take in a target, of which two nodes are started for it.
-///
-/// # Errors
-/// If the target cannot be started, or refuses something.
+/// Measures what copies take in a target, of which two nodes are started for it. Fails if the target cannot be started,
+/// or refuses something.
 pub fn calibrate_target<C: Clusters>(
     target: impl FnOnce(&Env) -> C,
     laps: u32,
@@ -122,10 +120,7 @@ pub struct TimeOfACopy {
 }
 
 /// How long a copy takes in a cluster apart from its bytes. The cluster has no index that it was not given for this.
-/// Its settings of recovery and of routing are taken back afterwards.
-///
-/// # Errors
-/// If the cluster refuses something.
+/// Its settings of recovery and of routing are taken back afterwards. Fails if the cluster refuses something.
 pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy> {
     let asked = Asked { target, cluster, index: INDEX };
     let new = asked.copy(SMALL_COPIES, 1).await? / SMALL_COPIES;

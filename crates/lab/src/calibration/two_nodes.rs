@@ -23,10 +23,7 @@ pub struct TwoNodes {
 
 impl TwoNodes {
     /// Finds two nodes on which the copies of a shard may be. `is_field` says that they are not those of the embedded
-    /// engine.
-    ///
-    /// # Errors
-    /// If there are no two such nodes, or copies are on their way: they would be measured, too.
+    /// engine. Fails if there are no two such nodes, or copies are on their way: they would be measured, too.
     pub async fn find(client: &LiveClient, is_field: bool) -> Result<TwoNodes> {
         let health = client.get(HEALTH).await?;
         let moving = ["initializing_shards", "relocating_shards"];

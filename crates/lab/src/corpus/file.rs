@@ -145,10 +145,8 @@ impl FileDocuments {
 }
 
 /// Whether documents can be read from a file: that is to be known before anything is started or sent. The error is a
-/// sentence, with where a path begins (`from`) and what to write in place of a file (`generated`).
-///
-/// # Errors
-/// If there is no such file, if it holds no document, or if it is one of `_bulk`.
+/// sentence, with where a path begins (`from`) and what to write in place of a file (`generated`). Fails if there is no
+/// such file, if it holds no document, or if it is one of `_bulk`.
 pub fn check_file(path: &Path, from: &str, generated: &str) -> Result<(), String> {
     let first = FileDocuments::open(path).and_then(|mut file| file.read(&mut Vec::new()));
     match first {

@@ -30,11 +30,8 @@ pub struct Executed {
     pub trace: Option<Trace>,
 }
 
-/// Executes a plan in a place.
-///
-/// # Errors
-/// If the plan cannot be run as it is asked for, or its record cannot be written. What goes wrong once the record is
-/// begun is in [`Executed::ended`].
+/// Executes a plan in a place. Fails if the plan cannot be run as it is asked for, or its record cannot be written.
+/// What goes wrong once the record is begun is in [`Executed::ended`].
 pub fn execute(plan: &Plan, place: &Place, options: &Options) -> Result<Executed> {
     may_change(place)?;
     let resolved = adapted(plan, place, options)?;
@@ -51,10 +48,7 @@ pub(super) fn may_change(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Executes a plan that was changed after it was resolved. `plan_text` is kept in the record.
-///
-/// # Errors
-/// As of [`execute`].
+/// Executes a plan that was changed after it was resolved. `plan_text` is kept in the record. Fails as [`execute`] does.
 pub fn execute_resolved(
     plan_text: &str,
     mut plan: Resolved,

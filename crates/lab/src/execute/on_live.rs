@@ -19,10 +19,8 @@ use crate::plan::{FOLLOWER, LEADER, Resolved};
 /// The journals of changes in a run's directory: of the cluster, and of the leader where a run changed two.
 pub const JOURNALS: [&str; 2] = ["changes.jsonl", "changes-leader.jsonl"];
 
-/// A new journal of changes to a cluster.
-///
-/// # Errors
-/// If the cluster does not say which one it is, or the file cannot be written.
+/// A new journal of changes to a cluster. Fails if the cluster does not say which one it is, or the file cannot be
+/// written.
 pub fn journal(path: &Path, cluster_uuid: &str, hosts: Vec<String>) -> Result<Journal> {
     if cluster_uuid.is_empty() {
         let why =

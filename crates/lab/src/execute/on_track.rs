@@ -18,10 +18,8 @@ const SEED: u64 = 42;
 /// Indices of a run on a cluster that is already there begin with this and the run's id.
 pub(super) const RENAMED: &str = "The indices of the track are made under names of the run, and deleted at the end: the cluster was there already.";
 
-/// Executes a track in a place, on so many nodes where they are started for it.
-///
-/// # Errors
-/// As of [`super::execution::execute`].
+/// Executes a track in a place, on so many nodes where they are started for it. Fails as
+/// [`super::execution::execute`] does.
 pub fn execute_track(
     mut track: Track,
     nodes: u32,

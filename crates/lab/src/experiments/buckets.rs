@@ -81,10 +81,8 @@ impl StreamBuckets {
         DeclaredStep { writers: Writers::Never, ..DeclaredStep::new("move", Needs::Bucket) };
 
     /// Takes a variant through its steps; its lines and its row are in the record when it returns. What it leaves are
-    /// servers, which end with it, and files in a directory that its caller removes.
-    ///
-    /// # Errors
-    /// If a server does not start, a connection breaks, nothing comes any more, or what came is not what was sent.
+    /// servers, which end with it, and files in a directory that its caller removes. Fails if a server does not start,
+    /// a connection breaks, nothing comes any more, or what came is not what was sent.
     pub(crate) async fn run(stage: &Stage<'_, '_>) -> Result<Row> {
         let bench = Bench::prepare(stage).await?;
         let streamed = bench.measure(stage).await?;

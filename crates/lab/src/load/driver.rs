@@ -78,10 +78,7 @@ struct Shared {
 
 /// Sends `requests` as `load` says, and answers with what was recorded. `client` makes the n-th of the load's clients.
 /// It ends with the load, with the requests, or when `live` is stopped. If it is dropped before, nothing is left
-/// running.
-///
-/// # Errors
-/// If there are no more requests because a corpus cannot be read further.
+/// running. Fails if there are no more requests because a corpus cannot be read further.
 pub async fn drive<C: Client>(
     env: &Env,
     load: &Load,

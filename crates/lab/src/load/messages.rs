@@ -13,10 +13,7 @@ use super::driver::{Live, drive};
 use super::{Failure, Load, Operation, Request};
 use crate::error::Result;
 
-/// Drives a load in the virtual world.
-///
-/// # Errors
-/// As [`Operation::requests`] and [`drive`].
+/// Drives a load in the virtual world. Fails as [`Operation::requests`] and [`drive`].
 pub async fn in_virtual_time(
     env: &Env,
     load: &Load,

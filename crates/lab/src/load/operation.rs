@@ -217,9 +217,7 @@ impl Operation {
     }
 
     /// Its requests: every `step`-th from number `first`, so that several drivers share them without sending one twice.
-    ///
-    /// # Errors
-    /// If a pattern names a parameter that is not there, or a corpus cannot be opened.
+    /// Fails if a pattern names a parameter that is not there, or a corpus cannot be opened.
     pub fn requests(&self, seed: u64, first: u64, step: u64) -> Result<Box<dyn Requests>> {
         let step = step.max(1);
         match &self.content {

@@ -29,10 +29,8 @@ struct Part {
 }
 
 /// Starts a load on `hosts` from `threads` threads, at least one, at most one for each client. Several share clients,
-/// rate and requests equally.
-///
-/// # Errors
-/// If the operation names a parameter that is not there, its corpus cannot be opened, or there is no thread to have.
+/// rate and requests equally. Fails if the operation names a parameter that is not there, its corpus cannot be opened,
+/// or there is no thread to have.
 pub fn start(
     load: &Load,
     operation: &Operation,
@@ -65,10 +63,8 @@ pub fn start(
 }
 
 impl Running {
-    /// Waits until it has ended, and answers its figures.
-    ///
-    /// # Errors
-    /// If a corpus cannot be read further, or a thread has panicked.
+    /// Waits until it has ended, and answers its figures. Fails if a corpus cannot be read further, or a thread has
+    /// panicked.
     pub async fn figures(mut self) -> Result<LoadFigures> {
         let mut whole: Option<Recorder> = None;
         let (mut cpu, mut used) = (Duration::ZERO, DriverUse::default());

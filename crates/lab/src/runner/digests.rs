@@ -19,10 +19,8 @@ const LOOKS: u32 = 12;
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Runner<'_> {
-    /// Notes what the leader's primaries hold, which copies are compared with.
-    ///
-    /// # Errors
-    /// Also if documents are missing there that were acknowledged: copies of what is left would all be the same.
+    /// Notes what the leader's primaries hold, which copies are compared with. Fails also if documents are missing
+    /// there that were acknowledged: copies of what is left would all be the same.
     pub(crate) async fn hold(&mut self, variant: Option<&Variant>) -> Result<()> {
         self.held = self.digest_leader(variant).await?;
         match self.filled.take() {

@@ -152,10 +152,7 @@ fn uncertain(plan: &mut TwinPlan) -> Option<&mut Vec<Value>> {
     twin.entry("uncertain").or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
 }
 
-/// The rows of the table that `narrows calibrate` wrote into a file.
-///
-/// # Errors
-/// If it cannot be read, or is no such table.
+/// The rows of the table that `narrows calibrate` wrote into a file. Fails if it cannot be read, or is no such table.
 pub fn calibration(path: &Path) -> Result<Table> {
     let wrong = |why: String| Error::Usage {
         why: format!(

@@ -33,10 +33,7 @@ fn counted(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-/// A plan of what a cluster consists of.
-///
-/// # Errors
-/// If there is nothing to make a twin of.
+/// A plan of what a cluster consists of. Fails if there is nothing to make a twin of.
 pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     let mut left_out: Vec<String> = seen.gaps.iter().map(|gap| gap.lost.clone()).collect();
     let holders: BTreeSet<&str> = seen.copies.iter().filter_map(|c| c.node.as_deref()).collect();
